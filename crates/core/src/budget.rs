@@ -1,0 +1,192 @@
+//! Budgets: limits on metrics, and whether readings keep them.
+
+use crate::compare::Comparison;
+use crate::judge::{Estimate, Judged};
+use crate::metric::{self, Metric};
+use crate::unit;
+use crate::words::words;
+
+/// A limit on one metric of some arms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budget {
+    /// The arms it applies to: a name, a prefix ended by `*`, or `*` for all.
+    pub arm: String,
+    /// The metric's key.
+    pub metric: String,
+    /// The limit.
+    pub limit: Limit,
+    /// The text it was read from, for reports.
+    pub text: String,
+}
+
+/// What may not be exceeded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// At most this much, in the metric's unit.
+    AtMost(f64),
+    /// At most this ratio to the reference: 1.03 for `+3%`.
+    AtMostTimes(f64),
+}
+
+words! {
+    /// Whether a budget was kept.
+    pub enum Kept {
+        /// Kept, as surely as the readings tell.
+        Yes = "kept",
+        /// Exceeded, as surely as the readings tell.
+        No = "exceeded",
+        /// The readings do not tell.
+        Unknown = "unknown",
+    }
+}
+
+/// A budget held against one arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// The budget's text.
+    pub budget: String,
+    /// The arm.
+    pub arm: String,
+    /// The finding.
+    pub kept: Kept,
+    /// What was found, in words.
+    pub found: String,
+}
+
+impl Budget {
+    /// Reads `METRIC<VALUE`, `METRIC<+3%`, either preceded by `ARM:`. `<=` is read as `<`, since no reading is so exact
+    /// that the difference could matter, except for counts, where the limit itself is kept.
+    pub fn parse(text: &str) -> Result<Budget, String> {
+        let shape = || {
+            format!(
+                "‘{text}’ is not a limit: expected METRIC<VALUE, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’"
+            )
+        };
+        let (left, value) = text.split_once('<').ok_or_else(shape)?;
+        let value = value.strip_prefix('=').unwrap_or(value).trim();
+        let (arm, key) = match left.rsplit_once(':') {
+            Some((arm, key)) => (arm.trim(), key.trim()),
+            None => ("*", left.trim()),
+        };
+        let declared = metric::metric(key).ok_or_else(|| {
+            format!(
+                "there is no metric ‘{key}’ in the limit ‘{text}’: did you mean ‘{}’?",
+                metric::nearest(key)
+            )
+        })?;
+        let limit = parse_limit(value, declared).map_err(|why| format!("in the limit ‘{text}’: {why}"))?;
+        Ok(Budget { arm: arm.to_owned(), metric: key.to_owned(), limit, text: text.to_owned() })
+    }
+
+    /// Whether it applies to an arm of that name.
+    pub fn applies_to(&self, arm: &str) -> bool {
+        match self.arm.strip_suffix('*') {
+            Some(prefix) => arm.starts_with(prefix),
+            None => arm == self.arm,
+        }
+    }
+}
+
+fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
+    if let Some(percent) = value.strip_suffix('%') {
+        let percent: f64 = percent
+            .trim()
+            .parse()
+            .map_err(|_| format!("‘{value}’ is not a change: write for instance ‘+3%’"))?;
+        return Ok(Limit::AtMostTimes(1.0 + percent / 100.0));
+    }
+    unit::parse_quantity(value, &metric.unit).map(Limit::AtMost)
+}
+
+/// Holds a value with its interval against an absolute limit, or a comparison against a relative one.
+///
+/// `estimate` is the arm's own, `judged` its comparison with the reference; either may be absent, and then the finding
+/// is unknown, with the reason in `absent`.
+pub fn check(
+    budget: &Budget,
+    arm: &str,
+    metric: &Metric,
+    estimate: Option<&Estimate>,
+    judged: Option<&Judged>,
+    absent: Option<&str>,
+) -> Checked {
+    let (kept, found) = match (&budget.limit, estimate, judged) {
+        (Limit::AtMost(limit), Some(estimate), _) => check_absolute(*limit, metric, estimate),
+        (Limit::AtMostTimes(limit), _, Some(judged)) => check_relative(*limit, &judged.comparison),
+        (Limit::AtMostTimes(_), Some(_), None) => (
+            Kept::Unknown,
+            "there is nothing to compare with: it is the reference, or the only arm".to_owned(),
+        ),
+        _ => (Kept::Unknown, format!("{} was not weighed: {}", metric.key, absent.unwrap_or("no reading"))),
+    };
+    Checked { budget: budget.text.clone(), arm: arm.to_owned(), kept, found }
+}
+
+fn check_absolute(limit: f64, metric: &Metric, estimate: &Estimate) -> (Kept, String) {
+    let (low, high) = match estimate.interval {
+        Some(interval) => (interval.low, interval.high),
+        None => estimate.range,
+    };
+    let kept = if high <= limit {
+        Kept::Yes
+    } else if low > limit {
+        Kept::No
+    } else {
+        Kept::Unknown
+    };
+    let found = match low == high {
+        true => unit::exact(estimate.value, &metric.unit),
+        false => format!(
+            "{} [{}, {}]",
+            unit::quantity(estimate.value, &metric.unit),
+            unit::quantity(low, &metric.unit),
+            unit::quantity(high, &metric.unit)
+        ),
+    };
+    (kept, found)
+}
+
+fn check_relative(limit: f64, comparison: &Comparison) -> (Kept, String) {
+    let (low, high) = match comparison.interval {
+        Some(interval) => (interval.low, interval.high),
+        None if comparison.difference.is_some() => (comparison.effect, comparison.effect),
+        None => return (Kept::Unknown, "too few readings for a comparison".to_owned()),
+    };
+    let kept = if high <= limit {
+        Kept::Yes
+    } else if low > limit {
+        Kept::No
+    } else {
+        Kept::Unknown
+    };
+    let found = match low == high {
+        true => unit::change(comparison.effect),
+        false => {
+            format!("{} [{}, {}]", unit::change(comparison.effect), unit::change(low), unit::change(high))
+        }
+    };
+    (kept, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_in_the_units_of_their_metric() {
+        let budget = Budget::parse("malloc.bytes<4MB").expect("a limit");
+        assert_eq!(budget.limit, Limit::AtMost(4e6));
+        assert!(budget.applies_to("anything"));
+        let budget = Budget::parse("gzip*:time.cpu<=+3%").expect("a limit");
+        assert_eq!(budget.limit, Limit::AtMostTimes(1.03));
+        assert!(budget.applies_to("gzip -9") && !budget.applies_to("zstd"));
+    }
+
+    #[test]
+    fn a_mistyped_metric_is_answered_with_its_neighbour() {
+        let error = Budget::parse("maloc.bytes<4MB").expect_err("no such metric");
+        assert!(error.contains("did you mean ‘malloc.bytes’"), "{error}");
+        assert!(Budget::parse("malloc.bytes<4 ms").is_err());
+        assert!(Budget::parse("malloc.bytes").is_err());
+    }
+}

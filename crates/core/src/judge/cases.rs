@@ -1,0 +1,156 @@
+//! Cases of bench programs: their tares, their nets, and comparisons that respect fresh processes.
+
+use super::{Pair, RESAMPLING_SEED, estimate};
+use crate::metric::Pass;
+use crate::run::Run;
+use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
+use crate::stats::quantile::{Interval, median, quantile, sorted};
+use crate::stats::tare::{self, Net};
+use crate::stats::{bootstrap, paired};
+use crate::subject::{Arm, Role, Subject};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The pairs inside a run of two bench programs: each case of the second against the same case of the first. With one
+/// program and a reference case, every other case against that.
+pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
+    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    let plain = |arm: &Arm| arm.name.rsplit_once(" @").map_or(arm.name.clone(), |(name, _)| name.to_owned());
+    let Some(first) = subjects.first().and_then(|arm| arm.version.as_ref()) else {
+        let Some(reference) = run.terms.reference.as_ref() else { return Vec::new() };
+        let Some(reference) = subjects.iter().find(|arm| &arm.name == reference).copied() else {
+            return Vec::new();
+        };
+        return subjects
+            .into_iter()
+            .filter(|arm| arm.name != reference.name)
+            .map(|arm| Pair { reference, arm, paired: true, tares: tares(run, reference, arm) })
+            .collect();
+    };
+    let (old, new): (Vec<&Arm>, Vec<&Arm>) =
+        subjects.into_iter().partition(|arm| arm.version.as_ref() == Some(first));
+    new.into_iter()
+        .filter_map(|arm| {
+            let reference = old.iter().find(|other| plain(other) == plain(arm))?;
+            Some(Pair { reference, arm, paired: true, tares: tares(run, reference, arm) })
+        })
+        .collect()
+}
+
+fn tares<'a>(run: &'a Run, reference: &Arm, arm: &Arm) -> Option<(&'a Arm, &'a Arm)> {
+    Some((tare_of(run, reference)?, tare_of(run, arm)?))
+}
+
+/// The tare of a case: the arm that ran the same loop around an identity body in the same blocks.
+pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
+    run.arms.iter().find(|other| {
+        other.role == Role::Tare
+            && matches!(other.subject, Subject::Case { .. })
+            && other.name.strip_suffix(" [tare]") == Some(arm.name.as_str())
+    })
+}
+
+/// A block is undisturbed when its tare took at most this much more than the fastest tares did.
+const DISTURBED: f64 = 1.25;
+
+/// The blocks in which the machine left the program alone, as the tare bears witness; none where they are too few.
+///
+/// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds,
+/// and the median of all batches is the one or the other by chance: figures of one program then differ by half between
+/// invocations. The tare of a block runs next to its case, does the same thing each time, and so tells which speed the
+/// core had. Choosing blocks by the tare says nothing about the case, whose own variation is kept whole.
+pub fn undisturbed(tare: &Sample) -> Option<BTreeSet<u32>> {
+    let floor = quantile(&sorted(&tare.readings), 0.02);
+    let calm: BTreeSet<u32> = tare
+        .blocks
+        .iter()
+        .zip(&tare.readings)
+        .filter(|(_, reading)| **reading <= DISTURBED * floor)
+        .map(|(block, _)| *block)
+        .collect();
+    (calm.len() >= LEAST_CALM && calm.len() * 20 >= tare.readings.len()).then_some(calm)
+}
+
+/// Fewer undisturbed blocks than this say less than all blocks do.
+const LEAST_CALM: usize = 12;
+
+/// The readings of a sample in these blocks.
+pub fn within(sample: &Sample, blocks: &BTreeSet<u32>) -> Sample {
+    let (kept, readings) = sample
+        .blocks
+        .iter()
+        .zip(&sample.readings)
+        .filter(|(block, _)| blocks.contains(block))
+        .map(|(block, reading)| (*block, *reading))
+        .unzip();
+    Sample { blocks: kept, readings, ..sample.clone() }
+}
+
+/// The readings of a case or a tare that count: those of undisturbed blocks where there are enough of them.
+pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
+    match tare.sample("time.wall").and_then(undisturbed) {
+        Some(calm) if sample.pass == Pass::Timing => within(sample, &calm),
+        _ => sample.clone(),
+    }
+}
+
+/// What a case costs without the harness, for one iteration, over undisturbed blocks.
+pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
+    let raw = counted(arm.sample(key)?, tare);
+    let tare = tare.sample(key)?;
+    let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let tares: BTreeMap<u32, f64> = tare.blocks.iter().copied().zip(tare.readings.iter().copied()).collect();
+    for (block, reading) in raw.blocks.iter().zip(&raw.readings) {
+        if let Some(tare) = tares.get(block) {
+            let group = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
+            group.0.push(*reading);
+            group.1.push(*tare);
+        }
+    }
+    let groups: Vec<(&[f64], &[f64])> =
+        processes.values().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
+    tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()
+}
+
+/// The net cost with its interval where there is one, else the raw cost.
+pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, Interval)> {
+    if let Some(net) = net(arm, tare, key, level) {
+        return Some((net.estimate, net.interval));
+    }
+    let estimate = estimate(arm.sample(key)?, level);
+    Some((estimate.value, estimate.interval?))
+}
+
+/// Where processes differ by more than their own noise, their blocks are no replicates of each other: each process
+/// then counts once, by its median.
+pub(super) fn by_process_where_it_matters(
+    left: Vec<f64>,
+    right: Vec<f64>,
+    reference: &Sample,
+    arm: &Sample,
+    paired: bool,
+) -> (Vec<f64>, Vec<f64>) {
+    let blocks: Vec<u32> = match paired {
+        true => {
+            arm.blocks.iter().copied().filter(|block| reference.blocks.binary_search(block).is_ok()).collect()
+        }
+        false => return (left, right),
+    };
+    let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut bases: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for ((block, a), b) in blocks.iter().zip(&left).zip(&right) {
+        let process = block / BLOCKS_OF_A_PROCESS;
+        ratios.entry(process).or_default().push((b / a).ln());
+        bases.entry(process).or_default().push(*a);
+    }
+    let groups: Vec<Vec<f64>> = ratios.into_values().collect();
+    let enough = groups.len() >= paired::blocks_needed(0.95);
+    match bootstrap::levels(&groups) {
+        Some(levels) if levels.between_dominates() && enough => {
+            // The median of ratios is the effect of a process; it is carried as a pair of numbers with that ratio.
+            let base: Vec<f64> = bases.values().map(|readings| median(readings)).collect();
+            let other = base.iter().zip(&groups).map(|(base, ratios)| base * median(ratios).exp()).collect();
+            (base, other)
+        }
+        _ => (left, right),
+    }
+}

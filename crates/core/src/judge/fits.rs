@@ -1,0 +1,143 @@
+//! How metrics grow with numeric parameters.
+
+use crate::metric::Quality;
+use crate::sample::Sample;
+use crate::stats::growth::{self, Growth};
+use crate::subject::{Arm, Parameter, Subject};
+
+/// The bytes by which counted costs may miss a curve and still lie on it: rounding of the allocator and the like.
+const CONSTANT_NOISE: f64 = 64.0;
+
+/// How one metric grows with one numeric parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// The metric's key.
+    pub metric: String,
+    /// The parameter.
+    pub parameter: String,
+    /// What the fitted arms have in common, where there are several families; else empty.
+    pub family: String,
+    /// The fitted growth.
+    pub growth: Growth,
+}
+
+/// Fits growth over every numeric parameter that takes at least three values, for the metrics asked for.
+/// `sample_of` hands out the readings that count for an arm.
+pub fn fits(
+    arms: &[&Arm],
+    keys: &[String],
+    level: f64,
+    sample_of: impl Fn(&Arm, &str) -> Option<Sample>,
+) -> Vec<Fit> {
+    let mut found = Vec::new();
+    for parameter in numeric_parameters(arms) {
+        let families = families(arms, &parameter);
+        for members in &families {
+            let family = if families.len() > 1 { family_name(members, &parameter) } else { String::new() };
+            for key in keys {
+                if let Some(growth) = fit(members, key, level, &sample_of) {
+                    let (metric, parameter, family) = (key.clone(), parameter.clone(), family.clone());
+                    found.push(Fit { metric, parameter, family, growth });
+                }
+            }
+        }
+    }
+    found
+}
+
+type Family<'a> = Vec<(f64, &'a Arm)>;
+
+/// Arms that differ in this parameter only, together.
+///
+/// Every command of a scan takes every value once, so an arm whose value a family has already belongs to the next
+/// command. Names cannot tell, since by default the values stand in them.
+fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
+    let others = |arm: &'a Arm| arm.params.iter().filter(|(name, _)| *name != parameter).collect::<Vec<_>>();
+    let mut families: Vec<Family<'a>> = Vec::new();
+    for arm in arms {
+        let Some(Parameter::Number(n)) = arm.params.get(parameter) else { continue };
+        let fits = |family: &&mut Family<'a>| {
+            others(family[0].1) == others(arm)
+                && same_case(family[0].1, arm)
+                && family.iter().all(|(value, _)| value != n)
+        };
+        match families.iter_mut().find(fits) {
+            Some(family) => family.push((*n, arm)),
+            None => families.push(vec![(*n, arm)]),
+        }
+    }
+    families
+}
+
+/// Cases of bench programs have names that say by themselves what belongs together.
+fn same_case(one: &Arm, other: &Arm) -> bool {
+    match (&one.subject, &other.subject) {
+        (Subject::Case { name, .. }, Subject::Case { name: other, .. }) => stem(name) == stem(other),
+        _ => true,
+    }
+}
+
+/// A number at the end of a case's name, as in `integers count 10`: the size that suites without parameters vary.
+pub fn trailing_number(name: &str) -> Option<f64> {
+    let last = &name[stem(name).len()..];
+    last.trim_start_matches([' ', '/']).parse().ok()
+}
+
+/// A case's name without a number at its end.
+fn stem(name: &str) -> &str {
+    match name.rsplit_once([' ', '/']) {
+        Some((stem, last)) if last.bytes().all(|byte| byte.is_ascii_digit()) && !last.is_empty() => stem,
+        _ => name,
+    }
+}
+
+fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
+    let mut names: Vec<String> = arms
+        .iter()
+        .flat_map(|arm| &arm.params)
+        .filter(|(_, value)| matches!(value, Parameter::Number(_)))
+        .map(|(name, _)| name.clone())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The words that the names of a family have in common, with the parameter in the place of those that differ.
+fn family_name(members: &[(f64, &Arm)], parameter: &str) -> String {
+    if let Subject::Case { name, .. } = &members[0].1.subject {
+        return stem(name).to_owned();
+    }
+    let names: Vec<Vec<&str>> = members.iter().map(|(_, arm)| arm.name.split(' ').collect()).collect();
+    if names.iter().any(|name| name.len() != names[0].len()) {
+        return members[0].1.name.clone();
+    }
+    let common = |(place, word): (usize, &&str)| match names.iter().all(|name| name[place] == *word) {
+        true => (*word).to_owned(),
+        false => format!("{{{parameter}}}"),
+    };
+    names[0].iter().enumerate().map(common).collect::<Vec<_>>().join(" ")
+}
+
+fn fit(
+    members: &[(f64, &Arm)],
+    key: &str,
+    level: f64,
+    sample_of: &impl Fn(&Arm, &str) -> Option<Sample>,
+) -> Option<Growth> {
+    let samples: Vec<(f64, Sample)> =
+        members.iter().filter_map(|(n, arm)| Some((*n, sample_of(arm, key)?))).collect();
+    let counted = samples.iter().all(|(_, sample)| sample.quality == Quality::Exact && sample.repeats());
+    if let Some(points) = whole_points(&samples).filter(|_| counted) {
+        return growth::exact(&points).or_else(|_| growth::within(&points, CONSTANT_NOISE)).ok();
+    }
+    let points: Vec<(f64, f64)> =
+        samples.iter().flat_map(|(n, sample)| sample.readings.iter().map(|reading| (*n, *reading))).collect();
+    growth::noisy(&points, level).ok()
+}
+
+/// Sizes and counts as whole numbers, where all of them are.
+fn whole_points(samples: &[(f64, Sample)]) -> Option<Vec<(u64, u64)>> {
+    let whole = |value: f64| (value >= 0.0 && value.fract() == 0.0 && value < 9e15).then_some(value as u64);
+    samples.iter().map(|(n, sample)| Some((whole(*n)?, whole(*sample.readings.first()?)?))).collect()
+}

@@ -1,0 +1,110 @@
+//! Dividing what a server consumed by the requests it served: fixed + each × requests.
+//!
+//! Windows of different lengths are regressed on their requests, so that what comes once (making connections, filling
+//! caches) falls into the fixed part and not on the requests. Source: ordinary least squares with Student's t; with two
+//! windows there is a line but no interval.
+
+use crate::stats::{Interval, normal, ols};
+use serde::{Deserialize, Serialize};
+
+/// What one metric costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PerRequest {
+    /// The cost of one more request, in the metric's unit.
+    pub each: Bounds,
+    /// The cost of a window as such, in the metric's unit.
+    pub fixed: Bounds,
+    /// The share of the variance that the line accounts for.
+    pub r_squared: f64,
+    /// How many windows it rests on.
+    pub windows: usize,
+}
+
+/// A value with its interval, which is absent where there is too little to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The value.
+    pub value: f64,
+    /// The interval at the level asked for.
+    pub interval: Option<Interval>,
+}
+
+impl Bounds {
+    /// Both value and interval multiplied.
+    pub fn times(self, factor: f64) -> Bounds {
+        let scaled = |Interval { low, high, level }| {
+            let (a, b) = (low * factor, high * factor);
+            Interval { low: a.min(b), high: a.max(b), level }
+        };
+        Bounds { value: self.value * factor, interval: self.interval.map(scaled) }
+    }
+
+    /// Whether the interval excludes zero.
+    pub fn is_certain(self) -> bool {
+        self.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)
+    }
+}
+
+/// Fits the costs of windows to their requests. `level` is that of the intervals, such as 0.95.
+///
+/// `None` when fewer than two windows differ in their requests, or a number is not finite.
+pub fn fit(requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
+    let line = ols::fit(requests, costs)?;
+    let n = requests.len();
+    let mean = requests.iter().sum::<f64>() / n as f64;
+    let spread: f64 = requests.iter().map(|x| (x - mean).powi(2)).sum();
+    let residual: f64 =
+        requests.iter().zip(costs).map(|(x, y)| (y - line.intercept - line.slope * x).powi(2)).sum();
+    let t = (n >= 3 && level > 0.0 && level < 1.0).then(|| normal::student(level, (n - 2) as f64));
+    let bounds = |value: f64, variance_factor: f64| {
+        let interval = t.map(|t| {
+            let half = t * (residual / (n - 2) as f64 * variance_factor).sqrt();
+            Interval { low: value - half, high: value + half, level }
+        });
+        Bounds { value, interval }
+    };
+    Some(PerRequest {
+        each: bounds(line.slope, 1.0 / spread),
+        fixed: bounds(line.intercept, 1.0 / n as f64 + mean * mean / spread),
+        r_squared: line.r_squared,
+        windows: n,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_costs_are_found_exactly() {
+        let requests = [1000.0, 2000.0, 4000.0, 1000.0];
+        let costs = requests.map(|n| 350.0 + 116.25 * n);
+        let cost = fit(&requests, &costs, 0.95).expect("a line");
+        assert!((cost.each.value - 116.25).abs() < 1e-9 && (cost.fixed.value - 350.0).abs() < 1e-6);
+        let interval = cost.each.interval.expect("four windows");
+        assert!(interval.high - interval.low < 1e-9 && cost.each.is_certain());
+    }
+
+    /// What R gives for `confint(lm(y1 ~ x1, anscombe))`.
+    #[test]
+    fn intervals_agree_with_r() {
+        let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
+        let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
+        let cost = fit(&x, &y, 0.95).expect("a line");
+        let close =
+            |i: Interval, low: f64, high: f64| (i.low - low).abs() < 1e-6 && (i.high - high).abs() < 1e-6;
+        assert!(close(cost.each.interval.expect("eleven"), 0.233_370_136, 0.766_811_682), "{:?}", cost.each);
+        assert!(
+            close(cost.fixed.interval.expect("eleven"), 0.455_736_900, 5.544_444_918),
+            "{:?}",
+            cost.fixed
+        );
+    }
+
+    #[test]
+    fn too_little_gives_no_interval_or_nothing() {
+        let two = fit(&[1.0, 2.0], &[3.0, 5.0], 0.95).expect("a line");
+        assert_eq!((two.each.value, two.each.interval, two.each.is_certain()), (2.0, None, false));
+        assert_eq!(fit(&[5.0, 5.0, 5.0], &[1.0, 2.0, 3.0], 0.95), None);
+    }
+}

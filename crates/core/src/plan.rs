@@ -1,0 +1,61 @@
+//! The order in which arms are visited: blocks, drawn from a seed, rotated so that positions balance.
+
+use crate::stats::rng::Pcg;
+
+/// The order of visits of an interleaved measurement; the same seed gives the same order on every machine.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    arms: usize,
+    seed: u64,
+}
+
+impl Plan {
+    /// A plan over that many arms.
+    pub fn new(arms: usize, seed: u64) -> Plan {
+        Plan { arms, seed }
+    }
+
+    /// The arms in the order in which this block visits them.
+    ///
+    /// Each group of as many blocks as there are arms draws one random permutation and rotates it by one place a
+    /// block, so that within a group every arm stands once in every place (a cyclic Latin square).
+    pub fn order(&self, block: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.arms).collect();
+        if self.arms > 1 {
+            let group = u64::from(block) / self.arms as u64;
+            Pcg::with_stream(self.seed, group).shuffle(&mut order);
+            order.rotate_left((u64::from(block) % self.arms as u64) as usize);
+        }
+        order
+    }
+
+    /// The bytes by which the environment of this block's launches is padded: all arms of a block share it, and it
+    /// differs from block to block, because stack addresses move with it and costs move with stack addresses.
+    pub fn padding(&self, block: u32) -> usize {
+        Pcg::with_stream(self.seed ^ 0x5ca1_ab1e, u64::from(block)).below(4096) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_arm_stands_once_in_every_place_of_a_group() {
+        for arms in 1..6 {
+            let plan = Plan::new(arms, 7);
+            for place in 0..arms {
+                let mut seen: Vec<usize> = (0..arms as u32).map(|block| plan.order(block)[place]).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..arms).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_depends_on_the_seed_and_is_repeatable() {
+        let orders = |seed| (0..40).map(|block| Plan::new(4, seed).order(block)).collect::<Vec<_>>();
+        assert_eq!(orders(1), orders(1));
+        assert_ne!(orders(1), orders(2));
+    }
+}

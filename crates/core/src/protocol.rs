@@ -1,0 +1,326 @@
+//! The bench protocol: requests as words, replies as lines of JSON; a strict writer and a tolerant reader.
+//!
+//! The text of the protocol is `sdk/PROTOCOL.md`. Keys that are not known are ignored; what is missing is absent.
+
+use crate::metric::Quality;
+use crate::subject::Parameter;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The version of the protocol that Scruple speaks.
+pub const VERSION: u32 = 1;
+
+/// Which loop of a case a batch runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+pub enum Kind {
+    /// The case's body.
+    #[serde(rename = "c")]
+    Case,
+    /// The same loop around an identity or constant body.
+    #[serde(rename = "t")]
+    Tare,
+}
+
+/// One batch that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The case.
+    pub id: u32,
+    /// Body or tare.
+    pub kind: Kind,
+    /// The iterations of each thread; for concurrency cases the elements.
+    pub iterations: u64,
+    /// The threads.
+    pub threads: u32,
+}
+
+/// A request to a bench program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What are you?
+    Hello,
+    /// Which cases do you have?
+    Cases,
+    /// Run these batches in this order.
+    Block(Vec<Batch>),
+    /// Run the body once and say what its check says.
+    Once(u32),
+    /// Set the case up anew.
+    Reset(u32),
+    /// Tear down and exit.
+    Bye,
+}
+
+impl Request {
+    /// The line, without its end.
+    pub fn line(&self) -> String {
+        match self {
+            Request::Hello => format!("hello {VERSION}"),
+            Request::Cases => "cases".to_owned(),
+            Request::Once(id) => format!("once {id}"),
+            Request::Reset(id) => format!("reset {id}"),
+            Request::Bye => "bye".to_owned(),
+            Request::Block(batches) => {
+                let mut line = "block".to_owned();
+                for batch in batches {
+                    let kind = if batch.kind == Kind::Case { 'c' } else { 't' };
+                    let _ = write!(line, " {}:{kind}:{}", batch.id, batch.iterations);
+                    if batch.threads > 1 {
+                        let _ = write!(line, ":{}", batch.threads);
+                    }
+                }
+                line
+            }
+        }
+    }
+}
+
+/// What a program says of itself.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Hello {
+    /// The version it speaks.
+    pub scruple: u32,
+    /// The SDK and its version.
+    #[serde(default)]
+    pub sdk: String,
+    /// The language.
+    #[serde(default)]
+    pub language: String,
+    /// The compiler or runtime and its version.
+    #[serde(default)]
+    pub runtime: String,
+    /// The counters it reports.
+    #[serde(default)]
+    pub counters: Vec<Counter>,
+    /// What it can do besides single-threaded cases.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+/// A counter or an extra reading of a case.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Counter {
+    /// The metric's key.
+    pub key: String,
+    /// The unit's name.
+    pub unit: String,
+    /// What its readings are worth.
+    #[serde(default = "estimated")]
+    pub quality: Quality,
+    /// Whether a reading is of the whole batch instead of a difference to be divided by its iterations.
+    #[serde(default, rename = "per", deserialize_with = "is_per_batch")]
+    pub per_batch: bool,
+}
+
+fn estimated() -> Quality {
+    Quality::Estimated
+}
+
+fn is_per_batch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "batch" => Ok(true),
+        "iteration" => Ok(false),
+        other => Err(D::Error::custom(format!("a counter is per iteration or per batch, not per ‘{other}’"))),
+    }
+}
+
+/// A case as its program declares it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Case {
+    /// Dense from 0.
+    pub id: u32,
+    /// The path, groups divided by `/`.
+    pub name: String,
+    /// The group, where it is not the name up to its last `/`.
+    pub group: Option<String>,
+    /// What the tare looks like.
+    pub shape: Option<String>,
+    /// What distinguishes cases of one name.
+    #[serde(default)]
+    pub params: BTreeMap<String, Parameter>,
+    /// What one iteration processes.
+    pub throughput: Option<Throughput>,
+    /// The numbers of threads to run with.
+    #[serde(default = "one_thread")]
+    pub threads: Vec<u32>,
+    /// Limits by metric.
+    #[serde(default)]
+    pub budgets: BTreeMap<String, CaseBudget>,
+    /// Words for selecting.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The most iterations of one batch.
+    pub max_iterations: Option<u64>,
+    /// Nanoseconds for one batch.
+    pub time_limit: Option<u64>,
+    /// Whether `once` checks something.
+    #[serde(default)]
+    pub checked: bool,
+    /// `file:line`.
+    pub source: Option<String>,
+    /// Producers and consumers.
+    pub concurrency: Option<Concurrency>,
+    /// Extra readings of this case.
+    #[serde(default)]
+    pub readings: Vec<Counter>,
+}
+
+fn one_thread() -> Vec<u32> {
+    vec![1]
+}
+
+/// What one iteration processes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Throughput {
+    /// `bytes` or `items`.
+    pub unit: String,
+    /// How many.
+    pub amount: f64,
+}
+
+/// A limit that a case declares, a number in the metric's unit or a change such as `+5%`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct CaseBudget {
+    /// The most allowed.
+    pub max: Option<Parameter>,
+    /// The least allowed.
+    pub min: Option<Parameter>,
+}
+
+/// The shape of a concurrency case.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Concurrency {
+    /// Threads that put.
+    pub producers: u32,
+    /// Threads that take.
+    pub consumers: u32,
+    /// The bound of the queue; none where it has none.
+    pub capacity: Option<u64>,
+}
+
+/// The readings of one batch.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct BatchReply {
+    /// The case.
+    pub id: u32,
+    /// Body or tare.
+    pub kind: Kind,
+    /// All iterations of the batch.
+    pub iterations: u64,
+    /// Each thread's part, where there are several.
+    #[serde(default)]
+    pub threads: Vec<ThreadReply>,
+    /// Everything else that was read, by key, for the whole batch.
+    #[serde(flatten)]
+    pub readings: BTreeMap<String, Loose>,
+}
+
+impl BatchReply {
+    /// A reading of the whole batch.
+    pub fn reading(&self, key: &str) -> Option<f64> {
+        match self.readings.get(key) {
+            Some(Loose::Number(number)) if number.is_finite() => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// One thread's part of a batch.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ThreadReply {
+    /// Its iterations.
+    pub iterations: u64,
+    /// Its elapsed time in nanoseconds.
+    #[serde(rename = "time.wall")]
+    pub wall: Option<f64>,
+    /// Its processor time in nanoseconds.
+    #[serde(rename = "time.cpu")]
+    pub cpu: Option<f64>,
+    /// `producer` or `consumer`.
+    pub role: Option<String>,
+}
+
+/// A number, or something that is not one and is ignored.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Loose {
+    /// A number.
+    Number(f64),
+    /// Anything else.
+    Other(serde::de::IgnoredAny),
+}
+
+/// An error that a program reports.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Complaint {
+    /// The text for people.
+    pub error: String,
+    /// The kind, as the protocol lists them.
+    #[serde(default)]
+    pub kind: String,
+    /// The case it is about.
+    pub id: Option<u32>,
+    /// Whether the program exits after it.
+    #[serde(default)]
+    pub fatal: bool,
+}
+
+/// What `once` found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct OnceReply {
+    /// The case.
+    pub once: u32,
+    /// Whether it returned, and its check was content.
+    pub ok: bool,
+    /// What the check did not like.
+    pub why: Option<String>,
+    /// A short string by which outputs are compared.
+    pub digest: Option<String>,
+    /// Readings that the case declared.
+    #[serde(flatten)]
+    pub readings: BTreeMap<String, Loose>,
+}
+
+/// One reply line.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Reply {
+    /// An error, which may take the place of any other reply.
+    Error(Complaint),
+    /// The answer to `hello`.
+    Hello(Hello),
+    /// One case.
+    Case {
+        /// The case.
+        case: Box<Case>,
+    },
+    /// The end of the cases.
+    End {
+        /// How many there were.
+        count: usize,
+        /// What has ended.
+        end: String,
+    },
+    /// The answer to `block`.
+    Block {
+        /// The batches, in the order of the request.
+        block: Vec<BatchReply>,
+        /// Events that the counters missed.
+        #[serde(default)]
+        lost: u64,
+    },
+    /// The answer to `once`.
+    Once(OnceReply),
+    /// The answer to `reset`.
+    Reset {
+        /// The case.
+        reset: u32,
+    },
+    /// The answer to `bye`.
+    Bye {
+        /// Always true.
+        bye: bool,
+    },
+}

@@ -1,0 +1,40 @@
+//! Where a run was taken: everything needed to judge whether two runs may be compared.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The circumstances of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// A short name for machines that may share a series: processor, cores, architecture.
+    pub machine_class: String,
+    /// The processor's name.
+    pub cpu: String,
+    /// The cores the process may use.
+    pub cores: u32,
+    /// The memory of the machine, in bytes.
+    pub memory: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The name of the operating system.
+    pub os: String,
+    /// The one-minute load average when the run began.
+    pub load: f64,
+    /// The hypervisor, where one is visible.
+    pub virtualized: Option<String>,
+    /// The frequency governor, where one is visible.
+    pub governor: Option<String>,
+    /// The commit of the working folder's repository.
+    pub commit: Option<String>,
+    /// Whether the working tree differed from that commit.
+    pub dirty: Option<bool>,
+    /// The working folder.
+    pub folder: String,
+    /// The environment variables that commonly change what is measured, where set.
+    pub environment: BTreeMap<String, String>,
+    /// The digest of each measured program's file, by path.
+    pub programs: BTreeMap<String, String>,
+    /// The other tool that took the readings, where they were imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}

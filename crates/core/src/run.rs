@@ -1,0 +1,96 @@
+//! One execution of Scruple: what was asked, where, and everything that was read.
+
+use crate::provenance::Provenance;
+use crate::subject::{Arm, Role};
+use crate::words::words;
+use serde::{Deserialize, Serialize};
+
+/// A remark about a run that a reader needs in order not to be misled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// A stable word for programs.
+    pub code: String,
+    /// A sentence for people.
+    pub text: String,
+}
+
+words! {
+    /// How a run ended.
+    pub enum State {
+        /// Under way; or its process is gone, and what it had read is all there is.
+        Running = "running",
+        /// Everything that was planned was read.
+        Complete = "complete",
+        /// It was interrupted; what had been read is there.
+        Interrupted = "interrupted",
+        /// A measured program failed; what had been read is there.
+        Failed = "failed",
+    }
+}
+
+/// The choices by which a run's readings are judged; stored with the run so that it can be judged again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The margin within which a difference does not matter, as a ratio above one: `0.02` is 2 %.
+    pub margin: f64,
+    /// The confidence level of intervals.
+    pub level: f64,
+    /// The looks that were allowed to stop the run: the error rate is divided among them.
+    pub looks: u32,
+    /// The name of the arm that others are compared with.
+    pub reference: Option<String>,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms { margin: 0.02, level: 0.95, looks: 1, reference: None }
+    }
+}
+
+/// One execution of Scruple.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The identifier, which sorts by time.
+    pub id: String,
+    /// The user's name for it.
+    pub label: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub started: i64,
+    /// How it ended.
+    pub state: State,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// The words of the command line.
+    pub argv: Vec<String>,
+    /// How it is to be judged.
+    pub terms: Terms,
+    /// Where it was taken.
+    pub provenance: Provenance,
+    /// What was weighed, and what was read.
+    pub arms: Vec<Arm>,
+    /// Remarks.
+    pub warnings: Vec<Warning>,
+}
+
+impl Run {
+    /// Adds a remark once.
+    pub fn warn(&mut self, code: &str, text: impl Into<String>) {
+        let warning = Warning { code: code.to_owned(), text: text.into() };
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// The arms of one role.
+    pub fn arms_of(&self, role: Role) -> impl Iterator<Item = &Arm> {
+        self.arms.iter().filter(move |arm| arm.role == role)
+    }
+
+    /// The arm that the others are compared with: the named one, or else the first subject.
+    pub fn reference(&self) -> Option<&Arm> {
+        let named = self.terms.reference.as_ref();
+        self.arms_of(Role::Subject)
+            .find(|arm| Some(&arm.name) == named)
+            .or_else(|| self.arms_of(Role::Subject).next())
+    }
+}

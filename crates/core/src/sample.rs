@@ -1,0 +1,195 @@
+//! Readings, and the samples they form.
+
+use crate::metric::{Metric, Pass, Quality};
+use crate::unit::Unit;
+use serde::{Deserialize, Serialize};
+
+/// One number that an instrument read, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The metric's key.
+    pub key: String,
+    /// The unit.
+    pub unit: Unit,
+    /// What the number is worth.
+    pub quality: Quality,
+    /// The instrument that read it.
+    pub source: String,
+    /// The number in the unit, or why it is absent. Absent is never zero.
+    pub value: Result<f64, String>,
+}
+
+impl Reading {
+    /// A reading of a declared metric, with the quality the table promises.
+    pub fn of(metric: &Metric, value: f64, source: &str) -> Reading {
+        Reading {
+            key: metric.key.clone().into_owned(),
+            unit: metric.unit.clone(),
+            quality: metric.quality,
+            source: source.to_owned(),
+            value: Ok(value),
+        }
+    }
+
+    /// The same reading, worth something else than the table promises.
+    pub fn with_quality(mut self, quality: Quality) -> Reading {
+        self.quality = quality;
+        self
+    }
+
+    /// A declared metric that could not be read, and why.
+    pub fn absent(metric: &Metric, why: impl Into<String>) -> Reading {
+        Reading {
+            key: metric.key.clone().into_owned(),
+            unit: metric.unit.clone(),
+            quality: metric.quality,
+            source: String::new(),
+            value: Err(why.into()),
+        }
+    }
+}
+
+/// The readings of one metric of one arm, in the order in which they were taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The unit of the readings.
+    pub unit: Unit,
+    /// The pass that took them.
+    pub pass: Pass,
+    /// The worst quality among them.
+    pub quality: Quality,
+    /// The instrument.
+    pub source: String,
+    /// The readings.
+    pub readings: Vec<f64>,
+    /// The block of each reading: readings of two arms with the same block were taken side by side.
+    pub blocks: Vec<u32>,
+}
+
+/// Blocks of a bench program are numbered from a multiple of this, one multiple for each fresh process.
+pub const BLOCKS_OF_A_PROCESS: u32 = 1_000_000;
+
+impl Sample {
+    /// The readings of each process, in order; one group where the program was not a bench program.
+    pub fn by_process(&self) -> Vec<Vec<f64>> {
+        let mut groups: Vec<(u32, Vec<f64>)> = Vec::new();
+        for (block, reading) in self.blocks.iter().zip(&self.readings) {
+            let process = block / BLOCKS_OF_A_PROCESS;
+            match groups.last_mut() {
+                Some((last, group)) if *last == process => group.push(*reading),
+                _ => groups.push((process, vec![*reading])),
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    /// A sample without readings.
+    pub fn empty(reading: &Reading, pass: Pass) -> Sample {
+        Sample {
+            unit: reading.unit.clone(),
+            pass,
+            quality: reading.quality,
+            source: reading.source.clone(),
+            readings: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// The readings of the blocks that both samples have, pairwise and in order.
+    pub fn paired(&self, other: &Sample) -> (Vec<f64>, Vec<f64>) {
+        let mut pairs = (Vec::new(), Vec::new());
+        let mut theirs = other.blocks.iter().zip(&other.readings).peekable();
+        for (block, reading) in self.blocks.iter().zip(&self.readings) {
+            while theirs.peek().is_some_and(|(b, _)| *b < block) {
+                theirs.next();
+            }
+            if let Some((b, value)) = theirs.peek()
+                && *b == block
+            {
+                pairs.0.push(*reading);
+                pairs.1.push(**value);
+                theirs.next();
+            }
+        }
+        pairs
+    }
+
+    /// Whether an exact metric's readings agree among themselves.
+    pub fn repeats(&self) -> bool {
+        self.readings.windows(2).all(|pair| pair[0] == pair[1])
+    }
+}
+
+/// What is known of one metric of one arm: its sample, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// The readings.
+    Sample(Sample),
+    /// Why there are none.
+    Absent {
+        /// The reason, as a clause a reader understands.
+        absent: String,
+    },
+}
+
+impl Figure {
+    /// Adds a reading taken in `block`. A number displaces a reason; a reason never displaces numbers.
+    pub fn add(figure: &mut Option<Figure>, reading: Reading, pass: Pass, block: u32) {
+        match (&reading.value, &mut *figure) {
+            (Ok(value), Some(Figure::Sample(sample))) => {
+                sample.readings.push(*value);
+                sample.blocks.push(block);
+                sample.quality = sample.quality.max(reading.quality);
+            }
+            (Ok(value), _) => {
+                let mut sample = Sample::empty(&reading, pass);
+                sample.readings.push(*value);
+                sample.blocks.push(block);
+                *figure = Some(Figure::Sample(sample));
+            }
+            (Err(why), None) => *figure = Some(Figure::Absent { absent: why.clone() }),
+            (Err(_), Some(_)) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::metric;
+
+    fn sample(blocks: &[u32]) -> Sample {
+        let cpu = metric("time.cpu").expect("declared");
+        let mut figure = None;
+        for block in blocks {
+            Figure::add(
+                &mut figure,
+                Reading::of(cpu, f64::from(*block) * 10.0, "test"),
+                Pass::Timing,
+                *block,
+            );
+        }
+        match figure {
+            Some(Figure::Sample(sample)) => sample,
+            _ => panic!("no sample"),
+        }
+    }
+
+    #[test]
+    fn only_blocks_that_both_arms_have_are_paired() {
+        let (left, right) = sample(&[0, 1, 3, 4]).paired(&sample(&[1, 2, 3, 5]));
+        assert_eq!(left, [10.0, 30.0]);
+        assert_eq!(right, [10.0, 30.0]);
+    }
+
+    #[test]
+    fn a_reason_never_displaces_numbers() {
+        let cpu = metric("time.cpu").expect("declared");
+        let mut figure = None;
+        Figure::add(&mut figure, Reading::absent(cpu, "no clock"), Pass::Timing, 0);
+        Figure::add(&mut figure, Reading::of(cpu, 1.0, "test"), Pass::Timing, 1);
+        Figure::add(&mut figure, Reading::absent(cpu, "no clock"), Pass::Timing, 2);
+        assert!(matches!(figure, Some(Figure::Sample(sample)) if sample.blocks == [1]));
+    }
+}

@@ -1,0 +1,217 @@
+//! Intervals by resampling, for statistics whose distribution nobody has worked out.
+//!
+//! Sources: Efron, "Better Bootstrap Confidence Intervals" (1987), for BCa; Davison & Hinkley, "Bootstrap Methods
+//! and their Application" (1997), §3.8, for resampling on two levels; Hesterberg, "What Teachers Should Know About
+//! the Bootstrap" (2015), §4.3, for widening by Student's t; Kalibera & Jones, "Rigorous Benchmarking in Reasonable
+//! Time" (2013), for the levels themselves. Every replicate has a generator of its own, seeded by the seed and its
+//! number, so that replicates may be computed in any order and on any number of threads with the same result.
+
+use serde::Serialize;
+
+use super::normal;
+use super::quantile::{Interval, median, median_interval, quantile, sorted};
+use super::rng::Pcg;
+use super::summary::sd;
+
+/// This many replicates give an end of a 95 % interval to within about two hundredths of its width.
+pub const REPLICATES: usize = 2000;
+
+/// An estimate with a bootstrap interval, in the unit of the statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The statistic of the readings themselves.
+    pub estimate: f64,
+    /// Its interval.
+    pub interval: Interval,
+    /// How the interval was obtained, in words.
+    pub method: &'static str,
+}
+
+/// The percentile interval: the quantiles of the replicates.
+///
+/// `None` below two readings, for no replicates, or for a statistic or level that makes no sense.
+pub fn percentile(
+    readings: &[f64],
+    statistic: impl Fn(&[f64]) -> f64,
+    level: f64,
+    replicates: usize,
+    seed: u64,
+) -> Option<Estimate> {
+    let estimate = statistic(readings);
+    let drawn = replicate(readings, &statistic, replicates, seed);
+    let interval = percentile_of(&drawn, level, readings.len())?;
+    estimate.is_finite().then_some(Estimate { estimate, interval, method: "bootstrap, percentile" })
+}
+
+/// The bias-corrected and accelerated interval, second-order accurate for smooth statistics.
+///
+/// Where the correction cannot be computed (every replicate on one side of the estimate) the plain percentile
+/// interval is given and named. `None` as for [`percentile`].
+pub fn bca(
+    readings: &[f64],
+    statistic: impl Fn(&[f64]) -> f64,
+    level: f64,
+    replicates: usize,
+    seed: u64,
+) -> Option<Estimate> {
+    let estimate = statistic(readings);
+    let drawn = replicate(readings, &statistic, replicates, seed);
+    let mut rest = Vec::with_capacity(readings.len());
+    let left_out: Vec<f64> = (0..readings.len())
+        .map(|i| {
+            rest.clear();
+            rest.extend_from_slice(&readings[..i]);
+            rest.extend_from_slice(&readings[i + 1..]);
+            statistic(&rest)
+        })
+        .collect();
+    bca_of(estimate, &drawn, &left_out, level)
+}
+
+/// The BCa interval from an estimate, its sorted or unsorted replicates, and its jackknife values.
+pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64) -> Option<Estimate> {
+    let plain = percentile_of(drawn, level, left_out.len())?;
+    if !estimate.is_finite() {
+        return None;
+    }
+    let below = drawn.iter().filter(|&&r| r < estimate).count();
+    let up_to = drawn.iter().filter(|&&r| r <= estimate).count();
+    let bias = normal::quantile((below + up_to) as f64 / (2 * drawn.len()) as f64);
+    if !bias.is_finite() {
+        return Some(Estimate { estimate, interval: plain, method: "bootstrap, percentile" });
+    }
+    let acceleration = acceleration(left_out);
+    let sorted = sorted(drawn);
+    let end = |p: f64| {
+        let z = bias + normal::quantile(p);
+        quantile(&sorted, normal::cdf(bias + z / (1.0 - acceleration * z)))
+    };
+    let tail = (1.0 - level) / 2.0;
+    let interval = Interval { low: end(tail), high: end(1.0 - tail), level };
+    Some(Estimate { estimate, interval, method: "bootstrap, BCa" })
+}
+
+/// The skewness of the jackknife values over six, Efron's estimate; 0 when they are all alike.
+fn acceleration(left_out: &[f64]) -> f64 {
+    let centre = left_out.iter().sum::<f64>() / left_out.len() as f64;
+    let moment = |power: i32| left_out.iter().map(|v| (centre - v).powi(power)).sum::<f64>();
+    let (squares, cubes) = (moment(2), moment(3));
+    let acceleration = cubes / (6.0 * squares.powf(1.5));
+    if acceleration.is_finite() { acceleration } else { 0.0 }
+}
+
+fn percentile_of(drawn: &[f64], level: f64, readings: usize) -> Option<Interval> {
+    let sensible = readings >= 2 && !drawn.is_empty() && level > 0.0 && level < 1.0;
+    if !sensible || drawn.iter().any(|r| !r.is_finite()) {
+        return None;
+    }
+    let sorted = sorted(drawn);
+    let tail = (1.0 - level) / 2.0;
+    Some(Interval { low: quantile(&sorted, tail), high: quantile(&sorted, 1.0 - tail), level })
+}
+
+fn replicate(readings: &[f64], statistic: impl Fn(&[f64]) -> f64, count: usize, seed: u64) -> Vec<f64> {
+    let mut drawn = vec![0.0; readings.len()];
+    (0..count as u64)
+        .map(|number| {
+            let mut pcg = Pcg::with_stream(seed, number);
+            drawn.iter_mut().for_each(|place| *place = readings[index(&mut pcg, readings.len())]);
+            statistic(&drawn)
+        })
+        .collect()
+}
+
+/// A place drawn evenly among `count`; more than four thousand million are never weighed.
+pub(crate) fn index(pcg: &mut Pcg, count: usize) -> usize {
+    pcg.below(u32::try_from(count).unwrap_or(u32::MAX)) as usize
+}
+
+/// The median of all readings of several processes, resampling processes and then readings within each.
+///
+/// Distances of the percentile interval from the estimate are stretched by Student's t with one degree of freedom
+/// less than there are processes, since five processes say little about their own spread. `None` below three
+/// processes, or when one has no readings.
+pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) -> Option<Estimate> {
+    if groups.len() < 3 || groups.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let estimate = median(&groups.concat());
+    let mut pool = Vec::new();
+    let drawn: Vec<f64> = (0..replicates as u64)
+        .map(|number| {
+            let mut pcg = Pcg::with_stream(seed, number);
+            pool.clear();
+            for _ in groups {
+                let group = &groups[index(&mut pcg, groups.len())];
+                pool.extend((0..group.len()).map(|_| group[index(&mut pcg, group.len())]));
+            }
+            median(&pool)
+        })
+        .collect();
+    let plain = percentile_of(&drawn, level, groups.len())?;
+    let count = groups.len() as f64;
+    let student = normal::student(level, count - 1.0) / normal::quantile(0.5 + level / 2.0);
+    let stretch = student * (count / (count - 1.0)).sqrt();
+    let low = estimate - stretch * (estimate - plain.low).max(0.0);
+    let high = estimate + stretch * (plain.high - estimate).max(0.0);
+    Some(Estimate {
+        estimate,
+        interval: Interval { low, high, level },
+        method: "median, two-level bootstrap",
+    })
+}
+
+/// Where the variance of a median lies: between processes or within them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Levels {
+    /// Variance of the medians of processes, in the unit squared.
+    pub between: f64,
+    /// The variance such medians would have from the noise within processes alone, in the unit squared.
+    pub within: f64,
+}
+
+impl Levels {
+    /// Whether processes differ by so much more than their own noise explains that readings of one process must not
+    /// be counted as independent. At half as much variance again an interval that ignores it covers 89 % for 95 %.
+    pub fn between_dominates(&self) -> bool {
+        self.between > 1.5 * self.within
+    }
+}
+
+/// Compares the spread of the processes' medians with what their own readings let expect.
+///
+/// The expected variance of a median of n readings is π/2·s²/n with s = 1.4826·MAD, which a few disturbed readings
+/// do not inflate. `None` below three processes or when one has fewer than two readings.
+pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
+    if groups.len() < 3 || groups.iter().any(|g| g.len() < 2) {
+        return None;
+    }
+    let medians: Vec<f64> = groups.iter().map(|g| median(g)).collect();
+    let expected = |(group, &centre): (&Vec<f64>, &f64)| {
+        let deviations: Vec<f64> = group.iter().map(|r| (r - centre).abs()).collect();
+        std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / group.len() as f64
+    };
+    let within = groups.iter().zip(&medians).map(expected).sum::<f64>() / groups.len() as f64;
+    Some(Levels { between: sd(&medians)?.powi(2), within })
+}
+
+/// The median of readings taken in several processes, with the interval that its variance asks for.
+///
+/// Exact order statistics of all readings where processes agree; the [`two_level`] bootstrap, and never less than
+/// the former, where they do not. `None` when there are too few readings for either.
+pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
+    let pool = groups.concat();
+    let exact = median_interval(&pool, level)?;
+    let estimate = median(&pool);
+    let plain = Estimate { estimate, interval: exact, method: "median, order statistics" };
+    if !levels(groups).is_some_and(|levels| levels.between_dominates()) {
+        return Some(plain);
+    }
+    let Some(wide) = two_level(groups, level, REPLICATES, seed) else { return Some(plain) };
+    let interval = Interval {
+        low: wide.interval.low.min(exact.low),
+        high: wide.interval.high.max(exact.high),
+        level: wide.interval.level,
+    };
+    Some(Estimate { interval, ..wide })
+}

@@ -1,0 +1,137 @@
+//! How a cost grows with the size of its input: cost = a + b·g(n), and which g.
+//!
+//! An exact metric is fitted exactly ([`exact`]), or to within a few units ([`within`]); a noisy one by least squares
+//! in relative error ([`noisy`]), which may end in "cannot tell between n and n log n". At least three sizes are
+//! needed, since any two points lie on a curve of every form.
+
+mod exact;
+mod noisy;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use exact::{exact, within};
+pub use noisy::noisy;
+
+use super::quantile::Interval;
+
+/// The forms of growth, slowest first; logarithms are to base 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Form {
+    /// The size does not matter.
+    #[serde(rename = "1")]
+    Constant,
+    /// In the logarithm of the size.
+    #[serde(rename = "log n")]
+    Logarithmic,
+    /// In the size.
+    #[serde(rename = "n")]
+    Linear,
+    /// In the size times its logarithm.
+    #[serde(rename = "n log n")]
+    Linearithmic,
+    /// In the square of the size.
+    #[serde(rename = "n^2")]
+    Quadratic,
+    /// In the cube of the size.
+    #[serde(rename = "n^3")]
+    Cubic,
+    /// Doubling with each step of the size.
+    #[serde(rename = "2^n")]
+    Exponential,
+}
+
+impl Form {
+    /// All forms but the constant, slowest first.
+    pub const GROWING: [Form; 6] = [
+        Form::Logarithmic,
+        Form::Linear,
+        Form::Linearithmic,
+        Form::Quadratic,
+        Form::Cubic,
+        Form::Exponential,
+    ];
+
+    /// g(n); `None` where it is not a finite number, such as the logarithm of 0. The constant's g is 0.
+    pub fn at(self, n: f64) -> Option<f64> {
+        let value = match self {
+            Form::Constant => 0.0,
+            Form::Logarithmic => n.log2(),
+            Form::Linear => n,
+            Form::Linearithmic => n * n.log2(),
+            Form::Quadratic => n * n,
+            Form::Cubic => n * n * n,
+            Form::Exponential => n.exp2(),
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Form::Constant => "1",
+            Form::Logarithmic => "log n",
+            Form::Linear => "n",
+            Form::Linearithmic => "n log n",
+            Form::Quadratic => "n^2",
+            Form::Cubic => "n^3",
+            Form::Exponential => "2^n",
+        })
+    }
+}
+
+/// A fitted growth: cost = intercept + slope·g(n), in the unit of the cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Growth {
+    /// The form g that fits best, or the constant where no growth can be shown.
+    pub form: Form,
+    /// The cost that does not grow.
+    pub intercept: f64,
+    /// The cost of one more g(n): of a step for linear growth, of a doubling for logarithmic growth.
+    pub slope: f64,
+    /// The interval of the slope; absent for fits that have no noise, and for the constant.
+    pub slope_interval: Option<Interval>,
+    /// Coefficients of n, n² … below the leading power, lowest first, where an exact polynomial needs them.
+    pub lower: Vec<f64>,
+    /// Whether every point lies on the curve to the unit.
+    pub exact: bool,
+    /// The other forms that the points do not exclude; with any of these the answer is "cannot tell".
+    pub also_possible: Vec<Form>,
+    /// How far points lie from the curve: the largest distance in the unit of the cost for exact metrics, the root
+    /// mean square in relative terms for noisy ones.
+    pub residual: f64,
+}
+
+/// Why there is no growth to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum NoFit {
+    /// Fewer than three distinct sizes.
+    TooFewSizes {
+        /// Distinct sizes there are.
+        have: usize,
+    },
+    /// A cost is zero or negative, or a size negative, so that relative errors or forms mean nothing.
+    NotPositive,
+    /// A size or cost is infinite or not a number.
+    NotFinite,
+    /// No form comes within the tolerance.
+    NoForm,
+}
+
+impl fmt::Display for NoFit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoFit::TooFewSizes { have } => {
+                write!(f, "{have} different sizes are too few; at least 3 are needed")
+            }
+            NoFit::NotPositive => f.write_str("a cost is not positive or a size is negative"),
+            NoFit::NotFinite => f.write_str("a size or cost is not a finite number"),
+            NoFit::NoForm => f.write_str("no form of growth comes close enough"),
+        }
+    }
+}
+
+impl std::error::Error for NoFit {}

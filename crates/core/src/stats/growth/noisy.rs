@@ -1,0 +1,132 @@
+//! Growth of noisy metrics, by least squares in relative error.
+
+use super::super::normal;
+use super::super::quantile::{Interval, median};
+use super::{Form, Growth, NoFit};
+
+/// The growth that fits points (n, cost) best, and the forms that it cannot be told from.
+///
+/// Readings of one size are first reduced to their median, so that disturbed ones do not decide. Relative errors
+/// are minimised, since noise is proportional to cost. Another form stays possible while its sum of squares
+/// exceeds the best one's by no more than s²·F(1, ν) at `level`: the profile-likelihood set of a growth parameter
+/// that runs through the forms, with s² the larger of what the best curve leaves and what the readings of one size
+/// vary. The constant is preferred wherever it is possible.
+pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
+    let sizes = by_size(points)?;
+    let n: Vec<f64> = sizes.iter().map(|size| size.0).collect();
+    let costs: Vec<f64> = sizes.iter().map(|size| median(&size.1)).collect();
+    let mut fits: Vec<Fit> = Form::GROWING.into_iter().filter_map(|form| grow(form, &n, &costs)).collect();
+    fits.retain(|fit| fit.slope > 0.0);
+    fits.sort_by(|a, b| a.squares.total_cmp(&b.squares));
+    let flat = flat(&costs);
+    let Some(best) = fits.first() else { return Ok(growth(&flat, None, Vec::new(), costs.len())) };
+
+    let freedom = costs.len() as f64 - 2.0;
+    let (left, (replicated, replicate_freedom)) = (best.squares / freedom, spread(&sizes));
+    let (variance, freedom) =
+        if left >= replicated { (left, freedom) } else { (replicated, replicate_freedom) };
+    let limit = best.squares + variance * normal::fisher(level, 1.0, freedom);
+    let possible = |fit: &&Fit| fit.squares <= limit;
+    if possible(&&flat) {
+        let others = fits.iter().filter(possible).map(|fit| fit.form).collect();
+        return Ok(growth(&flat, None, others, costs.len()));
+    }
+    let others = fits[1..].iter().filter(possible).map(|fit| fit.form).collect();
+    let half = normal::student(level, freedom) * (variance * best.slope_variance).sqrt();
+    let interval = Interval { low: best.slope - half, high: best.slope + half, level };
+    Ok(growth(best, Some(interval), others, costs.len()))
+}
+
+struct Fit {
+    form: Form,
+    intercept: f64,
+    slope: f64,
+    /// Sum of squared relative errors.
+    squares: f64,
+    /// Variance of the slope for noise of unit variance.
+    slope_variance: f64,
+}
+
+fn growth(fit: &Fit, slope_interval: Option<Interval>, also_possible: Vec<Form>, sizes: usize) -> Growth {
+    let (form, intercept, slope) = (fit.form, fit.intercept, fit.slope);
+    let residual = (fit.squares / sizes as f64).sqrt();
+    Growth {
+        form,
+        intercept,
+        slope,
+        slope_interval,
+        lower: Vec::new(),
+        exact: false,
+        also_possible,
+        residual,
+    }
+}
+
+fn by_size(points: &[(f64, f64)]) -> Result<Vec<(f64, Vec<f64>)>, NoFit> {
+    if points.iter().any(|(n, cost)| !n.is_finite() || !cost.is_finite()) {
+        return Err(NoFit::NotFinite);
+    }
+    if points.iter().any(|&(n, cost)| n < 0.0 || cost <= 0.0) {
+        return Err(NoFit::NotPositive);
+    }
+    let mut points = points.to_vec();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sizes: Vec<(f64, Vec<f64>)> = Vec::new();
+    for (n, cost) in points {
+        match sizes.last_mut() {
+            Some(last) if last.0 == n => last.1.push(cost),
+            _ => sizes.push((n, vec![cost])),
+        }
+    }
+    if sizes.len() < 3 { Err(NoFit::TooFewSizes { have: sizes.len() }) } else { Ok(sizes) }
+}
+
+/// The relative variance of the medians that the readings of one size let expect, with its degrees of freedom.
+fn spread(sizes: &[(f64, Vec<f64>)]) -> (f64, f64) {
+    let replicated: Vec<&Vec<f64>> =
+        sizes.iter().map(|size| &size.1).filter(|costs| costs.len() >= 3).collect();
+    if replicated.is_empty() {
+        return (0.0, 0.0);
+    }
+    let of_median = |costs: &&Vec<f64>| {
+        let centre = median(costs);
+        let deviations: Vec<f64> = costs.iter().map(|cost| (cost / centre - 1.0).abs()).collect();
+        std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / costs.len() as f64
+    };
+    let variance = replicated.iter().map(of_median).sum::<f64>() / replicated.len() as f64;
+    (variance, replicated.iter().map(|costs| costs.len() as f64 - 1.0).sum())
+}
+
+fn flat(costs: &[f64]) -> Fit {
+    let (sum, squares) =
+        costs.iter().fold((0.0, 0.0), |(s, q), cost| (s + 1.0 / cost, q + 1.0 / (cost * cost)));
+    let intercept = sum / squares;
+    let squares = costs.iter().map(|cost| (1.0 - intercept / cost).powi(2)).sum();
+    Fit { form: Form::Constant, intercept, slope: 0.0, squares, slope_variance: 0.0 }
+}
+
+/// Minimises Σ (1 − (a + b·g)/cost)², with g and cost brought to the scale of 1 so that n³ loses no digits.
+fn grow(form: Form, n: &[f64], costs: &[f64]) -> Option<Fit> {
+    let g: Vec<f64> = n.iter().map(|&n| form.at(n)).collect::<Option<_>>()?;
+    let widest = g.iter().fold(0.0_f64, |widest, g| widest.max(g.abs()));
+    let scale = median(costs);
+    let columns = || g.iter().zip(costs).map(|(g, cost)| (scale / cost, g / widest * scale / cost));
+    // Gram and Schmidt: what of the second column the first does not explain carries the slope.
+    let (uu, uv, u) = columns().fold((0.0, 0.0, 0.0), |s, (u, v)| (s.0 + u * u, s.1 + u * v, s.2 + u));
+    let (rest, projected) = columns().fold((0.0, 0.0), |s, (u, v)| {
+        let apart = v - uv / uu * u;
+        (s.0 + apart * apart, s.1 + apart)
+    });
+    let slope = projected / rest;
+    let intercept = (u - slope * uv) / uu;
+    let squares = columns().map(|(u, v)| (1.0 - intercept * u - slope * v).powi(2)).sum();
+    let back = scale / widest;
+    let fit = Fit {
+        form,
+        intercept: intercept * scale,
+        slope: slope * back,
+        squares,
+        slope_variance: back * back / rest,
+    };
+    (rest > 1e-24 && fit.slope.is_finite() && fit.squares.is_finite()).then_some(fit)
+}

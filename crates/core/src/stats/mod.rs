@@ -1,0 +1,24 @@
+//! Statistics, one idea per file, each citing its source.
+//!
+//! Functions take readings as plain numbers in whatever unit the metric has, and hand back estimates with the
+//! interval that goes with them. An interval that cannot be had at the level asked for is absent, never narrower.
+
+pub mod bootstrap;
+pub mod growth;
+pub mod ols;
+pub mod outlier;
+pub mod paired;
+pub mod power;
+pub mod quantile;
+pub mod ranks;
+pub mod rng;
+pub mod summary;
+pub mod tare;
+
+pub use paired::{Effect, Why};
+pub use quantile::Interval;
+pub use rng::Pcg;
+pub use summary::Summary;
+
+pub(crate) mod normal;
+pub(crate) mod selection;

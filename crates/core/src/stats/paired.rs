@@ -1,0 +1,173 @@
+//! The effect of one arm against another, as a ratio with its interval.
+//!
+//! Within a block both arms met the same machine, so the logarithm of their ratio is free of what moved both. The
+//! estimate is the Hodges-Lehmann centre of these log ratios and the interval inverts the signed-rank test. With few
+//! blocks the median and its order statistics need fewer assumptions; and where so many blocks are disturbed that
+//! most pairs hold one of them, the median is sharper by up to ten times. It is used instead in both cases.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::quantile::{Interval, median, median_interval};
+use super::ranks::{self, hodges_lehmann, signed_rank_interval};
+
+/// Below this many blocks the median is used, since the signed-rank test leans on symmetry it cannot yet show.
+pub const RANKS_FROM: usize = 10;
+
+/// The median takes over where its interval is less than two thirds as wide as that of the ranks.
+///
+/// Choosing the narrower of two intervals costs coverage, but widths say little about where a centre lies among
+/// symmetric differences: in simulations with this threshold it costs about half a per cent at most. The threshold also
+/// keeps quiet samples, where ranks are the sharper by a fifth, with the ranks.
+const CLEARLY_SHARPER: f64 = 2.0 / 3.0;
+
+/// What changing from the reference to the arm does to the cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// Cost of the arm divided by cost of the reference.
+    pub ratio: f64,
+    /// The interval of that ratio.
+    pub interval: Interval,
+    /// How many blocks, or for unpaired samples how many readings the smaller of them has.
+    pub n: usize,
+    /// How the estimate and the interval were obtained, in words.
+    pub method: &'static str,
+}
+
+/// Why there is no effect to be had, or only a weaker one than asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Why {
+    /// There are fewer blocks than any interval at this level needs.
+    TooFew {
+        /// Blocks there are.
+        have: usize,
+        /// Blocks there would have to be.
+        need: usize,
+    },
+    /// The arms have different numbers of readings, so they are not paired.
+    Unpaired {
+        /// Readings of the reference.
+        reference: usize,
+        /// Readings of the arm.
+        arm: usize,
+    },
+    /// A reading is zero or negative, so that ratios mean nothing.
+    NotPositive,
+    /// A reading is infinite or not a number.
+    NotFinite,
+    /// Readings of an exact metric disagree among themselves.
+    NotExact,
+    /// The level is not strictly between 0 and 1.
+    NoSuchLevel,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::TooFew { have, need } => write!(f, "{have} blocks are too few; at least {need} are needed"),
+            Why::Unpaired { reference, arm } => {
+                write!(f, "the reference has {reference} readings and the arm {arm}, so they are not paired")
+            }
+            Why::NotPositive => f.write_str("a reading is zero or negative, so there is no ratio"),
+            Why::NotFinite => f.write_str("a reading is not a finite number"),
+            Why::NotExact => f.write_str("readings of an exact metric disagree among themselves"),
+            Why::NoSuchLevel => f.write_str("the level must lie between 0 and 1"),
+        }
+    }
+}
+
+impl std::error::Error for Why {}
+
+/// The effect from readings taken in blocks: the i-th reading of either arm belongs to block i.
+///
+/// Any number of blocks is affordable (see [`hodges_lehmann`]); none is thinned out. Fails with the reason when
+/// there are fewer than six blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
+pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
+    effect_of_log_ratios(&log_ratios(reference, arm)?, level)
+}
+
+/// The effect from log ratios ln(arm/reference), one of each block.
+pub fn effect_of_log_ratios(ratios: &[f64], level: f64) -> Result<Effect, Why> {
+    check(level)?;
+    let n = ratios.len();
+    if ratios.iter().any(|r| !r.is_finite()) {
+        return Err(Why::NotFinite);
+    }
+    let of_median = median_interval(ratios, level);
+    let of_ranks = if n < RANKS_FROM { None } else { signed_rank_interval(ratios, level) };
+    let (centre, interval, method) = match (of_ranks, of_median) {
+        (Some(ranks), Some(median)) if median.half_width() >= CLEARLY_SHARPER * ranks.half_width() => {
+            (hodges_lehmann(ratios), ranks, "Hodges-Lehmann of paired log ratios, signed ranks")
+        }
+        (_, Some(interval)) => (median(ratios), interval, "median of paired log ratios, order statistics"),
+        _ => return Err(Why::TooFew { have: n, need: blocks_needed(level).max(n + 1) }),
+    };
+    Ok(Effect { ratio: centre.exp(), interval: interval.map(f64::exp), n, method })
+}
+
+/// The effect from two samples that were not taken in blocks, such as two stored runs.
+///
+/// All that moved the machine between the runs is in it; only the pairing of [`effect`] keeps that out.
+pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
+    check(level)?;
+    let (reference, arm) = (logarithms(reference)?, logarithms(arm)?);
+    let n = reference.len().min(arm.len());
+    let need = samples_needed(level);
+    if n < need {
+        return Err(Why::TooFew { have: n, need });
+    }
+    let shift = ranks::mann_whitney(&reference, &arm, level).ok_or(Why::TooFew { have: n, need: n + 1 })?;
+    Ok(Effect {
+        ratio: shift.estimate.exp(),
+        interval: shift.interval.map(f64::exp),
+        n,
+        method: "Hodges-Lehmann shift of unpaired logs, Mann-Whitney",
+    })
+}
+
+/// ln(arm/reference) of each block.
+pub fn log_ratios(reference: &[f64], arm: &[f64]) -> Result<Vec<f64>, Why> {
+    if reference.len() != arm.len() {
+        return Err(Why::Unpaired { reference: reference.len(), arm: arm.len() });
+    }
+    let (reference, arm) = (logarithms(reference)?, logarithms(arm)?);
+    Ok(reference.iter().zip(&arm).map(|(r, a)| a - r).collect())
+}
+
+/// The least number of blocks at which the order statistics of a median reach `level`: six at 95 %.
+pub fn blocks_needed(level: f64) -> usize {
+    let mut error = 1.0;
+    let mut blocks = 1;
+    while error > 1.0 - level && blocks < 1000 {
+        error /= 2.0;
+        blocks += 1;
+    }
+    blocks
+}
+
+/// For unpaired samples of equal size n the smallest error is 2/C(2n, n): four of each at 95 %.
+fn samples_needed(level: f64) -> usize {
+    let mut error = 2.0;
+    let mut n = 0;
+    while error > 1.0 - level && n < 500 {
+        n += 1;
+        error *= n as f64 / (2.0 * (2.0 * n as f64 - 1.0));
+    }
+    n
+}
+
+fn logarithms(readings: &[f64]) -> Result<Vec<f64>, Why> {
+    if readings.iter().any(|r| !r.is_finite()) {
+        return Err(Why::NotFinite);
+    }
+    if readings.iter().any(|&r| r <= 0.0) {
+        return Err(Why::NotPositive);
+    }
+    Ok(readings.iter().map(|r| r.ln()).collect())
+}
+
+fn check(level: f64) -> Result<(), Why> {
+    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Why::NoSuchLevel) }
+}

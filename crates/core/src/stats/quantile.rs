@@ -1,0 +1,104 @@
+//! Quantiles, and intervals for them that hold whatever the distribution of the readings.
+//!
+//! Sources: Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996), definition 7; Conover, "Practical
+//! Nonparametric Statistics" (1999), §3.2, for the order statistics that bracket a quantile.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+/// A range that holds the true value with at least the probability `level`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end, in the unit of what is estimated.
+    pub low: f64,
+    /// Upper end, in the same unit.
+    pub high: f64,
+    /// The level achieved, between 0 and 1; for exact intervals a little above the level asked for.
+    pub level: f64,
+}
+
+impl Interval {
+    /// Half the distance from end to end, in the unit of the estimate.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// Whether `value` lies within, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The interval of an increasing function of the estimate, at the same level.
+    pub fn map(&self, increasing: impl Fn(f64) -> f64) -> Interval {
+        Interval { low: increasing(self.low), high: increasing(self.high), level: self.level }
+    }
+}
+
+/// The readings in increasing order; `total_cmp` puts what is not a number at the ends rather than panicking.
+pub fn sorted(readings: &[f64]) -> Vec<f64> {
+    let mut sorted = readings.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+/// The `p`-quantile of readings in increasing order, by linear interpolation between order statistics (type 7).
+///
+/// `p` is held to [0, 1]. The quantile of no readings is NaN, since 0 would be a claim.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = p.clamp(0.0, 1.0) * last as f64;
+    let below = (place.floor() as usize).min(last);
+    let above = (below + 1).min(last);
+    let share = place - below as f64;
+    if share == 0.0 { sorted[below] } else { sorted[below] + share * (sorted[above] - sorted[below]) }
+}
+
+/// The median of readings in any order; NaN when there are none.
+pub fn median(readings: &[f64]) -> f64 {
+    quantile(&sorted(readings), 0.5)
+}
+
+/// The exact interval of the median from two order statistics.
+///
+/// `None` when there are too few readings for `level`: at 95 %, fewer than six.
+pub fn median_interval(readings: &[f64], level: f64) -> Option<Interval> {
+    quantile_interval(readings, 0.5, level)
+}
+
+/// The exact interval of the `p`-quantile from two order statistics, each tail holding at most half the error.
+///
+/// `None` when a tail cannot be had with so few readings, when a reading is not finite, or when `p` or `level` is
+/// not strictly between 0 and 1. Ties among readings make it hold more often than stated, never less.
+pub fn quantile_interval(readings: &[f64], p: f64, level: f64) -> Option<Interval> {
+    let inside = |x: f64| x > 0.0 && x < 1.0;
+    if readings.is_empty() || !inside(p) || !inside(level) || readings.iter().any(|r| !r.is_finite()) {
+        return None;
+    }
+    let n = readings.len() as u64;
+    let below = Binomial::new(p, n).ok()?;
+    let tail = tail_of(level);
+    // The lower end is the largest rank l with P(fewer than l readings lie below the quantile) within the tail.
+    let low = last_within(n, |rank| below.cdf(rank - 1) <= tail)?;
+    // Counted from the top, the upper end is the same question asked of the complement.
+    let above = Binomial::new(1.0 - p, n).ok()?;
+    let from_top = last_within(n, |rank| above.cdf(rank - 1) <= tail)?;
+    let high = n + 1 - from_top;
+    let achieved = 1.0 - below.cdf(low - 1) - above.cdf(from_top - 1);
+    let sorted = sorted(readings);
+    Some(Interval { low: sorted[low as usize - 1], high: sorted[high as usize - 1], level: achieved })
+}
+
+/// The error allowed in one tail, with room for the rounding of a level such as 0.95 that binary cannot hold.
+pub(crate) fn tail_of(level: f64) -> f64 {
+    (1.0 - level) / 2.0 * (1.0 + 1e-12)
+}
+
+/// The last rank from 1 to `n` for which `holds`, which must hold up to some rank and not beyond.
+pub(crate) fn last_within(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut known, mut beyond) = (0, n + 1);
+    while beyond - known > 1 {
+        let middle = known + (beyond - known) / 2;
+        if holds(middle) { known = middle } else { beyond = middle }
+    }
+    (known > 0).then_some(known)
+}

@@ -1,0 +1,301 @@
+//! Units, and the one place that turns numbers into text.
+
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The unit of a metric's readings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Unit {
+    /// Durations; readings are nanoseconds.
+    Nanoseconds,
+    /// Sizes; readings are bytes.
+    Bytes,
+    /// Things counted.
+    Count,
+    /// Dimensionless.
+    Ratio,
+    /// Any other, named by whoever brought it.
+    Other(Cow<'static, str>),
+}
+
+impl From<String> for Unit {
+    fn from(name: String) -> Unit {
+        match name.as_str() {
+            "ns" => Unit::Nanoseconds,
+            "bytes" => Unit::Bytes,
+            "count" => Unit::Count,
+            "ratio" => Unit::Ratio,
+            _ => Unit::Other(name.into()),
+        }
+    }
+}
+
+impl From<Unit> for String {
+    fn from(unit: Unit) -> String {
+        unit.name().to_owned()
+    }
+}
+
+impl Unit {
+    /// The name used in JSON and SQL.
+    pub fn name(&self) -> &str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+            Unit::Ratio => "ratio",
+            Unit::Other(name) => name,
+        }
+    }
+
+    /// Whether it counts something per time, so that more is better.
+    pub fn is_rate(&self) -> bool {
+        matches!(self, Unit::Other(name) if name.ends_with("/s"))
+    }
+
+    fn scales(&self) -> &'static [(f64, &'static str)] {
+        match self {
+            Unit::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps")],
+            Unit::Bytes => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
+            Unit::Count => &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")],
+            Unit::Ratio | Unit::Other(_) => &[(1.0, "")],
+        }
+    }
+
+    /// The scale on which a value of this magnitude reads well: between 1 and 1000 where there is one.
+    pub fn scale(&self, magnitude: f64) -> Scale {
+        let scales = self.scales();
+        let (divisor, symbol) =
+            scales.iter().copied().find(|(divisor, _)| magnitude.abs() >= *divisor).unwrap_or(
+                if magnitude == 0.0 {
+                    *scales.iter().find(|(divisor, _)| *divisor == 1.0).unwrap_or(&scales[0])
+                } else {
+                    scales[scales.len() - 1]
+                },
+            );
+        let symbol = match self {
+            Unit::Other(name) => name.clone(),
+            _ => symbol.into(),
+        };
+        Scale { divisor, symbol }
+    }
+
+    /// The symbol for whole numbers of this unit.
+    pub fn whole_symbol(&self) -> &str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "B",
+            Unit::Count | Unit::Ratio => "",
+            Unit::Other(name) => name,
+        }
+    }
+}
+
+/// A unit with a prefix: what to divide by, and what to write behind the number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    /// Readings are divided by this.
+    pub divisor: f64,
+    /// The symbol written behind, which may be empty.
+    pub symbol: Cow<'static, str>,
+}
+
+impl Scale {
+    /// The digits behind the point that a value known to ± `half_width` deserves: two significant digits of the
+    /// uncertainty, or three significant digits of the value where the uncertainty is unknown or zero.
+    pub fn decimals(&self, value: f64, half_width: Option<f64>) -> usize {
+        let value = (value / self.divisor).abs();
+        let from_value = 2 - order(value);
+        let digits = match half_width.map(|h| (h / self.divisor).abs()).filter(|h| *h > 0.0) {
+            Some(h) => (1 - order(h)).min(from_value + 2),
+            None => from_value,
+        };
+        digits.clamp(0, 6) as usize
+    }
+
+    /// The number alone, with that many digits behind the point.
+    pub fn number(&self, value: f64, decimals: usize) -> String {
+        format!("{:.decimals$}", value / self.divisor)
+    }
+
+    /// Number and symbol.
+    pub fn text(&self, value: f64, decimals: usize) -> String {
+        with_symbol(&self.number(value, decimals), &self.symbol)
+    }
+}
+
+fn order(value: f64) -> i32 {
+    if value > 0.0 && value.is_finite() { value.log10().floor() as i32 } else { 0 }
+}
+
+fn with_symbol(number: &str, symbol: &str) -> String {
+    if symbol.is_empty() { number.to_owned() } else { format!("{number} {symbol}") }
+}
+
+/// A value by itself, to three significant digits.
+pub fn quantity(value: f64, unit: &Unit) -> String {
+    if !value.is_finite() {
+        return "not a number".to_owned();
+    }
+    let scale = unit.scale(value);
+    let whole = scale.divisor == 1.0 && value.fract() == 0.0;
+    let decimals = if whole { 0 } else { scale.decimals(value, None) };
+    scale.text(value, decimals)
+}
+
+/// An exact value: every digit, in groups of three.
+pub fn exact(value: f64, unit: &Unit) -> String {
+    if value.fract() != 0.0 || value.abs() >= 1e15 {
+        return quantity(value, unit);
+    }
+    with_symbol(&grouped(value), unit.whole_symbol())
+}
+
+/// A whole number in groups of three digits.
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+/// A ratio as the change it stands for: `1.02` is `+2.00 %`, and from twofold on `2.41 ×`.
+pub fn change(ratio: f64) -> String {
+    if (0.5..2.0).contains(&ratio) {
+        let percent = (ratio - 1.0) * 100.0;
+        let decimals = if percent.abs() < 10.0 { 2 } else { 1 };
+        format!("{percent:+.decimals$} %")
+    } else {
+        times(ratio)
+    }
+}
+
+/// A ratio as a multiple: `2.41 ×`.
+pub fn times(ratio: f64) -> String {
+    let decimals = (2 - order(ratio)).clamp(0, 4) as usize;
+    format!("{ratio:.decimals$} ×")
+}
+
+/// A ratio as a share: `41 %`.
+pub fn share(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// Reads `4MB`, `3.5 ms`, `1_000` or `12` as a number of the metric's own unit (bytes, nanoseconds, or plain).
+/// Binary prefixes (`KiB`, `MiB`, `GiB`) are understood for bytes.
+pub fn parse_quantity(text: &str, unit: &Unit) -> Result<f64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c))).unwrap_or(text.len());
+    let (number, symbol) = text.split_at(split);
+    let number: f64 = number.replace('_', "").parse().map_err(|_| {
+        format!("‘{text}’ is not a quantity: a number and a unit are expected, such as ‘{}’", example(unit))
+    })?;
+    let symbol = symbol.trim();
+    let factor = match unit {
+        Unit::Nanoseconds => match symbol {
+            "" | "ns" => Some(1.0),
+            "us" | "µs" | "μs" => Some(1e3),
+            "ms" => Some(1e6),
+            "s" => Some(1e9),
+            "min" | "m" => Some(60e9),
+            "h" => Some(3600e9),
+            _ => None,
+        },
+        Unit::Bytes => match symbol {
+            "" | "B" | "bytes" => Some(1.0),
+            "kB" | "KB" | "k" | "K" => Some(1e3),
+            "MB" | "M" => Some(1e6),
+            "GB" | "G" => Some(1e9),
+            "KiB" => Some(1024.0),
+            "MiB" => Some(1024.0 * 1024.0),
+            "GiB" => Some(1024.0 * 1024.0 * 1024.0),
+            _ => None,
+        },
+        Unit::Count => match symbol {
+            "" => Some(1.0),
+            "k" | "K" => Some(1e3),
+            "M" => Some(1e6),
+            "G" => Some(1e9),
+            _ => None,
+        },
+        Unit::Ratio => match symbol {
+            "" | "×" | "x" => Some(1.0),
+            "%" => Some(0.01),
+            _ => None,
+        },
+        Unit::Other(name) => (symbol.is_empty() || symbol == name).then_some(1.0),
+    };
+    match factor {
+        Some(factor) if number.is_finite() => Ok(number * factor),
+        Some(_) => Err(format!("‘{text}’ is out of range")),
+        None => Err(format!(
+            "‘{symbol}’ is not a unit of {}: write for instance ‘{}’",
+            unit.name(),
+            example(unit)
+        )),
+    }
+}
+
+fn example(unit: &Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "20 ms",
+        Unit::Bytes => "4 MB",
+        Unit::Ratio => "2 %",
+        Unit::Count | Unit::Other(_) => "1000",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_choose_their_prefix() {
+        let shown: Vec<String> = [0.5, 12.0, 1234.0, 5_100_000.0, 2.5e9]
+            .iter()
+            .map(|v| quantity(*v, &Unit::Nanoseconds))
+            .collect();
+        assert_eq!(shown, ["500 ps", "12 ns", "1.23 µs", "5.10 ms", "2.50 s"]);
+        assert_eq!(quantity(0.0, &Unit::Bytes), "0 B");
+        assert_eq!(quantity(f64::NAN, &Unit::Bytes), "not a number");
+    }
+
+    #[test]
+    fn exact_figures_keep_every_digit() {
+        assert_eq!(exact(13_303_419.0, &Unit::Bytes), "13,303,419 B");
+        assert_eq!(exact(-1.0, &Unit::Count), "-1");
+        assert_eq!(exact(999.0, &Unit::Count), "999");
+    }
+
+    #[test]
+    fn digits_follow_the_uncertainty() {
+        let ms = Unit::Nanoseconds.scale(5.1e6);
+        assert_eq!(ms.text(5.123_456e6, ms.decimals(5.123_456e6, Some(12_000.0))), "5.123 ms");
+        assert_eq!(ms.text(5.123_456e6, ms.decimals(5.123_456e6, Some(1.2e6))), "5.1 ms");
+    }
+
+    #[test]
+    fn changes_read_as_percent_or_as_multiples() {
+        assert_eq!(change(1.02), "+2.00 %");
+        assert_eq!(change(0.85), "-15.0 %");
+        assert_eq!(change(2.412), "2.41 ×");
+        assert_eq!(change(0.0412), "0.0412 ×");
+    }
+
+    #[test]
+    fn quantities_are_read_back() {
+        assert_eq!(parse_quantity("4MB", &Unit::Bytes), Ok(4e6));
+        assert_eq!(parse_quantity("1 KiB", &Unit::Bytes), Ok(1024.0));
+        assert_eq!(parse_quantity("3.5 ms", &Unit::Nanoseconds), Ok(3.5e6));
+        assert_eq!(parse_quantity("1_000", &Unit::Count), Ok(1000.0));
+        assert!(parse_quantity("four", &Unit::Bytes).is_err());
+        assert!(parse_quantity("4 MB", &Unit::Nanoseconds).is_err());
+    }
+}

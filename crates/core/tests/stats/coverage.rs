@@ -1,0 +1,283 @@
+//! How often intervals hold and verdicts err, by simulation from fixed seeds.
+//!
+//! The quick versions run always; `cargo test -- --ignored --nocapture` repeats them at ten times the size and prints
+//! the figures.
+#![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
+
+use scruple_core::compare::{Direction, Entry, Verdict, compare_many, compare_noisy};
+use scruple_core::stats::rng::Pcg;
+use scruple_core::stats::summary::mean;
+use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
+
+use crate::noise::{NOISES, Noise, blocks, normal, processes};
+
+/// The share of `tries` that come out true, each with a generator of its own.
+fn share(tries: u64, seed: u64, mut attempt: impl FnMut(&mut Pcg) -> bool) -> f64 {
+    (0..tries).filter(|&number| attempt(&mut Pcg::with_stream(seed, number))).count() as f64 / tries as f64
+}
+
+fn paired_intervals(tries: u64) {
+    for noise in NOISES {
+        for n in [6, 9, 10, 20, 40] {
+            let held = share(tries, n as u64, |pcg| {
+                let (reference, arm) = blocks(pcg, noise, n, 1.02);
+                paired::effect(&reference, &arm, 0.95).is_ok_and(|effect| effect.interval.contains(1.02))
+            });
+            println!("paired, {noise:?}, {n} blocks: the interval holds in {:.1} %", 100.0 * held);
+            assert!(held >= 0.93, "{noise:?}, {n} blocks: {held}");
+        }
+    }
+}
+
+#[test]
+fn paired_intervals_hold_as_often_as_they_say() {
+    paired_intervals(400);
+}
+
+fn unpaired_intervals(tries: u64) {
+    for noise in [Noise::Quiet, Noise::Skewed, Noise::Busy(0.2)] {
+        for n in [5, 15, 40] {
+            let held = share(tries, n as u64, |pcg| {
+                let (reference, arm) = blocks(pcg, noise, n, 1.02);
+                let arm = &arm[..n - 1];
+                paired::unpaired_effect(&reference, arm, 0.95)
+                    .is_ok_and(|effect| effect.interval.contains(1.02))
+            });
+            println!(
+                "unpaired, {noise:?}, {n} and {} readings: the interval holds in {:.1} %",
+                n - 1,
+                100.0 * held
+            );
+            assert!(held >= 0.93, "{noise:?}, {n}: {held}");
+        }
+    }
+}
+
+#[test]
+fn unpaired_intervals_hold_as_often_as_they_say() {
+    unpaired_intervals(300);
+}
+
+fn identical_programs(tries: u64) {
+    for noise in NOISES {
+        for n in [6, 10, 20, 40, 80] {
+            for margin in [0.0, 0.01] {
+                let wrong = share(tries, 100 + n as u64, |pcg| {
+                    let (reference, arm) = blocks(pcg, noise, n, 1.0);
+                    compare_noisy(&reference, &arm, true, margin, 0.95).verdict == Verdict::Different
+                });
+                println!("A/A, {noise:?}, {n} blocks, margin {margin}: different in {:.2} %", 100.0 * wrong);
+                // Three standard errors of the simulation itself.
+                let slack = 3.0 * (0.05 * 0.95 / tries as f64).sqrt();
+                assert!(wrong <= 0.05 + slack, "{noise:?}, {n} blocks, margin {margin}: {wrong}");
+            }
+        }
+    }
+}
+
+#[test]
+fn identical_programs_are_rarely_called_different() {
+    identical_programs(150);
+}
+
+fn two_per_cent(tries: u64) {
+    // Heavier contamination is met by more blocks, as a time budget of seconds gives for short batches.
+    for (noise, n) in [
+        (Noise::Quiet, 40),
+        (Noise::Busy(0.05), 40),
+        (Noise::Busy(0.1), 60),
+        (Noise::Busy(0.2), 120),
+        (Noise::Busy(0.4), 500),
+        (Noise::Bursts(0.4), 200),
+    ] {
+        let (mut found, mut wrong, mut outside) = (0.0, 0.0, 0.0);
+        for number in 0..tries {
+            let (reference, arm) = blocks(&mut Pcg::with_stream(77, number), noise, n, 1.02);
+            let said = compare_noisy(&reference, &arm, true, 0.01, 0.95);
+            found += f64::from(u8::from(said.direction == Some(Direction::Worse)));
+            outside += f64::from(u8::from(said.verdict == Verdict::Different));
+            wrong += f64::from(u8::from(
+                said.direction == Some(Direction::Better) || said.verdict == Verdict::Same,
+            ));
+        }
+        let per_cent = |count: f64| 100.0 * count / tries as f64;
+        let (found, outside, wrong) = (per_cent(found), per_cent(outside), per_cent(wrong));
+        println!(
+            "true 2 %, {noise:?}, {n} blocks: found {found:.1} %, as different {outside:.1} %, wrong {wrong:.2} %"
+        );
+        assert!(found >= 95.0 && wrong <= 1.0, "{noise:?}: found {found} %, wrong {wrong} %");
+    }
+}
+
+#[test]
+fn a_true_two_per_cent_is_found_on_a_busy_machine() {
+    two_per_cent(100);
+}
+
+fn at_the_margin(tries: u64) {
+    for noise in [Noise::Quiet, Noise::Skewed, Noise::Busy(0.05)] {
+        let (mut same, mut different) = (0.0, 0.0);
+        for number in 0..tries {
+            let (reference, arm) = blocks(&mut Pcg::with_stream(78, number), noise, 40, 1.02);
+            match compare_noisy(&reference, &arm, true, 0.02, 0.95).verdict {
+                Verdict::Same => same += 1.0 / tries as f64,
+                Verdict::Different => different += 1.0 / tries as f64,
+                _ => {}
+            }
+        }
+        println!("exactly at the margin, {noise:?}: same in {same:.3}, different in {different:.3}");
+        assert!(same <= 0.05 && different <= 0.05, "{noise:?}: {same}, {different}");
+    }
+}
+
+#[test]
+fn an_effect_exactly_at_the_margin_is_seldom_placed_on_either_side() {
+    at_the_margin(300);
+}
+
+fn looking_often(tries: u64) {
+    let looks = power::looks(10, 160, 0.95);
+    let wrong = share(tries, 79, |pcg| {
+        let (reference, arm) = blocks(pcg, Noise::Busy(0.2), 160, 1.0);
+        looks.iter().any(|look| {
+            let (reference, arm) = (&reference[..look.blocks], &arm[..look.blocks]);
+            compare_noisy(reference, arm, true, 0.0, look.level).verdict == Verdict::Different
+        })
+    });
+    println!(
+        "five looks at identical programs, margin 0: different at any of them in {:.1} %",
+        100.0 * wrong
+    );
+    assert!(wrong <= 0.05, "{wrong}");
+}
+
+#[test]
+fn looking_five_times_errs_no_more_often_than_once() {
+    looking_often(200);
+}
+
+fn tables(tries: u64) {
+    for margin in [0.0, 0.005] {
+        let wrong = share(tries, 80, |pcg| {
+            let arms: Vec<_> = (0..10).map(|_| blocks(pcg, Noise::Quiet, 20, 1.0)).collect();
+            let table: Vec<Entry<'_>> = arms.iter().map(|(r, a)| row(r, a, margin)).collect();
+            compare_many(&table, 0.95).iter().any(|said| said.verdict == Verdict::Different)
+        });
+        println!(
+            "ten identical programs in one table, margin {margin}: any different in {:.1} %",
+            100.0 * wrong
+        );
+        assert!(wrong <= 0.06, "{wrong}");
+    }
+}
+
+fn row<'a>(reference: &'a [f64], arm: &'a [f64], margin: f64) -> Entry<'a> {
+    Entry { reference, arm, lower_is_better: true, margin, paired: true }
+}
+
+#[test]
+fn a_table_of_identical_programs_errs_no_more_often_than_one_comparison() {
+    tables(200);
+}
+
+fn medians(tries: u64) {
+    for n in [6, 11, 25, 100] {
+        let held = share(tries, 81, |pcg| {
+            let readings: Vec<f64> = (0..n).map(|_| -(1.0 - pcg.unit()).ln()).collect();
+            quantile::median_interval(&readings, 0.95).is_some_and(|i| i.contains(std::f64::consts::LN_2))
+        });
+        println!("median of {n} exponential readings: the interval holds in {:.1} %", 100.0 * held);
+        assert!(held >= 0.93, "{n}: {held}");
+    }
+    let held = share(tries, 82, |pcg| {
+        let (tare, raw) = blocks(pcg, Noise::Busy(0.2), 40, 1.0);
+        let raw: Vec<f64> = raw.iter().map(|reading| reading + 3.0).collect();
+        tare::net(&raw, &tare, 0.95).is_ok_and(|net| net.interval.contains(3.0))
+    });
+    println!("net of tare on a busy machine: the interval holds in {:.1} %", 100.0 * held);
+    assert!(held >= 0.93, "{held}");
+}
+
+#[test]
+fn intervals_of_medians_and_nets_hold_as_often_as_they_say() {
+    medians(500);
+}
+
+fn several_processes(tries: u64) {
+    for count in [3, 5, 8, 20] {
+        for between in [0.0, 0.002, 0.005, 0.05] {
+            let held = share(tries, 83, |pcg| {
+                let groups = processes(pcg, count, 20, between, 0.02);
+                bootstrap::median_of_groups(&groups, 0.95, 1)
+                    .is_some_and(|found| found.interval.contains(100.0))
+            });
+            println!(
+                "{count} processes that differ by {between}: the interval holds in {:.1} %",
+                100.0 * held
+            );
+            assert!(held >= 0.92, "{count} processes, {between}: {held}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn medians_over_several_processes_hold_although_processes_differ() {
+    several_processes(400);
+}
+
+fn criterion_panel(tries: u64) {
+    let (mut mean_held, mut slope_held) = (0.0, 0.0);
+    for number in 0..tries {
+        let mut pcg = Pcg::with_stream(84, number);
+        let readings: Vec<f64> = (0..40).map(|_| -(1.0 - pcg.unit()).ln()).collect();
+        let found = bootstrap::bca(&readings, mean, 0.95, 1000, number).expect("forty readings");
+        mean_held += f64::from(u8::from(found.interval.contains(1.0))) / tries as f64;
+        let x: Vec<f64> = (1..=30).map(f64::from).collect();
+        let y: Vec<f64> = x.iter().map(|x| 5.0 + 2.0 * x + normal(&mut pcg)).collect();
+        let panel = ols::panel(&x, &y, 0.95, 1000, number).expect("thirty batches");
+        slope_held += f64::from(u8::from(panel.slope.interval.contains(2.0))) / tries as f64;
+    }
+    println!("BCa: mean of skewed readings {:.1} %, slope {:.1} %", 100.0 * mean_held, 100.0 * slope_held);
+    assert!(mean_held >= 0.9 && slope_held >= 0.88, "{mean_held}, {slope_held}");
+}
+
+fn slopes_of_growth(tries: u64) {
+    let held = share(tries, 85, |pcg| {
+        let points: Vec<(f64, f64)> = (0..24)
+            .map(|i| {
+                let n = f64::from(10 << (i % 6));
+                (n, (50.0 + 3.0 * n) * (0.02 * normal(pcg)).exp())
+            })
+            .collect();
+        let found = growth::noisy(&points, 0.95).expect("six sizes");
+        found.form == growth::Form::Linear && found.slope_interval.is_some_and(|i| i.contains(3.0))
+    });
+    println!("slope of linear growth: found linear and the interval holds in {:.1} %", 100.0 * held);
+    assert!(held >= 0.9, "{held}");
+}
+
+#[test]
+fn slopes_of_growth_hold_as_often_as_they_say() {
+    slopes_of_growth(300);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn intervals_at_ten_times_the_size() {
+    paired_intervals(6000);
+    unpaired_intervals(3000);
+    medians(5000);
+    criterion_panel(400);
+    slopes_of_growth(3000);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn verdicts_at_ten_times_the_size() {
+    identical_programs(2500);
+    two_per_cent(1000);
+    at_the_margin(4000);
+    looking_often(2000);
+    tables(2000);
+}

@@ -1,0 +1,140 @@
+//! Growth of costs whose form is known by construction.
+
+use scruple_core::stats::growth::{Form, NoFit, exact, noisy, within};
+use scruple_core::stats::rng::Pcg;
+
+const SIZES: [u64; 6] = [1, 2, 8, 16, 64, 1024];
+
+#[test]
+fn thirty_two_bytes_a_step_are_found_to_the_byte() {
+    let points: Vec<(u64, u64)> = [1, 10, 100, 1000].map(|n| (n, 32 * n + 16)).to_vec();
+    let found = exact(&points).expect("the points lie on a line");
+    assert_eq!((found.form, found.slope, found.intercept, found.exact), (Form::Linear, 32.0, 16.0, true));
+    assert!(found.also_possible.is_empty());
+}
+
+#[test]
+fn every_form_is_recognised_exactly() {
+    let log = |n: u64| u64::from(n.ilog2());
+    let costs: [(Form, &dyn Fn(u64) -> u64); 6] = [
+        (Form::Constant, &|_| 7),
+        (Form::Logarithmic, &|n| 5 + 3 * log(n)),
+        (Form::Linear, &|n| 5 + 3 * n),
+        (Form::Linearithmic, &|n| 5 + 3 * n * log(n)),
+        (Form::Quadratic, &|n| 5 + 3 * n * n),
+        (Form::Cubic, &|n| 5 + 3 * n * n * n),
+    ];
+    for (form, cost) in costs {
+        let found = exact(&SIZES.map(|n| (n, cost(n)))).expect("the points lie on a curve");
+        assert_eq!(found.form, form);
+        assert_eq!(found.intercept, if form == Form::Constant { 7.0 } else { 5.0 });
+        assert_eq!(found.slope, if form == Form::Constant { 0.0 } else { 3.0 });
+    }
+    let doubling = exact(&[1, 2, 3, 4, 5].map(|n| (n, 5 + 3 * (1 << n)))).expect("the points lie on a curve");
+    assert_eq!((doubling.form, doubling.intercept, doubling.slope), (Form::Exponential, 5.0, 3.0));
+}
+
+#[test]
+fn pairs_are_a_square_with_a_lower_term() {
+    let found = exact(&[2, 3, 5, 8, 13].map(|n| (n, n * (n - 1) / 2 + 4))).expect("a polynomial");
+    assert_eq!((found.form, found.slope, found.intercept), (Form::Quadratic, 0.5, 4.0));
+    assert_eq!(found.lower, [-0.5]);
+    let found =
+        exact(&[1, 2, 3, 5, 8, 13].map(|n| (n, n * n * n + 2 * n * n + 3 * n + 4))).expect("a polynomial");
+    assert_eq!((found.form, found.slope, found.intercept), (Form::Cubic, 1.0, 4.0));
+    assert_eq!(found.lower, [3.0, 2.0]);
+}
+
+#[test]
+fn three_points_off_every_curve_are_not_called_a_polynomial() {
+    assert_eq!(exact(&[(1, 5), (2, 9), (3, 14)]), Err(NoFit::NoForm));
+}
+
+#[test]
+fn two_sizes_never_have_a_growth() {
+    assert_eq!(exact(&[(1, 5), (2, 9), (2, 9)]), Err(NoFit::TooFewSizes { have: 2 }));
+    assert_eq!(within(&[(1, 5), (2, 9), (2, 9)], 8.0), Err(NoFit::TooFewSizes { have: 2 }));
+    assert_eq!(noisy(&[(1.0, 5.0), (2.0, 9.0), (2.0, 9.0)], 0.95), Err(NoFit::TooFewSizes { have: 2 }));
+}
+
+#[test]
+fn one_size_with_two_costs_is_not_exact() {
+    assert_eq!(exact(&[(1, 5), (2, 9), (3, 13), (3, 14)]), Err(NoFit::NoForm));
+}
+
+#[test]
+fn huge_costs_do_not_overflow() {
+    let points = [1_u64 << 61, 1 << 62, 1 << 63].map(|n| (n, n));
+    assert_eq!(exact(&points).map(|g| g.form), Ok(Form::Linear));
+    assert!(exact(&[(u64::MAX, 1), (u64::MAX - 1, u64::MAX), (0, 5), (3, 3), (9, 1)]).is_err());
+}
+
+#[test]
+fn a_few_stray_bytes_leave_a_line_a_line() {
+    let stray = [0, 8, 0, 16, 8, 0];
+    let points: Vec<(u64, u64)> = SIZES.iter().zip(stray).map(|(&n, s)| (n, 1000 + 32 * n + s)).collect();
+    let found = within(&points, 16.0).expect("16 bytes cover it");
+    assert_eq!(found.form, Form::Linear);
+    assert!(!found.exact && found.residual <= 8.0);
+    assert!((found.slope - 32.0).abs() < 0.1, "{found:?}");
+    assert_eq!(within(&points, 1.0), Err(NoFit::NoForm));
+}
+
+#[test]
+fn a_cost_that_only_jitters_is_constant() {
+    let points: Vec<(u64, u64)> = SIZES.iter().zip([0, 3, 1, 0, 2, 3]).map(|(&n, s)| (n, 100 + s)).collect();
+    assert_eq!(within(&points, 2.0).map(|g| g.form), Ok(Form::Constant));
+}
+
+fn readings(pcg: &mut Pcg, sizes: &[f64], cost: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    for &n in sizes {
+        for _ in 0..9 {
+            let hit = if pcg.unit() < 0.2 { 1.0 + 9.0 * pcg.unit() } else { 1.0 };
+            points.push((n, cost(n) * (0.02 * (pcg.unit() - 0.5)).exp() * hit));
+        }
+    }
+    points
+}
+
+#[test]
+fn the_true_form_is_never_far_away_under_disturbed_readings() {
+    let sizes: Vec<f64> = (2..13).map(|power| f64::from(1 << power)).collect();
+    let mut pcg = Pcg::new(11);
+    for form in [Form::Logarithmic, Form::Linear, Form::Linearithmic, Form::Quadratic, Form::Cubic] {
+        let (mut named, mut kept) = (0, 0);
+        for _ in 0..100 {
+            let points = readings(&mut pcg, &sizes, |n| 40.0 + 3.0 * form.at(n).expect("n is positive"));
+            let found = noisy(&points, 0.95).expect("eleven sizes");
+            named += u32::from(found.form == form && found.also_possible.is_empty());
+            kept += u32::from(found.form == form || found.also_possible.contains(&form));
+        }
+        assert!(named >= 75 && kept >= 95, "{form}: named {named}, kept {kept} of 100");
+    }
+}
+
+#[test]
+fn a_narrow_range_of_sizes_cannot_tell_n_from_n_log_n() {
+    let sizes = [1000.0, 1100.0, 1200.0, 1300.0];
+    let found = noisy(&readings(&mut Pcg::new(5), &sizes, |n| 10.0 * n), 0.95).expect("four sizes");
+    let both = [Form::Linear, Form::Linearithmic];
+    assert!(both.iter().all(|form| found.form == *form || found.also_possible.contains(form)), "{found:?}");
+    assert!(!found.also_possible.is_empty());
+}
+
+#[test]
+fn noise_without_growth_is_called_constant() {
+    let sizes = [10.0, 100.0, 1000.0, 10_000.0];
+    let mut pcg = Pcg::new(6);
+    let flat = (0..100).filter(|_| {
+        let found = noisy(&readings(&mut pcg, &sizes, |_| 10.0), 0.95).expect("four sizes");
+        found.form == Form::Constant
+    });
+    assert!(flat.count() >= 80);
+}
+
+#[test]
+fn a_cost_of_zero_has_no_relative_error() {
+    assert_eq!(noisy(&[(1.0, 0.0), (2.0, 1.0), (3.0, 2.0)], 0.95), Err(NoFit::NotPositive));
+    assert_eq!(noisy(&[(1.0, f64::NAN), (2.0, 1.0), (3.0, 2.0)], 0.95), Err(NoFit::NotFinite));
+}

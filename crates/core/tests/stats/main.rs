@@ -1,0 +1,9 @@
+//! Tests of the statistics and verdicts: against other implementations, by simulation, and by laws.
+
+mod changes;
+mod coverage;
+mod growth;
+mod laws;
+mod noise;
+mod oracle;
+mod verdicts;

@@ -1,0 +1,234 @@
+//! Verdicts, margins and what keeps them from being given.
+
+use scruple_core::compare::{
+    Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
+    honest_margin, resolved_margin,
+};
+use scruple_core::stats::paired::{self, Why};
+use scruple_core::stats::rng::Pcg;
+use scruple_core::stats::{power, tare};
+
+/// Pairs whose log ratios are `centre` plus the given offsets.
+fn pairs(centre: f64, offsets: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let reference = vec![100.0; offsets.len()];
+    (reference, offsets.iter().map(|o| 100.0 * (centre + o).exp()).collect())
+}
+
+fn spread(n: usize, width: f64) -> Vec<f64> {
+    (0..n).map(|i| width * (2.0 * i as f64 / (n - 1) as f64 - 1.0)).collect()
+}
+
+fn weigh(centre: f64, width: f64, n: usize) -> Comparison {
+    let (reference, arm) = pairs(centre, &spread(n, width));
+    compare_noisy(&reference, &arm, true, 0.02, 0.95)
+}
+
+#[test]
+fn an_interval_outside_the_margin_is_different() {
+    let slower = weigh(0.05, 0.01, 20);
+    assert_eq!((slower.verdict, slower.direction), (Verdict::Different, Some(Direction::Worse)));
+    let faster = weigh(-0.05, 0.01, 20);
+    assert_eq!((faster.verdict, faster.direction), (Verdict::Different, Some(Direction::Better)));
+}
+
+#[test]
+fn more_is_better_where_the_metric_says_so() {
+    let (reference, arm) = pairs(0.05, &spread(20, 0.01));
+    let more = compare_noisy(&reference, &arm, false, 0.02, 0.95);
+    assert_eq!(more.direction, Some(Direction::Better));
+}
+
+#[test]
+fn an_interval_inside_the_margin_is_the_same_even_when_it_excludes_none() {
+    let same = weigh(0.01, 0.002, 20);
+    assert_eq!((same.verdict, same.direction), (Verdict::Same, None));
+    assert!(same.interval.is_some_and(|interval| interval.low > 1.0));
+}
+
+#[test]
+fn an_interval_that_excludes_none_and_crosses_the_margin_is_small() {
+    let small = weigh(0.02, 0.02, 20);
+    assert_eq!((small.verdict, small.direction), (Verdict::Small, Some(Direction::Worse)));
+}
+
+#[test]
+fn a_wide_interval_asks_for_about_the_blocks_that_would_tell() {
+    let unsure = weigh(0.0, 0.2, 20);
+    assert_eq!(unsure.verdict, Verdict::DontKnow);
+    let half_width =
+        unsure.interval.map(|i| (i.high.ln() - i.low.ln()) / 2.0).expect("twenty blocks suffice");
+    let expected = 20.0 * (half_width / 0.02_f64.ln_1p()).powi(2) - 20.0;
+    assert!((unsure.more_blocks as f64 - expected).abs() <= 1.0, "{unsure:?}, {expected}");
+}
+
+#[test]
+fn five_blocks_never_have_a_verdict() {
+    let few = weigh(1.0, 0.001, 5);
+    assert_eq!(few.verdict, Verdict::DontKnow);
+    assert_eq!((few.interval, few.more_blocks, few.why), (None, 1, Some(Why::TooFew { have: 5, need: 6 })));
+    assert!((few.effect / std::f64::consts::E - 1.0).abs() < 0.01);
+    assert_eq!(weigh(1.0, 0.001, 6).verdict, Verdict::Different);
+}
+
+#[test]
+fn a_strict_level_asks_for_the_blocks_it_needs() {
+    let (reference, arm) = pairs(1.0, &spread(7, 0.001));
+    let strict = compare_noisy(&reference, &arm, true, 0.02, 0.999);
+    assert_eq!(strict.why, Some(Why::TooFew { have: 7, need: 11 }));
+    let (reference, arm) = pairs(1.0, &spread(11, 0.001));
+    assert_eq!(compare_noisy(&reference, &arm, true, 0.02, 0.999).verdict, Verdict::Different);
+}
+
+#[test]
+fn readings_without_a_ratio_are_named_and_do_not_panic() {
+    let ten = [1.0; 10];
+    let with = |value: f64| {
+        let mut readings = ten;
+        readings[3] = value;
+        compare_noisy(&ten, &readings, true, 0.02, 0.95)
+    };
+    assert_eq!(with(0.0).why, Some(Why::NotPositive));
+    assert_eq!(with(-1.0).why, Some(Why::NotPositive));
+    assert_eq!(with(f64::NAN).why, Some(Why::NotFinite));
+    assert_eq!(with(f64::INFINITY).why, Some(Why::NotFinite));
+    assert_eq!(with(0.0).verdict, Verdict::DontKnow);
+    let uneven = compare_noisy(&ten, &ten[..9], true, 0.02, 0.95);
+    assert_eq!(uneven.why, Some(Why::Unpaired { reference: 10, arm: 9 }));
+    assert_eq!(compare_noisy(&[], &[], true, 0.02, 0.95).why, Some(Why::TooFew { have: 0, need: 6 }));
+    assert_eq!(compare_noisy(&ten, &ten, true, 0.02, 1.0).why, Some(Why::NoSuchLevel));
+}
+
+#[test]
+fn a_metric_that_showed_nothing_anywhere_is_the_same() {
+    let zeros = compare_noisy(&[0.0; 8], &[0.0; 8], true, 0.02, 0.95);
+    assert_eq!((zeros.verdict, zeros.difference), (Verdict::Same, Some(0.0)));
+}
+
+#[test]
+fn exact_metrics_differ_by_exactly_so_much() {
+    let more = compare_exact(&[268_000.0, 268_000.0], &[268_032.0], true, 0.02, 0.95);
+    assert_eq!((more.verdict, more.direction), (Verdict::Different, Some(Direction::Worse)));
+    assert_eq!((more.difference, more.interval), (Some(32.0), None));
+    let same = compare_exact(&[5.0], &[5.0], true, 0.02, 0.95);
+    assert_eq!((same.verdict, same.effect), (Verdict::Same, 1.0));
+    let none = compare_exact(&[0.0], &[0.0], true, 0.02, 0.95);
+    assert_eq!((none.verdict, none.effect), (Verdict::Same, 1.0));
+    let from_none = compare_exact(&[0.0], &[3.0], true, 0.02, 0.95);
+    assert_eq!((from_none.verdict, from_none.effect), (Verdict::Different, f64::INFINITY));
+}
+
+#[test]
+fn readings_of_an_exact_metric_that_disagree_are_compared_as_noisy_and_it_is_said() {
+    let few = compare_exact(&[100.0, 101.0], &[100.0, 100.0], true, 0.02, 0.95);
+    assert_eq!(few.verdict, Verdict::DontKnow);
+    assert!(few.why.is_some());
+    let (reference, arm) = pairs(0.0, &spread(20, 0.001));
+    let many = compare_exact(&reference, &arm, true, 0.02, 0.95);
+    assert_eq!((many.verdict, many.why), (Verdict::Same, Some(Why::NotExact)));
+}
+
+#[test]
+fn an_aa_arm_widens_the_margin_to_what_it_showed() {
+    let aa = weigh(0.0, 0.3, 40);
+    let wide = honest_margin(0.02, Some(&aa));
+    assert!(wide > 0.02);
+    let interval = aa.interval.expect("forty blocks suffice");
+    assert!((1.0 + wide - interval.high.max(1.0 / interval.low)).abs() < 1e-12);
+    assert_eq!(honest_margin(0.02, None), 0.02);
+    assert_eq!(honest_margin(0.02, Some(&weigh(0.0, 0.001, 40))), 0.02);
+}
+
+#[test]
+fn a_coarse_clock_widens_the_margin_to_its_step() {
+    assert_eq!(resolved_margin(0.02, 4e6, 1e6), 0.25);
+    assert_eq!(resolved_margin(0.02, 4e6, 1.0), 0.02);
+}
+
+#[test]
+fn a_table_is_read_at_stricter_levels_until_others_are_decided() {
+    let (reference, clear) = pairs(0.5, &spread(40, 0.01));
+    let (_, unsure) = pairs(0.0, &spread(40, 0.5));
+    let entry = |arm| Entry { reference: &reference, arm, lower_is_better: true, margin: 0.02, paired: true };
+    let table = [entry(clear.as_slice()), entry(&unsure), entry(&clear), entry(&clear)];
+    let found = compare_many(&table, 0.95);
+    let levels: Vec<f64> = found.iter().filter_map(|c| c.interval.map(|i| i.level)).collect();
+    assert!(levels[0] >= 0.9875 && levels[2] >= 0.9875, "decided at a quarter of the error: {levels:?}");
+    assert!(levels[1] >= 0.95 && levels[1] < 0.97, "the rest is left with all of it: {levels:?}");
+    assert_eq!(found[1].verdict, Verdict::DontKnow);
+    assert!(compare_many(&[], 0.95).is_empty());
+}
+
+#[test]
+fn unpaired_samples_have_a_ratio_too() {
+    let mut pcg = Pcg::new(3);
+    let mut draw =
+        |base: f64, n: usize| -> Vec<f64> { (0..n).map(|_| base * (1.0 + 0.01 * pcg.unit())).collect() };
+    let (reference, arm) = (draw(100.0, 30), draw(110.0, 25));
+    let found = compare_unpaired(&reference, &arm, true, 0.02, 0.95);
+    assert_eq!((found.verdict, found.blocks), (Verdict::Different, 25));
+    assert!((found.effect - 1.1).abs() < 0.005);
+    let few = compare_unpaired(&reference[..3], &arm, true, 0.02, 0.95);
+    assert_eq!(few.why, Some(Why::TooFew { have: 3, need: 4 }));
+}
+
+#[test]
+fn verdicts_are_spelt_as_people_say_them() {
+    let spelt = [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::DontKnow]
+        .map(|verdict| serde_json::to_string(&verdict).expect("a verdict has a JSON form"));
+    assert_eq!(spelt, [r#""different""#, r#""same""#, r#""small""#, r#""don't know""#]);
+}
+
+#[test]
+fn looks_double_and_share_the_error() {
+    let looks = power::looks(10, 80, 0.95);
+    assert_eq!(looks.iter().map(|look| look.blocks).collect::<Vec<_>>(), [10, 20, 40, 80]);
+    assert!(looks.iter().all(|look| (look.level - 0.9875).abs() < 1e-12));
+    assert_eq!(
+        power::looks(10, 50, 0.95).iter().map(|look| look.blocks).collect::<Vec<_>>(),
+        [10, 20, 40, 50]
+    );
+    assert_eq!(power::looks(10, 7, 0.95).len(), 1);
+}
+
+#[test]
+fn hopeless_precision_asks_for_many_blocks_and_not_for_infinity() {
+    assert_eq!(power::more_blocks(10, 1.0, 0.0), power::MANY);
+    assert_eq!(power::more_blocks(10, f64::INFINITY, 0.1), power::MANY);
+    assert_eq!(power::more_blocks(10, 0.05, 0.1), 1);
+    assert_eq!(power::more_blocks(10, 0.2, 0.1), 30);
+}
+
+#[test]
+fn many_thousands_of_blocks_are_affordable() {
+    let mut pcg = Pcg::new(8);
+    let ratios: Vec<f64> = (0..20_000).map(|_| 0.02 + 0.1 * (pcg.unit() - 0.5)).collect();
+    let effect = paired::effect_of_log_ratios(&ratios, 0.95).expect("there are enough");
+    assert!(effect.interval.contains(0.02_f64.exp()) && effect.interval.half_width() < 0.001);
+}
+
+#[test]
+fn a_net_below_resolution_is_said_to_be_and_by_how_much() {
+    let mut pcg = Pcg::new(9);
+    let mut noisy = |base: f64| -> Vec<f64> { (0..30).map(|_| base + pcg.unit()).collect() };
+    let (tare_only, nothing, something) = (noisy(10.0), noisy(10.0), noisy(15.0));
+    let found = tare::net(&something, &tare_only, 0.95).expect("thirty blocks");
+    assert!(found.below_resolution.is_none() && (found.estimate - 5.0).abs() < 0.5);
+    let found = tare::net(&nothing, &tare_only, 0.95).expect("thirty blocks");
+    assert!(found.below_resolution.is_some_and(|limit| limit > 0.0 && limit < 1.0), "{found:?}");
+    let impossible = tare::net(&tare_only, &something, 0.95).expect("thirty blocks");
+    assert!(impossible.below_resolution.is_some_and(|limit| limit > 4.0));
+    assert_eq!(tare::net(&[1.0; 5], &[1.0; 5], 0.95), Err(Why::TooFew { have: 5, need: 6 }));
+    assert_eq!(tare::net(&[1.0; 5], &[1.0; 6], 0.95), Err(Why::Unpaired { reference: 6, arm: 5 }));
+}
+
+#[test]
+fn the_net_widens_when_processes_disagree() {
+    let raw: Vec<Vec<f64>> =
+        (0..5).map(|p| (0..40).map(|i| 20.0 + f64::from(p) + 0.01 * f64::from(i)).collect()).collect();
+    let tare_of = vec![10.0; 40];
+    let processes: Vec<(&[f64], &[f64])> = raw.iter().map(|r| (r.as_slice(), tare_of.as_slice())).collect();
+    let wide = tare::net_by_process(&processes, 0.95, 1).expect("enough");
+    assert_eq!(wide.method, "median, two-level bootstrap");
+    assert!(wide.interval.half_width() > 1.0);
+    assert_eq!(Ok(wide), tare::net_by_process(&processes, 0.95, 1), "a seed gives the same interval again");
+}
