@@ -1,0 +1,88 @@
+//! Compiles the two preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once
+//! per mode, and the agent of `src/runtimes/agent`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const SOURCES: [&str; 4] = ["hooks.c", "slots.c", "pool.c", "follow.c"];
+const HEADERS: [&str; 4] = ["layout.h", "slots.h", "system.h", "pool.h"];
+
+/// File name and the `MODE_…` of layout.h.
+const LIBRARIES: [(&str, &str); 3] =
+    [("heap-counts.so", "0"), ("heap-usable.so", "1"), ("heap-requested.so", "2")];
+
+/// The library that recognises language runtimes.
+const AGENT: &str = "src/runtimes/agent";
+const AGENT_SOURCES: [&str; 7] = ["agent.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
+
+/// No C library is linked: what the library needs it finds in the program's own. Everything it defines itself binds
+/// to itself, so that it can tell another `malloc` from its own. Two counters are added faster apart than as a vector.
+const FLAGS: [&str; 18] = [
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-nostdlib",
+    "-fno-builtin",
+    "-fvisibility=hidden",
+    "-ftls-model=initial-exec",
+    "-fno-stack-protector",
+    "-fno-tree-loop-distribute-patterns",
+    "-fno-tree-slp-vectorize",
+    "-Wall",
+    "-Wextra",
+    "-Wl,-Bsymbolic-functions",
+    "-Wl,-z,now",
+    "-Wl,-z,noexecstack",
+    "-Wl,--build-id=none",
+    "-s",
+];
+
+fn main() {
+    let folder = Path::new("src/heap/preload");
+    for name in SOURCES.iter().chain(&HEADERS) {
+        println!("cargo::rerun-if-changed={}", folder.join(name).display());
+    }
+    println!("cargo::rerun-if-changed={AGENT}");
+    println!("cargo::rerun-if-env-changed=CC");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    let machine = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let supported = os == "linux" && matches!(machine.as_str(), "x86_64" | "aarch64");
+    if !supported {
+        for name in LIBRARIES.iter().map(|(name, _)| *name).chain(["runtimes.so"]) {
+            fs::write(out.join(name), []).expect("OUT_DIR can be written");
+        }
+        return;
+    }
+    for (name, mode) in LIBRARIES {
+        compile(folder, &SOURCES, &[&format!("-DMODE={mode}")], &out.join(name), &machine);
+    }
+    let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE"];
+    compile(Path::new(AGENT), &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
+}
+
+fn compile(folder: &Path, sources: &[&str], flags: &[&str], library: &Path, machine: &str) {
+    let compiler = compiler(machine);
+    let mut command = Command::new(&compiler);
+    command.args(FLAGS).args(flags).arg("-o").arg(library);
+    if machine == "aarch64" {
+        // Atomic operations in line: their out-of-line forms are in a library.
+        command.arg("-mno-outline-atomics");
+    }
+    command.args(sources.iter().map(|name| folder.join(name)));
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("{compiler} could not compile {library:?} ({status}): {command:?}"),
+        Err(error) => panic!("a C compiler is needed ({compiler}: {error}): install gcc or clang, or set CC"),
+    }
+}
+
+/// `CC` if set; else the system's compiler, or the usual cross compiler where host and target differ.
+fn compiler(machine: &str) -> String {
+    let host = env::var("HOST").unwrap_or_default();
+    env::var("CC").unwrap_or_else(|_| {
+        if host.starts_with(machine) { "cc".into() } else { format!("{machine}-linux-gnu-gcc") }
+    })
+}

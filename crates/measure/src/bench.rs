@@ -1,0 +1,324 @@
+//! A bench program under way: started with two pipes, asked line by line, ended when it does not answer.
+
+use crate::heap::{self, HeapError};
+use scruple_core::protocol::{Complaint, Reply, Request};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The longest line that is read; a longer one is not a reply.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// How much of the end of standard error is kept.
+const TAIL: usize = 4096;
+
+/// A running bench program.
+#[derive(Debug)]
+pub struct BenchProgram {
+    child: Child,
+    requests: File,
+    replies: OwnedFd,
+    buffer: VecDeque<u8>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    heap: Option<heap::Session>,
+}
+
+/// What a bench program did instead of answering.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// It could not be started.
+    #[error("cannot start ‘{program}’: {error}")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It ended.
+    #[error("the program ended ({how}){said}")]
+    Ended {
+        /// How, in words.
+        how: String,
+        /// The end of its standard error, on lines of its own.
+        said: String,
+    },
+    /// It did not answer in time.
+    #[error("no answer within {}: {}", seconds(*.limit), if *.busy { "it was busy all the time (a livelock, or just slow)" } else { "it was idle (a deadlock, or waiting for something)" })]
+    Hangs {
+        /// The limit.
+        limit: Duration,
+        /// Whether it used the processor in the second half of that time.
+        busy: bool,
+    },
+    /// It answered something that is not in the protocol.
+    #[error("the answer to ‘{request}’ is not in the protocol: {line}")]
+    Garbled {
+        /// The request.
+        request: String,
+        /// The line, shortened.
+        line: String,
+    },
+    /// It reported an error.
+    #[error("{}", .0.error)]
+    Complained(Complaint),
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+    /// The pipe to it failed.
+    #[error("cannot talk to the program: {0}")]
+    Pipe(#[from] io::Error),
+    /// The allocation counter could not be attached.
+    #[error(transparent)]
+    Heap(#[from] HeapError),
+}
+
+fn seconds(limit: Duration) -> String {
+    format!("{:.0} s", limit.as_secs_f64())
+}
+
+/// How to start a bench program.
+#[derive(Clone, Debug)]
+pub struct Start<'a> {
+    /// The file to execute.
+    pub path: &'a Path,
+    /// The words, the first being its own name.
+    pub argv: &'a [OsString],
+    /// Pads the environment by that many bytes.
+    pub padding: usize,
+    /// Attach the allocation counter, with its files in this folder.
+    pub count_in: Option<&'a Path>,
+}
+
+impl BenchProgram {
+    /// Starts the program and connects its pipes.
+    pub fn start(start: &Start<'_>) -> Result<BenchProgram, BenchError> {
+        let (their_in, requests) = io::pipe()?;
+        let (replies, their_out) = io::pipe()?;
+        let mut command = Command::new(start.path);
+        if let Some(name) = start.argv.first() {
+            command.arg0(name);
+        }
+        command.args(start.argv.iter().skip(1));
+        command.env("SCRUPLE_BENCH_IN", format!("/dev/fd/{}", their_in.as_raw_fd()));
+        command.env("SCRUPLE_BENCH_OUT", format!("/dev/fd/{}", their_out.as_raw_fd()));
+        command.env_remove("SCRUPLE_BENCH_HAND");
+        command.env("SCRUPLE_PADDING", "x".repeat(start.padding));
+        let heap = match start.count_in {
+            Some(folder) => {
+                let session = heap::Session::start(folder, heap::Peak::Usable)?;
+                command.envs(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
+                Some(session)
+            }
+            None => None,
+        };
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        let inherited = [their_in.as_raw_fd(), their_out.as_raw_fd()];
+        // SAFETY: only async-signal-safe calls are made between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                for fd in inherited {
+                    if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
+                        return Err(io::Error::last_os_error());
+                    }
+                }
+                Ok(())
+            });
+        }
+        let program = start.path.display().to_string();
+        let mut child = command.spawn().map_err(|error| BenchError::NotStarted { program, error })?;
+        let stderr = Arc::new(Mutex::new(Vec::new()));
+        if let Some(stream) = child.stderr.take() {
+            let kept = stderr.clone();
+            std::thread::spawn(move || keep_tail(stream, &kept));
+        }
+        let requests = File::from(OwnedFd::from(requests));
+        Ok(BenchProgram { child, requests, replies: replies.into(), buffer: VecDeque::new(), stderr, heap })
+    }
+
+    /// Sends a request and reads one reply. A complaint of the program's is an error.
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Reply, BenchError> {
+        let line = request.line();
+        if let Err(error) = self.requests.write_all(format!("{line}\n").as_bytes()) {
+            return Err(if error.kind() == io::ErrorKind::BrokenPipe { self.ended() } else { error.into() });
+        }
+        self.next_reply(&line, limit, interrupted)
+    }
+
+    /// Reads a further reply to a request that has several.
+    pub fn next_reply(
+        &mut self,
+        request: &str,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Reply, BenchError> {
+        let line = self.line(limit, interrupted)?;
+        match serde_json::from_slice::<Reply>(&line) {
+            Ok(Reply::Error(complaint)) => Err(BenchError::Complained(complaint)),
+            Ok(reply) => Ok(reply),
+            Err(_) => {
+                let text: String = String::from_utf8_lossy(&line).chars().take(160).collect();
+                let request = request.chars().take(60).collect();
+                Err(BenchError::Garbled { request, line: format!("‘{}’", text.trim_end()) })
+            }
+        }
+    }
+
+    /// Says goodbye and waits a moment; a program that stays is ended.
+    pub fn finish(mut self) {
+        if self.requests.write_all(format!("{}\n", Request::Bye.line()).as_bytes()).is_ok() {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(2) {
+                if matches!(self.child.try_wait(), Ok(Some(_))) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+
+    /// Whether the allocation counter was loaded by the program.
+    pub fn counted(&self) -> Option<Result<(), HeapError>> {
+        self.heap.as_ref().map(|session| session.read().map(|_| ()))
+    }
+
+    fn line(&mut self, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<u8>, BenchError> {
+        let began = Instant::now();
+        let mut halfway: Option<u64> = None;
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.buffer.iter().skip(searched).position(|byte| *byte == b'\n') {
+                return Ok(self.buffer.drain(..=searched + end).collect());
+            }
+            searched = self.buffer.len();
+            if searched > LONGEST_LINE {
+                let line = "a line of over 64 MiB".to_owned();
+                return Err(BenchError::Garbled { request: "…".to_owned(), line });
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(BenchError::Interrupted);
+            }
+            let elapsed = began.elapsed();
+            if elapsed >= limit / 2 && halfway.is_none() {
+                halfway = Some(self.processor_time());
+            }
+            if elapsed >= limit {
+                let used = self.processor_time().saturating_sub(halfway.unwrap_or(0));
+                // Less than a fiftieth of one core over the second half of the limit counts as idle.
+                let busy = u128::from(used) >= (limit / 2).as_nanos() / 50;
+                self.kill();
+                return Err(BenchError::Hangs { limit, busy });
+            }
+            let next = if elapsed < limit / 2 { limit / 2 - elapsed } else { limit - elapsed };
+            self.fill(next.min(Duration::from_millis(200)))?;
+        }
+    }
+
+    /// Waits for bytes and takes what is there.
+    fn fill(&mut self, wait: Duration) -> Result<(), BenchError> {
+        let mut poll = libc::pollfd { fd: self.replies.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one valid pollfd is passed with the count 1.
+        let ready = unsafe { libc::poll(&mut poll, 1, wait.as_millis().max(1) as i32) };
+        if ready <= 0 {
+            return Ok(());
+        }
+        let mut chunk = [0_u8; 65536];
+        // SAFETY: the pointer and length describe `chunk`.
+        let count = unsafe { libc::read(self.replies.as_raw_fd(), chunk.as_mut_ptr().cast(), chunk.len()) };
+        match count {
+            0 => Err(self.ended()),
+            count if count > 0 => {
+                self.buffer.extend(&chunk[..count as usize]);
+                Ok(())
+            }
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Ok(()),
+            _ => Err(io::Error::last_os_error().into()),
+        }
+    }
+
+    /// User and system time of the process in nanoseconds, as far as the kernel's ticks tell.
+    fn processor_time(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let field =
+            |n: usize| after_name.split_whitespace().nth(n).and_then(|t| t.parse::<u64>().ok()).unwrap_or(0);
+        // SAFETY: a plain query of a system constant.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+        (field(11) + field(12)) * (1_000_000_000 / ticks)
+    }
+
+    fn ended(&mut self) -> BenchError {
+        let began = Instant::now();
+        let mut status = None;
+        while status.is_none() && began.elapsed() < Duration::from_secs(2) {
+            status = self.child.try_wait().ok().flatten();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut how = status.map_or_else(|| "it closed its end of the line".to_owned(), how_it_ended);
+        if !self.buffer.is_empty() {
+            how.push_str(", in the middle of a line");
+        }
+        let said = self.said();
+        let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
+        BenchError::Ended { how, said }
+    }
+
+    /// The last lines of its standard error.
+    pub fn said(&self) -> String {
+        let kept = self.stderr.lock().map(|kept| kept.clone()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&kept);
+        let lines: Vec<&str> = text.trim().lines().collect();
+        lines[lines.len().saturating_sub(8)..]
+            .iter()
+            .map(|line| format!("    {line}"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    fn kill(&mut self) {
+        // SAFETY: the process group is the child's own, made at its start.
+        unsafe { libc::kill(-(self.child.id() as i32), libc::SIGKILL) };
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for BenchProgram {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (_, Some(signal)) => format!("signal {signal}"),
+        _ => "nobody knows how".to_owned(),
+    }
+}
+
+fn keep_tail(stream: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    while reader.by_ref().take(TAIL as u64).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        if let Ok(mut kept) = kept.lock() {
+            kept.append(&mut line);
+            let excess = kept.len().saturating_sub(TAIL);
+            kept.drain(..excess);
+        }
+        line.clear();
+    }
+}

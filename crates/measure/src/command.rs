@@ -1,0 +1,298 @@
+//! Weighing a command: one launch in one pass, and the readings it yields.
+
+use crate::instrument::Instrument;
+use crate::launch::{Ending, Launch, Options, Outcome, Shield};
+use crate::launcher::{LaunchError, Launcher};
+use crate::memory_map::{self, Course};
+use crate::program::Program;
+use crate::streams::{Captured, Input, Output, Streams};
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::sample::Reading;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A command that is to be launched many times.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The name of its arm, for messages.
+    pub name: String,
+    /// The file to execute.
+    pub program: Program,
+    /// Its words, the first being its own name.
+    pub argv: Vec<OsString>,
+    /// Variables set on top of Scruple's own environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working folder.
+    pub folder: PathBuf,
+    /// Standard input.
+    pub input: Input,
+    /// Standard output and error.
+    pub output: Output,
+    /// A launch that takes longer is ended.
+    pub time_limit: Option<Duration>,
+    /// Fixed addresses in the memory and counting passes.
+    pub fixed_addresses: bool,
+    /// Real-time scheduling in the timing pass.
+    pub shield: Option<Shield>,
+}
+
+/// What one launch yielded.
+#[derive(Clone, Debug)]
+pub struct Weighing {
+    /// The readings of the pass.
+    pub readings: Vec<Reading>,
+    /// How the program ended.
+    pub ending: Ending,
+    /// What it wrote, where that was captured.
+    pub captured: Option<Captured>,
+    /// Processes that outlived it and were ended.
+    pub left_behind: u32,
+    /// Why the shield was not or not all the time up.
+    pub shield_lost: Option<String>,
+    /// From before the start to after the end.
+    pub wall: Duration,
+}
+
+/// Why a launch yielded nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum WeighError {
+    /// It did not run.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// Its input or output could not be opened.
+    #[error("{0}")]
+    Streams(#[from] io::Error),
+    /// The script of readings has nothing for it.
+    #[error("{0}")]
+    Script(String),
+}
+
+/// Something that can weigh a job: the machine, or a script of readings.
+pub trait Weigher {
+    /// Launches the job once in that pass. Launches of one block share its padding.
+    fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError>;
+
+    /// Launches the job once while its memory is watched from outside. No figure of the launch counts but those.
+    fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError>;
+
+    /// How many launches the counting pass needs until every instrument has had one.
+    fn counting_launches(&self) -> u32;
+}
+
+/// Weighs on this machine.
+pub struct Commands {
+    launcher: Launcher,
+    interrupted: Arc<AtomicBool>,
+    instruments: Vec<Box<dyn Instrument>>,
+    base_env: Vec<(OsString, OsString)>,
+}
+
+/// The variable that pads the environment.
+const PADDING: &str = "SCRUPLE_PADDING";
+
+impl Commands {
+    /// A weigher that counts with these instruments in the counting pass.
+    pub fn new(
+        launcher: Launcher,
+        interrupted: Arc<AtomicBool>,
+        instruments: Vec<Box<dyn Instrument>>,
+    ) -> Commands {
+        let base_env = std::env::vars_os().filter(|(name, _)| name != PADDING).collect();
+        Commands { launcher, interrupted, instruments, base_env }
+    }
+
+    fn launch(&self, job: &Job, pass: Pass, padding: usize, streams: [std::os::fd::OwnedFd; 3]) -> Launch {
+        let mut env = self.base_env.clone();
+        for (name, value) in &job.env {
+            env.retain(|(other, _)| other != name);
+            env.push((name.clone(), value.clone()));
+        }
+        env.push((PADDING.into(), "x".repeat(padding).into()));
+        let steady = pass != Pass::Timing && job.fixed_addresses;
+        Launch {
+            path: job.program.path.clone(),
+            argv: job.argv.clone(),
+            env,
+            folder: job.folder.clone(),
+            stdio: streams,
+            options: Options {
+                time_limit: job.time_limit,
+                trace_memory: pass == Pass::Memory,
+                read_counters: false,
+                fixed_addresses: steady,
+                shield: job.shield.clone().filter(|_| pass == Pass::Timing),
+            },
+        }
+    }
+}
+
+impl Commands {
+    /// Launches the job once with this instrument.
+    pub fn weigh_with(&mut self, job: &Job, instrument: &mut dyn Instrument) -> Result<Weighing, WeighError> {
+        self.weigh_once(job, Pass::Counting, 0, Some(instrument))
+    }
+
+    fn weigh_once(
+        &mut self,
+        job: &Job,
+        pass: Pass,
+        padding: usize,
+        mut instrument: Option<&mut dyn Instrument>,
+    ) -> Result<Weighing, WeighError> {
+        let (stdio, captured) = Streams::open(&job.input, &job.output, pass == Pass::Memory)?.split();
+        let mut launch = self.launch(job, pass, padding, stdio);
+        if let Some(instrument) = &mut instrument {
+            let ready =
+                instrument.available(&job.program.resolved()).and_then(|()| instrument.decorate(&mut launch));
+            if let Err(why) = ready {
+                return Ok(Weighing::not_launched(absent(instrument.metrics(), &why).collect()));
+            }
+        }
+        let outcome = self.launcher.launch(&launch, &self.interrupted);
+        drop(launch);
+        let captured = captured();
+        let outcome = outcome?;
+        let readings = match (pass, instrument) {
+            (Pass::Timing, _) => timing(&outcome),
+            (Pass::Memory, _) => memory(&outcome),
+            (Pass::Counting, Some(instrument)) => instrument.read(&outcome),
+            (Pass::Counting, None) => Vec::new(),
+        };
+        Ok(Weighing {
+            readings,
+            ending: outcome.ending,
+            captured,
+            left_behind: outcome.left_behind,
+            shield_lost: shield_lost(&outcome),
+            wall: Duration::from_nanos(outcome.wall),
+        })
+    }
+}
+
+/// How long a watcher sleeps between two moments, in the beginning.
+const WATCHING: Duration = Duration::from_millis(1);
+
+impl Weigher for Commands {
+    fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError> {
+        // Each instrument has launches of its own: one that counts allocations would count those of the other.
+        let mut instruments = std::mem::take(&mut self.instruments);
+        let chosen = match pass {
+            Pass::Counting if !instruments.is_empty() => {
+                let index = block as usize % instruments.len();
+                Some(&mut *instruments[index] as &mut dyn Instrument)
+            }
+            _ => None,
+        };
+        let weighing = self.weigh_once(job, pass, padding, chosen);
+        self.instruments = instruments;
+        weighing
+    }
+
+    fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
+        let (stop, launcher) = (AtomicBool::new(false), self.launcher.pid());
+        // A program under a real-time priority would leave the watcher no time to look.
+        let job = Job { shield: None, ..job.clone() };
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| memory_map::watch(launcher, WATCHING, &stop));
+            let weighing = self.weigh_once(&job, Pass::Timing, 0, None);
+            stop.store(true, Ordering::Relaxed);
+            let course = watcher.join().unwrap_or_default();
+            Ok((Weighing { readings: seen(&course), ..weighing? }, course))
+        })
+    }
+
+    fn counting_launches(&self) -> u32 {
+        self.instruments.len() as u32
+    }
+}
+
+/// The figures of a course that are kept beside the others.
+pub(crate) fn seen(course: &Course) -> Vec<Reading> {
+    let of = |key: &str, value: Option<u64>, lacking: &str| match value {
+        Some(value) => Reading::of(declared(key), value as f64, "smaps, from outside"),
+        None => Reading::absent(declared(key), lacking),
+    };
+    let short = "the program ended before its memory could be looked at";
+    let divided = course.divided_peaks();
+    let dirty = course.largest.as_ref().map(|largest| largest.map.total().private_dirty);
+    vec![
+        of("memory.private_dirty", dirty, short),
+        of("memory.pss", divided.map(|both| both.0), short),
+        of("memory.uss", divided.map(|both| both.1), short),
+    ]
+}
+
+impl Weighing {
+    /// Nothing had to be run to know these readings.
+    fn not_launched(readings: Vec<Reading>) -> Weighing {
+        Weighing {
+            readings,
+            ending: Ending::Exited(0),
+            captured: None,
+            left_behind: 0,
+            shield_lost: None,
+            wall: Duration::ZERO,
+        }
+    }
+}
+
+fn shield_lost(outcome: &Outcome) -> Option<String> {
+    match &outcome.shield_refused {
+        Some(why) => Some(format!("the system refused real-time scheduling: {why}")),
+        None if outcome.unshielded => {
+            Some("a run outlasted the shield's cap and went on unshielded".to_owned())
+        }
+        None => None,
+    }
+}
+
+fn absent<'a>(keys: &'a [&'a str], why: &'a str) -> impl Iterator<Item = Reading> + 'a {
+    keys.iter().filter_map(|key| metric(key)).map(move |metric| Reading::absent(metric, why))
+}
+
+fn declared(key: &str) -> &'static Metric {
+    metric(key).unwrap_or_else(|| unreachable!("{key} is in the table of metrics"))
+}
+
+fn timing(outcome: &Outcome) -> Vec<Reading> {
+    let kernel = |key: &str, value: u64| Reading::of(declared(key), value as f64, "kernel accounting");
+    let mut readings = vec![
+        Reading::of(declared("time.wall"), outcome.wall as f64, "monotonic clock"),
+        kernel("time.cpu", outcome.user + outcome.system),
+        kernel("time.user", outcome.user),
+        kernel("time.sys", outcome.system),
+        kernel("faults.minor", outcome.faults.0),
+        kernel("faults.major", outcome.faults.1),
+        kernel("switches.voluntary", outcome.switches.0),
+        kernel("switches.involuntary", outcome.switches.1),
+        kernel("io.read", outcome.blocks.0),
+        kernel("io.write", outcome.blocks.1),
+    ];
+    match outcome.scheduled {
+        Some((on_core, waiting)) => {
+            readings.push(kernel("time.oncpu", on_core));
+            readings.push(kernel("time.wait", waiting));
+        }
+        None => {
+            readings.extend(absent(&["time.oncpu", "time.wait"], "the kernel keeps no scheduler statistics"))
+        }
+    }
+    readings
+}
+
+fn memory(outcome: &Outcome) -> Vec<Reading> {
+    let peak = match outcome.memory.iter().map(|process| process.peak).max() {
+        Some(peak) => {
+            Reading::of(declared("memory.peak"), peak as f64, "VmHWM at exit").with_quality(Quality::Noisy)
+        }
+        None => Reading::absent(
+            declared("memory.peak"),
+            "the program could not be stopped at its exit (tracing is refused here, or it was killed)",
+        ),
+    };
+    vec![peak, Reading::of(declared("memory.faults"), outcome.faults.0 as f64, "kernel accounting")]
+}

@@ -1,0 +1,44 @@
+//! What can go wrong while counting.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no allocation count.
+#[derive(Debug, thiserror::Error)]
+pub enum HeapError {
+    /// The preload library exists for Linux on x86-64 and aarch64.
+    #[error("allocations can be counted on Linux (x86-64, aarch64) only")]
+    Platform,
+    /// The folder for library and data cannot be used.
+    #[error("cannot write the allocation counter to {path}: {source}; choose another folder")]
+    Folder {
+        /// What could not be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder forbids running code from it, and so does memory.
+    #[error("cannot load code from {path} (mounted noexec?) and not from memory either: {source}")]
+    NoExecutableMemory {
+        /// The library.
+        path: PathBuf,
+        /// What the system said to the second attempt.
+        source: io::Error,
+    },
+    /// The data file could not be read.
+    #[error("cannot read the counts from {path}: {source}")]
+    Read {
+        /// The data file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The data file holds what no library of ours writes.
+    #[error("the counts are damaged: {0}")]
+    Damaged(&'static str),
+    /// No process made a record: the library was not loaded.
+    #[error(
+        "no process loaded the allocation counter: the program is static or privileged, or it was started with another environment"
+    )]
+    NotLoaded,
+}

@@ -1,0 +1,257 @@
+//! Reads the data file that the preload library writes (`preload/layout.h` describes it).
+//!
+//! The file was writable by every counted program, so nothing in it is believed: lengths are bounded by what was
+//! read, sums saturate, and a number that cannot be is an error or 0, never a panic.
+
+use std::collections::HashMap;
+
+use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, Unseen};
+
+const MAGIC: u64 = 0x3170_6165_682e_6373;
+const VERSION: u32 = 1;
+/// Units that may be claimed: 256 MiB of small pages at most.
+pub(super) const LIMIT: u32 = 65_536;
+/// The smallest unit, of which the library maps the header.
+pub(super) const HEADER: usize = 4096;
+
+const SLOT: usize = 128;
+const HEAD: usize = 256;
+const BATCH: u64 = 64 * 1024;
+const OWNER_NONE: i32 = 0;
+const OWNER_NOTE: i32 = -1;
+const NOTE_OPEN: u32 = 1;
+const KIND_PROCESS: u32 = 1;
+const KIND_THREADS: u32 = 2;
+const ORIGIN_FORK: u32 = 2;
+const FLAG_FOREIGN_MALLOC: u32 = 1;
+
+/// The first unit of a new data file.
+pub(super) fn header(mode: Peak, unit: u32) -> Vec<u8> {
+    let mut bytes = MAGIC.to_ne_bytes().to_vec();
+    for word in [VERSION, unit, mode_word(mode), LIMIT, 1, 0] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    bytes.resize(unit as usize, 0);
+    bytes
+}
+
+/// How many bytes of the file hold units that were claimed, after its header.
+pub(super) fn claimed_bytes(header: &[u8], unit: u32) -> Result<u64, HeapError> {
+    check(header, None, unit)?;
+    Ok(u64::from(word(header, 24).min(LIMIT)) * u64::from(unit))
+}
+
+/// All records in the data file.
+pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapError> {
+    check(file, Some(mode), unit)?;
+    let common = Slot::at(file, SLOT);
+    let mut totals = Totals {
+        mode,
+        processes: Vec::new(),
+        unseen: Vec::new(),
+        unattributed: counts(&common, 0, 0, 0, mode),
+        refused: word(file, 28),
+    };
+    let mut gathered: HashMap<u32, Gathered> = HashMap::new();
+    let mut order = Vec::new();
+    let mut notes = Vec::new();
+    let units = file.chunks_exact(unit as usize).enumerate().skip(1);
+    for (index, bytes) in units.take(LIMIT as usize) {
+        let index = index as u32;
+        let first = match word(bytes, 0) {
+            KIND_PROCESS => HEAD,
+            KIND_THREADS => SLOT,
+            _ => continue,
+        };
+        let owner = if first == HEAD { index } else { word(bytes, 4) };
+        let process = gathered.entry(owner).or_default();
+        if first == HEAD {
+            process.head = Some(Head::read(bytes));
+            order.push(index);
+        }
+        for offset in (first..bytes.len()).step_by(SLOT) {
+            match word(bytes, offset) as i32 {
+                OWNER_NONE => {}
+                OWNER_NOTE => notes.extend(Note::read(&bytes[offset..])),
+                _ => process.add(&Slot::at(bytes, offset)),
+            }
+        }
+    }
+    let began: Vec<(u32, i32)> =
+        order.iter().filter_map(|unit| Some((*unit, gathered.get(unit)?.head.as_ref()?.pid))).collect();
+    totals.unseen = unanswered(notes, &began);
+    for unit in order {
+        totals.processes.extend(gathered.remove(&unit).and_then(|process| process.finish(mode)));
+    }
+    for orphan in gathered.values() {
+        totals.unattributed.add(&counts(&orphan.sum, 0, 0, 0, mode));
+    }
+    Ok(totals)
+}
+
+fn check(file: &[u8], mode: Option<Peak>, unit: u32) -> Result<(), HeapError> {
+    if file.len() < HEADER || !(unit as usize).is_multiple_of(HEADER) || unit == 0 {
+        return Err(HeapError::Damaged("the file is shorter than its header"));
+    }
+    if long(file, 0) != MAGIC || word(file, 8) != VERSION {
+        return Err(HeapError::Damaged("the header is not that of this version"));
+    }
+    if word(file, 12) != unit || mode.is_some_and(|mode| word(file, 16) != mode_word(mode)) {
+        return Err(HeapError::Damaged("the header was changed"));
+    }
+    Ok(())
+}
+
+fn mode_word(mode: Peak) -> u32 {
+    match mode {
+        Peak::Off => 0,
+        Peak::Usable => 1,
+        Peak::Requested => 2,
+    }
+}
+
+/// The head of a process and the sum of its threads, which may come from several units.
+#[derive(Default)]
+struct Gathered {
+    head: Option<Head>,
+    sum: Slot,
+    slots: u64,
+}
+
+struct Head {
+    pid: i32,
+    parent: i32,
+    origin: Origin,
+    flags: u32,
+    threads: u32,
+    live: i64,
+    peak: i64,
+    exe: String,
+}
+
+/// One thread's account, or a sum of them.
+#[derive(Default)]
+struct Slot {
+    allocations: u64,
+    bytes: u64,
+    frees: u64,
+    returned: u64,
+    drift: i64,
+    crest: i64,
+}
+
+struct Note {
+    pid: i32,
+    since: u32,
+    path: String,
+}
+
+impl Gathered {
+    fn add(&mut self, slot: &Slot) {
+        let sum = &mut self.sum;
+        sum.allocations = sum.allocations.saturating_add(slot.allocations);
+        sum.bytes = sum.bytes.saturating_add(slot.bytes);
+        sum.frees = sum.frees.saturating_add(slot.frees);
+        sum.returned = sum.returned.saturating_add(slot.returned);
+        sum.drift = sum.drift.saturating_add(slot.drift);
+        sum.crest = sum.crest.max(slot.crest);
+        self.slots += 1;
+    }
+
+    fn finish(self, mode: Peak) -> Option<Process> {
+        let head = self.head?;
+        // A slot is handed on only after its thread has ended, so there were at most so many at once.
+        let error = self.slots.saturating_sub(1).saturating_mul(BATCH);
+        Some(Process {
+            pid: head.pid,
+            parent: head.parent,
+            origin: head.origin,
+            exe: head.exe,
+            threads: head.threads,
+            foreign_malloc: head.flags & FLAG_FOREIGN_MALLOC != 0,
+            counts: counts(&self.sum, head.live, head.peak, error, mode),
+        })
+    }
+}
+
+impl Head {
+    fn read(unit: &[u8]) -> Head {
+        Head {
+            pid: word(unit, 8) as i32,
+            parent: word(unit, 12) as i32,
+            origin: if word(unit, 16) == ORIGIN_FORK { Origin::Fork } else { Origin::Exec },
+            flags: word(unit, 20),
+            threads: word(unit, 24),
+            live: long(unit, 40) as i64,
+            peak: long(unit, 48) as i64,
+            exe: text(&unit[SLOT..HEAD]),
+        }
+    }
+}
+
+impl Slot {
+    fn at(unit: &[u8], offset: usize) -> Slot {
+        Slot {
+            allocations: long(unit, offset + 8),
+            bytes: long(unit, offset + 16),
+            frees: long(unit, offset + 24),
+            returned: long(unit, offset + 32),
+            drift: long(unit, offset + 40) as i64,
+            crest: long(unit, offset + 48) as i64,
+        }
+    }
+}
+
+impl Note {
+    fn read(slot: &[u8]) -> Option<Note> {
+        let open = word(slot, 12) == NOTE_OPEN;
+        open.then(|| Note { pid: word(slot, 4) as i32, since: word(slot, 8), path: text(&slot[16..SLOT]) })
+    }
+}
+
+/// Programs announced of which no record came; one for each process.
+fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<Unseen> {
+    let mut last: HashMap<i32, u32> = HashMap::new();
+    for (unit, pid) in began {
+        let unit_of = last.entry(*pid).or_default();
+        *unit_of = (*unit_of).max(*unit);
+    }
+    let mut unseen: Vec<Unseen> = Vec::new();
+    for note in notes {
+        let answered = last.get(&note.pid).is_some_and(|unit| *unit >= note.since);
+        if !answered && !unseen.iter().any(|known| known.pid == note.pid) {
+            unseen.push(Unseen { pid: note.pid, path: note.path });
+        }
+    }
+    unseen
+}
+
+fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: Peak) -> Counts {
+    let now = live.saturating_add(sum.drift);
+    let peak = peak.max(live.saturating_add(sum.crest)).max(now);
+    let live =
+        Live { freed: sum.returned, bytes: now, peak: u64::try_from(peak).unwrap_or(0), peak_error: error };
+    Counts {
+        allocations: sum.allocations,
+        bytes: sum.bytes,
+        frees: sum.frees,
+        live: (mode != Peak::Off).then_some(live),
+    }
+}
+
+fn word(bytes: &[u8], offset: usize) -> u32 {
+    bytes.get(offset..offset + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+fn long(bytes: &[u8], offset: usize) -> u64 {
+    bytes.get(offset..offset + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
+
+/// Up to the first zero; what is not UTF-8 is replaced.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Whether the allocations of a program can be counted, found out before it is started.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::{Endianness, ReadCache, ReadCacheOps, ReadRef, elf};
+
+use super::system;
+
+/// Why the allocations of a program cannot be counted from outside.
+#[derive(Debug, thiserror::Error)]
+pub enum Unmeasurable {
+    /// The program cannot be looked at.
+    #[error("{path} cannot be read: {source}")]
+    Unreadable {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Neither a program of this system nor a script with an interpreter line.
+    #[error("{0} is neither an ELF program nor a script that names its interpreter")]
+    NotElf(PathBuf),
+    /// A program for other machines, such as 32-bit ones.
+    #[error("{0} is a program for another kind of machine than this one")]
+    OtherMachine(PathBuf),
+    /// Linked statically: its `malloc` is part of itself.
+    #[error("{0} is linked statically, so that nothing can stand before its malloc")]
+    Static(PathBuf),
+    /// A Go program: its runtime takes memory from the system directly.
+    #[error("{0} is a Go program, which does not allocate through malloc: take the figures of its runtime")]
+    Go(PathBuf),
+    /// Runs with privileges that its caller does not have, so the loader ignores what the caller wants loaded.
+    #[error("{0} runs with other privileges than its caller's (setuid, setgid or capabilities)")]
+    Privileged(PathBuf),
+    /// Started by a loader that is neither glibc's nor musl's.
+    #[error("{path} is started by {loader}, which is neither glibc's nor musl's loader")]
+    Loader {
+        /// The program.
+        path: PathBuf,
+        /// Its loader.
+        loader: String,
+    },
+    /// An allocator is linked into the program.
+    #[error(
+        "{path} has an allocator of its own linked in ({symbol}), whose calls cannot be seen from outside"
+    )]
+    OwnAllocator {
+        /// The program.
+        path: PathBuf,
+        /// The function that gives it away.
+        symbol: String,
+    },
+}
+
+/// Whether the allocations of `program`, a path to an executable file, can be counted; for a script, those of its
+/// interpreter. The answer is about the file: a program may still start others that cannot be counted, which
+/// [`super::Totals::unseen`] tells afterwards.
+pub fn measurable(program: &Path) -> Result<(), Unmeasurable> {
+    let mut program = program.to_path_buf();
+    for _ in 0..5 {
+        match interpreter(&program)? {
+            Some(interpreter) => program = interpreter,
+            None => return elf_measurable(&program),
+        }
+    }
+    Err(Unmeasurable::NotElf(program))
+}
+
+/// The program that runs a script; `#!/usr/bin/env NAME` is looked up as `env` does.
+fn interpreter(program: &Path) -> Result<Option<PathBuf>, Unmeasurable> {
+    let unreadable = |source| Unmeasurable::Unreadable { path: program.into(), source };
+    let mut start = Vec::new();
+    File::open(program).and_then(|file| file.take(256).read_to_end(&mut start)).map_err(unreadable)?;
+    let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    let Some(first) = words.next() else { return Err(Unmeasurable::NotElf(program.into())) };
+    let first = Path::new(OsStr::from_bytes(first));
+    if first.file_name() == Some(OsStr::new("env")) {
+        let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
+        return Ok(Some(name.and_then(on_path).unwrap_or_else(|| first.into())));
+    }
+    Ok(Some(first.into()))
+}
+
+fn on_path(name: &[u8]) -> Option<PathBuf> {
+    let name = Path::new(OsStr::from_bytes(name));
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+fn elf_measurable(path: &Path) -> Result<(), Unmeasurable> {
+    let unreadable = |source| Unmeasurable::Unreadable { path: path.into(), source };
+    let about = fs::metadata(path).map_err(unreadable)?;
+    let file = ReadCache::new(File::open(path).map_err(unreadable)?);
+    let data = &file;
+    let Ok(start) = data.read_bytes_at(0, 20) else { return Err(Unmeasurable::NotElf(path.into())) };
+    if !start.starts_with(&elf::ELFMAG) {
+        return Err(Unmeasurable::NotElf(path.into()));
+    }
+    if start[4] != CLASS_64 || u16::from_ne_bytes([start[18], start[19]]) != MACHINE {
+        return Err(Unmeasurable::OtherMachine(path.into()));
+    }
+    let (user, group) = system::user_and_group();
+    let takes_user = about.mode() & libc::S_ISUID != 0 && about.uid() != user;
+    let takes_group = about.mode() & libc::S_ISGID != 0 && about.gid() != group;
+    if takes_user || takes_group || (user != 0 && system::has_capabilities(path)) {
+        return Err(Unmeasurable::Privileged(path.into()));
+    }
+    look_inside(path, data).unwrap_or_else(|_| Err(Unmeasurable::NotElf(path.into())))
+}
+
+const CLASS_64: u8 = elf::ELFCLASS64.0;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = elf::EM_AARCH64.0;
+#[cfg(not(target_arch = "aarch64"))]
+const MACHINE: u16 = elf::EM_X86_64.0;
+
+fn look_inside<R: ReadCacheOps>(
+    path: &Path,
+    data: &ReadCache<R>,
+) -> object::Result<Result<(), Unmeasurable>> {
+    let header = elf::FileHeader64::<Endianness>::parse(data)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, data)?;
+    for section in sections.iter() {
+        let name = sections.section_name(endian, section)?;
+        if name == b".go.buildinfo" || name == b".note.go.buildid" {
+            return Ok(Err(Unmeasurable::Go(path.into())));
+        }
+    }
+    let mut loader = None;
+    for segment in header.program_headers(endian, data)? {
+        loader = loader.or(segment.interpreter(endian, data)?);
+    }
+    let Some(loader) = loader else { return Ok(Err(Unmeasurable::Static(path.into()))) };
+    if !is_known_loader(loader) {
+        let loader = String::from_utf8_lossy(loader).into_owned();
+        return Ok(Err(Unmeasurable::Loader { path: path.into(), loader }));
+    }
+    for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
+        let symbols = sections.symbols(endian, data, kind)?;
+        for symbol in symbols.iter() {
+            let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+            if !function || symbol.is_undefined(endian) {
+                continue;
+            }
+            let name = symbols.symbol_name(endian, symbol).unwrap_or_default();
+            if ALLOCATORS.iter().any(|own| own.as_bytes() == name) {
+                let symbol = String::from_utf8_lossy(name).into_owned();
+                return Ok(Err(Unmeasurable::OwnAllocator { path: path.into(), symbol }));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// What an allocator that is linked into a program defines: `malloc` itself, or its own names for it.
+const ALLOCATORS: [&str; 7] =
+    ["malloc", "_rjem_malloc", "je_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "sn_malloc"];
+
+fn is_known_loader(loader: &[u8]) -> bool {
+    let name = loader.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    name.starts_with(b"ld-linux") || name.starts_with(b"ld-musl")
+}

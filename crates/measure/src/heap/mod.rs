@@ -1,0 +1,50 @@
+//! Counts what a program allocates, exactly and while it runs almost as fast as alone.
+//!
+//! A small library is loaded before the program's own (`LD_PRELOAD`) and stands before `malloc` and its relatives.
+//! Each thread adds to a slot of its own in a file that all processes of the tree map, so that nothing is lost when
+//! a process is killed, calls `_exit` or replaces itself, and so that a reader may look at any time.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use scruple_measure::heap::{self, Peak, Session};
+//!
+//! let program = std::path::Path::new("/usr/bin/sort");
+//! heap::measurable(program)?;
+//! let session = Session::start(&std::env::temp_dir(), Peak::Usable)?;
+//! std::process::Command::new(program).arg("words").envs(session.environment(None)).status()?;
+//! let totals = session.read()?;
+//! println!("{} allocations of {} bytes", totals.counts().allocations, totals.counts().bytes);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The numbers agree with valgrind's "total heap usage" to the call and the byte. Where a program's allocations do
+//! not pass through a replaceable `malloc`, [`measurable`] says so beforehand, [`Session::read`] fails if nothing was
+//! counted at all, and [`Totals::unseen`] names the programs of the tree that were started and not counted.
+
+mod error;
+mod format;
+mod instrument;
+mod measurable;
+mod session;
+mod system;
+mod totals;
+
+pub use error::HeapError;
+pub use instrument::HeapInstrument;
+pub use measurable::{Unmeasurable, measurable};
+pub use session::{DATA_VARIABLE, Session};
+pub use totals::{Counts, Live, Origin, Process, Totals, Unseen};
+
+/// What is kept beside calls and requested bytes. Each has a library of its own, so that none pays for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peak {
+    /// Nothing: the cheapest.
+    Off,
+    /// Live and peak bytes as the allocator sees them (`malloc_usable_size`). Where blocks lie in memory is
+    /// unaffected, so resident memory and addresses are those of the plain program.
+    Usable,
+    /// Live and peak bytes as requested, which is what DHAT shows. Every block grows by two bytes, so take no figure
+    /// of resident memory or time from such a run.
+    Requested,
+}

@@ -1,0 +1,177 @@
+/* Following a program into its children: what memory a forked child starts with, which programs are started, and
+ * libraries that would bind past the hooks. */
+#include <stdarg.h>
+
+#include "slots.h"
+
+#define RTLD_NEXT ((void *)-1L)
+#define RTLD_DEEPBIND 0x8
+#define ERROR_NO_FUNCTION 38
+
+typedef char *const words[];
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+extern char *dlerror(void) __attribute__((weak));
+extern int *__errno_location(void) __attribute__((weak));
+extern char **environ __attribute__((weak));
+
+static struct {
+    int (*fork)(void);
+    void *(*dlopen)(const char *, int);
+    int (*execve)(const char *, words, words);
+    int (*execvp)(const char *, words);
+    int (*execvpe)(const char *, words, words);
+    int (*execveat)(int, const char *, words, words, int);
+    int (*fexecve)(int, words, words);
+    int (*spawn)(int *, const char *, const void *, const void *, words, words);
+    int (*spawnp)(int *, const char *, const void *, const void *, words, words);
+} real;
+
+/* Not at the call: a forked child of a program with threads must not enter the dynamic linker. */
+__attribute__((constructor)) static void resolve_followers(void) {
+    if (!dlsym) return;
+    real.fork = dlsym(RTLD_NEXT, "fork");
+    real.dlopen = dlsym(RTLD_NEXT, "dlopen");
+    real.execve = dlsym(RTLD_NEXT, "execve");
+    real.execvp = dlsym(RTLD_NEXT, "execvp");
+    real.execvpe = dlsym(RTLD_NEXT, "execvpe");
+    real.execveat = dlsym(RTLD_NEXT, "execveat");
+    real.fexecve = dlsym(RTLD_NEXT, "fexecve");
+    real.spawn = dlsym(RTLD_NEXT, "posix_spawn");
+    real.spawnp = dlsym(RTLD_NEXT, "posix_spawnp");
+    if (dlerror) dlerror(); /* some are absent from some C libraries; the program need not hear of it */
+}
+
+static int missing(void) {
+    if (__errno_location) *__errno_location() = ERROR_NO_FUNCTION;
+    return -1;
+}
+
+EXPORT int fork(void) {
+    if (!real.fork) return missing();
+    before_fork();
+    int child = real.fork();
+    if (child == 0) after_fork_in_child();
+    else forget_fork();
+    return child;
+}
+
+/* A jump, not a call: the real function finds by its return address whose search path applies. */
+EXPORT void *dlopen(const char *file, int flags) {
+    if (!real.dlopen) return NULL;
+    return real.dlopen(file, flags & ~RTLD_DEEPBIND);
+}
+
+/* ---- programs started ---- */
+
+/* A forked child writes to its parent's unit, which it still has: most only start a program and need no record. */
+static struct note *announce(int pid, const char *path, uint32_t since) {
+    struct note *note = (struct note *)claim_slot(OWNER_NOTE);
+    if (!note) return NULL;
+    size_t n = 0;
+    while (path && path[n]) n++;
+    size_t skip = n > sizeof note->path - 1 ? n - (sizeof note->path - 1) : 0;
+    for (size_t i = skip; i < n; i++) note->path[i - skip] = path[i];
+    note->pid = pid;
+    note->since = since;
+    __atomic_store_n(&note->state, NOTE_OPEN, __ATOMIC_RELEASE);
+    return note;
+}
+
+static uint32_t records_so_far(void) { return header ? __atomic_load_n(&header->next, __ATOMIC_RELAXED) : 0; }
+
+/* An exec that returns has failed. */
+static int failed(struct note *note, int result) {
+    if (note) __atomic_store_n(&note->state, NOTE_CANCELLED, __ATOMIC_RELEASE);
+    return result;
+}
+
+static struct note *announce_self(const char *path) { return announce(system_pid(), path, records_so_far()); }
+
+EXPORT int execve(const char *path, words argv, words envp) {
+    if (!real.execve) return missing();
+    struct note *note = announce_self(path);
+    return failed(note, real.execve(path, argv, envp));
+}
+
+EXPORT int execv(const char *path, words argv) { return execve(path, argv, environ); }
+
+EXPORT int execvp(const char *file, words argv) {
+    if (!real.execvp) return missing();
+    struct note *note = announce_self(file);
+    return failed(note, real.execvp(file, argv));
+}
+
+EXPORT int execvpe(const char *file, words argv, words envp) {
+    if (!real.execvpe) return missing();
+    struct note *note = announce_self(file);
+    return failed(note, real.execvpe(file, argv, envp));
+}
+
+EXPORT int execveat(int folder, const char *path, words argv, words envp, int flags) {
+    if (!real.execveat) return missing();
+    struct note *note = announce_self(path);
+    return failed(note, real.execveat(folder, path, argv, envp, flags));
+}
+
+EXPORT int fexecve(int file, words argv, words envp) {
+    if (!real.fexecve) return missing();
+    struct note *note = announce_self(argv ? argv[0] : NULL);
+    return failed(note, real.fexecve(file, argv, envp));
+}
+
+/* The arguments of the execl family as an array; with `envp`, the environment follows them. */
+#define COLLECT(argv, first, envp)                                    \
+    va_list list;                                                     \
+    size_t n = 1;                                                     \
+    va_start(list, first);                                            \
+    while (va_arg(list, const char *)) n++;                           \
+    va_end(list);                                                     \
+    char *argv[n + 1];                                                \
+    argv[0] = (char *)first;                                          \
+    va_start(list, first);                                            \
+    for (size_t i = 1; i <= n; i++) argv[i] = va_arg(list, char *);   \
+    char **envp __attribute__((unused)) = NULL;
+
+EXPORT int execl(const char *path, const char *first, ...) {
+    COLLECT(argv, first, envp)
+    va_end(list);
+    return execve(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...) {
+    COLLECT(argv, first, envp)
+    va_end(list);
+    return execvp(file, argv);
+}
+
+EXPORT int execle(const char *path, const char *first, ...) {
+    COLLECT(argv, first, envp)
+    envp = va_arg(list, char **);
+    va_end(list);
+    return execve(path, argv, envp);
+}
+
+typedef int spawn_function(int *, const char *, const void *, const void *, words, words);
+
+static int spawn(spawn_function *function, int *pid, const char *path, const void *actions, const void *attributes,
+                 words argv, words envp) {
+    int child = -1;
+    if (!function) return ERROR_NO_FUNCTION;
+    uint32_t since = records_so_far();
+    int error = function(&child, path, actions, attributes, argv, envp);
+    if (error) return error;
+    if (pid) *pid = child;
+    announce(child, path, since);
+    return 0;
+}
+
+EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes, words argv,
+                       words envp) {
+    return spawn(real.spawn, pid, path, actions, attributes, argv, envp);
+}
+
+EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes, words argv,
+                        words envp) {
+    return spawn(real.spawnp, pid, file, actions, attributes, argv, envp);
+}

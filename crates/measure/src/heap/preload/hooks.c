@@ -1,0 +1,328 @@
+/* The entry points of malloc. Each finds its thread's slot, calls the function it stands before, and adds.
+ *
+ * What counts (the rule of valgrind's "total heap usage"): an allocation and its requested bytes when a block was
+ * handed out; a free when one was given back; realloc of a block to n bytes is one allocation of n bytes and one
+ * free, to 0 bytes a free; failed calls and free(NULL) are nothing. `operator new` arrives here through malloc. */
+#include "pool.h"
+#include "slots.h"
+
+#define RTLD_NEXT ((void *)-1L)
+#define RTLD_DEFAULT ((void *)0)
+#define ERROR_NO_MEMORY 12
+#define ERROR_INVALID 22
+
+extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int *__errno_location(void) __attribute__((weak));
+extern int getpagesize(void) __attribute__((weak));
+/* For a glibc whose dlsym is in a library that the program does not load. */
+extern void *__libc_malloc(size_t) __attribute__((weak));
+extern void *__libc_calloc(size_t, size_t) __attribute__((weak));
+extern void *__libc_realloc(void *, size_t) __attribute__((weak));
+extern void *__libc_memalign(size_t, size_t) __attribute__((weak));
+extern void __libc_free(void *) __attribute__((weak));
+
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void (*free)(void *);
+    size_t (*usable)(void *);
+} real;
+static int foreign;
+
+/* Whether to take the longer way: a block may be from the pool, or its size has to be asked for. */
+static int careful = 1;
+
+EXPORT void *malloc(size_t size);
+
+void resolve(void) {
+    if (!dlsym) {
+        real.malloc = __libc_malloc;
+        real.calloc = __libc_calloc;
+        real.realloc = __libc_realloc;
+        real.memalign = real.aligned_alloc = __libc_memalign;
+        real.free = __libc_free;
+        return;
+    }
+    real.malloc = dlsym(RTLD_NEXT, "malloc");
+    real.calloc = dlsym(RTLD_NEXT, "calloc");
+    real.realloc = dlsym(RTLD_NEXT, "realloc");
+    real.memalign = dlsym(RTLD_NEXT, "memalign");
+    real.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+    real.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+    real.free = dlsym(RTLD_NEXT, "free");
+    real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
+    foreign = dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc;
+    careful = pool_used || (MODE != MODE_COUNTS && !(real.usable && real.malloc == __libc_malloc));
+}
+
+int malloc_is_foreign(void) { return foreign; }
+
+/* ---- what a block weighs ---- */
+
+/* In glibc the word before a block is its size with three flags, of which 2 marks a mapping of its own. A call to
+ * ask would cost as much as all the rest of the counting. */
+static inline size_t size_before(const void *block) {
+    size_t word = ((const size_t *)block)[-1];
+    return (word & ~(size_t)7) - sizeof(size_t) - (word & 2) * (sizeof(size_t) / 2);
+}
+
+static inline size_t room(void *block) {
+    if (likely(!careful)) return size_before(block);
+    return real.usable && MODE != MODE_COUNTS ? real.usable(block) : 0;
+}
+
+/* With MODE_REQUESTED the last two bytes of a block say how many of its usable bytes were not asked for, themselves
+ * included; a larger difference stands in the eight bytes before. */
+#define TRAILER 2
+#define SLACK_ELSEWHERE 0xffff
+
+static inline size_t gross(size_t size) {
+    return MODE == MODE_REQUESTED && size <= SIZE_MAX - TRAILER ? size + TRAILER : size;
+}
+
+static inline void seal(void *block, size_t size, size_t room) {
+    size_t slack = room - size;
+    uint8_t *end = (uint8_t *)block + room;
+    uint16_t near = slack < SLACK_ELSEWHERE ? (uint16_t)slack : SLACK_ELSEWHERE;
+    if (room < TRAILER || room < size) return;
+    if (unlikely(near == SLACK_ELSEWHERE)) __builtin_memcpy(end - TRAILER - 8, &slack, 8);
+    __builtin_memcpy(end - TRAILER, &near, TRAILER);
+}
+
+static inline size_t sealed(void *block, size_t room) {
+    const uint8_t *end = (const uint8_t *)block + room;
+    uint16_t near;
+    size_t slack;
+    if (room < TRAILER) return 0;
+    __builtin_memcpy(&near, end - TRAILER, TRAILER);
+    slack = near;
+    if (unlikely(near == SLACK_ELSEWHERE)) __builtin_memcpy(&slack, end - TRAILER - 8, 8);
+    return slack <= room ? room - slack : 0;
+}
+
+/* Of a block that is about to go. */
+static inline size_t weight(void *block, size_t room) {
+    return MODE == MODE_COUNTS ? 0 : MODE == MODE_USABLE ? room : sealed(block, room);
+}
+
+/* Of a block that has just come. */
+static inline size_t new_weight(void *block, size_t size, size_t room) {
+    if (MODE == MODE_REQUESTED) seal(block, size, room);
+    return MODE == MODE_COUNTS ? 0 : MODE == MODE_USABLE ? room : size;
+}
+
+/* ---- adding up ---- */
+
+/* Both return `result`, after settling where live bytes have moved far. */
+static inline void *rise(struct slot *slot, int64_t by, void *result) {
+    slot->drift += by;
+    if (likely(slot->drift <= slot->crest)) return result;
+    slot->crest = slot->drift;
+    return unlikely(slot->crest > BATCH) ? settle_up(slot, result) : result;
+}
+
+static inline void *fall(struct slot *slot, int64_t by, void *result) {
+    slot->drift -= by;
+    return unlikely(slot->drift < -BATCH) ? settle_up(slot, result) : result;
+}
+
+static inline void *took(struct slot *slot, void *block, size_t size, size_t weight) {
+    slot->allocations += 1;
+    slot->bytes += size;
+    return MODE == MODE_COUNTS ? block : rise(slot, (int64_t)weight, block);
+}
+
+static COLD void count_common(struct slot *slot, int took, size_t size, int64_t weight, int gave, size_t gone) {
+    __atomic_fetch_add(&slot->allocations, took, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&slot->bytes, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&slot->frees, gave, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&slot->returned, gone, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&slot->drift, weight - (int64_t)gone, __ATOMIC_RELAXED);
+}
+
+static inline int is_common(const struct slot *slot) { return header && slot == &header->common; }
+
+/* For all but the two fast paths: any slot, any result. */
+static void *took_any(struct slot *slot, void *block, size_t size) {
+    if (!block) return block;
+    size_t weight = new_weight(block, size, room(block));
+    if (likely(!is_common(slot))) return took(slot, block, size, weight);
+    count_common(slot, 1, size, (int64_t)weight, 0, 0);
+    return block;
+}
+
+static inline struct slot *any_slot(void) { return settled() ? self.slot : settle_in(); }
+
+/* Between these two, calls that the real function makes to its own public entry points are not counted again
+ * (musl's calloc calls malloc). */
+static inline uint32_t nest(void) {
+    uint32_t key = self.key;
+    *(volatile uint32_t *)&self.key = NESTED;
+    return key;
+}
+static inline void unnest(uint32_t key) { *(volatile uint32_t *)&self.key = key; }
+
+static void *from_pool(size_t size, size_t alignment) {
+    careful = 1;
+    return pool_take(size, alignment);
+}
+
+/* ---- the entry points ---- */
+
+static COLD void *malloc_slowly(size_t size) {
+    struct slot *slot = any_slot();
+    if (!real.malloc) return from_pool(size, 16);
+    void *block = real.malloc(slot ? gross(size) : size);
+    if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) careful = 1;
+    return slot ? took_any(slot, block, size) : block;
+}
+
+EXPORT void *malloc(size_t size) {
+    if (!settled() || (MODE != MODE_COUNTS && unlikely(careful))) return malloc_slowly(size);
+    void *block = real.malloc(gross(size));
+    if (unlikely(!block)) return block;
+    return took(self.slot, block, size, new_weight(block, size, size_before(block)));
+}
+
+static COLD void free_slowly(void *block) {
+    if (!block || in_pool(block)) return;
+    struct slot *slot = any_slot();
+    if (!real.free) return;
+    size_t gone = slot ? weight(block, room(block)) : 0;
+    if (slot && is_common(slot)) {
+        count_common(slot, 0, 0, 0, 1, gone);
+    } else if (slot) {
+        slot->frees += 1;
+        slot->returned += gone;
+        fall(slot, (int64_t)gone, NULL);
+    }
+    real.free(block);
+}
+
+static COLD void settle_and_free(struct slot *slot, void *block) { real.free(settle_up(slot, block)); }
+
+static inline void free_block(void *block) {
+    if (!settled() || unlikely(careful)) return free_slowly(block);
+    if (unlikely(!block)) return;
+    struct slot *slot = self.slot;
+    slot->frees += 1;
+    if (MODE != MODE_COUNTS) {
+        size_t gone = weight(block, size_before(block));
+        slot->returned += gone;
+        slot->drift -= (int64_t)gone;
+        if (unlikely(slot->drift < -BATCH)) return settle_and_free(slot, block);
+    }
+    real.free(block);
+}
+
+EXPORT void free(void *block) { free_block(block); }
+EXPORT void cfree(void *block) { free_block(block); }
+EXPORT void free_sized(void *block, size_t size) {
+    (void)size;
+    free_block(block);
+}
+EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
+    (void)alignment, (void)size;
+    free_block(block);
+}
+
+EXPORT void *calloc(size_t count, size_t each) {
+    struct slot *slot = any_slot();
+    size_t size;
+    if (unlikely(__builtin_mul_overflow(count, each, &size))) return real.calloc ? real.calloc(count, each) : NULL;
+    if (unlikely(!real.calloc)) return from_pool(size, 16);
+    if (unlikely(!slot)) return real.calloc(count, each);
+    uint32_t key = nest();
+    void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(size)) : real.calloc(count, each);
+    unnest(key);
+    return took_any(slot, block, size);
+}
+
+static COLD void *realloc_from_pool(void *block, size_t size) {
+    uint8_t *fresh = malloc(size);
+    size_t keep = pool_size(block) < size ? pool_size(block) : size;
+    for (size_t i = 0; fresh && i < keep; i++) fresh[i] = ((uint8_t *)block)[i];
+    return fresh;
+}
+
+EXPORT void *realloc(void *block, size_t size) {
+    if (!block) return malloc(size);
+    if (unlikely(in_pool(block))) return realloc_from_pool(block, size);
+    struct slot *slot = any_slot();
+    if (unlikely(!slot)) return real.realloc(block, size);
+    size_t gone = weight(block, room(block));
+    uint32_t key = nest();
+    void *fresh = real.realloc(block, size ? gross(size) : 0);
+    unnest(key);
+    if (!fresh && size) return fresh;
+    int64_t come = fresh ? (int64_t)new_weight(fresh, size, room(fresh)) : 0;
+    if (unlikely(is_common(slot))) {
+        count_common(slot, fresh != NULL, size, come, 1, gone);
+        return fresh;
+    }
+    slot->allocations += fresh != NULL;
+    slot->bytes += size;
+    slot->frees += 1;
+    if (MODE == MODE_COUNTS) return fresh;
+    slot->returned += gone;
+    int64_t growth = come - (int64_t)gone; /* as if both blocks were never live at once */
+    return growth > 0 ? rise(slot, growth, fresh) : fall(slot, -growth, fresh);
+}
+
+EXPORT void *reallocarray(void *block, size_t count, size_t each) {
+    size_t size;
+    if (!__builtin_mul_overflow(count, each, &size)) return realloc(block, size);
+    if (__errno_location) *__errno_location() = ERROR_NO_MEMORY;
+    return NULL;
+}
+
+typedef void *aligned_function(size_t, size_t);
+
+static void *aligned(aligned_function *function, size_t alignment, size_t request, size_t size) {
+    struct slot *slot = any_slot();
+    if (!function) return from_pool(request, alignment);
+    if (!slot) return function(alignment, request);
+    uint32_t key = nest();
+    void *block = function(alignment, gross(request));
+    unnest(key);
+    return took_any(slot, block, size);
+}
+
+EXPORT void *memalign(size_t alignment, size_t size) { return aligned(real.memalign, alignment, size, size); }
+EXPORT void *aligned_alloc(size_t alignment, size_t size) {
+    return aligned(real.aligned_alloc, alignment, size, size);
+}
+
+/* musl has no pvalloc, and a lookup that fails would show in the program's dlerror: these two are memalign. */
+EXPORT void *valloc(size_t size) {
+    size_t page = getpagesize ? (size_t)getpagesize() : 4096;
+    return aligned(real.memalign, page, size, size);
+}
+EXPORT void *pvalloc(size_t size) {
+    size_t page = getpagesize ? (size_t)getpagesize() : 4096;
+    size_t whole = (size + page - 1) & ~(page - 1);
+    return aligned(real.memalign, page, whole < size ? size : whole, size);
+}
+
+EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
+    struct slot *slot = any_slot();
+    if (!real.posix_memalign) return ERROR_INVALID;
+    if (!slot) return real.posix_memalign(to, alignment, size);
+    uint32_t key = nest();
+    int error = real.posix_memalign(to, alignment, gross(size));
+    unnest(key);
+    if (!error) took_any(slot, *to, size);
+    return error;
+}
+
+/* A program may fill what this says it may use, so a trailer is not among it. */
+EXPORT size_t malloc_usable_size(void *block) {
+    if (!block) return 0;
+    if (in_pool(block)) return pool_size(block);
+    size_t room = real.usable ? real.usable(block) : 0;
+    return MODE == MODE_REQUESTED && self.key != NESTED ? sealed(block, room) : room;
+}

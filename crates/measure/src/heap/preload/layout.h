@@ -1,0 +1,95 @@
+/* The data file that counted processes write and the reader reads.
+ *
+ * The file is a row of units, each of one memory page (`header.unit` bytes). Unit 0 is the header. Every process
+ * claims a unit of its own by adding to `header.next`: a process head and slots for its threads; further units
+ * hold more slots. All numbers are in the byte order of the machine. reader.rs and format.rs know this layout;
+ * a change here needs a new VERSION there. */
+#ifndef SCRUPLE_LAYOUT_H
+#define SCRUPLE_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAGIC UINT64_C(0x31706165682e6373) /* "sc.heap1" */
+#define VERSION 1
+
+/* What one build of the library keeps account of. */
+#define MODE_COUNTS 0    /* calls and requested bytes */
+#define MODE_USABLE 1    /* and live and peak bytes, by malloc_usable_size: the layout of memory is untouched */
+#define MODE_REQUESTED 2 /* and live and peak bytes as requested: every block grows by a two-byte trailer */
+
+/* A thread's live bytes are settled with its process when they have moved by this much. */
+#define BATCH (64 * 1024)
+
+/* Owners of a slot that are not a thread id. */
+#define OWNER_NONE 0
+#define OWNER_NOTE -1
+
+/* The account of one thread; only that thread writes, so plain additions do. 128 bytes keep two threads off each
+ * other's cache lines. A slot outlives its thread and is handed on to a later one: its sums only ever grow. */
+struct slot {
+    int32_t owner; /* thread id */
+    uint32_t unused;
+    uint64_t allocations;
+    uint64_t bytes;    /* requested */
+    uint64_t frees;
+    uint64_t returned; /* bytes given back, as the mode sees them */
+    int64_t drift;     /* live bytes not yet settled with the process */
+    int64_t crest;     /* highest drift since the last settlement */
+    uint8_t fill[72];
+};
+
+/* A slot used instead to announce a program about to be started, so that one which does not load this library is
+ * known to be missing. */
+struct note {
+    int32_t owner; /* OWNER_NOTE */
+    int32_t pid;
+    uint32_t since; /* a record of that pid at or after this unit answers the note */
+    uint32_t state; /* NOTE_… */
+    char path[112]; /* zero-padded; the tail of a longer path */
+};
+#define NOTE_OPEN 1
+#define NOTE_CANCELLED 2
+
+#define KIND_PROCESS 1
+#define KIND_THREADS 2
+
+#define ORIGIN_EXEC 1 /* a program was started */
+#define ORIGIN_FORK 2 /* a process copied itself */
+
+#define FLAG_FOREIGN_MALLOC 1 /* `malloc` of the program seems not to be ours */
+
+struct process {
+    uint32_t kind;  /* KIND_…, written last */
+    uint32_t owner; /* the unit of the process itself */
+    int32_t pid;
+    int32_t parent;
+    uint32_t origin;
+    uint32_t flags;
+    uint32_t threads; /* that ever allocated or freed */
+    uint32_t unused;
+    int64_t inherited; /* live bytes copied by fork */
+    int64_t live;      /* settled */
+    int64_t peak;      /* of the settled account */
+    uint8_t fill[72];
+    char exe[128]; /* zero-padded; the tail of a longer path */
+};
+
+struct header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t unit;  /* bytes */
+    uint32_t mode;  /* MODE_… the reader asks for */
+    uint32_t limit; /* units that may be claimed */
+    uint32_t next;  /* the next unit to be claimed */
+    uint32_t refused; /* claims that failed: those counts are in `common` */
+    uint8_t fill[96];
+    struct slot common; /* atomic additions of all that have no slot */
+};
+
+_Static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
+_Static_assert(sizeof(struct note) == sizeof(struct slot), "a note takes a slot");
+_Static_assert(sizeof(struct process) == 256, "a process head takes two slots");
+_Static_assert(offsetof(struct header, common) == 128, "the header is followed by a slot");
+
+#endif

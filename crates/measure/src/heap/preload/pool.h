@@ -1,0 +1,19 @@
+/* Memory for the few calls that arrive before the real allocator is known: looking it up may itself allocate. Blocks
+ * from here are known by their address; they are never counted, and giving them back does nothing. */
+#ifndef SCRUPLE_POOL_H
+#define SCRUPLE_POOL_H
+
+#include "system.h"
+
+#define POOL_SIZE (64 * 1024)
+
+extern HIDDEN uint8_t pool[POOL_SIZE];
+extern HIDDEN size_t pool_used; /* in most programs it stays 0 */
+
+static inline int in_pool(const void *block) { return (uintptr_t)block - (uintptr_t)pool < POOL_SIZE; }
+
+/* Zeroed. Null when the pool is used up. */
+HIDDEN void *pool_take(size_t size, size_t alignment);
+HIDDEN size_t pool_size(const void *block);
+
+#endif

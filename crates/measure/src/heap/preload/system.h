@@ -1,0 +1,79 @@
+/* System calls without a C library: the library has to run before one is ready, and under any of them. Results are
+ * the kernel's: negative means -errno; errno itself is never touched. */
+#ifndef SCRUPLE_SYSTEM_H
+#define SCRUPLE_SYSTEM_H
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define EXPORT __attribute__((visibility("default")))
+#define COLD __attribute__((noinline, cold))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#if defined(__x86_64__)
+static inline long call6(long n, long a, long b, long c, long d, long e, long f) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+static inline long call6(long n, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+#else
+#error "the preload library is written for x86-64 and aarch64"
+#endif
+
+static inline int system_open(const char *path, int flags) {
+    return (int)call6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0, 0, 0);
+}
+static inline void system_close(int file) { call6(SYS_close, file, 0, 0, 0, 0, 0); }
+static inline long system_read(int file, void *to, size_t size) {
+    return call6(SYS_read, file, (long)to, (long)size, 0, 0, 0);
+}
+static inline long system_write_at(int file, const void *from, size_t size, uint64_t offset) {
+    return call6(SYS_pwrite64, file, (long)from, (long)size, (long)offset, 0, 0);
+}
+/* A shared mapping of the file, or null. */
+static inline void *system_map(int file, size_t size, uint64_t offset) {
+    long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED, file, (long)offset);
+    return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+static inline void system_unmap(void *at, size_t size) { call6(SYS_munmap, (long)at, (long)size, 0, 0, 0, 0); }
+static inline long system_advise(void *at, size_t size, int advice) {
+    return call6(SYS_madvise, (long)at, (long)size, advice, 0, 0, 0);
+}
+static inline long system_read_link(const char *path, char *to, size_t size) {
+    return call6(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, (long)size, 0, 0);
+}
+static inline int system_pid(void) { return (int)call6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+static inline int system_parent(void) { return (int)call6(SYS_getppid, 0, 0, 0, 0, 0, 0); }
+static inline int system_tid(void) { return (int)call6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+/* Whether the thread still runs: no slot is taken from one that may yet write to it. */
+static inline int system_thread_gone(int pid, int tid) {
+    return call6(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -3; /* ESRCH */
+}
+
+#endif

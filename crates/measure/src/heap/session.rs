@@ -1,0 +1,209 @@
+//! One counting session: the library on disk, the data file, and the environment that brings both to a program.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{HeapError, Peak, Totals, format, measurable, system};
+
+/// Names the data file to the library.
+pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";
+
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+
+/// The longest path of a data file that the library can hold.
+const LONGEST_PATH: usize = 1023;
+
+fn library(peak: Peak) -> &'static [u8] {
+    match peak {
+        Peak::Off => include_bytes!(concat!(env!("OUT_DIR"), "/heap-counts.so")),
+        Peak::Usable => include_bytes!(concat!(env!("OUT_DIR"), "/heap-usable.so")),
+        Peak::Requested => include_bytes!(concat!(env!("OUT_DIR"), "/heap-requested.so")),
+    }
+}
+
+/// One counting session, ready to decorate one launch.
+///
+/// Dropping it removes its files, so keep it until the whole tree of processes has ended: a program started later with
+/// the same environment would say on its stderr that the library cannot be preloaded.
+#[derive(Debug)]
+pub struct Session {
+    peak: Peak,
+    unit: u32,
+    library: Library,
+    data: File,
+    data_path: PathBuf,
+}
+
+/// Where the library can be loaded from. Either goes away when dropped.
+#[derive(Debug)]
+enum Library {
+    File(PathBuf),
+    Memory(File),
+}
+
+impl Session {
+    /// Writes library and data file to `dir`, which the program must be able to reach. Where `dir` forbids running
+    /// code from it, the library is kept in memory instead; then processes of another user or process namespace
+    /// cannot load it.
+    pub fn start(dir: &Path, peak: Peak) -> Result<Session, HeapError> {
+        if library(peak).is_empty() {
+            return Err(HeapError::Platform);
+        }
+        let dir =
+            std::path::absolute(dir).map_err(|source| HeapError::Folder { path: dir.into(), source })?;
+        let unit = system::page_size();
+        let (data, data_path) = create(&dir, "data", 0o600)?;
+        let session = Session { peak, unit, library: place_library(&dir, peak)?, data, data_path };
+        let too_long = session.data_path.as_os_str().len() > LONGEST_PATH;
+        let written = match too_long {
+            true => Err(io::Error::other("the path is too long")),
+            false => session.data.write_all_at(&format::header(peak, unit), 0),
+        };
+        written.map_err(|source| HeapError::Folder { path: session.data_path.clone(), source })?;
+        Ok(session)
+    }
+
+    /// What to set in the environment of the launch, given the `LD_PRELOAD` it has already: our library comes first.
+    pub fn environment(&self, existing_ld_preload: Option<&OsStr>) -> Vec<(OsString, OsString)> {
+        let mut preload = self.library.path().into_os_string();
+        if let Some(existing) = existing_ld_preload.filter(|existing| !existing.is_empty()) {
+            preload.push(":");
+            preload.push(existing);
+        }
+        vec![(PRELOAD_VARIABLE.into(), preload), (DATA_VARIABLE.into(), self.data_path.clone().into())]
+    }
+
+    /// What was counted so far: after the run, all of it; during it, a moment's view. Fails with
+    /// [`HeapError::NotLoaded`] if no process loaded the library, so that what was not counted never reads as 0.
+    pub fn read(&self) -> Result<Totals, HeapError> {
+        let damaged = |source| HeapError::Read { path: self.data_path.clone(), source };
+        let length = self.data.metadata().map_err(damaged)?.len();
+        let header = self.bytes(length.min(format::HEADER as u64)).map_err(damaged)?;
+        let claimed = format::claimed_bytes(&header, self.unit)?;
+        let file = self.bytes(claimed.min(length)).map_err(damaged)?;
+        let mut totals = format::parse(&file, self.peak, self.unit)?;
+        // A program that is not position-independent and takes the address of `malloc` looks from inside as if it had
+        // one of its own; its file tells the two apart.
+        for process in totals.processes.iter_mut().filter(|process| process.foreign_malloc) {
+            process.foreign_malloc = measurable(Path::new(&process.exe)).is_err();
+        }
+        if totals.processes.is_empty() && totals.refused == 0 {
+            return Err(HeapError::NotLoaded);
+        }
+        Ok(totals)
+    }
+
+    fn bytes(&self, length: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        self.data.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Nothing useful can be done about a file that is gone already or cannot go.
+        let _ = fs::remove_file(&self.data_path);
+    }
+}
+
+impl Library {
+    fn path(&self) -> PathBuf {
+        match self {
+            Library::File(path) => path.clone(),
+            Library::Memory(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
+        }
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        if let Library::File(path) = self {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A file if code may be loaded from `dir` and the loader can read its name, which ends at a colon or blank.
+fn place_library(dir: &Path, peak: Peak) -> Result<Library, HeapError> {
+    let nameable = !dir.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n'));
+    if nameable {
+        let (mut file, path) = create(dir, "so", 0o644)?;
+        let placed = Library::File(path.clone());
+        file.write_all(library(peak)).map_err(|source| HeapError::Folder { path, source })?;
+        if system::can_map_code(&file) {
+            return Ok(placed);
+        }
+    }
+    let in_memory = system::memory_file(c"scruple-heap").and_then(|mut file| {
+        file.write_all(library(peak))?;
+        if system::can_map_code(&file) { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    });
+    in_memory
+        .map(Library::Memory)
+        .map_err(|source| HeapError::NoExecutableMemory { path: dir.into(), source })
+}
+
+fn create(dir: &Path, extension: &str, mode: u32) -> Result<(File, PathBuf), HeapError> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        // Of one length always: programs that copy their environment allocate for these names.
+        let path = dir.join(format!("scruple-heap-{:07}-{number:06}.{extension}", std::process::id()));
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
+        match opened {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(HeapError::Folder { path, source }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used)]
+
+    use super::*;
+    use std::process::Command;
+
+    /// Runs a small tree of processes when only so many records may be made.
+    fn run(limit: u32) -> Totals {
+        let folder = tempfile::tempdir().unwrap();
+        let session = Session::start(folder.path(), Peak::Usable).unwrap();
+        session.data.write_all_at(&limit.to_ne_bytes(), 20).unwrap();
+        let script = "for i in 1 2 3; do (true); /bin/ls / >/dev/null; done";
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script]).env_clear().env("LC_ALL", "C").envs(session.environment(None));
+        assert!(shell.status().unwrap().success());
+        session.read().unwrap()
+    }
+
+    #[test]
+    fn without_room_for_records_the_sums_stay_exact() {
+        let plain = run(format::LIMIT);
+        assert_eq!((plain.refused, plain.unattributed.allocations), (0, 0));
+        for limit in [1, 2, 4] {
+            let crowded = run(limit);
+            assert_eq!(crowded.processes.len(), limit as usize - 1);
+            assert!(crowded.refused > 0 && crowded.unattributed.allocations > 0);
+            let (a, b) = (plain.counts(), crowded.counts());
+            assert_eq!((a.allocations, a.bytes, a.frees), (b.allocations, b.bytes, b.frees));
+        }
+    }
+
+    #[test]
+    fn a_data_file_that_the_program_cut_short_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = Session::start(folder.path(), Peak::Usable).unwrap();
+        session.data.set_len(100).unwrap();
+        assert!(matches!(session.read(), Err(HeapError::Damaged(_))));
+        session.data.set_len(0).unwrap();
+        assert!(matches!(session.read(), Err(HeapError::Damaged(_))));
+    }
+}

@@ -1,0 +1,141 @@
+//! What was counted.
+
+use super::Peak;
+
+/// Everything one session has counted.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// What was kept.
+    pub mode: Peak,
+    /// One record for each program image and each forked copy that allocated or freed, in the order they began.
+    pub processes: Vec<Process>,
+    /// Programs that counted processes started and that did not load the counter: their allocations are missing.
+    pub unseen: Vec<Unseen>,
+    /// Counts of threads and processes for which no record could be made: part of the sums, of nobody's record.
+    pub unattributed: Counts,
+    /// How many threads and processes that were.
+    pub refused: u32,
+}
+
+/// What one process has counted since it was started or forked.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// The id of the process that started it.
+    pub parent: i32,
+    /// How it began.
+    pub origin: Origin,
+    /// Path of the program (the last 127 bytes of a longer one).
+    pub exe: String,
+    /// Threads that ever allocated or freed.
+    pub threads: u32,
+    /// Whether the program brings a `malloc` of its own that the counter cannot stand before: calls to that are
+    /// missing.
+    pub foreign_malloc: bool,
+    /// The counts.
+    pub counts: Counts,
+}
+
+/// How a process began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A program was loaded.
+    Exec,
+    /// A process copied itself, and with it its live blocks.
+    Fork,
+}
+
+/// A program that was started and made no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// The process.
+    pub pid: i32,
+    /// What was started, as its parent named it (the last 111 bytes of a longer name).
+    pub path: String,
+}
+
+/// Calls and bytes. A call that fails counts for nothing, nor does `free(NULL)`; `realloc` of a block is one
+/// allocation of the new size and one free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Blocks handed out.
+    pub allocations: u64,
+    /// Bytes requested for them.
+    pub bytes: u64,
+    /// Blocks given back.
+    pub frees: u64,
+    /// Live memory, where it was kept.
+    pub live: Option<Live>,
+}
+
+/// Memory in use, usable or requested bytes after [`Totals::mode`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    /// Bytes given back.
+    pub freed: u64,
+    /// Bytes in use at the end (or when read). In a forked process this began with its parent's.
+    pub bytes: i64,
+    /// The most bytes ever in use.
+    pub peak: u64,
+    /// By how much `peak` may be off: 0 in a process with one thread, else 64 KiB for every further thread that was
+    /// alive at once.
+    pub peak_error: u64,
+}
+
+impl Counts {
+    /// Blocks handed out less blocks given back; a forked process gives back its parent's too.
+    pub fn live_blocks(&self) -> i64 {
+        (self.allocations as i64).wrapping_sub(self.frees as i64)
+    }
+
+    /// Adds calls and bytes. Live memory adds up as if all had been in use at once: an upper bound for the tree.
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.allocations = self.allocations.saturating_add(other.allocations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.frees = self.frees.saturating_add(other.frees);
+        self.live = match (self.live, other.live) {
+            (Some(a), Some(b)) => Some(a.plus(&b)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+impl Live {
+    fn plus(&self, other: &Live) -> Live {
+        Live {
+            freed: self.freed.saturating_add(other.freed),
+            bytes: self.bytes.saturating_add(other.bytes),
+            peak: self.peak.saturating_add(other.peak),
+            peak_error: self.peak_error.saturating_add(other.peak_error),
+        }
+    }
+}
+
+impl Totals {
+    /// Sums over all processes. `live` is the sum of the processes' own: see [`Totals::largest_peak`] for one that
+    /// was surely reached.
+    pub fn counts(&self) -> Counts {
+        let mut sum = self.unattributed;
+        for process in &self.processes {
+            sum.add(&process.counts);
+        }
+        sum
+    }
+
+    /// The process with the highest peak: the tree needed at least this much.
+    pub fn largest_peak(&self) -> Option<(&Process, Live)> {
+        let peaks = self.processes.iter().filter_map(|process| Some((process, process.counts.live?)));
+        peaks.max_by_key(|(_, live)| live.peak)
+    }
+
+    /// Threads that ever allocated or freed, over all processes.
+    pub fn threads(&self) -> u64 {
+        self.processes.iter().map(|process| u64::from(process.threads)).sum()
+    }
+
+    /// Whether every program of the tree was counted: none unseen, none with a `malloc` of its own.
+    pub fn whole(&self) -> bool {
+        self.unseen.is_empty() && !self.processes.iter().any(|process| process.foreign_malloc)
+    }
+}

@@ -1,0 +1,41 @@
+//! Instruments: what can be read of a launch besides what the launcher itself sees.
+
+use crate::launch::{Launch, Outcome};
+use crate::program::Program;
+use scruple_core::sample::Reading;
+use std::ffi::OsString;
+
+/// Something that is attached to a launch and read afterwards.
+///
+/// An instrument lives for one launch. It says beforehand whether it can weigh a program, because a figure that cannot
+/// be had is absent for a reason and never zero.
+pub trait Instrument {
+    /// Its name, as it stands in `source` and in messages.
+    fn name(&self) -> &'static str;
+
+    /// Whether it can weigh this program here, and if not, why.
+    fn available(&self, program: &Program) -> Result<(), String>;
+
+    /// The keys of the metrics it reads, so that those it cannot read are shown as absent.
+    fn metrics(&self) -> &'static [&'static str];
+
+    /// Attaches itself to a launch: environment, descriptors, wrapper.
+    fn decorate(&mut self, launch: &mut Launch) -> Result<(), String>;
+
+    /// Reads its figures after the launch has ended.
+    fn read(&mut self, outcome: &Outcome) -> Vec<Reading>;
+}
+
+/// A program with the address sanitizer refuses to run when another library is loaded before it, unless it is told not
+/// to mind.
+pub(crate) fn let_sanitizers_be_second(env: &mut Vec<(OsString, OsString)>) {
+    let own = env.iter().position(|(name, _)| name == "ASAN_OPTIONS").map(|at| env.remove(at).1);
+    let mut value = own.unwrap_or_default();
+    if !value.to_string_lossy().contains("verify_asan_link_order") {
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push("verify_asan_link_order=0");
+    }
+    env.push(("ASAN_OPTIONS".into(), value));
+}

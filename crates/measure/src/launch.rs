@@ -1,0 +1,117 @@
+//! What the launcher is asked to do, and what it answers.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One program to be started, weighed and waited for.
+#[derive(Debug)]
+pub struct Launch {
+    /// The file to execute; already resolved, so that no search path is walked while the clock runs.
+    pub path: PathBuf,
+    /// The argument words; the first is the program's own name for itself.
+    pub argv: Vec<OsString>,
+    /// The whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working folder.
+    pub folder: PathBuf,
+    /// Standard input, output and error.
+    pub stdio: [OwnedFd; 3],
+    /// Everything else.
+    pub options: Options,
+}
+
+/// How a program is to be run and watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// The process tree is ended when it takes longer.
+    pub time_limit: Option<Duration>,
+    /// Stop the process and its descendants at their exits, and read their peak memory there.
+    pub trace_memory: bool,
+    /// Stop processes at their exits, and read the counters of those that are Go programs from their memory.
+    pub read_counters: bool,
+    /// Turn off the randomisation of addresses, so that memory figures repeat.
+    pub fixed_addresses: bool,
+    /// Run with a real-time priority, on these cores if any are named.
+    pub shield: Option<Shield>,
+}
+
+/// Real-time scheduling for the measured program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shield {
+    /// The cores; none for all.
+    pub cores: Vec<usize>,
+    /// After this long the program falls back to ordinary scheduling, so that it cannot starve the machine.
+    pub cap: Duration,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signaled(i32),
+    /// It was ended because it exceeded its time limit.
+    TimedOut,
+    /// It was ended because the user interrupted.
+    Interrupted,
+}
+
+/// What the launcher saw of one program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// From before the start to after the end, in nanoseconds.
+    pub wall: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// Processor time in user mode, of the process and the children it waited for, in nanoseconds.
+    pub user: u64,
+    /// Processor time in the kernel, likewise.
+    pub system: u64,
+    /// Time on a core and time ready but waiting for one, of the first thread, in nanoseconds.
+    pub scheduled: Option<(u64, u64)>,
+    /// Page faults without and with reading from a disk.
+    pub faults: (u64, u64),
+    /// Voluntary and involuntary context switches.
+    pub switches: (u64, u64),
+    /// Bytes read from and written to block devices.
+    pub blocks: (u64, u64),
+    /// The peak resident size of each process, in bytes; only where it was traced.
+    pub memory: Vec<PeakMemory>,
+    /// The counters of each Go process, where they were asked for.
+    pub exits: Vec<crate::runtimes::go::Exit>,
+    /// Processes that were still there when the program had ended.
+    pub left_behind: u32,
+    /// Whether the shield's cap was reached.
+    pub unshielded: bool,
+    /// Why the shield could not be raised.
+    pub shield_refused: Option<String>,
+}
+
+/// The peak memory of one process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeakMemory {
+    /// The process.
+    pub pid: i32,
+    /// The kernel's name for it.
+    pub name: String,
+    /// Its peak resident size in bytes.
+    pub peak: u64,
+}
+
+/// The answer to a launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It ran.
+    Ran(Box<Outcome>),
+    /// It could not be started: the step that failed, and the error number.
+    NotStarted {
+        /// The step.
+        step: String,
+        /// The error number.
+        errno: i32,
+    },
+}

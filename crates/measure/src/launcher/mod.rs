@@ -1,0 +1,121 @@
+//! The launcher: a small process forked before anything grows, which starts measured programs and waits for them.
+//!
+//! A process that starts others pays for its own size: copying page tables, waking threads, its high-water mark
+//! handed on across exec. The launcher stays small and single-threaded, so the clock stops as soon as the kernel can
+//! wake it. It is also the reaper of every orphan of a measured program, which is how whole trees are accounted for
+//! and ended.
+
+mod server;
+mod spawn;
+mod trace;
+mod tracer;
+mod tree;
+mod wire;
+
+use crate::launch::{Answer, Launch, Outcome};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The handle on the launcher process.
+#[derive(Debug)]
+pub struct Launcher {
+    socket: OwnedFd,
+    pid: libc::pid_t,
+}
+
+/// Why a launch gave no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The program could not be started.
+    #[error("cannot start ‘{program}’: it could not {step}: {error}{}", advice(error))]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What was tried.
+        step: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The launcher process itself failed.
+    #[error("the launcher process failed: {0}")]
+    Launcher(#[from] io::Error),
+}
+
+impl Launcher {
+    /// Forks the launcher. To be called early, from a process that has no other threads yet.
+    pub fn start() -> io::Result<Launcher> {
+        let mut ends = [0; 2];
+        // SAFETY: `ends` is an array of two integers, as socketpair demands.
+        check(unsafe {
+            libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr())
+        })?;
+        // SAFETY: both descriptors were just made and are owned by nobody else.
+        let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+        // SAFETY: the process has a single thread (the caller's promise), so the child may go on as a whole program.
+        let parent = std::process::id() as libc::pid_t;
+        match check(unsafe { libc::fork() })? {
+            0 => {
+                drop(ours);
+                let code = i32::from(server::serve(theirs.as_fd(), parent).is_err());
+                // SAFETY: ends the child without running the parent's exit handlers.
+                unsafe { libc::_exit(code) }
+            }
+            pid => Ok(Launcher { socket: ours, pid }),
+        }
+    }
+
+    /// The launcher's process: whatever runs is below it, for those who watch.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Runs one program to its end. When `interrupted` becomes true the program's tree is ended and the outcome says so.
+    pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<Outcome, LaunchError> {
+        wire::send_launch(self.socket.as_fd(), launch)?;
+        let mut told = false;
+        while !wire::readable(self.socket.as_fd(), if told { 50 } else { 500 })? {
+            if interrupted.load(Ordering::Relaxed) {
+                told = true;
+                // SAFETY: plain system call; the launcher takes this signal as the word to end what it runs. It is sent
+                // again until the answer comes, since a signal that arrives just before the launcher blocks is not seen.
+                unsafe { libc::kill(self.pid, libc::SIGTERM) };
+            }
+        }
+        match wire::receive_answer(self.socket.as_fd())? {
+            Answer::Ran(outcome) => Ok(*outcome),
+            Answer::NotStarted { step, errno } => Err(LaunchError::NotStarted {
+                program: launch.path.display().to_string(),
+                step,
+                error: io::Error::from_raw_os_error(errno),
+            }),
+        }
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        // SAFETY: shutting down our own socket ends the launcher's loop; waiting for our own child is sound.
+        unsafe {
+            libc::shutdown(self.socket.as_raw_fd(), libc::SHUT_RDWR);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// What to do about a program that exists but cannot be started.
+fn advice(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::ENOEXEC) => {
+            "; it is neither a program for this machine nor a script with a #! line: give it one, or name its interpreter"
+        }
+        Some(libc::ENOENT) => "; the interpreter or loader that it names is not there",
+        Some(libc::E2BIG) => "; its arguments and environment are too long for the system",
+        _ => "",
+    }
+}
+
+/// Turns the C convention of -1 into an error.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

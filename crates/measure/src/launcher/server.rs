@@ -1,0 +1,204 @@
+//! The launcher's own loop: take a request, run it, answer.
+
+use super::spawn::{self, Spawned};
+use super::{trace, tree, wire};
+use crate::launch::{Answer, Ending, Outcome};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Set by the signal that says: end what you run.
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The process that the launcher works for.
+static PARENT: AtomicI32 = AtomicI32::new(0);
+
+/// How often the timer wakes a waiting launcher once a limit is near or past.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The timer makes sure that the word is heard even if it came just before a call that blocks.
+extern "C" fn on_stop(_signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+    set_timer(Some(TICK));
+}
+
+extern "C" fn on_tick(_signal: libc::c_int) {}
+
+/// Serves launches until the other end closes or `parent` is gone.
+pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<()> {
+    settle(parent);
+    while let Some(request) = wire::receive_request(socket)? {
+        if orphaned() {
+            return Ok(());
+        }
+        if STOP.swap(false, Ordering::Relaxed) {
+            set_timer(None);
+        }
+        let answer = match spawn::spawn(&request) {
+            Ok(spawned) => {
+                let outcome = follow(&spawned, &request);
+                spawned.failure().map_or_else(|| Answer::Ran(Box::new(outcome)), not_started)
+            }
+            Err(failure) => not_started(failure),
+        };
+        drop(request);
+        wire::send_answer(socket, &answer)?;
+    }
+    Ok(())
+}
+
+fn not_started((step, error): (String, io::Error)) -> Answer {
+    Answer::NotStarted { step, errno: error.raw_os_error().unwrap_or(0) }
+}
+
+/// Makes the process what a launcher has to be: reaper of orphans, dead when its parent is, deaf to the terminal.
+fn settle(parent: libc::pid_t) {
+    PARENT.store(parent, Ordering::Relaxed);
+    // SAFETY: plain system calls and handlers that only store to an atomic. Handlers, unlike ignored signals, do not
+    // pass on to executed programs, which therefore start with every signal at its default.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+        libc::prctl(libc::PR_SET_NAME, c"scruple-launch".as_ptr());
+        for (signal, handler) in [
+            (libc::SIGTERM, on_stop as extern "C" fn(libc::c_int)),
+            (libc::SIGINT, on_tick),
+            (libc::SIGHUP, on_tick),
+            (libc::SIGQUIT, on_tick),
+            (libc::SIGALRM, on_tick),
+        ] {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
+/// Whether nobody waits for answers any more.
+fn orphaned() -> bool {
+    // SAFETY: a system call that cannot fail.
+    unsafe { libc::getppid() != PARENT.load(Ordering::Relaxed) }
+}
+
+/// Interrupts blocking calls at the first limit and every tick from then on.
+fn set_timer(first: Option<Duration>) {
+    let interval = |duration: Duration| libc::timeval {
+        tv_sec: duration.as_secs() as libc::time_t,
+        tv_usec: libc::suseconds_t::from(duration.subsec_micros().max(1)),
+    };
+    let (value, every) = match first {
+        Some(first) => (interval(first), interval(TICK)),
+        None => (libc::timeval { tv_sec: 0, tv_usec: 0 }, libc::timeval { tv_sec: 0, tv_usec: 0 }),
+    };
+    let timer = libc::itimerval { it_interval: every, it_value: value };
+    // SAFETY: the timer value is initialised; the old one is not asked for.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) };
+}
+
+/// Why a tree is being ended, seen between two waits.
+pub(super) struct Watch<'a> {
+    pid: libc::pid_t,
+    started: Instant,
+    request: &'a wire::Request,
+    ended_because: Option<Ending>,
+    unshielded: bool,
+    killed_at: Option<Instant>,
+}
+
+impl Watch<'_> {
+    /// Called whenever a wait was interrupted: ends or unshields the tree when it is time.
+    pub(super) fn look(&mut self) {
+        let elapsed = self.started.elapsed();
+        let options = &self.request.options;
+        if self.ended_because.is_none() {
+            if STOP.load(Ordering::Relaxed) || orphaned() {
+                self.ended_because = Some(Ending::Interrupted);
+            } else if options.time_limit.is_some_and(|limit| elapsed >= limit) {
+                self.ended_because = Some(Ending::TimedOut);
+            }
+        }
+        if self.ended_because.is_some() {
+            let first = *self.killed_at.get_or_insert_with(Instant::now);
+            let signal = if first.elapsed() < tree::GRACE { libc::SIGTERM } else { libc::SIGKILL };
+            tree::signal(self.pid, signal);
+            set_timer(Some(TICK));
+        } else if let Some(shield) = &options.shield
+            && !self.unshielded
+            && elapsed >= shield.cap
+        {
+            self.unshielded = true;
+            tree::unshield(self.pid);
+        }
+    }
+}
+
+/// Waits for the program and for whatever it left behind, and gathers what the kernel accounted.
+fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
+    let options = &request.options;
+    let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();
+    if limit.is_some() {
+        set_timer(limit);
+    }
+    let mut watch = Watch {
+        pid: spawned.pid,
+        started: spawned.started,
+        request,
+        ended_because: None,
+        unshielded: false,
+        killed_at: None,
+    };
+    // The word to stop may have come while the program was being started.
+    watch.look();
+    let mut seen = trace::Seen::default();
+    if options.trace_memory || options.read_counters {
+        trace::until_exit(spawned.pid, &mut watch, options.read_counters, &mut seen);
+    } else {
+        spawn::wait_until_exit(spawned.pid, || watch.look());
+    }
+    let wall = spawned.started.elapsed();
+    if limit.is_some() || watch.ended_because.is_some() {
+        set_timer(None);
+    }
+    let scheduled = tree::scheduled(spawned.pid);
+    let (status, usage) = spawn::reap(spawned.pid);
+    let mut outcome = outcome_of(wall, status, &usage);
+    let behind = tree::end_what_is_left(spawned.pid, watch.ended_because.is_some());
+    outcome.user += behind.user;
+    outcome.system += behind.system;
+    outcome.left_behind = behind.ended;
+    outcome.scheduled = scheduled;
+    outcome.memory = seen.memory;
+    outcome.exits = seen.exits;
+    outcome.unshielded = watch.unshielded;
+    outcome.shield_refused = spawned.shield_refused();
+    if let Some(because) = watch.ended_because {
+        outcome.ending = because;
+    }
+    outcome
+}
+
+fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outcome {
+    let ending = if libc::WIFSIGNALED(status) {
+        Ending::Signaled(libc::WTERMSIG(status))
+    } else {
+        Ending::Exited(libc::WEXITSTATUS(status))
+    };
+    // The kernel counts block input and output in units of 512 bytes.
+    Outcome {
+        wall: wall.as_nanos() as u64,
+        ending,
+        user: tree::nanoseconds(usage.ru_utime),
+        system: tree::nanoseconds(usage.ru_stime),
+        scheduled: None,
+        faults: (usage.ru_minflt as u64, usage.ru_majflt as u64),
+        switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
+        blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),
+        memory: Vec::new(),
+        exits: Vec::new(),
+        left_behind: 0,
+        unshielded: false,
+        shield_refused: None,
+    }
+}

@@ -1,0 +1,35 @@
+//! Programs that trace others themselves (debuggers, strace): a process has one tracer at most, so they are let go.
+
+use object::{Object, ObjectSymbol, ReadCache};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+
+/// Which program files trace others, as far as they have been looked at.
+#[derive(Default)]
+pub(super) struct Tracers {
+    known: HashMap<(u64, u64), bool>,
+}
+
+impl Tracers {
+    /// Whether the program that this process has executed calls for tracing others.
+    pub(super) fn has(&mut self, pid: libc::pid_t) -> bool {
+        let path = format!("/proc/{pid}/exe");
+        let Ok(data) = fs::metadata(&path) else { return false };
+        *self.known.entry((data.dev(), data.ino())).or_insert_with(|| traces(&path))
+    }
+}
+
+fn traces(path: &str) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(file) = object::File::parse(&cache) else { return false };
+    // Go programs have no C library: the call is in a package of theirs, which is linked only where it is used.
+    file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name() == Ok("ptrace"))
+        || file.symbols().any(|symbol| {
+            matches!(
+                symbol.name(),
+                Ok("syscall.ptrace" | "syscall.ptracePtr" | "golang.org/x/sys/unix.ptrace")
+            )
+        })
+}

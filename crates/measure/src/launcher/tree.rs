@@ -1,0 +1,112 @@
+//! The process tree of a measured program: its accounts, and its end.
+
+use super::trace;
+use std::ffi::c_int;
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+/// How long a tree may take to end itself after being asked to, before it is killed.
+pub(super) const GRACE: Duration = Duration::from_millis(300);
+
+/// How long processes that outlive the program may take to end by themselves.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// What became of the processes that were left behind.
+pub(super) struct LeftBehind {
+    pub(super) ended: u32,
+    pub(super) user: u64,
+    pub(super) system: u64,
+}
+
+/// Sends a signal to the program's process group and to every descendant of the launcher.
+pub(super) fn signal(group: libc::pid_t, signal: c_int) {
+    // SAFETY: plain system calls; processes that are gone make them fail harmlessly.
+    unsafe {
+        libc::kill(-group, signal);
+        for pid in descendants() {
+            libc::kill(pid, signal);
+        }
+    }
+}
+
+/// Puts the tree back under ordinary scheduling.
+pub(super) fn unshield(group: libc::pid_t) {
+    let ordinary = libc::sched_param { sched_priority: 0 };
+    for pid in std::iter::once(group).chain(descendants()) {
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            if let Some(tid) = thread.file_name().to_str().and_then(|name| name.parse().ok()) {
+                // SAFETY: plain system call on a thread id.
+                unsafe { libc::sched_setscheduler(tid, libc::SCHED_OTHER, &ordinary) };
+            }
+        }
+    }
+}
+
+/// Every process below the launcher, found through the kernel's lists of children.
+fn descendants() -> Vec<libc::pid_t> {
+    let mut found: Vec<libc::pid_t> = Vec::new();
+    let mut open = vec![std::process::id() as libc::pid_t];
+    while let Some(pid) = open.pop() {
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
+                if !found.contains(&child) {
+                    found.push(child);
+                    open.push(child);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// After the program has been reaped: gives whatever it left behind a moment, then ends it, and adds up its accounts.
+/// `at_once` skips the moment, because the tree is being ended anyway.
+pub(super) fn end_what_is_left(group: libc::pid_t, at_once: bool) -> LeftBehind {
+    let mut left = LeftBehind { ended: 0, user: 0, system: 0 };
+    let began = Instant::now();
+    let mut asked = None;
+    loop {
+        // SAFETY: status and usage are plain data that the kernel fills in.
+        let (pid, status, usage) = unsafe {
+            let mut status = 0;
+            let mut usage: libc::rusage = std::mem::zeroed();
+            let pid = libc::wait4(-1, &mut status, libc::WNOHANG | libc::__WALL, &mut usage);
+            (pid, status, usage)
+        };
+        match pid {
+            pid if pid > 0 && libc::WIFSTOPPED(status) => trace::let_go(pid, status),
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return left,
+            0 => {
+                if at_once || began.elapsed() >= LINGER {
+                    let first = *asked.get_or_insert_with(Instant::now);
+                    if left.ended == 0 {
+                        left.ended = descendants().len() as u32;
+                    }
+                    let kill = at_once || first.elapsed() >= GRACE;
+                    signal(group, if kill { libc::SIGKILL } else { libc::SIGTERM });
+                }
+                if began.elapsed() > Duration::from_secs(10) {
+                    return left;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            _ => {
+                left.user += nanoseconds(usage.ru_utime);
+                left.system += nanoseconds(usage.ru_stime);
+            }
+        }
+    }
+}
+
+/// Time on a core and time waiting for one, of the first thread of a process that may have ended but is not reaped.
+pub(super) fn scheduled(pid: libc::pid_t) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let mut fields = text.split_whitespace().map(str::parse::<u64>);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
+}
+
+pub(super) fn nanoseconds(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+}

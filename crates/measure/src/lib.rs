@@ -1,0 +1,19 @@
+//! The hands of Scruple: starts programs and reads what they cost.
+//!
+//! The only crate that touches the machine, and the only one with `unsafe` code.
+#![allow(unsafe_code)]
+
+pub mod bench;
+pub mod command;
+pub mod empty;
+pub mod heap;
+pub mod host;
+pub mod instrument;
+pub mod launch;
+pub mod launcher;
+pub mod load;
+pub mod memory_map;
+pub mod program;
+pub mod runtimes;
+pub mod scripted;
+pub mod streams;

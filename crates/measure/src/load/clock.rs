@@ -1,0 +1,180 @@
+//! The monotonic clock, and waiting on sockets with nanosecond time-outs.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Nanoseconds on the monotonic clock.
+pub(crate) fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills in plain data that outlives the call; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What a descriptor is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Bytes to read, or the end of them.
+    Read,
+    /// The same, and room to write.
+    ReadWrite,
+}
+
+impl Interest {
+    fn flags(self) -> u32 {
+        (match self {
+            Interest::Read => libc::EPOLLIN,
+            Interest::ReadWrite => libc::EPOLLIN | libc::EPOLLOUT,
+        }) as u32
+    }
+}
+
+/// One thing that happened to a watched descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    /// The token it was registered with.
+    pub(crate) token: u64,
+    /// There may be something to read, an end or an error among it.
+    pub(crate) readable: bool,
+    /// There may be room to write.
+    pub(crate) writable: bool,
+}
+
+/// An epoll instance.
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    events: Vec<libc::epoll_event>,
+    filled: usize,
+    coarse: bool,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Poller> {
+        // SAFETY: plain system call; the descriptor it returns is ours alone.
+        let epoll = unsafe {
+            let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Poller {
+            epoll,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; 1024],
+            filled: 0,
+            coarse: false,
+        })
+    }
+
+    pub(crate) fn add(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
+    }
+
+    pub(crate) fn change(&self, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
+    }
+
+    fn control(&self, operation: libc::c_int, fd: RawFd, token: u64, interest: Interest) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: interest.flags(), u64: token };
+        // SAFETY: plain system call; the kernel copies the event.
+        match unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Waits at most `timeout` nanoseconds for events, and returns how many there are. An interruption by a signal
+    /// counts as none.
+    ///
+    /// Kernels before 5.11 only know whole milliseconds; there the wait is rounded down, so that the caller, who looks at
+    /// the clock and waits again, ends up polling through the last fraction instead of being late.
+    pub(crate) fn wait(&mut self, timeout: u64) -> io::Result<usize> {
+        let room = self.events.len() as libc::c_int;
+        let result = if self.coarse {
+            // SAFETY: the kernel writes at most `room` events into the buffer.
+            unsafe {
+                libc::epoll_wait(
+                    self.epoll.as_raw_fd(),
+                    self.events.as_mut_ptr(),
+                    room,
+                    (timeout / 1_000_000).min(60_000) as libc::c_int,
+                )
+            }
+        } else {
+            let limit = libc::timespec {
+                tv_sec: (timeout / 1_000_000_000) as libc::time_t,
+                tv_nsec: (timeout % 1_000_000_000) as libc::c_long,
+            };
+            // SAFETY: as above; the time limit outlives the call and no signal mask is passed. The system call is made
+            // by number because older C libraries lack a wrapper.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_epoll_pwait2,
+                    self.epoll.as_raw_fd(),
+                    self.events.as_mut_ptr(),
+                    room,
+                    &raw const limit,
+                    std::ptr::null::<libc::sigset_t>(),
+                    0_usize,
+                ) as libc::c_int
+            }
+        };
+        self.filled = result.max(0) as usize;
+        if result >= 0 {
+            return Ok(self.filled);
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Ok(0),
+            Some(libc::ENOSYS | libc::EPERM) if !self.coarse => {
+                self.coarse = true;
+                self.wait(timeout)
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// One of the events of the last wait.
+    pub(crate) fn event(&self, index: usize) -> Event {
+        let event = self.events[index.min(self.filled.saturating_sub(1))];
+        let flags = event.events;
+        let any = |mask: libc::c_int| flags & mask as u32 != 0;
+        Event {
+            token: event.u64,
+            readable: any(libc::EPOLLIN | libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLRDHUP),
+            writable: any(libc::EPOLLOUT | libc::EPOLLERR | libc::EPOLLHUP),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn waits_are_finer_than_a_millisecond() {
+        let mut poller = Poller::new().expect("epoll");
+        let shortest = (0..50)
+            .map(|_| {
+                let began = now();
+                assert_eq!(poller.wait(200_000).expect("wait"), 0);
+                now() - began
+            })
+            .min()
+            .expect("some");
+        assert!((200_000..1_000_000).contains(&shortest) || poller.coarse, "{shortest} ns");
+    }
+
+    #[test]
+    fn a_written_byte_wakes_the_reader() {
+        let (mut left, right) = UnixStream::pair().expect("pair");
+        let mut poller = Poller::new().expect("epoll");
+        poller.add(right.as_raw_fd(), 7, Interest::Read).expect("add");
+        assert_eq!(poller.wait(0).expect("wait"), 0);
+        left.write_all(b"x").expect("write");
+        assert_eq!(poller.wait(1_000_000_000).expect("wait"), 1);
+        assert_eq!((poller.event(0).token, poller.event(0).readable), (7, true));
+    }
+}

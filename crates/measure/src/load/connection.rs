@@ -1,0 +1,225 @@
+//! One connection of the generator: its socket, the layer of encryption, and the request under way on it.
+
+use super::clock::{Interest, Poller};
+use super::http1;
+use super::http2::Http2;
+use super::record::{Exchange, Failure};
+use super::socket;
+use super::tls::Tls;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// There is none; a retry is due at some time.
+    Down,
+    /// The kernel is at it.
+    Connecting,
+    /// TLS is at it.
+    Handshaking,
+    /// Requests can be sent.
+    Up,
+}
+
+pub(crate) struct Connection {
+    pub(crate) link: Link,
+    /// Counts the sockets this connection has had, so that events of an earlier one are told apart.
+    pub(crate) generation: u32,
+    /// When the present attempt to connect began.
+    pub(crate) since: u64,
+    /// Attempts that have failed since the last that succeeded.
+    pub(crate) failed_attempts: u32,
+    /// When it last became free, for a closed loop.
+    pub(crate) freed: Option<u64>,
+    /// Whether it stands in the queue of free connections.
+    pub(crate) queued: bool,
+    pub(crate) exchange: Option<Exchange>,
+    pub(crate) reader: http1::Reader,
+    pub(crate) tls: Option<Box<Tls>>,
+    /// The streams of HTTP/2; `exchange` and `reader` are then unused.
+    pub(crate) http2: Option<Box<Http2>>,
+    socket: Option<OwnedFd>,
+    interest: Interest,
+    /// Bytes that are still to be sent.
+    outgoing: Outgoing,
+}
+
+/// What is left of a sending that the socket did not take at once.
+#[derive(Default)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Connection {
+    pub(crate) fn new() -> Connection {
+        Connection {
+            link: Link::Down,
+            generation: 0,
+            since: 0,
+            failed_attempts: 0,
+            freed: None,
+            queued: false,
+            exchange: None,
+            reader: http1::Reader::default(),
+            tls: None,
+            http2: None,
+            socket: None,
+            interest: Interest::Read,
+            outgoing: Outgoing::default(),
+        }
+    }
+
+    /// Watches a socket that has begun to connect.
+    pub(crate) fn begin(
+        &mut self,
+        socket: OwnedFd,
+        index: usize,
+        poller: &Poller,
+        now: u64,
+    ) -> io::Result<()> {
+        self.generation = self.generation.wrapping_add(1);
+        self.interest = Interest::ReadWrite;
+        poller.add(socket.as_raw_fd(), self.token(index), self.interest)?;
+        self.socket = Some(socket);
+        self.link = Link::Connecting;
+        self.since = now;
+        Ok(())
+    }
+
+    /// How the attempt of the kernel has ended.
+    pub(crate) fn connected(&self) -> io::Result<()> {
+        self.socket.as_ref().map_or(Err(io::ErrorKind::NotConnected.into()), socket::outcome)
+    }
+
+    /// Lets go of the socket. With a request under way the other end sees a reset.
+    pub(crate) fn close(&mut self) {
+        let busy = self.exchanges().next().is_some();
+        if let Some(socket) = self.socket.take()
+            && busy
+        {
+            socket::abandon(socket);
+        }
+        self.generation = self.generation.wrapping_add(1);
+        self.link = Link::Down;
+        self.exchange = None;
+        self.tls = None;
+        self.http2 = None;
+        self.reader.reset();
+        self.outgoing.bytes.clear();
+        self.outgoing.at = 0;
+    }
+
+    /// What events of the present socket carry.
+    pub(crate) fn token(&self, index: usize) -> u64 {
+        u64::from(self.generation) << 32 | index as u64
+    }
+
+    /// Whether another request can be sent now.
+    pub(crate) fn is_free(&self) -> bool {
+        self.link == Link::Up
+            && self.exchange.is_none()
+            && self.http2.as_ref().is_none_or(|http2| http2.is_free())
+    }
+
+    /// The requests under way.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
+        self.exchange.into_iter().chain(self.http2.iter().flat_map(|http2| http2.exchanges()))
+    }
+
+    /// Sends what HTTP/2 itself has to say.
+    pub(crate) fn send_frames(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
+        let Some(http2) = &mut self.http2 else { return Ok(()) };
+        let bytes = http2.take_outgoing();
+        if bytes.is_empty() { Ok(()) } else { self.send(&bytes, index, poller) }
+    }
+
+    /// Whether everything handed to [`Connection::send`] has left.
+    pub(crate) fn all_sent(&self) -> bool {
+        self.outgoing.at == self.outgoing.bytes.len()
+    }
+
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.as_ref().map_or(Ok(0), |socket| socket::receive(socket, buffer))
+    }
+
+    /// Sends bytes of the application, through TLS where there is any; what the socket does not take waits.
+    pub(crate) fn send(&mut self, bytes: &[u8], index: usize, poller: &Poller) -> Result<(), Failure> {
+        if let Some(tls) = &mut self.tls {
+            let sealed = tls.seal(bytes)?;
+            self.send_raw(&sealed, index, poller)
+        } else {
+            self.send_raw(bytes, index, poller)
+        }
+    }
+
+    /// Sends what TLS itself has to say.
+    pub(crate) fn send_handshake(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let bytes = tls.pending()?;
+        if bytes.is_empty() { Ok(()) } else { self.send_raw(&bytes, index, poller) }
+    }
+
+    fn send_raw(&mut self, bytes: &[u8], index: usize, poller: &Poller) -> Result<(), Failure> {
+        if !self.all_sent() {
+            self.outgoing.bytes.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let Some(socket) = &self.socket else { return Err(Failure::ClosedEarly) };
+        let sent = match socket::send(socket, bytes) {
+            Ok(sent) => sent,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(broken(&error)),
+        };
+        if sent < bytes.len() {
+            self.outgoing.bytes.clear();
+            self.outgoing.bytes.extend_from_slice(&bytes[sent..]);
+            self.outgoing.at = 0;
+            self.watch(Interest::ReadWrite, index, poller);
+        }
+        Ok(())
+    }
+
+    /// Goes on sending when there is room.
+    pub(crate) fn send_more(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
+        while !self.all_sent() {
+            let Some(socket) = &self.socket else { return Err(Failure::ClosedEarly) };
+            match socket::send(socket, &self.outgoing.bytes[self.outgoing.at..]) {
+                Ok(sent) => self.outgoing.at += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+        self.watch(Interest::Read, index, poller);
+        Ok(())
+    }
+
+    fn watch(&mut self, interest: Interest, index: usize, poller: &Poller) {
+        if self.interest != interest
+            && let Some(socket) = &self.socket
+            && poller.change(socket.as_raw_fd(), self.token(index), interest).is_ok()
+        {
+            self.interest = interest;
+        }
+    }
+}
+
+/// The class of an error of an established connection.
+pub(crate) fn broken(error: &io::Error) -> Failure {
+    match error.kind() {
+        // Writing to what the other end has closed: it closed without answering.
+        io::ErrorKind::BrokenPipe => Failure::ClosedEarly,
+        _ => Failure::Reset,
+    }
+}
+
+/// The class of an error in making a connection.
+pub(crate) fn unconnected(error: &io::Error) -> Failure {
+    match error.kind() {
+        // A Unix socket whose file is gone is as dead as a port that nobody listens on.
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Failure::Refused,
+        io::ErrorKind::ConnectionReset => Failure::Reset,
+        _ => Failure::Unconnected,
+    }
+}

@@ -1,0 +1,308 @@
+//! Reads the profiles that Valgrind's callgrind writes: instructions and calls by function.
+//!
+//! Format: "Callgrind Format Specification" of the Valgrind manual. Names are compressed (`(7) main` defines, `(7)`
+//! refers), positions may be relative, and the cost behind a `calls=` line is the callee's inclusive one.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// A function, told apart by the file that holds it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Function {
+    /// Its name, without the marks that callgrind gives recursive instances.
+    pub name: String,
+    /// The executable or library; empty where callgrind does not know.
+    pub object: String,
+}
+
+/// What was counted of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Instructions of its own, those of functions inlined into it among them.
+    pub own: u64,
+    /// Instructions of its own and of all it called; recursion counts once.
+    pub inclusive: u64,
+    /// How often it was called.
+    pub calls: u64,
+}
+
+/// A profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// All instructions.
+    pub total: u64,
+    /// By function.
+    pub functions: BTreeMap<Function, Costs>,
+}
+
+impl Profile {
+    /// Adds another, such as that of another process of the same server.
+    pub fn add(&mut self, other: &Profile) {
+        self.total += other.total;
+        for (function, costs) in &other.functions {
+            let sum = self.functions.entry(function.clone()).or_default();
+            sum.own += costs.own;
+            sum.inclusive += costs.inclusive;
+            sum.calls += costs.calls;
+        }
+    }
+}
+
+/// Reads a profile, with all its parts if there are several.
+///
+/// # Errors
+/// What is wrong with it and in which line, as a clause.
+pub fn parse(text: &str) -> Result<Profile, String> {
+    let mut reader = Reader { positions: 1, event: 0, ..Reader::default() };
+    for (number, line) in text.lines().enumerate() {
+        reader.line(line.trim_end()).map_err(|why| format!("line {}: {why}", number + 1))?;
+    }
+    if !reader.has_events {
+        return Err("it has no line ‘events:’".to_owned());
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Default)]
+struct Reader {
+    /// Columns before the costs.
+    positions: usize,
+    /// The column of instructions among the costs.
+    event: usize,
+    has_events: bool,
+    functions: Names,
+    objects: Names,
+    object: String,
+    function: Function,
+    callee_object: Option<String>,
+    callee: Function,
+    /// Calls whose cost stands in the next line.
+    calls: Option<u64>,
+    own: HashMap<Function, u64>,
+    /// By caller and callee: calls and inclusive instructions.
+    edges: HashMap<(Function, Function), (u64, u64)>,
+}
+
+#[derive(Default)]
+struct Names(HashMap<u64, String>);
+
+impl Names {
+    /// Resolves `(7) name`, `(7)` or a bare name.
+    fn resolve(&mut self, text: &str) -> Result<String, String> {
+        let Some(rest) = text.strip_prefix('(') else { return Ok(text.to_owned()) };
+        let numbered =
+            rest.split_once(')').and_then(|(number, name)| Some((number.parse::<u64>().ok()?, name.trim())));
+        match numbered {
+            // A function may itself be called `(below main)`.
+            None => Ok(text.to_owned()),
+            Some((number, "")) => {
+                self.0.get(&number).cloned().ok_or_else(|| format!("name ({number}) is not defined"))
+            }
+            Some((number, name)) => {
+                self.0.insert(number, name.to_owned());
+                Ok(name.to_owned())
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if line.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '*')) {
+            return self.cost(line);
+        }
+        if let Some((key, value)) = line.split_once('=')
+            && key.bytes().all(|byte| byte.is_ascii_lowercase())
+        {
+            return self.assignment(key, value.trim());
+        }
+        match line.split_once(':') {
+            Some(("positions", columns)) => self.positions = columns.split_whitespace().count(),
+            Some(("events", columns)) => {
+                let place = columns.split_whitespace().position(|name| name == "Ir");
+                self.event = place.ok_or("instructions (Ir) were not counted")?;
+                self.has_events = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn assignment(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "ob" => {
+                self.object = self.objects.resolve(value)?;
+            }
+            "fn" => {
+                self.function = function(&self.functions.resolve(value)?, &self.object);
+            }
+            "cob" => self.callee_object = Some(self.objects.resolve(value)?),
+            "cfn" => {
+                let object = self.callee_object.take().unwrap_or_else(|| self.object.clone());
+                self.callee = function(&self.functions.resolve(value)?, &object);
+            }
+            "calls" => {
+                let count = value.split_whitespace().next().and_then(|word| word.parse().ok());
+                self.calls = Some(count.ok_or("the number of calls is malformed")?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn cost(&mut self, line: &str) -> Result<(), String> {
+        let column = line.split_whitespace().nth(self.positions + self.event);
+        // Columns at the end that are zero may be left out.
+        let cost: u64 = match column {
+            None => 0,
+            Some(text) => text.parse().map_err(|_| format!("‘{text}’ is not a cost"))?,
+        };
+        match self.calls.take() {
+            None => *self.own.entry(self.function.clone()).or_default() += cost,
+            Some(calls) => {
+                let edge = self.edges.entry((self.function.clone(), self.callee.clone())).or_default();
+                edge.0 += calls;
+                edge.1 += cost;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Profile {
+        let mut profile = Profile { total: self.own.values().sum(), functions: BTreeMap::new() };
+        let mut entered: HashMap<&Function, u64> = HashMap::new();
+        let mut below: HashMap<&Function, u64> = HashMap::new();
+        for ((caller, callee), (calls, inclusive)) in &self.edges {
+            profile.functions.entry(callee.clone()).or_default().calls += calls;
+            if caller != callee {
+                *entered.entry(callee).or_default() += inclusive;
+                *below.entry(caller).or_default() += inclusive;
+            }
+        }
+        for (function, own) in &self.own {
+            profile.functions.entry(function.clone()).or_default().own = *own;
+        }
+        for (function, costs) in &mut profile.functions {
+            // What came in by calls; nobody calls the first function, so it is what it did and caused.
+            let from_below = costs.own + below.get(function).copied().unwrap_or(0);
+            let inclusive = entered.get(function).copied().unwrap_or(from_below);
+            costs.inclusive = inclusive.max(costs.own).min(profile.total);
+        }
+        profile
+    }
+}
+
+fn function(name: &str, object: &str) -> Function {
+    // The second and further instances of a recursive function are marked by an apostrophe and a number.
+    let base = match name.rsplit_once('\'') {
+        Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
+        _ => name,
+    };
+    let object = object.rsplit('/').next().unwrap_or(object);
+    Function {
+        name: base.to_owned(),
+        object: if object == "???" { String::new() } else { object.to_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A part of a real profile: `main` calls `work` ten times, which calls `fib` once each, which recurses.
+    const REAL: &str = "\
+# callgrind format
+version: 1
+creator: callgrind-3.19.0
+positions: line
+events: Ir
+summary: 8323
+
+ob=(5) /tmp/cg/t
+fl=(146) /tmp/cg/t.c
+fn=(550) fib
+3 130
+cfn=(551) fib'2
+calls=10 *
+* 1270
+* 30
+cfn=(551)
+calls=10 *
+* 690
+* 20
+
+fn=(551)
+3 1960
+cfn=(551)
+calls=120 *
+* 1690
+
+fn=(536) main
+5 10
+cfn=(548) work
+calls=1 -1
+* 826
+* 18
+cfn=(548)
+calls=9 -1
+* 7434
+* 35
+
+fn=(548)
+4 50
+cfn=(550)
+calls=10 -1
+* 2140
+* 6070
+totals: 8323
+";
+
+    fn costs(profile: &Profile, name: &str) -> (u64, u64, u64) {
+        let found =
+            profile.functions.iter().find(|(function, _)| function.name == name).expect("in the profile");
+        (found.1.own, found.1.inclusive, found.1.calls)
+    }
+
+    #[test]
+    fn a_real_profile_is_read() {
+        let profile = parse(REAL).expect("valid");
+        assert_eq!(profile.total, 8323);
+        assert_eq!(costs(&profile, "main"), (63, 8323, 0));
+        assert_eq!(costs(&profile, "work"), (6120, 8260, 10));
+        assert_eq!(costs(&profile, "fib"), (2140, 2140, 150));
+        let object = &profile.functions.keys().next().expect("some").object;
+        assert_eq!(object, "t");
+    }
+
+    #[test]
+    fn other_columns_and_objects_are_told_apart() {
+        let text = "\
+positions: instr line
+events: Dr Ir
+ob=(1) /bin/a
+fn=(1) f
+0x1 1 5 100
+cob=(2) /lib/b.so
+cfn=(1)
+calls=2 0x9 9
+0x2 2 0 40
+ob=(2)
+fn=(1)
+0x9 9 1 40
++1 +1 7
+";
+        // A line that begins with 0x is a cost line too; one with fewer columns ends in zeros.
+        let profile = parse(text).expect("valid");
+        let shown: Vec<_> =
+            profile.functions.iter().map(|(f, c)| (f.object.as_str(), c.own, c.calls)).collect();
+        assert_eq!(shown, [("a", 100, 0), ("b.so", 40, 2)]);
+        assert_eq!(profile.total, 140);
+    }
+
+    #[test]
+    fn what_is_no_profile_is_refused() {
+        assert!(parse("").is_err());
+        assert!(parse("events: Dr").expect_err("no Ir").contains("line 1"));
+        assert!(parse("events: Ir\nfn=(3)\n").expect_err("undefined").contains("line 2"));
+        assert!(parse("events: Ir\nfn=f\n1 many\n").expect_err("no number").contains("line 3"));
+    }
+}

@@ -1,0 +1,233 @@
+//! Time per request by function, kernel included: the `perf` program samples the server's stacks by the processor-time
+//! clock while it is loaded.
+//!
+//! On loopback the kernel does part of the client's receiving in the server's sends, and bills it to the server.
+
+use super::tree::Tree;
+use scruple_core::stats::Interval;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Processor time per request, by function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// Samples.
+    pub samples: u64,
+    /// Nanoseconds per request in all.
+    pub total: f64,
+    /// The part spent in the kernel, in nanoseconds per request.
+    pub kernel: f64,
+    /// By function, the one with most time of its own first.
+    pub functions: Vec<FunctionTime>,
+}
+
+/// What one function takes per request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionTime {
+    /// Its name; in brackets the file where there is no name.
+    pub name: String,
+    /// The executable, library or kernel that holds it.
+    pub object: String,
+    /// Whether it is the kernel's.
+    pub kernel: bool,
+    /// Nanoseconds per request in it.
+    pub own: f64,
+    /// Nanoseconds per request in it and in all it calls.
+    pub inclusive: f64,
+    /// Where the latter lies at 95 %, if samples are independent.
+    pub interval: Interval,
+}
+
+/// Samples per second: not a divisor of anything periodic.
+const FREQUENCY: u64 = 997;
+
+/// Samples a tree while `load` runs, which returns how many requests it sent.
+///
+/// # Errors
+/// Why it cannot be sampled, as a clause.
+pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Result<Sampled, String> {
+    let file =
+        File(std::env::temp_dir().join(format!("scruple-perf-{}-{}", std::process::id(), tree.root())));
+    let processes: Vec<String> = tree.processes().iter().map(i32::to_string).collect();
+    let mut perf = Command::new("perf")
+        .args([
+            "record",
+            "-q",
+            "-e",
+            "cpu-clock",
+            "-g",
+            "-F",
+            &FREQUENCY.to_string(),
+            "-p",
+            &processes.join(","),
+        ])
+        .arg("-o")
+        .arg(&file.0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|_| "perf is not installed".to_owned())?;
+    // It attaches within milliseconds and does not say when.
+    std::thread::sleep(Duration::from_millis(300));
+    if let Ok(Some(_)) = perf.try_wait() {
+        return Err("perf may not sample that process: see kernel.perf_event_paranoid".to_owned());
+    }
+    let requests = load();
+    // SAFETY: plain system call about our own child; the signal makes it write its file and end.
+    unsafe { libc::kill(perf.id() as i32, libc::SIGINT) };
+    let _ = perf.wait();
+    let requests = requests?;
+    let script = Command::new("perf")
+        .args(["script", "-F", "comm,tid,period,ip,sym,dso", "-i"])
+        .arg(&file.0)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|error| format!("perf cannot read its own file: {error}"))?;
+    let sampled = divide(&parse(&String::from_utf8_lossy(&script.stdout)), requests);
+    if sampled.samples == 0 {
+        return Err(
+            "perf took no sample: the server used too little time, or the clock is not allowed".to_owned()
+        );
+    }
+    Ok(sampled)
+}
+
+struct File(PathBuf);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A place in a stack: name and object.
+type Frame = (String, String);
+
+/// A sample: its period in nanoseconds, and the stack from the innermost function outwards.
+type Stack = (u64, Vec<Frame>);
+
+/// Reads the output of `perf script -F comm,tid,period,ip,sym,dso`.
+fn parse(text: &str) -> Vec<Stack> {
+    let mut stacks: Vec<Stack> = Vec::new();
+    for line in text.lines() {
+        let indented = line.starts_with([' ', '\t']) && !line.trim_end().ends_with(':');
+        if let (true, Some(frame), Some((_, stack))) = (indented, frame(line.trim()), stacks.last_mut()) {
+            stack.push(frame);
+            continue;
+        }
+        // The name of the program may contain spaces; the period is the last number.
+        let period = line.split_whitespace().last().and_then(|word| word.trim_end_matches(':').parse().ok());
+        if let Some(period) = period {
+            stacks.push((period, Vec::new()));
+        }
+    }
+    stacks.retain(|(_, stack)| !stack.is_empty());
+    stacks
+}
+
+/// Reads `55d2 main (/bin/x)`.
+fn frame(line: &str) -> Option<Frame> {
+    let (address, rest) = line.split_once(char::is_whitespace)?;
+    address.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;
+    let open = rest.rfind(" (")?;
+    let object = rest[open + 2..].trim_end_matches(')');
+    let object = object.rsplit('/').next().unwrap_or(object).to_owned();
+    let name = rest[..open].trim();
+    let name = name.rsplit_once("+0x").map_or(name, |(name, _)| name);
+    Some((
+        if name == "[unknown]" || name.is_empty() { format!("[{object}]") } else { name.to_owned() },
+        object,
+    ))
+}
+
+fn divide(stacks: &[Stack], requests: u64) -> Sampled {
+    #[derive(Default)]
+    struct Sum {
+        own: u64,
+        inclusive: u64,
+        samples: u64,
+    }
+    let requests = requests.max(1) as f64;
+    let mut sums: BTreeMap<&Frame, Sum> = BTreeMap::new();
+    let (mut total, mut kernel) = (0, 0);
+    for (period, stack) in stacks {
+        total += period;
+        if stack.first().is_some_and(|(_, object)| is_kernel(object)) {
+            kernel += period;
+        }
+        if let Some(leaf) = stack.first() {
+            sums.entry(leaf).or_default().own += period;
+        }
+        for frame in stack.iter().collect::<BTreeSet<_>>() {
+            let sum = sums.entry(frame).or_default();
+            sum.inclusive += period;
+            sum.samples += 1;
+        }
+    }
+    let mut functions: Vec<FunctionTime> = sums
+        .into_iter()
+        .map(|((name, object), sum)| FunctionTime {
+            name: name.clone(),
+            object: object.clone(),
+            kernel: is_kernel(object),
+            own: sum.own as f64 / requests,
+            inclusive: sum.inclusive as f64 / requests,
+            interval: counted(sum.samples, sum.inclusive as f64 / requests / sum.samples as f64),
+        })
+        .collect();
+    functions.sort_by(|left, right| {
+        right.own.total_cmp(&left.own).then(right.inclusive.total_cmp(&left.inclusive))
+    });
+    Sampled {
+        samples: stacks.len() as u64,
+        total: total as f64 / requests,
+        kernel: kernel as f64 / requests,
+        functions,
+    }
+}
+
+fn is_kernel(object: &str) -> bool {
+    object.starts_with("[kernel") || object.starts_with("[guest.kernel") || object.ends_with(".ko")
+}
+
+/// The score interval of a Poisson count at 95 %, each event worth `each`.
+fn counted(samples: u64, each: f64) -> Interval {
+    const Z: f64 = 1.96;
+    let count = samples as f64;
+    let (centre, half) = (count + Z * Z / 2.0, Z * (count + Z * Z / 4.0).sqrt());
+    Interval { low: (centre - half).max(0.0) * each, high: (centre + half) * each, level: 0.95 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT: &str = "\
+nginx: worker p 4242    1003009: 
+\tffffffff81a0c0de do_syscall_64+0x5e ([kernel.kallsyms])
+\t    7f3dc0ffee00 writev+0x17 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t    55d200001234 ngx_writev (/usr/sbin/nginx)
+
+nginx: worker p 4242    1003009: 
+\t    55d200001299 ngx_writev+0x99 (/usr/sbin/nginx)
+\t    55d200001000 [unknown] (/usr/sbin/nginx)
+\t    55d200001000 [unknown] (/usr/sbin/nginx)
+
+";
+
+    #[test]
+    fn stacks_are_read_and_divided() {
+        let sampled = divide(&parse(SCRIPT), 10);
+        assert_eq!((sampled.samples, sampled.total, sampled.kernel), (2, 200_601.8, 100_300.9));
+        let of = |name: &str| sampled.functions.iter().find(|f| f.name == name).expect("in the profile");
+        assert_eq!((of("ngx_writev").own, of("ngx_writev").inclusive), (100_300.9, 200_601.8));
+        assert!(of("do_syscall_64").kernel && !of("writev").kernel);
+        assert_eq!(of("[nginx]").inclusive, 100_300.9);
+        let interval = of("ngx_writev").interval;
+        assert!(interval.low < 200_601.8 && interval.high > 200_601.8 && interval.low > 0.0);
+    }
+}

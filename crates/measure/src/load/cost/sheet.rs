@@ -1,0 +1,271 @@
+//! The cost sheet: counters read around windows of load, divided by the requests.
+
+use super::tree::{Accounts, Memory, Tree};
+use crate::load::{LoadError, LoadResult, Plan};
+use crate::memory_map::MemoryMap;
+use scruple_core::metric::Quality;
+use scruple_core::per_request::{self, Bounds, PerRequest};
+use scruple_core::sample::Reading;
+use scruple_core::unit::Unit;
+use std::time::{Duration, Instant};
+
+/// What a request costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sheet {
+    /// The windows, in the order in which they were run.
+    pub windows: Vec<Window>,
+    /// One row for each counter, in the order in which the first window read them.
+    pub rows: Vec<Row>,
+    /// How the server's memory grew.
+    pub growth: Vec<Growth>,
+    /// The memory map before the first window and after the last.
+    pub maps: (MemoryMap, MemoryMap),
+    /// What is to be said against the rows.
+    pub remarks: Vec<String>,
+}
+
+/// One window of load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// What came of it.
+    pub load: LoadResult,
+    /// Requests that reached the server: answered or failed.
+    pub requests: u64,
+    /// How long it took, connections included, in nanoseconds.
+    pub elapsed: u64,
+    /// How much each counter grew, with the key of the metric.
+    pub grown: Vec<(String, f64)>,
+    /// The server's memory behind it.
+    pub memory: Memory,
+}
+
+/// One counter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The metric's key.
+    pub key: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// What its readings are worth.
+    pub quality: Quality,
+    /// The instrument.
+    pub source: String,
+    /// How much it grows in a second without requests; already taken off the rest.
+    pub idle: f64,
+    /// What a request adds and what a window as such adds, or why that cannot be said.
+    pub cost: Result<PerRequest, String>,
+}
+
+/// How one measure of memory grew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Growth {
+    /// What grew: `resident`, `proportional` or `private dirty`.
+    pub of: &'static str,
+    /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
+    pub per_thousand: Bounds,
+}
+
+impl Growth {
+    /// Whether it surely grows, and by enough to be more than the allocator settling: 4 kB, a page, per 1000 requests.
+    pub fn is_leak(&self) -> bool {
+        self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
+            && self.per_thousand.value >= 4096.0
+    }
+}
+
+/// Where counters are read: everything that counts upwards, each from a beginning of its own. A counter that cannot be
+/// read says why.
+pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
+
+/// Runs one window of load.
+pub type Drive<'a> = dyn FnMut(&Plan) -> Result<LoadResult, LoadError> + 'a;
+
+/// The confidence of every interval.
+const LEVEL: f64 = 0.95;
+
+/// The lengths of windows for a number of requests in all: each of three lengths in turn, so that a drift of the server
+/// is not taken for the cost of requests.
+pub fn windows(requests: u64, rounds: u32) -> Vec<u64> {
+    let unit = (requests / (6 * u64::from(rounds.max(1)))).max(1);
+    (0..rounds.max(1))
+        .flat_map(
+            |round| if round % 2 == 0 { [unit, 3 * unit, 2 * unit] } else { [2 * unit, unit, 3 * unit] },
+        )
+        .collect()
+}
+
+/// Weighs a server: a window of idleness, one of warm-up, then those of `lengths`, each a run of `plan` with that many
+/// requests. `more` are counters besides the kernel's, such as those of an allocation counter or a language runtime.
+///
+/// # Errors
+/// When the server cannot be loaded, or is gone.
+pub fn weigh(
+    tree: &Tree,
+    plan: &Plan,
+    lengths: &[u64],
+    drive: &mut Drive<'_>,
+    more: &mut Counters<'_>,
+) -> Result<Sheet, LoadError> {
+    let gone = |why: String| LoadError::Plan(why);
+    let idle = idle(tree, more).map_err(gone)?;
+    let first = lengths.iter().copied().min().unwrap_or(1);
+    drive(&Plan { max_requests: Some(first), ..plan.clone() })?;
+    let map_before = tree.memory_map();
+    let mut windows = Vec::new();
+    let mut known: Vec<Reading> = Vec::new();
+    let mut lost_threads = false;
+    for length in lengths {
+        let before = tree.read().map_err(gone)?;
+        let counters_before = all(&before, more);
+        let began = Instant::now();
+        let load = drive(&Plan { max_requests: Some(*length), ..plan.clone() })?;
+        let elapsed = began.elapsed().as_nanos() as u64;
+        let after = tree.read().map_err(gone)?;
+        let counters_after = all(&after, more);
+        lost_threads |= !before.same_threads(&after);
+        if known.is_empty() {
+            known = counters_after.clone();
+        }
+        let interrupted = load.ended == crate::load::Ended::Interrupted;
+        windows.push(Window {
+            requests: load.generator.requests,
+            elapsed,
+            grown: grown(&counters_before, &counters_after),
+            memory: after.memory,
+            load,
+        });
+        if interrupted {
+            break;
+        }
+    }
+    let mut remarks = Vec::new();
+    if lost_threads {
+        remarks.push(
+            "threads of the server began or ended: waits and context switches of those that ended are missing".to_owned(),
+        );
+    }
+    Ok(Sheet {
+        rows: known.iter().map(|reading| row(reading, &windows, &idle)).collect(),
+        growth: growth(&windows),
+        maps: (map_before, tree.memory_map()),
+        windows,
+        remarks,
+    })
+}
+
+fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
+    let mut readings = accounts.readings();
+    readings.extend(more());
+    readings
+}
+
+/// How much each counter grows in a second without load: the least of three short looks, since what happens once (a
+/// page read in, a timer) is no steady background.
+fn idle(tree: &Tree, more: &mut Counters<'_>) -> Result<Vec<(String, f64)>, String> {
+    let mut least: Vec<(String, f64)> = Vec::new();
+    for _ in 0..3 {
+        let before = all(&tree.read()?, more);
+        let began = Instant::now();
+        std::thread::sleep(Duration::from_millis(200));
+        let after = all(&tree.read()?, more);
+        let seconds = began.elapsed().as_secs_f64();
+        for (key, growth) in grown(&before, &after) {
+            let rate = growth / seconds;
+            match least.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => *known = known.min(rate),
+                None => least.push((key, rate)),
+            }
+        }
+    }
+    Ok(least)
+}
+
+fn grown(before: &[Reading], after: &[Reading]) -> Vec<(String, f64)> {
+    let value = |readings: &[Reading], key: &str| {
+        readings.iter().find(|reading| reading.key == key).and_then(|reading| reading.value.clone().ok())
+    };
+    after
+        .iter()
+        .filter_map(|reading| {
+            let growth = reading.value.clone().ok()? - value(before, &reading.key)?;
+            Some((reading.key.clone(), growth))
+        })
+        .collect()
+}
+
+fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
+    let of =
+        |list: &[(String, f64)]| list.iter().find(|(key, _)| *key == reading.key).map(|(_, value)| *value);
+    let idle = of(idle).unwrap_or(0.0);
+    let points: Vec<(f64, f64)> = windows
+        .iter()
+        .filter_map(|window| {
+            Some((window.requests as f64, of(&window.grown)? - idle * window.elapsed as f64 / 1e9))
+        })
+        .collect();
+    let (requests, costs): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
+    let cost = match &reading.value {
+        Err(why) => Err(why.clone()),
+        Ok(_) => per_request::fit(&requests, &costs, LEVEL)
+            .ok_or_else(|| "the windows do not differ in their requests".to_owned()),
+    };
+    Row {
+        key: reading.key.clone(),
+        unit: reading.unit.clone(),
+        quality: reading.quality,
+        source: reading.source.clone(),
+        idle,
+        cost,
+    }
+}
+
+fn growth(windows: &[Window]) -> Vec<Growth> {
+    let mut served = 0;
+    let totals: Vec<f64> = windows
+        .iter()
+        .map(|window| {
+            served += window.requests;
+            served as f64
+        })
+        .collect();
+    let of = |of: &'static str, pick: fn(&Memory) -> u64| {
+        let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
+        let fit = per_request::fit(&totals, &sizes, LEVEL)?;
+        Some(Growth { of, per_thousand: fit.each.times(1000.0) })
+    };
+    [
+        of("resident", |memory| memory.resident),
+        of("proportional", |memory| memory.proportional),
+        of("private dirty", |memory| memory.private_dirty),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_differ_and_add_up() {
+        let lengths = windows(12_000, 2);
+        assert_eq!(lengths, [1000, 3000, 2000, 2000, 1000, 3000]);
+        assert_eq!(windows(0, 0), [1, 3, 2]);
+    }
+
+    #[test]
+    fn counters_grow_between_readings_and_absent_ones_say_why() {
+        let reading = |key: &str, value: Result<f64, &str>| Reading {
+            key: key.into(),
+            unit: Unit::Count,
+            quality: Quality::Exact,
+            source: "test".into(),
+            value: value.map_err(str::to_owned),
+        };
+        let before = [reading("a", Ok(5.0)), reading("b", Err("none here"))];
+        let after = [reading("a", Ok(8.0)), reading("b", Err("none here")), reading("c", Ok(1.0))];
+        assert_eq!(grown(&before, &after), [("a".to_owned(), 3.0)]);
+        assert_eq!(row(&after[1], &[], &[]).cost, Err("none here".to_owned()));
+    }
+}

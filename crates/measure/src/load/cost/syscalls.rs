@@ -1,0 +1,73 @@
+//! System calls per request, counted by `strace` in a window of its own: it slows a server down many times over, so that
+//! nothing else may be measured meanwhile.
+
+use super::tree::Tree;
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Counts the system calls of a tree while `load` runs, which returns how many requests it sent. The result is calls
+/// per request by name.
+///
+/// # Errors
+/// Why they cannot be counted, as a clause.
+pub fn count(
+    tree: &Tree,
+    load: &mut dyn FnMut() -> Result<u64, String>,
+) -> Result<BTreeMap<String, f64>, String> {
+    let folder = std::env::temp_dir().join(format!("scruple-strace-{}-{}", std::process::id(), tree.root()));
+    let mut command = Command::new("strace");
+    command.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(&folder);
+    for pid in tree.processes() {
+        command.args(["-p", &pid.to_string()]);
+    }
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut tracer = spawned.map_err(|_| "strace is not installed".to_owned())?;
+    // It attaches within milliseconds and does not say when.
+    std::thread::sleep(Duration::from_millis(300));
+    if let Ok(Some(_)) = tracer.try_wait() {
+        return Err(
+            "strace may not trace that process: run as its user, and see kernel.yama.ptrace_scope".to_owned()
+        );
+    }
+    let requests = load();
+    // SAFETY: plain system call about our own child; the signal makes it detach and write its table.
+    unsafe { libc::kill(tracer.id() as i32, libc::SIGINT) };
+    let _ = tracer.wait();
+    let table = std::fs::read_to_string(&folder);
+    let _ = std::fs::remove_file(&folder);
+    let requests = requests?.max(1) as f64;
+    let calls = parse(&table.map_err(|error| format!("strace wrote no table: {error}"))?);
+    Ok(calls.into_iter().map(|(name, count)| (name, count as f64 / requests)).collect())
+}
+
+/// Reads the table of `strace -c -U calls,name`.
+fn parse(table: &str) -> BTreeMap<String, u64> {
+    table
+        .lines()
+        .filter_map(|line| {
+            let (count, name) = line.trim().split_once(char::is_whitespace)?;
+            Some((name.trim().to_owned(), count.parse().ok()?))
+        })
+        .filter(|(name, _)| name != "total")
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read() {
+        let table = "\
+    calls syscall
+--------- ----------------
+     1000 epoll_wait
+     2001 recvfrom
+--------- ----------------
+     3001 total
+";
+        let calls = parse(table);
+        assert_eq!((calls.len(), calls["recvfrom"]), (2, 2001));
+    }
+}

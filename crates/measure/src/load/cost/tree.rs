@@ -1,0 +1,234 @@
+//! What a tree of processes has consumed so far, from the kernel's own accounts.
+
+use crate::memory_map::MemoryMap;
+use scruple_core::metric::metric;
+use scruple_core::sample::Reading;
+use std::fs;
+use std::path::Path;
+
+/// A process and everything below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    root: i32,
+}
+
+/// The accounts of a tree at one moment; all but the memory only ever grow while its processes live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accounts {
+    /// The processes.
+    pub processes: Vec<i32>,
+    /// Processor time in nanoseconds, ended threads and awaited children included.
+    pub cpu: u64,
+    /// Its part in user mode, in nanoseconds; the kernel divides by ticks, so over a short time it is an estimate.
+    pub user: u64,
+    /// Time in which living threads were ready but waited for a core, in nanoseconds.
+    pub waited: u64,
+    /// Page faults without and with reading from a disk.
+    pub faults: (u64, u64),
+    /// Voluntary and involuntary context switches of living threads.
+    pub switches: (u64, u64),
+    /// Bytes read from and written to block devices.
+    pub blocks: (u64, u64),
+    /// Memory now.
+    pub memory: Memory,
+    /// A fingerprint of the living threads: where it differs, what ended threads had counted is missing.
+    threads: u64,
+}
+
+/// Memory of a tree in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Resident; pages that several processes share count for each.
+    pub resident: u64,
+    /// Resident, shared pages divided among those that share them.
+    pub proportional: u64,
+    /// Written by one process alone: what the tree would free by ending.
+    pub private_dirty: u64,
+}
+
+impl Tree {
+    /// The tree below a process.
+    ///
+    /// # Errors
+    /// When there is no such process.
+    pub fn of(root: i32) -> Result<Tree, String> {
+        if Path::new(&format!("/proc/{root}/stat")).exists() {
+            Ok(Tree { root })
+        } else {
+            Err(format!("there is no process {root}"))
+        }
+    }
+
+    /// The process at the top.
+    pub fn root(&self) -> i32 {
+        self.root
+    }
+
+    /// Its processes that live now, the root first.
+    pub fn processes(&self) -> Vec<i32> {
+        let mut found = vec![self.root];
+        let mut next = 0;
+        while let Some(pid) = found.get(next).copied() {
+            next += 1;
+            for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+                let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+                for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
+                    if !found.contains(&child) {
+                        found.push(child);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The memory maps of all its processes, one behind the other; those that may not be read are left out.
+    pub fn memory_map(&self) -> MemoryMap {
+        let maps = self.processes().into_iter().filter_map(|pid| MemoryMap::of(pid).ok());
+        MemoryMap { mappings: maps.flat_map(|map| map.mappings).collect() }
+    }
+
+    /// Reads the accounts.
+    ///
+    /// # Errors
+    /// When the root is gone or cannot be read.
+    pub fn read(&self) -> Result<Accounts, String> {
+        let mut sum = Accounts { processes: self.processes(), ..Accounts::default() };
+        for pid in sum.processes.clone() {
+            if read_process(pid, &mut sum).is_none() && pid == self.root {
+                return Err(format!("process {pid} is gone, or its accounts cannot be read"));
+            }
+        }
+        Ok(sum)
+    }
+}
+
+impl Accounts {
+    /// Whether the same threads lived at both moments, so that nothing is missing from their difference.
+    pub fn same_threads(&self, later: &Accounts) -> bool {
+        self.threads == later.threads
+    }
+
+    /// The accounts as readings, each counted from the start of the processes.
+    pub fn readings(&self) -> Vec<Reading> {
+        [
+            ("time.cpu", self.cpu),
+            ("time.user", self.user),
+            ("time.sys", self.cpu.saturating_sub(self.user)),
+            ("time.wait", self.waited),
+            ("faults.minor", self.faults.0),
+            ("faults.major", self.faults.1),
+            ("switches.voluntary", self.switches.0),
+            ("switches.involuntary", self.switches.1),
+            ("io.read", self.blocks.0),
+            ("io.write", self.blocks.1),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some(Reading::of(metric(key)?, value as f64, "proc")))
+        .collect()
+    }
+}
+
+fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may contain anything; the fields proper begin behind its closing bracket with the third.
+    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let tick = 1_000_000_000 / ticks_per_second();
+    let (user, system) = (number(14) * tick, number(15) * tick);
+    let (children_user, children_system) = (number(16) * tick, number(17) * tick);
+    let own = cpu_clock(pid).unwrap_or(user + system);
+    let user_share = if user + system > 0 { user as f64 / (user + system) as f64 } else { 0.5 };
+    sum.cpu += own + children_user + children_system;
+    sum.user += (own as f64 * user_share) as u64 + children_user;
+    sum.faults.0 += number(10) + number(11);
+    sum.faults.1 += number(12) + number(13);
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let folder = thread.path();
+        let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+        sum.waited +=
+            text("schedstat").split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        let status = text("status");
+        sum.switches.0 += field(&status, "voluntary_ctxt_switches");
+        sum.switches.1 += field(&status, "nonvoluntary_ctxt_switches");
+        for byte in folder.as_os_str().as_encoded_bytes() {
+            sum.threads = (sum.threads ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    sum.blocks.0 += field(&io, "read_bytes");
+    sum.blocks.1 += field(&io, "write_bytes");
+    let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    sum.memory.resident += field(&memory, "Rss") * 1024;
+    sum.memory.proportional += field(&memory, "Pss") * 1024;
+    sum.memory.private_dirty += field(&memory, "Private_Dirty") * 1024;
+    Some(())
+}
+
+/// The number behind `name:` in a file of such lines; 0 where there is none.
+fn field(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+fn ticks_per_second() -> u64 {
+    // SAFETY: plain call without arguments that matter.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
+}
+
+/// The processor time of another process in nanoseconds, ended threads included: the ticks of its stat file are a
+/// hundred thousand times coarser.
+fn cpu_clock(pid: i32) -> Option<u64> {
+    // SAFETY: the calls fill in plain data.
+    unsafe {
+        let mut clock: libc::clockid_t = 0;
+        if libc::clock_getcpuclockid(pid, &mut clock) != 0 {
+            return None;
+        }
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        (libc::clock_gettime(clock, &mut time) == 0)
+            .then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn our_own_accounts_grow_as_we_work() {
+        let tree = Tree::of(std::process::id() as i32).expect("we are here");
+        let before = tree.read().expect("accounts");
+        let mut sum = 0_u64;
+        let began = std::time::Instant::now();
+        while began.elapsed().as_millis() < 50 {
+            sum = (0..10_000).fold(sum, |sum: u64, i| sum.wrapping_mul(31).wrapping_add(i));
+        }
+        std::hint::black_box(sum);
+        let after = tree.read().expect("accounts");
+        assert!(after.cpu > before.cpu && after.memory.resident > 0 && after.memory.proportional > 0);
+        assert!(after.memory.private_dirty <= after.memory.resident);
+        assert!(after.readings().iter().any(|reading| reading.key == "time.cpu"));
+        assert!(Tree::of(i32::MAX).is_err());
+    }
+
+    #[test]
+    fn children_belong_to_the_tree() {
+        let mut child = Command::new("sh").args(["-c", "sleep 5 & wait"]).spawn().expect("a shell");
+        let tree = Tree::of(child.id() as i32).expect("it lives");
+        let began = std::time::Instant::now();
+        while tree.processes().len() < 2 && began.elapsed().as_secs() < 10 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let processes = tree.processes();
+        for pid in processes.iter().rev() {
+            // SAFETY: plain call about processes that this test started.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
+        }
+        child.wait().expect("reaped");
+        assert_eq!(processes.len(), 2);
+        assert!(tree.read().is_err());
+    }
+}

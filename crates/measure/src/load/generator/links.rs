@@ -1,0 +1,335 @@
+//! The generator's dealings with its connections: making them, reading from them, and what happens when they break.
+
+use super::super::clock;
+use super::super::connection::{Link, broken, unconnected};
+use super::super::http1::{self, AtEnd};
+use super::super::http2::{Done, Http2};
+use super::super::record::{Exchange, Failure};
+use super::super::request::Failed;
+use super::super::socket;
+use super::super::tls::Tls;
+use super::Generator;
+use std::cmp::Reverse;
+use std::io;
+
+impl Generator<'_> {
+    /// Waits for events and acts on them. Returns how many there were.
+    pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
+        let count = self.poller.wait(wait.min(50_000_000))?;
+        for event in 0..count {
+            let event = self.poller.event(event);
+            let index = (event.token & 0xffff_ffff) as usize;
+            let current = |generator: &Generator| {
+                generator.connections.get(index).is_some_and(|c| c.token(index) == event.token)
+            };
+            if event.writable && current(self) {
+                self.on_writable(index);
+            }
+            if event.readable && current(self) && self.connections[index].link != Link::Connecting {
+                self.on_readable(index);
+            }
+        }
+        Ok(count)
+    }
+
+    fn on_writable(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if connection.link != Link::Connecting {
+            if let Err(class) = connection.send_more(index, &self.poller) {
+                self.fail(index, class);
+            }
+            return;
+        }
+        if let Err(error) = connection.connected() {
+            return self.unconnected(index, unconnected(&error));
+        }
+        let Some(setup) = &self.shared.tls else {
+            if connection.send_more(index, &self.poller).is_ok() {
+                self.established(index);
+            }
+            return;
+        };
+        connection.link = Link::Handshaking;
+        let hello = Tls::new(setup).and_then(|tls| {
+            connection.tls = Some(Box::new(tls));
+            connection.send_more(index, &self.poller)?;
+            connection.send_handshake(index, &self.poller)
+        });
+        if let Err(class) = hello {
+            self.unconnected(index, class);
+        }
+    }
+
+    fn established(&mut self, index: usize) {
+        let now = clock::now();
+        let connection = &mut self.connections[index];
+        if self.shared.http2() {
+            if connection.tls.as_ref().is_some_and(|tls| !tls.speaks_http2()) {
+                self.tls_trouble.get_or_insert_with(|| "the server does not offer HTTP/2".to_owned());
+                return self.unconnected(index, Failure::Tls);
+            }
+            let most = if self.plan.keep_alive { self.plan.streams as usize } else { 1 };
+            let begun = Http2::new(most).and_then(|http2| {
+                connection.http2 = Some(Box::new(http2));
+                connection.send_frames(index, &self.poller)
+            });
+            if let Err(class) = begun {
+                return self.unconnected(index, class);
+            }
+        }
+        connection.link = Link::Up;
+        connection.failed_attempts = 0;
+        self.recorder.connect.saturating_record(now - connection.since);
+        self.connecting -= 1;
+        self.up += 1;
+        self.ready(index, now);
+    }
+
+    fn on_readable(&mut self, index: usize) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let generation = self.connections[index].generation;
+        loop {
+            match self.connections[index].receive(&mut buffer) {
+                Ok(0) => self.on_end(index),
+                Ok(length) => {
+                    self.on_bytes(index, &buffer[..length]);
+                    if length == buffer.len() && self.connections[index].generation == generation {
+                        continue;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => self.fail(index, broken(&error)),
+            }
+            break;
+        }
+        self.buffer = buffer;
+    }
+
+    fn on_bytes(&mut self, index: usize, bytes: &[u8]) {
+        let connection = &mut self.connections[index];
+        let Some(tls) = &mut connection.tls else { return self.on_plain(index, bytes) };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let opened = tls.open(bytes, &mut plain);
+        let handshaking = tls.is_handshaking();
+        // An alert that says why we refuse is sent even then.
+        let sent = connection.send_handshake(index, &self.poller);
+        if let Err(why) = opened {
+            self.tls_trouble.get_or_insert(why);
+            self.fail(index, Failure::Tls);
+        } else if let Err(class) = sent {
+            self.fail(index, class);
+        } else {
+            if self.connections[index].link == Link::Handshaking && !handshaking {
+                self.established(index);
+            }
+            if !plain.is_empty() {
+                self.on_plain(index, &plain);
+            }
+        }
+        self.plain = plain;
+    }
+
+    /// Bytes of HTTP/2: what they end is written down, and what the protocol answers is sent.
+    fn on_frames(&mut self, index: usize, bytes: &[u8]) {
+        let mut done = std::mem::take(&mut self.done);
+        let connection = &mut self.connections[index];
+        let Some(http2) = &mut connection.http2 else { return };
+        let received = http2.receive(bytes, &self.plan.requests, &mut done);
+        let received = received.and_then(|()| connection.send_frames(index, &self.poller));
+        self.end_streams(index, &mut done);
+        self.done = done;
+        if let Err(class) = received {
+            return self.fail(index, class);
+        }
+        let once = !self.plan.keep_alive;
+        if self.connections[index].http2.as_ref().is_some_and(|http2| http2.is_over(once)) {
+            self.reconnect(index);
+        } else {
+            self.ready(index, clock::now());
+        }
+    }
+
+    /// Writes down requests of HTTP/2 that have ended.
+    fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
+        let now = clock::now();
+        for (exchange, outcome) in done.drain(..) {
+            self.in_flight -= 1;
+            self.connections[index].freed = Some(now);
+            match outcome {
+                Ok(bytes) => self.recorder.answered(&exchange, now, bytes),
+                Err(class) => self.recorder.failed(&exchange, now, class),
+            }
+        }
+    }
+
+    pub(super) fn give_up_streams(&mut self, index: usize, sent_before: u64) {
+        let mut done = std::mem::take(&mut self.done);
+        let connection = &mut self.connections[index];
+        let Some(http2) = &mut connection.http2 else { return };
+        let given_up = http2.give_up(sent_before, &mut done);
+        let sent = given_up.and_then(|()| connection.send_frames(index, &self.poller));
+        let any = !done.is_empty();
+        self.end_streams(index, &mut done);
+        self.done = done;
+        match sent {
+            Err(class) => self.fail(index, class),
+            Ok(()) if any => self.ready(index, clock::now()),
+            Ok(()) => {}
+        }
+    }
+
+    fn on_plain(&mut self, index: usize, bytes: &[u8]) {
+        if self.connections[index].http2.is_some() {
+            return self.on_frames(index, bytes);
+        }
+        let connection = &mut self.connections[index];
+        let Some(exchange) = connection.exchange else { return self.fail(index, Failure::Garbage) };
+        let expect = self.shared.expected[exchange.request as usize];
+        match connection.reader.feed(bytes, expect) {
+            Ok((_, None)) => {}
+            Ok((used, Some(head))) if used == bytes.len() => self.finish(index, head),
+            // Nothing was asked for that could be answered behind the answer.
+            Ok(_) | Err(_) => self.fail(index, Failure::Garbage),
+        }
+    }
+
+    fn on_end(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if connection.link == Link::Handshaking {
+            return self.fail(index, Failure::Tls);
+        }
+        if let Some(http2) = &connection.http2 {
+            let ends: Vec<_> = http2.exchanges().map(|exchange| http2.at_end(&exchange)).collect();
+            return match ends.first() {
+                Some(class) => self.fail(index, *class),
+                None => self.reconnect(index),
+            };
+        }
+        match (connection.exchange, connection.reader.end()) {
+            (None, _) => self.reconnect(index),
+            (Some(_), AtEnd::Nothing) => self.fail(index, Failure::ClosedEarly),
+            (Some(_), AtEnd::Half) => self.fail(index, Failure::HalfResponse),
+            (Some(_), AtEnd::Complete(head)) => self.finish(index, head),
+        }
+    }
+
+    fn finish(&mut self, index: usize, head: http1::Head) {
+        let now = clock::now();
+        let connection = &mut self.connections[index];
+        let Some(exchange) = connection.exchange.take() else { return };
+        self.in_flight -= 1;
+        let check = &self.plan.requests[exchange.request as usize].check;
+        match check.judge_kept(head, &connection.reader) {
+            Ok(()) => self.recorder.answered(&exchange, now, head.body),
+            Err(Failed::Status) => self.recorder.failed(&exchange, now, Failure::BadStatus),
+            Err(Failed::Check) => self.recorder.failed(&exchange, now, Failure::CheckFailed),
+        }
+        connection.freed = Some(now);
+        if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
+            self.ready(index, now);
+        } else {
+            self.reconnect(index);
+        }
+    }
+
+    /// The connection failed, and with it the request on it, if any.
+    pub(super) fn fail(&mut self, index: usize, class: Failure) {
+        let connection = &mut self.connections[index];
+        if connection.link != Link::Up {
+            return self.unconnected(index, class);
+        }
+        let now = clock::now();
+        let mut lost = 0;
+        for exchange in connection.exchanges() {
+            lost += 1;
+            self.recorder.failed(&exchange, now, class);
+        }
+        self.in_flight -= lost;
+        if lost > 0 {
+            connection.freed = Some(now);
+        } else if class == Failure::Garbage {
+            self.recorder.idle_failures.count(class);
+        }
+        self.reconnect(index);
+    }
+
+    fn reconnect(&mut self, index: usize) {
+        if self.connections[index].link == Link::Up {
+            self.up -= 1;
+            if self.up == 0 {
+                self.down_since = clock::now();
+            }
+        }
+        self.connections[index].close();
+        self.recorder.reconnects += 1;
+        if self.start == u64::MAX || !self.done_sending(clock::now()) || !self.backlog.is_empty() {
+            self.connect(index);
+        }
+    }
+
+    pub(super) fn connect(&mut self, index: usize) {
+        let now = clock::now();
+        self.connecting += 1;
+        let begun = socket::connect(&self.shared.address)
+            .and_then(|socket| self.connections[index].begin(socket, index, &self.poller, now));
+        match begun {
+            Ok(()) => {}
+            // The queue of a Unix socket is full: that is no failure yet.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.connecting -= 1;
+                self.retries.push(Reverse((now + 1_000_000, index as u32)));
+            }
+            Err(error) => self.unconnected(index, unconnected(&error)),
+        }
+    }
+
+    /// An attempt to connect has failed: the request that waited for it fails, and the next attempt has to wait.
+    pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
+        let now = clock::now();
+        self.connecting -= 1;
+        self.last_failure = Some(class);
+        let connection = &mut self.connections[index];
+        connection.close();
+        connection.failed_attempts += 1;
+        let pause = 10_000_000_u64 << connection.failed_attempts.min(6).saturating_sub(1);
+        let freed = connection.freed.replace(now);
+        self.retries.push(Reverse((now + pause, index as u32)));
+        if self.start == u64::MAX {
+            return;
+        }
+        let due = if self.schedule.is_some() {
+            self.backlog.pop_front().map(|due| (due, self.slice(due)))
+        } else if !self.done_sending(now) {
+            let slice = self.slice(now);
+            self.recorder.due(slice, now, now, 0);
+            self.issued += u64::from(slice > 0);
+            Some((freed.unwrap_or(now), slice))
+        } else {
+            None
+        };
+        match due {
+            Some((intended, slice)) => {
+                let request = self.choose();
+                self.recorder.failed(&Exchange { request, slice, intended, sent: now }, now, class);
+            }
+            None => self.recorder.idle_failures.count(class),
+        }
+    }
+
+    pub(super) fn retry(&mut self, now: u64) {
+        while let Some(Reverse((at, index))) = self.retries.peek().copied() {
+            if at > now {
+                return;
+            }
+            self.retries.pop();
+            if self.connections[index as usize].link == Link::Down {
+                self.connect(index as usize);
+            }
+        }
+    }
+
+    pub(super) fn next_retry(&self, otherwise: u64) -> u64 {
+        self.retries.peek().map_or(otherwise, |Reverse((at, _))| otherwise.min(*at))
+    }
+}

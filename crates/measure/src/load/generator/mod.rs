@@ -1,0 +1,459 @@
+//! One generator thread: an event loop that sends requests when they are due and reads the answers.
+//!
+//! It allocates nothing per request, makes one system call to send and one to receive, and writes down how late it
+//! was itself, so that a server is never blamed for its load generator.
+
+mod links;
+
+use super::clock::{self, Poller};
+use super::connection::{Connection, Link};
+use super::http1::Expect;
+use super::http2::Done;
+use super::pace::{Schedule, Share};
+use super::plan::{Order, POLLED, Pace, Plan, WarmUp};
+use super::record::{Exchange, Failure, Recorder, SLICES};
+use super::request::Request;
+use super::shared::{Ended, Live, Shared};
+use scruple_core::stats::rng::Pcg;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::sync::atomic::Ordering;
+
+/// Connections that one thread opens at a time; more would overflow the queue of most listening sockets.
+const OPENED_AT_A_TIME: usize = 100;
+
+/// After this long without any connection the server is taken for gone.
+const GONE: u64 = 2_000_000_000;
+
+/// Sendings of an open loop after which answers are read, however many more are due.
+const BURST: usize = 64;
+
+/// How often the counters for the live line are published.
+const PUBLISHED: u64 = 200_000_000;
+
+pub(crate) struct Generator<'a> {
+    shared: &'a Shared<'a>,
+    plan: &'a Plan,
+    thread: u32,
+    poller: Poller,
+    connections: Vec<Connection>,
+    most_connections: usize,
+    /// Connections that can take a request, the one that waited longest first.
+    free: VecDeque<u32>,
+    /// Due times of requests that wait for a connection.
+    backlog: VecDeque<u64>,
+    /// Connections of a closed loop that have become free and are sent on next.
+    gathered: Vec<u32>,
+    /// When connections that failed are to be tried again.
+    retries: BinaryHeap<Reverse<(u64, u32)>>,
+    schedule: Option<Schedule>,
+    random: Pcg,
+    turn: usize,
+    pub(crate) recorder: Recorder,
+    start: u64,
+    end: u64,
+    span: u64,
+    limit: u64,
+    /// Requests begun in the measured span.
+    issued: u64,
+    in_flight: usize,
+    up: usize,
+    connecting: usize,
+    down_since: u64,
+    last_due: u64,
+    last_failure: Option<Failure>,
+    pub(crate) backlog_most: u64,
+    pub(crate) tls_trouble: Option<String>,
+    buffer: Vec<u8>,
+    plain: Vec<u8>,
+    done: Vec<Done>,
+}
+
+impl<'a> Generator<'a> {
+    pub(crate) fn new(shared: &'a Shared<'a>, thread: u32) -> io::Result<Generator<'a>> {
+        let plan = shared.plan;
+        let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
+        let limit = plan.max_requests.map_or(u64::MAX, |most| {
+            most / u64::from(plan.threads) + u64::from(u64::from(thread) < most % u64::from(plan.threads))
+        });
+        let open = plan.rate().is_some();
+        Ok(Generator {
+            shared,
+            plan,
+            thread,
+            poller: Poller::new()?,
+            connections: (0..part(plan.connections)).map(|_| Connection::new()).collect(),
+            most_connections: if open {
+                part(plan.grow_to.max(plan.connections))
+            } else {
+                part(plan.connections)
+            },
+            free: VecDeque::new(),
+            backlog: VecDeque::new(),
+            gathered: Vec::new(),
+            retries: BinaryHeap::new(),
+            schedule: None,
+            // A stream apart from those of the schedules.
+            random: Pcg::with_stream(plan.seed, 1 << 32 | u64::from(thread)),
+            turn: 0,
+            recorder: Recorder::new(plan.requests.len(), open),
+            start: u64::MAX,
+            end: u64::MAX,
+            span: 1,
+            limit,
+            issued: 0,
+            in_flight: 0,
+            up: 0,
+            connecting: 0,
+            down_since: 0,
+            last_due: 0,
+            last_failure: None,
+            backlog_most: 0,
+            tls_trouble: None,
+            buffer: vec![0; 64 * 1024],
+            plain: Vec::new(),
+            done: Vec::new(),
+        })
+    }
+
+    /// Opens the connections. Returns how many stand when all do or the time is over.
+    pub(crate) fn open(&mut self) -> Result<usize, Failure> {
+        let deadline = clock::now() + self.plan.timeout.as_nanos() as u64;
+        let mut begun = 0;
+        while self.up < self.connections.len() && !self.shared.interrupted() {
+            while begun < self.connections.len() && self.connecting < OPENED_AT_A_TIME {
+                self.connect(begun);
+                begun += 1;
+            }
+            let now = clock::now();
+            if now >= deadline || (self.up == 0 && self.last_failure == Some(Failure::Tls)) {
+                break;
+            }
+            self.retry(now);
+            self.turn_once(self.next_retry(now + 10_000_000) - now).map_err(|_| Failure::Unconnected)?;
+        }
+        let handshaking = self.connections.iter().any(|connection| connection.link == Link::Handshaking);
+        match self.up {
+            0 if handshaking => Err(Failure::Tls),
+            0 => Err(self.last_failure.unwrap_or(Failure::Unconnected)),
+            up => Ok(up),
+        }
+    }
+
+    /// Sends and receives until everything due has been sent and answered, or given up.
+    pub(crate) fn run(&mut self, start: u64) -> Ended {
+        self.set_clock(start);
+        self.recorder.idle_failures = Default::default();
+        self.recorder.reconnects = 0;
+        let polls = self.plan.polls(self.shared.cores);
+        let looks = self.plan.looks_again(self.shared.cores);
+        let timeout = self.plan.timeout.as_nanos() as u64;
+        let sweep_every = (timeout / 10).clamp(1_000_000, 100_000_000);
+        let mut sweep_at = start;
+        let mut publish_at = start;
+        if self.schedule.is_none() {
+            while clock::now() < start.saturating_sub(self.warm_up()) {
+                std::hint::spin_loop();
+            }
+        }
+        for index in 0..self.connections.len() {
+            self.ready(index, clock::now());
+        }
+        self.send_gathered();
+        let ended = loop {
+            let now = self.send_due();
+            if self.finished(now) {
+                break Ended::Planned;
+            }
+            if self.shared.interrupted() {
+                break Ended::Interrupted;
+            }
+            if self.up == 0 && now.saturating_sub(self.down_since) > GONE.min(timeout) {
+                break Ended::ServerGone;
+            }
+            if self.done_sending(now) && now > self.last_due.saturating_add(timeout) {
+                break Ended::Planned;
+            }
+            if now >= sweep_at {
+                sweep_at = now + sweep_every;
+                self.give_up_on(now, timeout);
+            }
+            if now >= publish_at {
+                publish_at = now + PUBLISHED;
+                self.publish(now);
+            }
+            self.retry(now);
+            let mut until = self.next_retry(sweep_at.min(publish_at));
+            if self.schedule.is_none() && now < self.end {
+                until = until.min(self.end);
+            }
+            let mut wait = until.saturating_sub(now);
+            if let Some(due) = self.schedule.as_ref().and_then(Schedule::next) {
+                let early = if polls { POLLED } else { 0 };
+                wait = wait.min(due.saturating_sub(now).saturating_sub(early));
+            }
+            if self.turn_once(wait).is_err() {
+                break Ended::ServerGone;
+            }
+            self.send_gathered();
+            // A server that is kept busy answers again within microseconds; sleeping would cost it the waking of us.
+            for _ in 0..if self.in_flight > 1 { looks } else { 0 } {
+                if !matches!(self.turn_once(0), Ok(0)) {
+                    break;
+                }
+            }
+            self.send_gathered();
+        };
+        self.settle(ended);
+        self.publish(clock::now());
+        ended
+    }
+
+    fn warm_up(&self) -> u64 {
+        match self.plan.warm_up {
+            WarmUp::For(time) => time.as_nanos() as u64,
+            WarmUp::Auto | WarmUp::Off => 0,
+        }
+    }
+
+    fn set_clock(&mut self, start: u64) {
+        let duration = self.plan.duration.as_nanos() as u64;
+        self.start = start;
+        self.end = start + duration;
+        self.span = duration;
+        self.down_since = start;
+        self.last_due = start;
+        if let Pace::Open { rate, arrivals } = self.plan.pace {
+            let begin = start.saturating_sub(self.warm_up());
+            let warm = (self.warm_up() as f64 * rate / 1e9 / f64::from(self.plan.threads)).ceil() as u64;
+            if let Some(most) = self.plan.max_requests {
+                let planned = (most as f64 / rate * 1e9) as u64;
+                self.span = planned.clamp(1, duration);
+            }
+            self.schedule = Some(Schedule::new(&Share {
+                rate,
+                arrivals,
+                thread: self.thread,
+                threads: self.plan.threads,
+                seed: self.plan.seed,
+                start: begin,
+                end: self.end,
+                limit: self.limit.saturating_add(warm),
+            }));
+        }
+    }
+
+    /// Sends what is due by now, in an open loop. Returns the time.
+    fn send_due(&mut self) -> u64 {
+        for _ in 0..BURST {
+            let now = clock::now();
+            let Some(due) = self.schedule.as_ref().and_then(Schedule::next).filter(|due| *due <= now) else {
+                return now;
+            };
+            if let Some(schedule) = &mut self.schedule {
+                schedule.advance();
+            }
+            self.last_due = due;
+            let slice = self.slice(due);
+            self.recorder.due(slice, due, now, self.backlog.len() as u64);
+            match self.take_free() {
+                Some(index) if self.backlog.is_empty() => {
+                    self.start(index, due, now, slice);
+                    self.offer(index);
+                }
+                free => {
+                    if let Some(index) = free {
+                        self.free.push_front(index as u32);
+                        self.connections[index].queued = true;
+                    }
+                    self.backlog.push_back(due);
+                    self.backlog_most = self.backlog_most.max(self.backlog.len() as u64);
+                    self.grow();
+                }
+            }
+        }
+        clock::now()
+    }
+
+    fn grow(&mut self) {
+        if self.connections.len() < self.most_connections && self.connecting < OPENED_AT_A_TIME {
+            self.connections.push(Connection::new());
+            self.connect(self.connections.len() - 1);
+        }
+    }
+
+    /// The slice of the run that a time belongs to: by the clock, or by the count of requests where that is ahead.
+    fn slice(&self, at: u64) -> u8 {
+        if at < self.start {
+            return 0;
+        }
+        let by_clock = (u128::from(at - self.start) * u128::from(SLICES) / u128::from(self.span)) as u64;
+        let by_count = match (&self.schedule, self.limit) {
+            (None, limit) if limit < u64::MAX => self.issued.saturating_mul(SLICES) / limit,
+            _ => 0,
+        };
+        by_clock.max(by_count).min(SLICES - 1) as u8 + 1
+    }
+
+    fn take_free(&mut self) -> Option<usize> {
+        while let Some(index) = self.free.pop_front() {
+            let index = index as usize;
+            self.connections[index].queued = false;
+            if self.connections[index].is_free() {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    fn done_sending(&self, now: u64) -> bool {
+        match &self.schedule {
+            Some(schedule) => schedule.next().is_none(),
+            None => now >= self.end || self.issued >= self.limit,
+        }
+    }
+
+    fn finished(&self, now: u64) -> bool {
+        self.in_flight == 0 && self.backlog.is_empty() && self.done_sending(now)
+    }
+
+    /// A connection can take requests: gives it the next that wait.
+    fn ready(&mut self, index: usize, now: u64) {
+        if self.start == u64::MAX {
+            return;
+        }
+        while self.connections[index].is_free() && self.schedule.is_some() {
+            let Some(due) = self.backlog.pop_front() else { break };
+            self.start(index, due, now, self.slice(due));
+        }
+        self.offer(index);
+    }
+
+    /// Puts a connection that can take a request where the next one looks for it.
+    fn offer(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if connection.is_free() && !connection.queued {
+            connection.queued = true;
+            match self.schedule {
+                Some(_) => self.free.push_back(index as u32),
+                None => self.gathered.push(index as u32),
+            }
+        }
+    }
+
+    /// Sends, in a closed loop, on all connections that have become free: together, so that the server finds several
+    /// requests when it wakes up.
+    fn send_gathered(&mut self) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        for index in gathered.drain(..).map(|index| index as usize) {
+            let now = clock::now();
+            self.connections[index].queued = false;
+            while self.connections[index].is_free() && !self.done_sending(now) {
+                let intended = self.connections[index].freed.take().unwrap_or(now);
+                let slice = self.slice(now);
+                self.recorder.due(slice, now, now, 0);
+                self.last_due = now;
+                self.issued += u64::from(slice > 0);
+                self.start(index, intended, now, slice);
+            }
+        }
+        self.gathered = gathered;
+    }
+
+    fn start(&mut self, index: usize, intended: u64, now: u64, slice: u8) {
+        let request = self.choose();
+        let exchange = Exchange { request, slice, intended, sent: now };
+        let shared = self.shared;
+        let connection = &mut self.connections[index];
+        self.in_flight += 1;
+        self.recorder.sent(&exchange);
+        let sent = match &mut connection.http2 {
+            None => {
+                connection.exchange = Some(exchange);
+                connection.send(&shared.encoded[request as usize], index, &self.poller)
+            }
+            Some(http2) => http2
+                .start(&shared.frames[request as usize], exchange)
+                .and_then(|()| connection.send_frames(index, &self.poller)),
+        };
+        if let Err(class) = sent {
+            self.fail(index, class);
+        }
+    }
+
+    fn choose(&mut self) -> u32 {
+        let cumulated = &self.shared.cumulated;
+        if cumulated.len() == 1 {
+            return 0;
+        }
+        if self.plan.order == Order::InTurn {
+            let chosen = self.turn;
+            self.turn = (self.turn + 1) % cumulated.len();
+            return chosen as u32;
+        }
+        let drawn = self.random.unit() * cumulated[cumulated.len() - 1];
+        cumulated.partition_point(|sum| *sum <= drawn).min(cumulated.len() - 1) as u32
+    }
+
+    /// Fails what has waited too long.
+    fn give_up_on(&mut self, now: u64, timeout: u64) {
+        for index in 0..self.connections.len() {
+            if self.connections[index].http2.is_some() {
+                self.give_up_streams(index, now.saturating_sub(timeout));
+                continue;
+            }
+            let connection = &self.connections[index];
+            match (connection.link, connection.exchange) {
+                (Link::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
+                    self.fail(index, Failure::TimedOut);
+                }
+                (Link::Connecting, _) if now.saturating_sub(connection.since) >= timeout => {
+                    self.unconnected(index, Failure::Unconnected);
+                }
+                (Link::Handshaking, _) if now.saturating_sub(connection.since) >= timeout => {
+                    self.unconnected(index, Failure::Tls);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is still under way at the end is accounted for: given up, or, when interrupted, not counted at all.
+    fn settle(&mut self, ended: Ended) {
+        let now = clock::now();
+        for connection in &mut self.connections {
+            for exchange in connection.exchanges().filter(|_| ended != Ended::Interrupted) {
+                self.recorder.failed(&exchange, now, Failure::TimedOut);
+            }
+            connection.close();
+        }
+        if ended == Ended::Interrupted {
+            return;
+        }
+        while let Some(due) = self.backlog.pop_front() {
+            let (request, slice) = (self.choose(), self.slice(due));
+            self.recorder.failed(
+                &Exchange { request, slice, intended: due, sent: now },
+                now,
+                Failure::Unsent,
+            );
+        }
+    }
+
+    fn publish(&self, now: u64) {
+        let live: &Live = &self.shared.live[self.thread as usize];
+        let (answered, failed) = self.recorder.totals();
+        let slice = &self.recorder.slices[usize::from(self.slice(now))];
+        live.answered.store(answered, Ordering::Relaxed);
+        live.failed.store(failed, Ordering::Relaxed);
+        live.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);
+        live.p50.store(slice.response.value_at_quantile(0.5), Ordering::Relaxed);
+        live.p99.store(slice.response.value_at_quantile(0.99), Ordering::Relaxed);
+    }
+}
+
+/// What the reader has to know of a request.
+pub(crate) fn expected(request: &Request) -> Expect {
+    Expect { no_body: request.method == "HEAD", keep: request.check.looks_inside() }
+}

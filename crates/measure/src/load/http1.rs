@@ -1,0 +1,437 @@
+//! Where one HTTP/1.1 response ends and the next begins (RFC 9112, section 6), fed with bytes in any portions.
+
+use std::mem::MaybeUninit;
+
+/// What is known of a response when its last byte has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The status code.
+    pub(crate) status: u16,
+    /// Bytes of content, after the framing is taken off.
+    pub(crate) body: u64,
+    /// Whether the connection may carry another request.
+    pub(crate) keep_alive: bool,
+}
+
+/// The bytes are not an HTTP response; the reason, as a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Garbage(pub(crate) &'static str);
+
+/// What the end of the stream means where it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtEnd {
+    /// Not a byte of the response had arrived.
+    Nothing,
+    /// The response was cut off.
+    Half,
+    /// The end of the stream was the end of the response.
+    Complete(Head),
+}
+
+/// The bytes a head may have before it is taken for garbage.
+const LONGEST_HEAD: usize = 256 * 1024;
+
+/// The content that is kept for a check; what lies behind is counted only.
+const KEPT: usize = 1 << 20;
+
+/// The reader of one connection. Between responses it holds nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    state: State,
+    head: Head,
+    /// The part of a head (or of a line between chunks) that has arrived so far.
+    pending: Vec<u8>,
+    /// The head and the content of the response, where they are kept.
+    pub(crate) kept_head: Vec<u8>,
+    pub(crate) kept_body: Vec<u8>,
+}
+
+/// What is expected of the response to a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Expect {
+    /// The request was HEAD: the response has no content, whatever its head says.
+    pub(crate) no_body: bool,
+    /// Head and content are to be kept, because a check wants to see them.
+    pub(crate) keep: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Head,
+    Counted(u64),
+    ChunkSize,
+    Chunk(u64),
+    ChunkEnd,
+    Trailer,
+    UntilEnd,
+}
+
+enum Framing {
+    None,
+    Counted(u64),
+    Chunked,
+    UntilEnd,
+}
+
+impl Reader {
+    /// Takes in `bytes`. Returns how many of them belonged to the response, and the response if it is complete.
+    pub(crate) fn feed(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, Option<Head>), Garbage> {
+        let mut at = 0;
+        loop {
+            match self.state {
+                State::Head => match self.feed_head(&bytes[at..], expect)? {
+                    (used, false) => return Ok((at + used, None)),
+                    (used, true) => {
+                        at += used;
+                        if self.state == State::Head {
+                            return Ok((at, Some(self.finish())));
+                        }
+                    }
+                },
+                State::Counted(left) => {
+                    at += self.content(&bytes[at..], left, expect);
+                    match self.state {
+                        State::Counted(0) => return Ok((at, Some(self.finish()))),
+                        _ => return Ok((at, None)),
+                    }
+                }
+                State::UntilEnd => {
+                    self.content(&bytes[at..], u64::MAX, expect);
+                    self.state = State::UntilEnd;
+                    return Ok((bytes.len(), None));
+                }
+                State::Chunk(left) => {
+                    at += self.content(&bytes[at..], left, expect);
+                    match self.state {
+                        State::Counted(0) => self.state = State::ChunkEnd,
+                        State::Counted(left) => {
+                            self.state = State::Chunk(left);
+                            return Ok((at, None));
+                        }
+                        _ => {}
+                    }
+                }
+                State::ChunkSize | State::ChunkEnd | State::Trailer => {
+                    let (used, line) = self.line(&bytes[at..])?;
+                    at += used;
+                    let Some(line) = line else { return Ok((at, None)) };
+                    if self.between_chunks(&line)? {
+                        return Ok((at, Some(self.finish())));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the end of the stream means here.
+    pub(crate) fn end(&mut self) -> AtEnd {
+        match self.state {
+            State::Head if self.pending.is_empty() => AtEnd::Nothing,
+            State::UntilEnd => AtEnd::Complete(self.finish()),
+            _ => AtEnd::Half,
+        }
+    }
+
+    /// Forgets whatever had arrived.
+    pub(crate) fn reset(&mut self) {
+        self.state = State::Head;
+        self.head = Head::default();
+        self.pending.clear();
+        self.kept_head.clear();
+        self.kept_body.clear();
+    }
+
+    fn finish(&mut self) -> Head {
+        self.state = State::Head;
+        self.pending.clear();
+        std::mem::take(&mut self.head)
+    }
+
+    /// Reads the head, which nearly always arrives in one portion and is then parsed where it lies.
+    fn feed_head(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, bool), Garbage> {
+        if bytes.is_empty() {
+            return Ok((0, false));
+        }
+        let before = self.pending.len();
+        let parsed = if before == 0 {
+            parse_head(bytes)?
+        } else {
+            self.pending.extend_from_slice(bytes);
+            parse_head(&self.pending)?
+        };
+        let Some(parsed) = parsed else {
+            if before == 0 {
+                self.pending.extend_from_slice(bytes);
+            }
+            if self.pending.len() > LONGEST_HEAD {
+                return Err(Garbage("its head does not end"));
+            }
+            return Ok((bytes.len(), false));
+        };
+        if expect.keep {
+            let whole = if before == 0 { bytes } else { &self.pending };
+            self.kept_head.clear();
+            self.kept_head.extend_from_slice(&whole[..parsed.length]);
+            self.kept_body.clear();
+        }
+        let used = parsed.length - before;
+        self.pending.clear();
+        if (100..200).contains(&parsed.status) {
+            if parsed.status == 101 {
+                return Err(Garbage("it switches to another protocol"));
+            }
+            // An interim response: the real one follows.
+            return self.feed_head(&bytes[used..], expect).map(|(more, done)| (used + more, done));
+        }
+        self.head = Head { status: parsed.status, body: 0, keep_alive: parsed.keep_alive };
+        let bodiless = expect.no_body || matches!(parsed.status, 204 | 304);
+        self.state = match parsed.framing {
+            _ if bodiless => State::Head,
+            Framing::None | Framing::Counted(0) => State::Head,
+            Framing::Counted(length) => State::Counted(length),
+            Framing::Chunked => State::ChunkSize,
+            Framing::UntilEnd => {
+                self.head.keep_alive = false;
+                State::UntilEnd
+            }
+        };
+        Ok((used, true))
+    }
+
+    /// Takes up to `left` bytes of content and leaves in `state` how many are still to come.
+    fn content(&mut self, bytes: &[u8], left: u64, expect: Expect) -> usize {
+        let used = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        if expect.keep {
+            let room = KEPT.saturating_sub(self.kept_body.len()).min(used);
+            self.kept_body.extend_from_slice(&bytes[..room]);
+        }
+        self.head.body += used as u64;
+        self.state = State::Counted(left - used as u64);
+        used
+    }
+
+    /// A line without its end, once it is complete.
+    fn line(&mut self, bytes: &[u8]) -> Result<(usize, Option<Vec<u8>>), Garbage> {
+        let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+            self.pending.extend_from_slice(bytes);
+            if self.pending.len() > LONGEST_HEAD {
+                return Err(Garbage("a line between its chunks does not end"));
+            }
+            return Ok((bytes.len(), None));
+        };
+        let mut line = std::mem::take(&mut self.pending);
+        line.extend_from_slice(&bytes[..end]);
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok((end + 1, Some(line)))
+    }
+
+    /// Acts on a line between chunks; true when it was the last of the response.
+    fn between_chunks(&mut self, line: &[u8]) -> Result<bool, Garbage> {
+        match self.state {
+            State::ChunkSize => {
+                let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+                let text =
+                    std::str::from_utf8(digits).map_err(|_| Garbage("the size of a chunk is no number"))?;
+                if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                    return Err(Garbage("the size of a chunk is no number"));
+                }
+                let size = u64::from_str_radix(text, 16).map_err(|_| Garbage("a chunk is too large"))?;
+                self.state = if size == 0 { State::Trailer } else { State::Chunk(size) };
+                Ok(false)
+            }
+            State::ChunkEnd if line.is_empty() => {
+                self.state = State::ChunkSize;
+                Ok(false)
+            }
+            State::ChunkEnd => Err(Garbage("a chunk is longer than it says")),
+            _ => Ok(line.is_empty()),
+        }
+    }
+}
+
+struct Parsed {
+    length: usize,
+    status: u16,
+    keep_alive: bool,
+    framing: Framing,
+}
+
+fn parse_head(bytes: &[u8]) -> Result<Option<Parsed>, Garbage> {
+    let mut headers = [const { MaybeUninit::uninit() }; 128];
+    let mut response = httparse::Response::new(&mut []);
+    let status = httparse::ParserConfig::default()
+        .parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
+        .map_err(|error| {
+            Garbage(match error {
+                httparse::Error::TooManyHeaders => "it has more than 128 header lines",
+                httparse::Error::Version => "it does not begin with HTTP/1",
+                httparse::Error::Status => "its status line is malformed",
+                _ => "a header line is malformed",
+            })
+        })?;
+    let httparse::Status::Complete(length) = status else { return Ok(None) };
+    let mut keep_alive = response.version == Some(1);
+    let mut content_length = None;
+    let mut transfer_encoding: Option<bool> = None;
+    for header in response.headers.iter() {
+        match header.name.len() {
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                let stated = length_of(header.value)?;
+                if content_length.is_some_and(|earlier| earlier != stated) {
+                    return Err(Garbage("it states two lengths"));
+                }
+                content_length = Some(stated);
+            }
+            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                let last = header.value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
+                transfer_encoding = Some(last.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+            }
+            10 if header.name.eq_ignore_ascii_case("connection") => {
+                for option in header.value.split(|byte| *byte == b',') {
+                    let option = option.trim_ascii();
+                    if option.eq_ignore_ascii_case(b"close") {
+                        keep_alive = false;
+                    } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                        keep_alive = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let framing = match (transfer_encoding, content_length) {
+        (Some(true), _) => Framing::Chunked,
+        (Some(false), _) | (None, None) => Framing::UntilEnd,
+        (None, Some(0)) => Framing::None,
+        (None, Some(length)) => Framing::Counted(length),
+    };
+    Ok(Some(Parsed { length, status: response.code.unwrap_or(0), keep_alive, framing }))
+}
+
+fn length_of(value: &[u8]) -> Result<u64, Garbage> {
+    let value = value.trim_ascii();
+    if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
+        return Err(Garbage("the length it states is no number"));
+    }
+    Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
+}
+
+/// The value of a header in a kept head.
+pub(crate) fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    head.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        line[..colon].eq_ignore_ascii_case(name.as_bytes()).then(|| line[colon + 1..].trim_ascii())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds a text whole, then byte by byte, and demands the same answer.
+    fn read(text: &str, expect: Expect) -> Result<(Head, usize), Garbage> {
+        let run = |step: usize| {
+            let mut reader = Reader::default();
+            let mut used = 0;
+            for part in text.as_bytes().chunks(step) {
+                let (taken, head) = reader.feed(part, expect)?;
+                used += taken;
+                if let Some(head) = head {
+                    assert_eq!(reader.end(), AtEnd::Nothing);
+                    return Ok((head, used));
+                }
+            }
+            match reader.end() {
+                AtEnd::Complete(head) => Ok((head, used)),
+                other => panic!("{other:?} after {text:?}"),
+            }
+        };
+        let whole = run(text.len());
+        for step in [1, 2, 3, 7] {
+            assert_eq!(run(step), whole, "in steps of {step}: {text:?}");
+        }
+        whole
+    }
+
+    fn plain(text: &str) -> Result<(Head, usize), Garbage> {
+        read(text, Expect::default())
+    }
+
+    #[test]
+    fn lengths_chunks_and_closing_frame_the_content() {
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1";
+        assert_eq!(plain(text), Ok((Head { status: 200, body: 5, keep_alive: true }, text.len() - 8)));
+        let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Length: 3\r\n\r\n4;x=y\r\nWiki\r\n\
+                    5\r\npedia\r\n0\r\nExpires: never\r\n\r\n";
+        assert_eq!(plain(text), Ok((Head { status: 200, body: 9, keep_alive: true }, text.len())));
+        let text = "HTTP/1.0 404 Not Found\r\nServer: old\r\n\r\nuntil the end";
+        assert_eq!(plain(text), Ok((Head { status: 404, body: 13, keep_alive: false }, text.len())));
+    }
+
+    #[test]
+    fn some_responses_have_no_content_whatever_they_say() {
+        for status in [204, 304] {
+            let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n");
+            assert_eq!(plain(&text).map(|(head, _)| head.body), Ok(0));
+        }
+        let expect = Expect { no_body: true, keep: false };
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(read(text, expect).map(|(head, used)| (head.body, used)), Ok((0, text.len())));
+    }
+
+    #[test]
+    fn interim_responses_are_passed_over() {
+        let text = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+        assert_eq!(plain(text), Ok((Head { status: 200, body: 1, keep_alive: true }, text.len())));
+    }
+
+    #[test]
+    fn connections_stay_or_close_as_the_response_says() {
+        let keep = |head: &str| {
+            plain(&format!("{head}\r\nContent-Length: 0\r\n\r\n")).map(|(head, _)| head.keep_alive)
+        };
+        assert_eq!(keep("HTTP/1.1 200 OK"), Ok(true));
+        assert_eq!(keep("HTTP/1.1 200 OK\r\nConnection: x, Close"), Ok(false));
+        assert_eq!(keep("HTTP/1.0 200 OK"), Ok(false));
+        assert_eq!(keep("HTTP/1.0 200 OK\r\nconnection: Keep-Alive"), Ok(true));
+    }
+
+    #[test]
+    fn what_is_not_http_is_named() {
+        for text in [
+            "SSH-2.0-OpenSSH\r\n",
+            "HTTP/1.1 two hundred\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+        ] {
+            assert!(plain(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_early_end_is_nothing_or_half() {
+        let mut reader = Reader::default();
+        assert_eq!(reader.end(), AtEnd::Nothing);
+        for half in ["HTTP/1.1 20", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"] {
+            reader.reset();
+            assert_eq!(reader.feed(half.as_bytes(), Expect::default()), Ok((half.len(), None)));
+            assert_eq!(reader.end(), AtEnd::Half);
+        }
+    }
+
+    #[test]
+    fn a_check_sees_head_and_content() {
+        let mut reader = Reader::default();
+        let text = "HTTP/1.1 200 OK\r\nX-Version:  3 \r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+        for part in text.as_bytes().chunks(5) {
+            reader.feed(part, Expect { no_body: false, keep: true }).expect("valid");
+        }
+        assert_eq!(header(&reader.kept_head, "x-version"), Some(&b"3"[..]));
+        assert_eq!(reader.kept_body, b"abc");
+    }
+}

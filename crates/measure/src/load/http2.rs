@@ -1,0 +1,318 @@
+//! HTTP/2 without a runtime: the protocol is h2's, fed from memory and polled by hand when bytes have come or are to go.
+
+use super::record::{Exchange, Failure};
+use super::request::Failed;
+use super::target::Target;
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::client::{Connection, ResponseFuture, SendRequest};
+use http::{HeaderMap, Method, Request, Uri, Version};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A request in the form that h2 takes.
+pub(crate) struct Encoded {
+    head: Request<()>,
+    body: Bytes,
+    keep: bool,
+}
+
+/// One connection.
+pub(crate) struct Http2 {
+    pipe: Pipe,
+    sender: SendRequest<Bytes>,
+    connection: Connection<Pipe, Bytes>,
+    streams: Vec<Stream>,
+    most: usize,
+    closing: bool,
+    served: bool,
+}
+
+/// An exchange that has ended, and how: with so many bytes of content, or in this way.
+pub(crate) type Done = (Exchange, Result<u64, Failure>);
+
+struct Stream {
+    exchange: Exchange,
+    state: State,
+    status: u16,
+    headers: HeaderMap,
+    length: u64,
+    kept: Vec<u8>,
+    keep: bool,
+}
+
+enum State {
+    Waiting(ResponseFuture),
+    Reading(RecvStream),
+}
+
+/// The content that is kept for a check; what lies behind is counted only.
+const KEPT: usize = 1 << 20;
+
+/// The room offered to the server for content under way, so that it is never held up by us.
+const WINDOW: u32 = 16 << 20;
+
+/// Prepares a request.
+pub(crate) fn encode(request: &super::request::Request, target: &Target) -> Result<Encoded, String> {
+    let scheme = if target.tls.is_some() { "https" } else { "http" };
+    let text = |what: &str, error: String| {
+        format!("{what} of request ‘{}’ does not suit HTTP/2: {error}", request.name)
+    };
+    let uri = Uri::builder()
+        .scheme(scheme)
+        .authority(target.host.as_str())
+        .path_and_query(request.path.as_str())
+        .build()
+        .map_err(|error| text("the path", error.to_string()))?;
+    let method = Method::from_bytes(request.method.as_bytes())
+        .map_err(|error| text("the method", error.to_string()))?;
+    let mut builder = Request::builder().method(method).uri(uri).version(Version::HTTP_2);
+    for (name, value) in &request.headers {
+        // What HTTP/1.1 says about a connection is forbidden here.
+        let about_connection = ["host", "connection", "keep-alive", "transfer-encoding", "upgrade"];
+        if !about_connection.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)) {
+            builder = builder.header(name.as_str(), value.as_str());
+        }
+    }
+    if !request.body.is_empty() {
+        builder = builder.header("content-length", request.body.len());
+    }
+    let head = builder.body(()).map_err(|error| text("a header", error.to_string()))?;
+    Ok(Encoded { head, body: Bytes::from(request.body.clone()), keep: request.check.looks_inside() })
+}
+
+impl Http2 {
+    /// A connection that may carry up to `most` requests at a time. Its preface waits to be sent.
+    pub(crate) fn new(most: usize) -> Result<Http2, Failure> {
+        let pipe = Pipe::default();
+        let mut builder = h2::client::Builder::new();
+        builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
+        let mut handshake = Box::pin(builder.handshake(pipe.clone()));
+        let Poll::Ready(Ok((sender, connection))) = handshake.as_mut().poll(&mut context()) else {
+            return Err(Failure::Garbage);
+        };
+        let mut http2 =
+            Http2 { pipe, sender, connection, streams: Vec::new(), most, closing: false, served: false };
+        http2.turn()?;
+        Ok(http2)
+    }
+
+    /// Whether another request can be sent now.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.closing && self.streams.len() < self.most.min(self.sender.current_max_send_streams())
+    }
+
+    /// Whether nothing is under way and no more requests can be sent; or, with `once`, one has been answered.
+    pub(crate) fn is_over(&self, once: bool) -> bool {
+        self.streams.is_empty() && (self.closing || (once && self.served))
+    }
+
+    /// Requests under way.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
+        self.streams.iter().map(|stream| stream.exchange)
+    }
+
+    /// Begins a request.
+    pub(crate) fn start(&mut self, request: &Encoded, exchange: Exchange) -> Result<(), Failure> {
+        let ready = self.sender.poll_ready(&mut context());
+        if !matches!(ready, Poll::Ready(Ok(()))) {
+            return Err(Failure::ClosedEarly);
+        }
+        let without_body = request.body.is_empty();
+        let (response, mut sending) = self
+            .sender
+            .send_request(request.head.clone(), without_body)
+            .map_err(|error| class(&error, false))?;
+        if !without_body {
+            sending.send_data(request.body.clone(), true).map_err(|error| class(&error, false))?;
+        }
+        self.streams.push(Stream {
+            exchange,
+            state: State::Waiting(response),
+            status: 0,
+            headers: HeaderMap::new(),
+            length: 0,
+            kept: Vec::new(),
+            keep: request.keep,
+        });
+        self.turn()
+    }
+
+    /// Takes in bytes. Adds what they have ended to `done`, judged by the checks of `requests`.
+    ///
+    /// # Errors
+    /// When the connection is broken; what is still under way on it has failed then.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        requests: &[super::request::Request],
+        done: &mut Vec<Done>,
+    ) -> Result<(), Failure> {
+        self.pipe.lock().incoming.extend_from_slice(bytes);
+        let turned = self.turn();
+        self.poll_streams(requests, done);
+        turned?;
+        // Room for more content is announced only now that some has been taken.
+        self.turn()
+    }
+
+    /// Gives up requests that were sent too long ago.
+    pub(crate) fn give_up(&mut self, sent_before: u64, done: &mut Vec<Done>) -> Result<(), Failure> {
+        let before = self.streams.len();
+        self.streams.retain(|stream| {
+            let late = stream.exchange.sent <= sent_before;
+            if late {
+                done.push((stream.exchange, Err(Failure::TimedOut)));
+            }
+            !late
+        });
+        if self.streams.len() < before { self.turn() } else { Ok(()) }
+    }
+
+    /// How requests fail that are under way when the stream of bytes ends.
+    pub(crate) fn at_end(&self, exchange: &Exchange) -> Failure {
+        let begun = self.streams.iter().any(|stream| stream.exchange == *exchange && stream.status > 0);
+        if begun { Failure::HalfResponse } else { Failure::ClosedEarly }
+    }
+
+    fn poll_streams(&mut self, requests: &[super::request::Request], done: &mut Vec<Done>) {
+        let mut index = 0;
+        while let Some(stream) = self.streams.get_mut(index) {
+            match stream.poll() {
+                Poll::Pending => index += 1,
+                Poll::Ready(outcome) => {
+                    let stream = self.streams.swap_remove(index);
+                    self.served = true;
+                    let check = &requests[stream.exchange.request as usize].check;
+                    let header = |name: &str| stream.headers.get(name).map(http::HeaderValue::as_bytes);
+                    let judged = outcome.and_then(|()| {
+                        check.judge(stream.status, stream.length, header, &stream.kept).map_err(|failed| {
+                            match failed {
+                                Failed::Status => Failure::BadStatus,
+                                Failed::Check => Failure::CheckFailed,
+                            }
+                        })
+                    });
+                    done.push((stream.exchange, judged.map(|()| stream.length)));
+                }
+            }
+        }
+    }
+
+    /// The bytes that are to be sent.
+    pub(crate) fn take_outgoing(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pipe.lock().outgoing)
+    }
+
+    /// Lets the protocol act on what has come and say what it has to say.
+    fn turn(&mut self) -> Result<(), Failure> {
+        match Pin::new(&mut self.connection).poll(&mut context()) {
+            Poll::Pending => Ok(()),
+            Poll::Ready(Ok(())) => {
+                self.closing = true;
+                Ok(())
+            }
+            Poll::Ready(Err(error)) => Err(class(&error, false)),
+        }
+    }
+}
+
+fn context() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+impl Stream {
+    fn poll(&mut self) -> Poll<Result<(), Failure>> {
+        if let State::Waiting(response) = &mut self.state {
+            match Pin::new(response).poll(&mut context()) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(class(&error, false))),
+                Poll::Ready(Ok(response)) => {
+                    let (head, body) = response.into_parts();
+                    self.status = head.status.as_u16();
+                    if self.keep {
+                        self.headers = head.headers;
+                    }
+                    self.state = State::Reading(body);
+                }
+            }
+        }
+        let State::Reading(body) = &mut self.state else { return Poll::Pending };
+        loop {
+            match body.poll_data(&mut context()) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(Ok(())),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(class(&error, true))),
+                Poll::Ready(Some(Ok(bytes))) => {
+                    self.length += bytes.len() as u64;
+                    if self.keep {
+                        let room = KEPT.saturating_sub(self.kept.len()).min(bytes.len());
+                        self.kept.extend_from_slice(&bytes[..room]);
+                    }
+                    // More room than was taken cannot be given back, so that this cannot fail.
+                    let _ = body.flow_control().release_capacity(bytes.len());
+                }
+            }
+        }
+    }
+}
+
+/// The class of an error; `begun` when a part of the answer had come.
+fn class(error: &h2::Error, begun: bool) -> Failure {
+    if error.is_io() || (error.is_go_away() && error.is_remote()) {
+        return if begun { Failure::HalfResponse } else { Failure::ClosedEarly };
+    }
+    if error.is_reset() && error.is_remote() { Failure::Reset } else { Failure::Garbage }
+}
+
+/// The two directions of a connection in memory.
+#[derive(Clone, Default)]
+struct Pipe(Arc<Mutex<Buffers>>);
+
+#[derive(Default)]
+struct Buffers {
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+impl Pipe {
+    fn lock(&self) -> MutexGuard<'_, Buffers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsyncRead for Pipe {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut buffers = self.lock();
+        if buffers.incoming.is_empty() {
+            return Poll::Pending;
+        }
+        let length = buffers.incoming.len().min(buffer.remaining());
+        buffer.put_slice(&buffers.incoming[..length]);
+        buffers.incoming.drain(..length);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.lock().outgoing.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,166 @@
+//! Distributions of latencies, and their exchange formats.
+
+use hdrhistogram::{Counter, Histogram};
+use std::fmt::Write;
+
+/// The longest latency told apart from longer ones: an hour.
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// A distribution of durations in nanoseconds, to three significant digits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies {
+    counts: Histogram<u64>,
+}
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies::new()
+    }
+}
+
+/// An empty histogram; slices of a run use narrow counters, whole runs wide ones.
+pub(crate) fn histogram<C: Counter>() -> Histogram<C> {
+    // The bounds and the precision are constants within what the format allows.
+    Histogram::new_with_bounds(1, LONGEST, 3).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+impl Latencies {
+    /// None yet.
+    pub fn new() -> Latencies {
+        Latencies { counts: histogram() }
+    }
+
+    /// Adds one latency.
+    pub fn record(&mut self, nanoseconds: u64) {
+        self.counts.saturating_record(nanoseconds);
+    }
+
+    pub(crate) fn add_slice(&mut self, slice: &Histogram<u32>) {
+        for bucket in slice.iter_recorded() {
+            self.counts.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
+        }
+    }
+
+    /// Adds those of another distribution.
+    pub fn add(&mut self, other: &Latencies) {
+        // All have the same bounds, so that this cannot fail.
+        let _ = self.counts.add(&other.counts);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// The latency that a share `q` (0 to 1) does not exceed, in nanoseconds; `None` when there are none.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        (!self.counts.is_empty()).then(|| self.counts.value_at_quantile(q.clamp(0.0, 1.0)))
+    }
+
+    /// The arithmetic mean in nanoseconds; `None` when there are none.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.counts.is_empty()).then(|| self.counts.mean())
+    }
+
+    /// The longest in nanoseconds; `None` when there are none.
+    pub fn max(&self) -> Option<u64> {
+        (!self.counts.is_empty()).then(|| self.counts.max())
+    }
+
+    /// How many exceed a duration.
+    pub fn above(&self, nanoseconds: u64) -> u64 {
+        self.counts.len() - self.counts.count_between(0, nanoseconds)
+    }
+
+    /// The occupied buckets, each with its highest value in nanoseconds and its count: all that is known of it.
+    pub fn sparse(&self) -> Vec<(u64, u64)> {
+        self.counts
+            .iter_recorded()
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+            .collect()
+    }
+
+    /// The distribution of such buckets.
+    pub fn from_sparse(buckets: &[(u64, u64)]) -> Latencies {
+        let mut latencies = Latencies::new();
+        for (value, count) in buckets {
+            latencies.counts.saturating_record_n(*value, *count);
+        }
+        latencies
+    }
+
+    /// The percentile distribution in the text format of HdrHistogram (`.hgrm`), values in milliseconds, as its plotters
+    /// read it.
+    pub fn hgrm(&self) -> String {
+        let mut text = format!(
+            "{:>12} {:>14} {:>10} {:>14}\n\n",
+            "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+        );
+        let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
+        let mut seen = 0;
+        for step in self.counts.iter_quantiles(5) {
+            seen += step.count_since_last_iteration();
+            let quantile = step.quantile_iterated_to();
+            let value = ms(step.value_iterated_to());
+            // Writing to a String cannot fail.
+            let _ = if quantile < 1.0 {
+                writeln!(text, "{value:12.6} {quantile:2.12} {seen:10} {:14.2}", 1.0 / (1.0 - quantile))
+            } else {
+                writeln!(text, "{value:12.6} {quantile:2.12} {seen:10}")
+            };
+        }
+        let (mean, sd) = (self.mean().unwrap_or(0.0) / 1e6, self.counts.stdev() / 1e6);
+        let _ = writeln!(text, "#[Mean    = {mean:12.6}, StdDeviation   = {sd:12.6}]");
+        let _ = writeln!(
+            text,
+            "#[Max     = {:12.6}, Total count    = {:12}]",
+            ms(self.counts.max()),
+            self.counts.len()
+        );
+        let _ = writeln!(
+            text,
+            "#[Buckets = {:12}, SubBuckets     = {:12}]",
+            self.counts.buckets(),
+            self.counts.distinct_values() / usize::from(self.counts.buckets()).max(1)
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Latencies {
+        let mut latencies = Latencies::new();
+        values.into_iter().for_each(|value| latencies.record(value));
+        latencies
+    }
+
+    #[test]
+    fn quantiles_are_right_to_three_digits() {
+        let latencies = of((1..=1000).map(|i| i * 1_000_000));
+        let p99 = latencies.quantile(0.99).expect("some") as f64;
+        assert!((p99 / 990e6 - 1.0).abs() < 0.001, "{p99}");
+        assert_eq!(latencies.count(), 1000);
+        assert_eq!(latencies.above(900_500_000), 100);
+        assert_eq!(Latencies::new().quantile(0.5), None);
+    }
+
+    #[test]
+    fn buckets_bring_it_back() {
+        let latencies = of([1, 50_000, 50_010, 7_000_000_000]);
+        assert_eq!(Latencies::from_sparse(&latencies.sparse()).sparse(), latencies.sparse());
+        let mut twice = latencies.clone();
+        twice.add(&latencies);
+        assert_eq!(twice.count(), 8);
+    }
+
+    #[test]
+    fn the_text_format_has_its_head_and_foot() {
+        let text = of((1..=100).map(|i| i * 1_000_000)).hgrm();
+        assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{text}");
+        assert!(text.contains("1.000000000000        100\n"), "{text}");
+        assert!(text.contains("#[Max     =   100."), "{text}");
+    }
+}

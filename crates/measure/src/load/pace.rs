@@ -1,0 +1,129 @@
+//! The times at which one thread of an open loop is to send.
+
+use super::plan::Arrivals;
+use scruple_core::stats::rng::Pcg;
+
+/// The times of one thread, from the first on. A rate is shared so that the threads together have evenly spaced times
+/// (or, for Poisson, so that their streams add up to one of the whole rate).
+pub(crate) struct Schedule {
+    start: u64,
+    end: u64,
+    left: u64,
+    gap: f64,
+    offset: f64,
+    sent: u64,
+    random: Option<Pcg>,
+    next: Option<u64>,
+}
+
+/// What one thread of several has to send.
+pub(crate) struct Share {
+    pub(crate) rate: f64,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) thread: u32,
+    pub(crate) threads: u32,
+    pub(crate) seed: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) limit: u64,
+}
+
+impl Schedule {
+    pub(crate) fn new(share: &Share) -> Schedule {
+        let (thread, threads) = (f64::from(share.thread), f64::from(share.threads));
+        let random = match share.arrivals {
+            Arrivals::Constant => None,
+            Arrivals::Poisson => Some(Pcg::with_stream(share.seed, u64::from(share.thread))),
+        };
+        let gap = threads * 1e9 / share.rate;
+        let mut schedule = Schedule {
+            start: share.start,
+            end: share.end,
+            left: share.limit,
+            gap,
+            offset: if random.is_some() { 0.0 } else { gap * thread / threads },
+            sent: 0,
+            random,
+            next: None,
+        };
+        schedule.advance();
+        schedule
+    }
+
+    /// The next time, if there is one.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.next
+    }
+
+    /// Goes on to the time after it.
+    pub(crate) fn advance(&mut self) {
+        if self.left == 0 {
+            self.next = None;
+            return;
+        }
+        let offset = match &mut self.random {
+            // A product of the count rather than a running sum, so that no rounding accumulates.
+            None => self.offset + self.gap * self.sent as f64,
+            Some(random) => {
+                self.offset -= (1.0 - random.unit()).ln() * self.gap;
+                self.offset
+            }
+        };
+        self.left -= 1;
+        self.sent += 1;
+        self.next = Some(self.start + offset as u64).filter(|time| *time < self.end);
+        if self.next.is_none() {
+            self.left = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(arrivals: Arrivals, threads: u32, limit: u64) -> Vec<u64> {
+        let mut all = Vec::new();
+        for thread in 0..threads {
+            let mut schedule = Schedule::new(&Share {
+                rate: 2000.0,
+                arrivals,
+                thread,
+                threads,
+                seed: 5,
+                start: 1_000,
+                end: 1_000 + 10_000_000_000,
+                limit,
+            });
+            while let Some(time) = schedule.next() {
+                all.push(time);
+                schedule.advance();
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn threads_together_keep_even_gaps() {
+        let times = times(Arrivals::Constant, 3, u64::MAX);
+        assert_eq!(times.len(), 20_000);
+        assert_eq!(times[0], 1_000);
+        assert!(times.windows(2).all(|pair| (499_999..=500_001).contains(&(pair[1] - pair[0]))));
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_an_exponential() {
+        let times = times(Arrivals::Poisson, 2, u64::MAX);
+        assert!((19_400..20_600).contains(&times.len()), "{}", times.len());
+        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let sd = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+        assert!((sd / mean - 1.0).abs() < 0.05, "{sd} / {mean}");
+    }
+
+    #[test]
+    fn a_limit_ends_it() {
+        assert_eq!(times(Arrivals::Constant, 2, 7).len(), 14);
+    }
+}

@@ -1,0 +1,228 @@
+//! How a server is to be loaded.
+
+use super::request::Request;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A load: what is sent, how fast, for how long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The kinds of requests; at least one.
+    pub requests: Vec<Request>,
+    /// How the next request is chosen among them.
+    pub order: Order,
+    /// When requests are sent.
+    pub pace: Pace,
+    /// Connections that are opened before the clock starts, over all threads.
+    pub connections: u32,
+    /// Up to how many connections may be opened when a request is due and none is free; fewer than `connections` means
+    /// that none are added. Only for an open loop.
+    pub grow_to: u32,
+    /// Requests under way at a time on one HTTP/2 connection.
+    pub streams: u32,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Generator threads.
+    pub threads: u32,
+    /// How long requests are sent, without the warm-up.
+    pub duration: Duration,
+    /// Sending stops earlier when this many were sent.
+    pub max_requests: Option<u64>,
+    /// How long an answer may take, from the sending; and how long is waited for answers after the last sending.
+    pub timeout: Duration,
+    /// What is taken off at the beginning.
+    pub warm_up: WarmUp,
+    /// Decides the order of weighted requests and the gaps of Poisson arrivals.
+    pub seed: u64,
+    /// Whether the last microseconds before a sending are spent polling.
+    pub polling: Polling,
+    /// The cores the threads are pinned to, in turn; none for all.
+    pub cores: Vec<usize>,
+    /// Ask for a real-time priority for the generator's threads; where it is refused a doubt says so.
+    pub priority: bool,
+}
+
+/// How the next request is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// At random by weight.
+    #[default]
+    Weighted,
+    /// One after the other, from the first again after the last; each thread by itself.
+    InTurn,
+}
+
+/// When requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// A connection sends its next request when the last has been answered.
+    Closed,
+    /// Requests are sent at set times, whatever the server does; latency counts from those times.
+    Open {
+        /// Requests per second.
+        rate: f64,
+        /// The gaps.
+        arrivals: Arrivals,
+    },
+}
+
+/// The gaps between requests of an open loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// All alike.
+    #[default]
+    Constant,
+    /// Exponentially distributed, as from many users who know nothing of one another.
+    Poisson,
+}
+
+/// What is taken off at the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarmUp {
+    /// What differs from the rest, found afterwards; less than half.
+    #[default]
+    Auto,
+    /// Nothing.
+    Off,
+    /// This much, before the duration begins.
+    For(Duration),
+}
+
+/// Whether the generator polls for some microseconds rather than sleep: in an open loop before a sending, which makes it
+/// punctual to about a microsecond; in a closed one for the next answer, which spares the server the waking of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Polling {
+    /// Where there are more cores than generator threads, and in an open loop it takes less than a quarter of a core.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never: sendings are some 20 µs late, the kernel's time to wake a thread.
+    Off,
+}
+
+/// How often a closed loop looks for answers again before it sleeps: some 20 µs.
+const LOOKS: u32 = 40;
+
+/// How long before a sending the polling begins, in nanoseconds.
+pub(crate) const POLLED: u64 = 50_000;
+
+impl Plan {
+    /// A closed loop of one connection for ten seconds, sending `request`.
+    pub fn of(request: Request) -> Plan {
+        Plan {
+            requests: vec![request],
+            order: Order::Weighted,
+            pace: Pace::Closed,
+            connections: 1,
+            grow_to: 0,
+            streams: 1,
+            keep_alive: true,
+            threads: 1,
+            duration: Duration::from_secs(10),
+            max_requests: None,
+            timeout: Duration::from_secs(5),
+            warm_up: WarmUp::Auto,
+            seed: 1,
+            polling: Polling::Auto,
+            cores: Vec::new(),
+            priority: false,
+        }
+    }
+
+    /// Whether it can be carried out.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.requests.is_empty() {
+            return Err("there is nothing to send: at least one request is needed".to_owned());
+        }
+        self.requests.iter().try_for_each(Request::validate)?;
+        if self.connections == 0 || self.threads == 0 || self.streams == 0 {
+            return Err("at least one connection, one thread and one stream are needed".to_owned());
+        }
+        if self.threads > self.connections {
+            return Err(format!(
+                "{} threads cannot share {} connections: each needs one of its own",
+                self.threads, self.connections
+            ));
+        }
+        if self.duration.is_zero() || self.duration > Duration::from_secs(86_400) {
+            return Err("the duration must be more than nothing and at most a day".to_owned());
+        }
+        if self.timeout.is_zero() || self.timeout > Duration::from_secs(3600) {
+            return Err("the time-out must be more than nothing and at most an hour".to_owned());
+        }
+        match self.pace {
+            Pace::Open { rate, .. } if !(rate > 0.0 && rate <= 1e7) => {
+                Err("the rate must be more than 0 and at most ten million requests per second".to_owned())
+            }
+            _ if self.max_requests == Some(0) => Err("at least one request must be allowed".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Requests per second of an open loop.
+    pub fn rate(&self) -> Option<f64> {
+        match self.pace {
+            Pace::Closed => None,
+            Pace::Open { rate, .. } => Some(rate),
+        }
+    }
+
+    /// How often the threads of a closed loop look for answers again before they sleep, on a machine with this many cores.
+    pub(crate) fn looks_again(&self, cores: usize) -> u32 {
+        match (self.polling, self.pace) {
+            (Polling::Off, _) | (_, Pace::Open { .. }) => 0,
+            (Polling::Auto, Pace::Closed) if cores <= self.threads as usize => 0,
+            (Polling::On | Polling::Auto, Pace::Closed) => LOOKS,
+        }
+    }
+
+    /// Whether threads poll before sendings, on a machine with this many cores.
+    pub(crate) fn polls(&self, cores: usize) -> bool {
+        match (self.polling, self.pace) {
+            (Polling::Off, _) | (_, Pace::Closed) => false,
+            (Polling::On, _) => true,
+            (Polling::Auto, Pace::Open { rate, .. }) => {
+                let share = rate / f64::from(self.threads) * POLLED as f64 / 1e9;
+                share <= 0.25 && cores > self.threads as usize
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_plans_are_refused() {
+        let good = Plan::of(Request::get("/"));
+        assert_eq!(good.validate(), Ok(()));
+        let open = |rate| Plan { pace: Pace::Open { rate, arrivals: Arrivals::Constant }, ..good.clone() };
+        assert!(
+            open(f64::NAN).validate().is_err()
+                && open(0.0).validate().is_err()
+                && open(1.0).validate().is_ok()
+        );
+        assert!(Plan { threads: 2, ..good.clone() }.validate().is_err());
+        assert!(Plan { duration: Duration::ZERO, ..good.clone() }.validate().is_err());
+        assert!(Plan { requests: Vec::new(), ..good }.validate().is_err());
+    }
+
+    #[test]
+    fn polling_is_for_moderate_rates_and_spare_cores() {
+        let good = Plan::of(Request::get("/"));
+        let open = |rate| Plan { pace: Pace::Open { rate, arrivals: Arrivals::Constant }, ..good.clone() };
+        assert!(
+            open(2000.0).polls(2) && !open(2000.0).polls(1) && !open(20_000.0).polls(2) && !good.polls(8)
+        );
+    }
+}

@@ -1,0 +1,387 @@
+//! What is asked of the server, and which answers count as good.
+
+use super::http1;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One kind of request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Its name in reports.
+    pub name: String,
+    /// The method.
+    pub method: String,
+    /// The path with its query, or `*`.
+    pub path: String,
+    /// Header lines besides `Host`, `Content-Length` and `Connection`, which are added unless they are given here.
+    pub headers: Vec<(String, String)>,
+    /// The content.
+    pub body: Vec<u8>,
+    /// How often it is drawn, relative to the others; positive.
+    pub weight: f64,
+    /// What a good answer looks like.
+    pub check: Check,
+}
+
+/// What a good answer looks like.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The good statuses, each a code (`200`) or a class (`2xx`); 2xx and 3xx when empty.
+    #[serde(default, deserialize_with = "statuses")]
+    pub status: Vec<String>,
+    /// A text that the first MiB of the content contains.
+    #[serde(default)]
+    pub contains: Option<String>,
+    /// The fewest bytes of content.
+    #[serde(default)]
+    pub min_bytes: Option<u64>,
+    /// The most bytes of content.
+    #[serde(default)]
+    pub max_bytes: Option<u64>,
+    /// Headers, each with a text that its value contains.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// How an answer failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    Status,
+    Check,
+}
+
+impl Check {
+    /// Whether it looks at more than the status and the length.
+    pub(crate) fn looks_inside(&self) -> bool {
+        self.contains.is_some() || !self.headers.is_empty()
+    }
+
+    /// Judges a complete answer. `head` and `body` are only looked at if [`Check::looks_inside`].
+    pub(crate) fn judge<'a>(
+        &self,
+        status: u16,
+        length: u64,
+        header: impl Fn(&str) -> Option<&'a [u8]>,
+        body: &[u8],
+    ) -> Result<(), Failed> {
+        let good = match self.status.as_slice() {
+            [] => (200..400).contains(&status),
+            some => some.iter().any(|pattern| status_matches(pattern, status)),
+        };
+        if !good {
+            return Err(Failed::Status);
+        }
+        let short = self.min_bytes.is_some_and(|least| length < least);
+        let long = self.max_bytes.is_some_and(|most| length > most);
+        let lacking = self.contains.as_ref().is_some_and(|text| !contains(body, text.as_bytes()));
+        let header_lacking = || {
+            self.headers
+                .iter()
+                .any(|(name, text)| !header(name).is_some_and(|v| contains(v, text.as_bytes())))
+        };
+        if short || long || lacking || header_lacking() { Err(Failed::Check) } else { Ok(()) }
+    }
+
+    /// Judges an answer that an HTTP/1.1 reader kept.
+    pub(crate) fn judge_kept(&self, answer: http1::Head, reader: &http1::Reader) -> Result<(), Failed> {
+        let header = |name: &str| http1::header(&reader.kept_head, name);
+        self.judge(answer.status, answer.body, header, &reader.kept_body)
+    }
+}
+
+fn status_matches(pattern: &str, status: u16) -> bool {
+    let code = status.to_string();
+    pattern.len() == code.len()
+        && pattern
+            .bytes()
+            .zip(code.bytes())
+            .all(|(wanted, found)| wanted.eq_ignore_ascii_case(&b'x') || wanted == found)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+}
+
+impl Request {
+    /// A GET of a path.
+    pub fn get(path: &str) -> Request {
+        Request {
+            name: format!("GET {path}"),
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            weight: 1.0,
+            check: Check::default(),
+        }
+    }
+
+    /// The bytes that are sent in HTTP/1.1.
+    pub(crate) fn http1(&self, host: &str, keep_alive: bool) -> Vec<u8> {
+        let given = |name: &str| self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        if !given("host") {
+            text += &format!("Host: {host}\r\n");
+        }
+        for (name, value) in &self.headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        let wants_length = !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        if wants_length && !given("content-length") {
+            text += &format!("Content-Length: {}\r\n", self.body.len());
+        }
+        if !keep_alive && !given("connection") {
+            text += "Connection: close\r\n";
+        }
+        text += "\r\n";
+        let mut bytes = text.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    /// Whether it can be written without breaking the framing.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn validate(&self) -> Result<(), String> {
+        let word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let name = &self.name;
+        if !word(&self.method) {
+            return Err(format!("the method of request ‘{name}’ is not a word"));
+        }
+        if !word(&self.path) {
+            return Err(format!(
+                "the path of request ‘{name}’ contains a space or is empty: write %20 for a space"
+            ));
+        }
+        if !(self.path.starts_with('/') || self.path == "*") {
+            return Err(format!("the path of request ‘{name}’ does not begin with ‘/’"));
+        }
+        let bad = |(key, value): &(String, String)| {
+            !word(key) || key.contains(':') || value.bytes().any(|byte| byte == b'\r' || byte == b'\n')
+        };
+        if let Some((key, _)) = self.headers.iter().find(|header| bad(header)) {
+            return Err(format!("the header ‘{key}’ of request ‘{name}’ is malformed"));
+        }
+        if !(self.weight > 0.0 && self.weight.is_finite()) {
+            return Err(format!("the weight of request ‘{name}’ is not a positive number"));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    request: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Option<String>,
+    #[serde(default = "get")]
+    method: String,
+    path: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    body_file: Option<PathBuf>,
+    #[serde(default = "one")]
+    weight: f64,
+    #[serde(default)]
+    check: Check,
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn statuses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum One {
+        Code(u16),
+        Class(String),
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Status {
+        One(One),
+        Several(Vec<One>),
+    }
+    let several = match Status::deserialize(deserializer)? {
+        Status::One(one) => vec![one],
+        Status::Several(several) => several,
+    };
+    Ok(several
+        .into_iter()
+        .map(|one| match one {
+            One::Code(code) => code.to_string(),
+            One::Class(class) => class,
+        })
+        .collect())
+}
+
+/// Reads a scenario: `[[request]]` tables with `name`, `method`, `path`, `headers`, `body` or `body_file`, `weight` and
+/// `check`, and a table `headers` for all of them. Files are looked for in `folder`.
+///
+/// # Errors
+/// What is wrong with it, as a sentence that names the line or the request.
+pub fn scenario(text: &str, folder: &Path) -> Result<Vec<Request>, String> {
+    let scenario: Scenario = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut requests = Vec::new();
+    for entry in scenario.request {
+        let name = entry.name.unwrap_or_else(|| format!("{} {}", entry.method, entry.path));
+        let body = match (entry.body, entry.body_file) {
+            (Some(_), Some(_)) => return Err(format!("request ‘{name}’ has both body and body_file")),
+            (Some(body), None) => body.into_bytes(),
+            (None, Some(file)) => read(&folder.join(file), &name)?,
+            (None, None) => Vec::new(),
+        };
+        let mut headers: Vec<(String, String)> = entry.headers.into_iter().collect();
+        let inherited =
+            |(key, _): &(&String, &String)| !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(key));
+        let inherited: Vec<_> = scenario
+            .headers
+            .iter()
+            .filter(inherited)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        headers.extend(inherited);
+        let request = Request {
+            name,
+            method: entry.method,
+            path: entry.path,
+            headers,
+            body,
+            weight: entry.weight,
+            check: entry.check,
+        };
+        request.validate()?;
+        requests.push(request);
+    }
+    if requests.is_empty() {
+        return Err("the scenario has no [[request]]".to_owned());
+    }
+    Ok(requests)
+}
+
+/// Reads a file of requests: a line `METHOD PATH`, or `PATH` alone, begins one; lines `Name: value` behind it are its
+/// headers and a line `@FILE` its content. Empty lines and lines that begin with `#` are passed over.
+///
+/// # Errors
+/// What is wrong with it, as a sentence that names the line.
+pub fn request_file(text: &str, folder: &Path) -> Result<Vec<Request>, String> {
+    let mut requests: Vec<Request> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let wrong = |what: &str| format!("line {}: {what}", number + 1);
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        if let Some(file) = line.strip_prefix('@') {
+            let request = requests.last_mut().ok_or_else(|| wrong("content before any request"))?;
+            request.body = read(&folder.join(file), &request.name)?;
+        } else if line.starts_with('/') {
+            requests.push(Request::get(line));
+        } else if first.bytes().all(|byte| byte.is_ascii_uppercase()) && rest.trim().starts_with('/') {
+            let path = rest.trim();
+            requests.push(Request { method: first.to_owned(), name: line.to_owned(), ..Request::get(path) });
+        } else if let Some((name, value)) = line.split_once(':') {
+            let request = requests.last_mut().ok_or_else(|| wrong("a header before any request"))?;
+            request.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        } else {
+            return Err(wrong("neither ‘METHOD /path’, ‘/path’, ‘Name: value’ nor ‘@file’"));
+        }
+    }
+    if requests.is_empty() {
+        return Err("the file has no requests".to_owned());
+    }
+    requests.iter().try_for_each(Request::validate)?;
+    Ok(requests)
+}
+
+fn read(path: &Path, request: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path)
+        .map_err(|error| format!("cannot read {} for request ‘{request}’: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_read() {
+        let text = r#"
+            headers = { Accept = "text/html", "X-All" = "1" }
+            [[request]]
+            path = "/"
+            weight = 3
+            [[request]]
+            name = "save"
+            method = "POST"
+            path = "/items"
+            headers = { accept = "application/json" }
+            body = "{}"
+            check = { status = [201, "3xx"], contains = "id", headers = { Location = "/items" } }
+        "#;
+        let requests = scenario(text, Path::new("/")).expect("valid");
+        assert_eq!((requests[0].name.as_str(), requests[0].weight), ("GET /", 3.0));
+        assert_eq!(requests[1].headers.len(), 2);
+        assert_eq!(requests[1].check.status, ["201", "3xx"]);
+        let sent = String::from_utf8(requests[1].http1("h:1", true)).expect("text");
+        assert_eq!(
+            sent,
+            "POST /items HTTP/1.1\r\nHost: h:1\r\naccept: application/json\r\nX-All: 1\r\nContent-Length: 2\r\n\r\n{}"
+        );
+    }
+
+    #[test]
+    fn mistakes_in_a_scenario_are_named() {
+        let wrong = |text: &str| scenario(text, Path::new("/")).expect_err("must be refused");
+        assert!(wrong("[[request]]\npath = '/'\nwieght = 2").contains("wieght"));
+        assert!(wrong("[[request]]\npath = '/a b'").contains("space"));
+        assert!(wrong("[[request]]\npath = '/'\nweight = 0").contains("weight"));
+        assert!(wrong("[[request]]\npath = '/'\nbody_file = 'no-such-file'").contains("no-such-file"));
+        assert!(wrong("request = []").contains("no [[request]]"));
+    }
+
+    #[test]
+    fn a_file_of_requests_is_read() {
+        let text = "# comment\n/a\nGET /b?x=1\nX-Id: 7\n\nDELETE /c\n";
+        let requests = request_file(text, Path::new("/")).expect("valid");
+        let shown: Vec<_> =
+            requests.iter().map(|r| (r.method.as_str(), r.path.as_str(), r.headers.len())).collect();
+        assert_eq!(shown, [("GET", "/a", 0), ("GET", "/b?x=1", 1), ("DELETE", "/c", 0)]);
+        assert!(request_file("X: y\n/a", Path::new("/")).expect_err("order").contains("line 1"));
+    }
+
+    #[test]
+    fn checks_judge_status_length_content_and_headers() {
+        let judge = |check: &Check, status, length, body: &[u8]| {
+            check.judge(status, length, |_| Some(b"text/html"), body)
+        };
+        let any = Check::default();
+        assert_eq!(judge(&any, 304, 0, b""), Ok(()));
+        assert_eq!(judge(&any, 500, 0, b""), Err(Failed::Status));
+        let strict =
+            Check { status: vec!["2xx".into()], contains: Some("lo".into()), min_bytes: Some(2), ..any };
+        assert_eq!(judge(&strict, 204, 5, b"hello"), Ok(()));
+        assert_eq!(judge(&strict, 301, 5, b"hello"), Err(Failed::Status));
+        assert_eq!(judge(&strict, 200, 5, b"holla"), Err(Failed::Check));
+        assert_eq!(judge(&strict, 200, 1, b"hello"), Err(Failed::Check));
+        let header =
+            Check { headers: BTreeMap::from([("Content-Type".into(), "json".into())]), ..Check::default() };
+        assert_eq!(judge(&header, 200, 1, b""), Err(Failed::Check));
+    }
+}

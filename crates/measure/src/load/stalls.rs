@@ -1,0 +1,81 @@
+//! Moments in which the server stood still, told from the slow requests: those that were due while it did are answered
+//! together when it goes on.
+
+use super::record::Slow;
+use super::result::LoadResult;
+use serde::{Deserialize, Serialize};
+
+/// A time in which nothing was answered, in nanoseconds since the start of the measured span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// When the first of the requests that met it was due.
+    pub from: u64,
+    /// When the first of them was answered.
+    pub to: u64,
+    /// How many of the slowest requests met it.
+    pub requests: usize,
+}
+
+/// Shorter stalls are not told from ordinary slowness, in nanoseconds.
+const SHORTEST: u64 = 5_000_000;
+
+/// A stall is met by at least so many requests.
+const FEWEST: usize = 3;
+
+impl LoadResult {
+    /// The stalls among the slowest requests, in the order of time. Only those are seen that last at least 5 ms and ten
+    /// times the median response.
+    pub fn stalls(&self) -> Vec<Stall> {
+        let shortest = SHORTEST.max(self.response.quantile(0.5).unwrap_or(0).saturating_mul(10));
+        stalls(&self.slowest, shortest)
+    }
+
+    /// How many of the requests slower than `nanoseconds` were under way during one of these pauses, and how many there
+    /// are; of the slowest requests that were kept. Pauses are times since the start of the measured span.
+    pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
+        let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
+        let met =
+            slow().filter(|slow| pauses.iter().any(|(from, to)| slow.intended < *to && *from < slow.done));
+        (met.count(), slow().count())
+    }
+}
+
+fn stalls(slowest: &[Slow], shortest: u64) -> Vec<Stall> {
+    let mut slow: Vec<&Slow> = slowest.iter().filter(|slow| slow.response >= SHORTEST).collect();
+    slow.sort_by_key(|slow| slow.intended);
+    let mut found: Vec<Stall> = Vec::new();
+    for slow in slow {
+        match found.last_mut() {
+            // Due before any of the others was answered: it met the same stall.
+            Some(stall) if slow.intended < stall.to => {
+                stall.to = stall.to.min(slow.done);
+                stall.requests += 1;
+            }
+            _ => found.push(Stall { from: slow.intended, to: slow.done, requests: 1 }),
+        }
+    }
+    found.retain(|stall| stall.to - stall.from >= shortest && stall.requests >= FEWEST);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slow(intended: u64, done: u64) -> Slow {
+        Slow { response: done - intended, intended, sent: intended, done }
+    }
+
+    #[test]
+    fn requests_that_wait_for_the_same_end_make_one_stall() {
+        let ms = 1_000_000;
+        let mut slowest: Vec<Slow> = (0..100).map(|i| slow((500 + i) * ms, (600 + i / 20) * ms)).collect();
+        slowest.extend((0..50).map(|i| slow((1500 + 2 * i) * ms, (1600 + i / 20) * ms)));
+        slowest.push(slow(3000 * ms, 3080 * ms));
+        let found = stalls(&slowest, 20 * ms);
+        let shown: Vec<_> = found.iter().map(|stall| (stall.from / ms, stall.to / ms)).collect();
+        assert_eq!(shown, [(500, 600), (1500, 1600)]);
+        assert!(found[0].requests >= 95 && found[1].requests >= 45, "{found:?}");
+        assert!(stalls(&[], 1).is_empty());
+    }
+}

@@ -1,0 +1,165 @@
+//! TLS as a filter between bytes: the handshake and the records are rustls's, the socket stays ours.
+
+use super::record::Failure;
+use super::target::{Protocol, Target, Trust};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where systems keep the authorities they trust.
+const SYSTEM_LISTS: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// What all connections of a run share.
+#[derive(Clone)]
+pub(crate) struct TlsSetup {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+/// The encryption of one connection.
+pub(crate) struct Tls {
+    session: ClientConnection,
+}
+
+impl TlsSetup {
+    /// Reads the authorities and fixes the versions and the protocol offered.
+    pub(crate) fn new(target: &Target, trust: &Trust) -> Result<TlsSetup, String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let mut config = match trust {
+            Trust::Anyone => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Unverified(provider)))
+                .with_no_client_auth(),
+            Trust::System => builder.with_root_certificates(system_roots()?).with_no_client_auth(),
+            Trust::File(path) => builder.with_root_certificates(roots(path)?).with_no_client_auth(),
+        };
+        config.alpn_protocols = match target.protocol {
+            Protocol::Http1 => vec![b"http/1.1".to_vec()],
+            Protocol::Http2 => vec![b"h2".to_vec()],
+        };
+        let name = ServerName::try_from(target.server_name().to_owned())
+            .map_err(|_| format!("‘{}’ is not a name that a certificate can have", target.server_name()))?;
+        Ok(TlsSetup { config: Arc::new(config), name })
+    }
+}
+
+fn system_roots() -> Result<RootCertStore, String> {
+    let list = SYSTEM_LISTS.iter().map(PathBuf::from).find(|path| path.exists()).ok_or(
+        "this system has no list of trusted authorities: name the server's certificate, or trust anyone",
+    )?;
+    roots(&list)
+}
+
+fn roots(path: &Path) -> Result<RootCertStore, String> {
+    let cannot = |why: String| format!("cannot read certificates from {}: {why}", path.display());
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))? {
+        let certificate = certificate.map_err(|error| cannot(error.to_string()))?;
+        // Old authorities that no longer parse are common in system lists and must not spoil the others.
+        let _ = store.add(certificate);
+    }
+    if store.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(store) }
+}
+
+impl Tls {
+    pub(crate) fn new(setup: &TlsSetup) -> Result<Tls, Failure> {
+        let mut session =
+            ClientConnection::new(setup.config.clone(), setup.name.clone()).map_err(|_| Failure::Tls)?;
+        session.set_buffer_limit(None);
+        Ok(Tls { session })
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.session.is_handshaking()
+    }
+
+    /// Whether the server has agreed to speak HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.session.alpn_protocol() == Some(b"h2")
+    }
+
+    /// Encrypts bytes of the application.
+    pub(crate) fn seal(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+        self.session.writer().write_all(bytes).map_err(|_| Failure::Tls)?;
+        self.pending()
+    }
+
+    /// What is to be sent.
+    pub(crate) fn pending(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut sealed = Vec::new();
+        while self.session.wants_write() {
+            self.session.write_tls(&mut sealed).map_err(|_| Failure::Tls)?;
+        }
+        Ok(sealed)
+    }
+
+    /// Decrypts what was received and appends it to `plain`.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a message.
+    pub(crate) fn open(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
+        while !bytes.is_empty() {
+            let taken = self.session.read_tls(&mut bytes).map_err(|error| error.to_string())?;
+            let state = self.session.process_new_packets().map_err(|error| error.to_string())?;
+            let before = plain.len();
+            plain.resize(before + state.plaintext_bytes_to_read(), 0);
+            self.session.reader().read_exact(&mut plain[before..]).map_err(|error| error.to_string())?;
+            if taken == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Accepts every certificate, but still checks that the server holds its key.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

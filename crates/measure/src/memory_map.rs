@@ -1,0 +1,319 @@
+//! The memory map of a process: how much of it is shared or private, clean or dirty, mapped from files or anonymous,
+//! by what may be done with it; and how that goes on over time.
+//!
+//! Private dirty memory is what a process alone costs, and the figure to compare versions by: the proportional and
+//! unique sizes move with whatever else happens to map the same libraries.
+
+mod course;
+
+pub use course::{Course, Extent, Largest, Moment, look, watch, watch_process};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+/// Bytes of memory, by who has them and whether they differ from what is on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Address space, whether used or not.
+    pub size: u64,
+    /// In memory now.
+    pub resident: u64,
+    /// In memory, each page divided by the number of processes that share it.
+    pub proportional: u64,
+    /// Shared with other processes, and as on disk.
+    pub shared_clean: u64,
+    /// Shared with other processes, and changed.
+    pub shared_dirty: u64,
+    /// This process's own, and as on disk.
+    pub private_clean: u64,
+    /// This process's own, and changed: what it alone costs.
+    pub private_dirty: u64,
+    /// Moved out of memory.
+    pub swapped: u64,
+    /// In huge pages.
+    pub huge: u64,
+}
+
+impl Amount {
+    /// What would be free if the process were gone (USS).
+    pub fn unique(&self) -> u64 {
+        self.private_clean + self.private_dirty
+    }
+
+    /// Adds another amount to this one.
+    pub fn add(&mut self, other: &Amount) {
+        self.size += other.size;
+        self.resident += other.resident;
+        self.proportional += other.proportional;
+        self.shared_clean += other.shared_clean;
+        self.shared_dirty += other.shared_dirty;
+        self.private_clean += other.private_clean;
+        self.private_dirty += other.private_dirty;
+        self.swapped += other.swapped;
+        self.huge += other.huge;
+    }
+}
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// A file's machine code.
+    Code,
+    /// A file's constants.
+    ReadOnly,
+    /// A file's variables.
+    Data,
+    /// A file in another way: written to and shared, or kept from being read.
+    File,
+    /// The heap of `brk`.
+    Heap,
+    /// Memory without a file: allocators, runtimes, the stacks of threads.
+    Anonymous,
+    /// The stack of the first thread.
+    Stack,
+    /// Shared memory without a name in any folder.
+    SharedMemory,
+    /// What the kernel maps by itself.
+    Kernel,
+}
+
+impl Class {
+    /// The word in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Code => "code",
+            Class::ReadOnly => "read-only data",
+            Class::Data => "data",
+            Class::File => "mapped files",
+            Class::Heap => "heap",
+            Class::Anonymous => "anonymous",
+            Class::Stack => "stack",
+            Class::SharedMemory => "shared memory",
+            Class::Kernel => "kernel",
+        }
+    }
+
+    /// Whether it has a file behind it.
+    pub fn is_mapped(self) -> bool {
+        matches!(self, Class::Code | Class::ReadOnly | Class::Data | Class::File)
+    }
+}
+
+/// One mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Its permissions as the kernel writes them: `rw-p`.
+    pub permissions: String,
+    /// The file or the kernel's name for it; empty for anonymous memory.
+    pub name: String,
+    /// What it is for.
+    pub class: Class,
+    /// How much it holds.
+    pub amount: Amount,
+}
+
+/// All mappings of a process at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryMap {
+    /// The mappings, by address.
+    pub mappings: Vec<Mapping>,
+}
+
+/// A row of the table: the mappings of one class and one permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What they are for.
+    pub class: Class,
+    /// What may be done with them.
+    pub permissions: String,
+    /// How many they are.
+    pub mappings: usize,
+    /// How much they hold.
+    pub amount: Amount,
+}
+
+impl MemoryMap {
+    /// Reads the map of a process. Walking its page tables holds the process up: about 15 µs for each megabyte.
+    pub fn of(pid: i32) -> io::Result<MemoryMap> {
+        MemoryMap::parse(&fs::read_to_string(format!("/proc/{pid}/smaps"))?)
+            .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
+    }
+
+    /// Reads the kernel's text.
+    pub fn parse(text: &str) -> Result<MemoryMap, String> {
+        let mut map = MemoryMap::default();
+        for line in text.lines() {
+            let first = line.split_whitespace().next().unwrap_or("");
+            if let Some(field) = first.strip_suffix(':') {
+                let mapping = map.mappings.last_mut().ok_or("the memory map begins without a mapping")?;
+                set(&mut mapping.amount, field, line);
+            } else if first.contains('-') {
+                map.mappings
+                    .push(head(line).ok_or_else(|| format!("a mapping is not understood: ‘{line}’"))?);
+            }
+        }
+        Ok(map)
+    }
+
+    /// The table: one row for each class and permission that holds anything, files before anonymous memory.
+    pub fn table(&self) -> Vec<Row> {
+        let mut rows: BTreeMap<(Class, &str), Row> = BTreeMap::new();
+        for mapping in &self.mappings {
+            let row = rows.entry((mapping.class, &mapping.permissions)).or_insert_with(|| Row {
+                class: mapping.class,
+                permissions: mapping.permissions.clone(),
+                mappings: 0,
+                amount: Amount::default(),
+            });
+            row.mappings += 1;
+            row.amount.add(&mapping.amount);
+        }
+        rows.into_values().filter(|row| row.amount.resident + row.amount.swapped > 0).collect()
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Amount {
+        let mut total = Amount::default();
+        self.mappings.iter().for_each(|mapping| total.add(&mapping.amount));
+        total
+    }
+
+    /// All that has a file behind it, and all that has none.
+    pub fn mapped_and_anonymous(&self) -> (Amount, Amount) {
+        let mut both = (Amount::default(), Amount::default());
+        for mapping in &self.mappings {
+            let side = if mapping.class.is_mapped() { &mut both.0 } else { &mut both.1 };
+            side.add(&mapping.amount);
+        }
+        both
+    }
+}
+
+/// `55f0c0a00000-55f0c0a02000 r--p 00000000 08:01 123 /bin/x`
+fn head(line: &str) -> Option<Mapping> {
+    let mut words = line.split_whitespace();
+    let (_, permissions) = (words.next()?, words.next()?);
+    let inode = words.nth(2)?;
+    // The name is the rest of the line and may hold blanks.
+    let at = line.find(&format!(" {inode} ")).map(|at| at + inode.len() + 2);
+    let name = at.and_then(|at| line.get(at..)).unwrap_or("").trim().to_owned();
+    Some(Mapping {
+        permissions: permissions.to_owned(),
+        class: class(permissions, &name),
+        name,
+        amount: Amount::default(),
+    })
+}
+
+fn class(permissions: &str, name: &str) -> Class {
+    let has = |letter| permissions.contains(letter);
+    match name {
+        "" => Class::Anonymous,
+        "[heap]" => Class::Heap,
+        "[stack]" => Class::Stack,
+        _ if name.starts_with("[anon") || name.starts_with("[stack:") => Class::Anonymous,
+        _ if name.starts_with('[') => Class::Kernel,
+        _ if ["/dev/zero", "/SYSV", "/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start)) => {
+            Class::SharedMemory
+        }
+        _ if has('x') => Class::Code,
+        _ if has('w') && has('p') => Class::Data,
+        _ if has('w') || !has('r') => Class::File,
+        _ => Class::ReadOnly,
+    }
+}
+
+fn set(amount: &mut Amount, field: &str, line: &str) {
+    let place = match field {
+        "Size" => &mut amount.size,
+        "Rss" => &mut amount.resident,
+        "Pss" => &mut amount.proportional,
+        "Shared_Clean" => &mut amount.shared_clean,
+        "Shared_Dirty" => &mut amount.shared_dirty,
+        "Private_Clean" => &mut amount.private_clean,
+        "Private_Dirty" => &mut amount.private_dirty,
+        "Swap" => &mut amount.swapped,
+        "AnonHugePages" => &mut amount.huge,
+        _ => return,
+    };
+    *place = kilobytes(line).unwrap_or(0);
+}
+
+/// The number of a `Name:   12 kB` line, in bytes.
+fn kilobytes(line: &str) -> Option<u64> {
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMAPS: &str = "\
+55f0c0a00000-55f0c0a02000 r-xp 00000000 08:01 123                        /usr/bin/a b
+Size:                  8 kB
+Rss:                   8 kB
+Pss:                   4 kB
+Shared_Clean:          8 kB
+Shared_Dirty:          0 kB
+Private_Clean:         0 kB
+Private_Dirty:         0 kB
+Swap:                  0 kB
+VmFlags: rd ex mr mw me
+55f0c0a02000-55f0c0a03000 rw-p 00002000 08:01 123                        /usr/bin/a b
+Size:                  4 kB
+Rss:                   4 kB
+Pss:                   4 kB
+Private_Dirty:         4 kB
+7f0000000000-7f0000100000 rw-p 00000000 00:00 0 
+Size:               1024 kB
+Rss:                 512 kB
+Pss:                 512 kB
+Private_Dirty:       512 kB
+Swap:                 16 kB
+AnonHugePages:         0 kB
+7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
+Size:                132 kB
+Rss:                   0 kB
+7ffc00100000-7ffc00102000 r-xp 00000000 00:00 0                          [vdso]
+Size:                  8 kB
+Rss:                   4 kB
+Shared_Clean:          4 kB
+";
+
+    #[test]
+    fn the_table_is_made_of_classes_and_permissions() {
+        let map = MemoryMap::parse(SMAPS).expect("a map");
+        let rows: Vec<String> = map
+            .table()
+            .iter()
+            .map(|row| {
+                let dirty = row.amount.private_dirty / 1024;
+                format!("{} {} {} {dirty}", row.class.word(), row.permissions, row.mappings)
+            })
+            .collect();
+        assert_eq!(rows, ["code r-xp 1 0", "data rw-p 1 4", "anonymous rw-p 1 512", "kernel r-xp 1 0"]);
+        assert_eq!(map.mappings[0].name, "/usr/bin/a b");
+        let (mapped, anonymous) = map.mapped_and_anonymous();
+        assert_eq!((mapped.resident, anonymous.resident), (12 * 1024, 516 * 1024));
+        let total = map.total();
+        assert_eq!((total.unique(), total.proportional, total.swapped), (516 * 1024, 520 * 1024, 16 * 1024));
+    }
+
+    #[test]
+    fn what_is_no_map_is_an_error() {
+        assert!(MemoryMap::parse("Rss: 4 kB\n").is_err());
+        assert!(MemoryMap::parse("1-2 r\n").is_err());
+        assert_eq!(MemoryMap::parse("").expect("empty").table(), []);
+    }
+
+    #[test]
+    fn our_own_map_adds_up() {
+        let map = MemoryMap::of(std::process::id() as i32).expect("our own map");
+        let total = map.total();
+        let parts = total.shared_clean + total.shared_dirty + total.private_clean + total.private_dirty;
+        assert_eq!(parts, total.resident);
+        assert!(map.table().iter().any(|row| row.class == Class::Code));
+        assert!(map.table().iter().any(|row| row.class == Class::Stack));
+    }
+}

@@ -1,0 +1,301 @@
+//! The memory of a tree of processes over time.
+
+use super::{MemoryMap, kilobytes};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The memory of a process and its descendants at one moment, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// When, from the beginning of watching.
+    pub at: Duration,
+    /// How many processes there were.
+    pub processes: usize,
+    /// In memory, over all of them; shared pages count in each.
+    pub resident: u64,
+    /// The part of it without a file behind it: what they alone have, and what fork left shared.
+    pub anonymous: u64,
+    /// The largest that any of them has been.
+    pub peak: u64,
+    /// In memory with shared pages divided, and what is theirs alone; taken more rarely, because it holds them up.
+    pub divided: Option<(u64, u64)>,
+}
+
+/// The memory of a tree of processes from its beginning to its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// The moments, at most some thousands: of a longer course every second one is given up again and again, the
+    /// smaller of two.
+    pub moments: Vec<Moment>,
+    /// The map of the largest process, when the tree was near its largest.
+    pub largest: Option<Largest>,
+}
+
+/// A look at one process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Largest {
+    /// The process.
+    pub pid: i32,
+    /// The kernel's name for it.
+    pub name: String,
+    /// When, from the beginning of watching.
+    pub at: Duration,
+    /// How many processes the tree had then.
+    pub processes: usize,
+    /// What the whole tree had in memory then.
+    pub resident: u64,
+    /// Its map.
+    pub map: MemoryMap,
+}
+
+impl Course {
+    /// The moment at which most was in memory.
+    pub fn peak(&self) -> Option<&Moment> {
+        self.moments.iter().max_by_key(|moment| moment.resident)
+    }
+
+    /// The most that was seen with shared pages divided, and the most that was theirs alone.
+    pub fn divided_peaks(&self) -> Option<(u64, u64)> {
+        let divided = self.moments.iter().filter_map(|moment| moment.divided);
+        divided.reduce(|most, one| (most.0.max(one.0), most.1.max(one.1)))
+    }
+
+    /// The kernel's own high-water mark of the largest process, which misses nothing between two moments.
+    pub fn high_water(&self) -> u64 {
+        self.moments.iter().map(|moment| moment.peak).max().unwrap_or(0)
+    }
+}
+
+/// Moments that are kept.
+const MOST: usize = 4000;
+
+/// How rarely the costly looks are taken: a look that took some time is followed by this many times as long without.
+/// A launch that is only there to be looked at may be held up; a process that does its work may hardly be.
+#[derive(Clone, Copy)]
+enum Rarely {
+    ForALaunch = 10,
+    ForAnybodysProcess = 100,
+}
+
+/// Watches the descendants of a process (of the launcher, for instance) until `stop`.
+///
+/// The cheap figures are taken at every interval, which grows with the time watched; the divided ones and the map so
+/// rarely that they take up no more than a tenth of the time.
+pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> Course {
+    // Between its fork and its exec, a child is a copy of the launcher and not yet what is to be watched.
+    let words = |pid: i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let roots = words(root);
+    let tree = || {
+        let mut tree = descendants(root);
+        tree.retain(|pid| {
+            let own = words(*pid);
+            !own.is_empty() && own != roots
+        });
+        tree
+    };
+    follow(tree, interval, Rarely::ForALaunch, stop)
+}
+
+/// Whether descendants belong to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The process alone.
+    Alone,
+    /// It and all below it, but not the process that looks.
+    Tree,
+}
+
+impl Extent {
+    fn of(self, pid: i32) -> Vec<i32> {
+        let mut tree = vec![pid];
+        if self == Extent::Tree {
+            let own = std::process::id() as i32;
+            tree.extend(descendants(pid).into_iter().filter(|other| *other != own));
+        }
+        tree
+    }
+}
+
+/// Watches a process until it ends, or until `stop`. Nothing holds it up for more than a hundredth of the time.
+pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &AtomicBool) -> Course {
+    let tree = || match fs::exists(format!("/proc/{pid}/status")) {
+        Ok(true) => extent.of(pid),
+        _ => Vec::new(),
+    };
+    follow(tree, interval, Rarely::ForAnybodysProcess, stop)
+}
+
+/// One look at a process.
+pub fn look(pid: i32, extent: Extent) -> Course {
+    let mut follower = Follower::new(Rarely::ForAnybodysProcess);
+    follower.look(&extent.of(pid));
+    follower.course
+}
+
+fn follow(tree: impl Fn() -> Vec<i32>, interval: Duration, rarely: Rarely, stop: &AtomicBool) -> Course {
+    let mut follower = Follower::new(rarely);
+    let mut interval = interval;
+    let mut begun = false;
+    while !stop.load(Ordering::Relaxed) {
+        let there = follower.look(&tree());
+        if matches!(rarely, Rarely::ForAnybodysProcess) && begun && !there {
+            break;
+        }
+        begun |= there;
+        if follower.course.moments.len() >= MOST {
+            follower.thin_out();
+            interval *= 2;
+        }
+        std::thread::sleep(interval);
+    }
+    follower.course
+}
+
+struct Follower {
+    rarely: Rarely,
+    began: Instant,
+    next_look: Instant,
+    course: Course,
+}
+
+impl Follower {
+    fn new(rarely: Rarely) -> Follower {
+        let now = Instant::now();
+        Follower { rarely, began: now, next_look: now, course: Course::default() }
+    }
+
+    /// Takes one moment of these processes; false where none of them is there.
+    fn look(&mut self, tree: &[i32]) -> bool {
+        let mut moment = moment(tree, self.began.elapsed());
+        // A process that has ended and is not yet waited for has no memory.
+        if moment.processes == 0 {
+            return false;
+        }
+        if Instant::now() >= self.next_look {
+            let started = Instant::now();
+            moment.divided = divided(tree);
+            let mapped = self.course.largest.as_ref().map_or(0, |largest| largest.resident);
+            if moment.resident > mapped + mapped / 20
+                && let Some(largest) = largest(tree, &moment)
+            {
+                self.course.largest = Some(largest);
+            }
+            self.next_look = Instant::now() + started.elapsed() * self.rarely as u32;
+        }
+        self.course.moments.push(moment);
+        true
+    }
+
+    fn thin_out(&mut self) {
+        let larger = |pair: &[Moment]| {
+            let mut kept = pair.iter().copied().max_by_key(|moment| moment.resident).unwrap_or_default();
+            kept.divided = pair.iter().filter_map(|moment| moment.divided).max();
+            kept.peak = pair.iter().map(|moment| moment.peak).max().unwrap_or(0);
+            kept
+        };
+        self.course.moments = self.course.moments.chunks(2).map(larger).collect();
+    }
+}
+
+fn largest(tree: &[i32], moment: &Moment) -> Option<Largest> {
+    let pid = *tree.iter().max_by_key(|pid| resident(**pid))?;
+    let map = MemoryMap::of(pid).ok().filter(|map| !map.mappings.is_empty())?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
+    let Moment { at, processes, resident, .. } = *moment;
+    Some(Largest { pid, name, at, processes, resident, map })
+}
+
+fn moment(tree: &[i32], at: Duration) -> Moment {
+    let mut moment = Moment { at, ..Moment::default() };
+    for pid in tree {
+        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
+        let field = |name: &str| status.lines().find(|line| line.starts_with(name)).and_then(kilobytes);
+        let Some(resident) = field("VmRSS:") else { continue };
+        moment.processes += 1;
+        moment.resident += resident;
+        moment.anonymous += field("RssAnon:").unwrap_or(0);
+        moment.peak = moment.peak.max(field("VmHWM:").unwrap_or(0));
+    }
+    moment
+}
+
+fn resident(pid: i32) -> u64 {
+    moment(&[pid], Duration::ZERO).resident
+}
+
+/// None where the kernel does not let us look at any of them.
+fn divided(tree: &[i32]) -> Option<(u64, u64)> {
+    let mut both = None;
+    for pid in tree {
+        let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { continue };
+        let field =
+            |name: &str| text.lines().find(|line| line.starts_with(name)).and_then(kilobytes).unwrap_or(0);
+        let (proportional, unique) = both.unwrap_or((0, 0));
+        both =
+            Some((proportional + field("Pss:"), unique + field("Private_Clean:") + field("Private_Dirty:")));
+    }
+    both
+}
+
+/// Every process below one, found through the kernel's lists of children.
+fn descendants(root: i32) -> Vec<i32> {
+    let mut found: Vec<i32> = Vec::new();
+    let mut open = vec![root];
+    while let Some(pid) = open.pop() {
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
+                if !found.contains(&child) {
+                    found.push(child);
+                    open.push(child);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_watched_from_its_beginning_to_its_end() {
+        let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a child");
+        let stop = AtomicBool::new(false);
+        let course = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| watch(std::process::id() as i32, Duration::from_millis(5), &stop));
+            child.wait().expect("it ends");
+            stop.store(true, Ordering::Relaxed);
+            watching.join().expect("watched")
+        });
+        assert!(course.moments.iter().any(|moment| moment.resident > 0 && moment.peak >= moment.resident));
+        assert!(course.moments.iter().any(|moment| moment.divided.is_some()));
+        assert_eq!(course.largest.map(|largest| largest.name), Some("sleep".to_owned()));
+    }
+
+    #[test]
+    fn a_process_can_be_looked_at_once_and_watched_until_its_end() {
+        let once = look(std::process::id() as i32, Extent::Alone);
+        let unique = once.largest.expect("a map").map.total().unique();
+        assert!(once.moments.len() == 1 && unique > 0, "{unique}");
+        let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a child");
+        let pid = child.id() as i32;
+        let waiter = std::thread::spawn(move || child.wait());
+        let course = watch_process(pid, Extent::Tree, Duration::from_millis(1), &AtomicBool::new(false));
+        assert!(course.peak().is_some_and(|peak| peak.resident > 0) && course.high_water() > 0);
+        waiter.join().expect("waited").expect("ended");
+    }
+
+    #[test]
+    fn a_long_course_keeps_its_peaks() {
+        let mut follower = Follower::new(Rarely::ForALaunch);
+        let at = |resident: u64| Moment { resident, divided: Some((resident, 1)), ..Moment::default() };
+        follower.course.moments = [1, 9, 3, 2, 5].map(at).to_vec();
+        follower.thin_out();
+        let kept: Vec<u64> = follower.course.moments.iter().map(|moment| moment.resident).collect();
+        assert_eq!(kept, [9, 3, 5]);
+        assert_eq!(follower.course.divided_peaks(), Some((9, 1)));
+    }
+}

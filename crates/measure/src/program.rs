@@ -1,0 +1,140 @@
+//! Finding the file that a command names, and knowing what kind of file it is.
+
+use object::{Architecture, Object, ObjectSection};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file that can be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its path, absolute unless the folder could not be read.
+    pub path: PathBuf,
+}
+
+/// Why a command's program was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum NotFound {
+    /// No such file on the search path.
+    #[error("there is no program ‘{0}’ on the search path: check the spelling, or give its path")]
+    OnPath(String),
+    /// No such file.
+    #[error("there is no file ‘{0}’")]
+    File(String),
+    /// It is not executable.
+    #[error("‘{0}’ is not executable: `chmod +x` makes it so, or name its interpreter")]
+    NotExecutable(String),
+}
+
+impl Program {
+    /// Finds a program as a shell would, but once, before anything is measured.
+    pub fn find(name: &OsStr, folder: &Path) -> Result<Program, NotFound> {
+        let shown = name.to_string_lossy().into_owned();
+        if name.as_bytes().contains(&b'/') {
+            let path = folder.join(name);
+            return match path.metadata() {
+                Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => Ok(Program { path }),
+                Ok(_) => Err(NotFound::NotExecutable(shown)),
+                Err(_) => Err(NotFound::File(shown)),
+            };
+        }
+        let search =
+            std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
+        std::env::split_paths(&search)
+            .map(|place| folder.join(place).join(name))
+            .find(|path| {
+                path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+            })
+            .map(|path| Program { path })
+            .ok_or(NotFound::OnPath(shown))
+    }
+
+    /// What the file is.
+    pub fn kind(&self) -> io::Result<Kind> {
+        let mut head = Vec::new();
+        File::open(&self.path)?.take(256).read_to_end(&mut head)?;
+        if let Some(line) = head.strip_prefix(b"#!") {
+            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+            let interpreter = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+            let argument = line[interpreter.len()..].trim_ascii();
+            return Ok(Kind::Script {
+                interpreter: OsString::from_vec(interpreter.to_vec()).into(),
+                argument: (!argument.is_empty()).then(|| String::from_utf8_lossy(argument).into_owned()),
+            });
+        }
+        if !head.starts_with(b"\x7fELF") {
+            return Ok(Kind::Other);
+        }
+        let data = std::fs::read(&self.path)?;
+        Ok(elf_kind(&data))
+    }
+
+    /// The program that runs in the end: the interpreter of a script, looked up through `env` where it is named so.
+    pub fn resolved(&self) -> Program {
+        let mut program = self.clone();
+        for _ in 0..4 {
+            let Ok(Kind::Script { interpreter, argument }) = program.kind() else { break };
+            let through_env = interpreter.file_name() == Some(OsStr::new("env"));
+            let next = match argument.filter(|_| through_env) {
+                Some(name) => {
+                    let name = name
+                        .strip_prefix("-S ")
+                        .unwrap_or(&name)
+                        .split_whitespace()
+                        .next()
+                        .unwrap_or("")
+                        .to_owned();
+                    Program::find(OsStr::new(&name), Path::new("/"))
+                }
+                None => Program::find(interpreter.as_os_str(), Path::new("/")),
+            };
+            match next {
+                Ok(next) => program = next,
+                Err(_) => break,
+            }
+        }
+        program
+    }
+
+    /// Whether executing it changes the user, so that nothing may be preloaded.
+    pub fn changes_user(&self) -> bool {
+        self.path.metadata().is_ok_and(|data| data.mode() & 0o6000 != 0)
+    }
+}
+
+/// What an executable file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A script with a `#!` line.
+    Script {
+        /// The interpreter named there.
+        interpreter: PathBuf,
+        /// What follows it.
+        argument: Option<String>,
+    },
+    /// An ELF file.
+    Elf {
+        /// Whether a dynamic linker loads it.
+        dynamic: bool,
+        /// The Go toolchain's note is present.
+        go: bool,
+        /// It is for this machine's architecture and width.
+        native: bool,
+    },
+    /// Anything else, such as a script without a `#!` line.
+    Other,
+}
+
+fn elf_kind(data: &[u8]) -> Kind {
+    let Ok(file) = object::File::parse(data) else { return Kind::Other };
+    let native = match file.architecture() {
+        Architecture::X86_64 => cfg!(target_arch = "x86_64"),
+        Architecture::Aarch64 => cfg!(target_arch = "aarch64"),
+        _ => false,
+    };
+    let has = |name: &str| file.sections().any(|section| section.name() == Ok(name));
+    Kind::Elf { dynamic: has(".interp"), go: has(".note.go.buildid") || has(".go.buildinfo"), native }
+}

@@ -1,0 +1,410 @@
+/* Records, the end of a process, and the questions by which runtimes give themselves away.
+ *
+ * A runtime reads its own variable when it starts: whoever asks for GHCRTS is GHC's runtime, in whatever file it may
+ * have been linked. The answer carries the user's value and Scruple's wish; the environment itself stays as it was,
+ * for the program and for its children. */
+#include "agent.h"
+
+extern char **environ WEAK;
+extern void *dlsym(void *, const char *) WEAK;
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) WEAK;
+extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) WEAK;
+/* Symbols by which programs without a variable of their own are known. */
+extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_options[] WEAK, perl_alloc[] WEAK,
+    ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK;
+
+#define NEXT ((void *)-1L)
+#define LIBRARY "/libscruple-runtimes.so"
+
+const char *folder;
+static char folder_text[256];
+static struct record *records[RUNTIMES];
+static char names[RUNTIMES][288]; /* the path of each record, without its extension */
+
+static struct {
+    void (*exit)(int);
+    int (*execve)(const char *, char *const[], char *const[]);
+    int (*execvp)(const char *, char *const[]);
+    int (*execvpe)(const char *, char *const[], char *const[]);
+} real;
+
+/* ---- small tools ---- */
+
+char *put_number(char *at, char *end, uint64_t number) {
+    char digits[24];
+    int n = 0;
+    do digits[n++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (n && at + 1 < end) *at++ = digits[--n];
+    *at = 0;
+    return at;
+}
+
+uint64_t now(void) {
+    long time[2] = {0, 0};
+    call6(SYS_clock_gettime, 1, (long)time, 0, 0, 0, 0);
+    return (uint64_t)time[0] * 1000000000u + (uint64_t)time[1];
+}
+
+int readable(const char *path) { return call6(SYS_faccessat, AT_FDCWD, (long)path, 4, 0, 0, 0) == 0; }
+
+const char *variable(const char *name) {
+    size_t n = length(name);
+    char **all = &environ ? environ : NULL;
+    for (; all && *all; all++)
+        if (begins(*all, name) && (*all)[n] == '=') return *all + n + 1;
+    return NULL;
+}
+
+/* ---- records ---- */
+
+struct record *own(enum runtime runtime) {
+    struct record *record = records[runtime];
+    return record && record->pid == system_pid() ? record : NULL;
+}
+
+/* A program whose files may not grow would be sent a signal for ours. */
+static int may_write(void) {
+    uint64_t limit[2] = {0, 0};
+    return call6(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, (long)limit, 0, 0) == 0 && limit[0] > (1 << 26);
+}
+
+struct record *claim(enum runtime runtime) {
+    struct record *record = own(runtime);
+    if (record || !folder) return record;
+    char name[288];
+    int pid = system_pid();
+    if (!may_write()) return NULL;
+    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+        char *end = name + sizeof name, *at = put(name, end, folder);
+        at = put(at, end, "/");
+        at = put_number(at, end, (uint64_t)pid);
+        at = put(at, end, "-");
+        char *stem = put_number(at, end, attempt);
+        put(stem, end, ".record");
+        int file = system_open(name, O_RDWR | O_CREAT | O_EXCL);
+        if (file == -17) continue; /* EEXIST: this process was another program before */
+        if (file < 0) return NULL;
+        /* Space is taken before it is mapped: a full disk must not be found out by a signal. */
+        if (call6(SYS_fallocate, file, 0, 0, sizeof(struct record), 0, 0) == 0)
+            record = system_map(file, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED);
+        system_close(file);
+        if (!record) return NULL;
+        *stem = 0;
+        put(names[runtime], names[runtime] + sizeof names[runtime], name);
+        record->runtime = runtime;
+        record->pid = pid;
+        put(record->magic, record->magic + 8, "SCRRT01");
+        records[runtime] = record;
+        return record;
+    }
+    return NULL;
+}
+
+/* Adds to the text that belongs to the record: in place while there is room, because a program may have forbidden
+ * itself to open files; else in a file that is opened each time, so that the program sees no descriptor of ours. */
+void append(enum runtime runtime, const char *text, size_t size) {
+    struct record *record = own(runtime);
+    if (!record) return;
+    if (record->text_size != SPILLED && record->text_size + size <= sizeof record->text) {
+        for (size_t i = 0; i < size; i++) record->text[record->text_size + i] = text[i];
+        record->text_size += size;
+        return;
+    }
+    char name[300];
+    put(put(name, name + sizeof name, names[runtime]), name + sizeof name, ".text");
+    int file = system_open(name, O_WRONLY | O_CREAT | O_APPEND);
+    if (file < 0) return;
+    if (record->text_size != SPILLED) system_write(file, record->text, record->text_size);
+    record->text_size = SPILLED;
+    system_write(file, text, size);
+    system_close(file);
+}
+
+/* ---- the end of a process ---- */
+
+static void finish(enum state state) {
+    for (int i = 1; i < RUNTIMES; i++) {
+        struct record *record = own(i); /* a vforked child must not speak for its parent */
+        if (!record || record->state != RUNNING) continue;
+        if (i == GHC) finish_ghc(record);
+        if (i == LIBGC) finish_libgc(record);
+        record->state = state;
+    }
+}
+
+static int resume(int result) {
+    for (int i = 1; i < RUNTIMES; i++) {
+        struct record *record = own(i);
+        if (record && record->state == EXECUTED) record->state = RUNNING;
+    }
+    return result;
+}
+
+__attribute__((destructor)) static void on_exit_of_process(void) { finish(EXITED); }
+
+EXPORT __attribute__((noreturn)) void _exit(int code) {
+    finish(EXITED);
+    if (real.exit) real.exit(code);
+    for (;;) call6(SYS_exit_group, code, 0, 0, 0, 0, 0);
+}
+EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
+
+EXPORT int execve(const char *path, char *const argv[], char *const env[]) {
+    finish(EXECUTED);
+    return resume(real.execve ? real.execve(path, argv, env) : -1);
+}
+EXPORT int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
+EXPORT int execvp(const char *file, char *const argv[]) {
+    finish(EXECUTED);
+    return resume(real.execvp ? real.execvp(file, argv) : -1);
+}
+EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) {
+    finish(EXECUTED);
+    return resume(real.execvpe ? real.execvpe(file, argv, env) : -1);
+}
+
+/* A forked child has inherited counts that its parent reports: it begins a record of its own, above what was. */
+static void on_fork(void) {
+    for (int i = 1; i < RUNTIMES; i++) {
+        if (i != GHC && i != LIBGC) continue;
+        if (!records[i]) continue;
+        struct record *record = claim(i);
+        if (!record) continue;
+        record->flags |= FORKED;
+        if (i == GHC) fork_ghc(record);
+        if (i == LIBGC) fork_libgc(record);
+    }
+}
+
+void follow_forks(void) {
+    static int done;
+    if (done) return;
+    done = 1;
+    if (__register_atfork) __register_atfork(NULL, NULL, on_fork, NULL);
+    else if (pthread_atfork) pthread_atfork(NULL, NULL, on_fork);
+}
+
+/* ---- who asks ---- */
+
+static const void *asker; /* the place of the call that is being answered */
+
+/* The file that is mapped where the question came from. */
+static int asking_file(char *path, size_t size) {
+    static char maps[16384];
+    uint64_t at = (uint64_t)asker;
+    int file = system_open("/proc/self/maps", O_RDONLY), found = 0;
+    long held = 0, got;
+    while (file >= 0 && !found && (got = system_read(file, maps + held, sizeof maps - 1 - (size_t)held)) > 0) {
+        held += got;
+        maps[held] = 0;
+        const char *line = maps, *end;
+        while (!found && (end = find(line, "\n"))) {
+            const char *word = line;
+            uint64_t bounds[2] = {0, 0};
+            for (int i = 0; i < 2; i++, word++)
+                for (; *word != '-' && *word != ' '; word++)
+                    bounds[i] = bounds[i] * 16 + (uint64_t)(*word <= '9' ? *word - '0' : *word - 'a' + 10);
+            const char *name = find(word, "/");
+            if (at >= bounds[0] && at < bounds[1] && name && name < end && (size_t)(end - name) < size) {
+                put(path, path + (end - name) + 1, name);
+                found = 1;
+            }
+            line = end + 1;
+        }
+        held -= line - maps;
+        for (long i = 0; i < held; i++) maps[i] = line[i];
+    }
+    if (file >= 0) system_close(file);
+    return found;
+}
+
+int asked_by(const char *part_of_name) {
+    char path[1024];
+    return asking_file(path, sizeof path) && find(path, part_of_name);
+}
+
+/* Whether the file that asks holds a text that only the runtime has: other programs may look at the variable too. */
+int asker_holds(const char *text) {
+    char path[1024];
+    if (!asking_file(path, sizeof path)) return 0;
+    int file = system_open(path, O_RDONLY), holds = 0;
+    if (file < 0) return 0;
+    long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0), n = (long)length(text);
+    const char *image = size > n ? system_map(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    system_close(file);
+    if (!image) return 0;
+    for (const char *at = image, *end = image + size - n; at < end && !holds; at++)
+        if (*at == *text) {
+            long same_so_far = 1;
+            while (same_so_far < n && at[same_so_far] == text[same_so_far]) same_so_far++;
+            holds = same_so_far == n;
+        }
+    system_unmap((void *)image, (size_t)size);
+    return holds;
+}
+
+/* ---- questions ---- */
+
+static char answers[RUNTIMES][8192];
+
+/* The user's words and ours; too many of them, and ours are left out. */
+static const char *joined(enum runtime runtime, const char *before, const char *user, const char *between,
+                          const char *after) {
+    char *at = answers[runtime], *end = at + sizeof answers[runtime];
+    size_t needed = length(before) + (user ? length(user) : 0) + length(between) + length(after);
+    if (needed + 1 >= sizeof answers[runtime]) return NULL;
+    at = put(at, end, before);
+    if (user && *user) at = put(put(at, end, user), end, between);
+    put(at, end, after);
+    return answers[runtime];
+}
+
+/* The path of a file beside this library; empty where it cannot be read (another root, another user). */
+static const char *beside(const char *name) {
+    static char path[320];
+    put(put(path, path + sizeof path, folder), path + sizeof path, name);
+    return readable(path) ? path : "";
+}
+
+static const char *asked(enum runtime runtime, const char *answer) {
+    struct record *record = own(runtime);
+    if (!record || !answer) return NULL;
+    record->flags |= ASKED;
+    return answer;
+}
+
+static const char *refused(enum runtime runtime) {
+    struct record *record = own(runtime);
+    if (record) record->flags |= REFUSED;
+    return NULL;
+}
+
+/* `v` decides what OCaml's runtime says; a user who set it has asked for something, and keeps it. */
+static const char *ask_ocaml(const char *user) {
+    if (!asker_holds("minor_collections: ")) return NULL;
+    if (!user) user = variable("CAMLRUNPARAM");
+    if (!claim(OCAML)) return NULL;
+    int own_words = user && (begins(user, "v=") || find(user, ",v="));
+    listen_to(OCAML, !own_words, NULL);
+    if (own_words) return refused(OCAML);
+    return asked(OCAML, joined(OCAML, "", user, ",", "v=0x400"));
+}
+
+static const char *ask_ruby(const char *user) {
+    const char *hook = beside("/hook.rb");
+    if (!*hook || !ruby_init || !claim(RUBY)) return NULL;
+    char option[330];
+    put(put(option, option + sizeof option, "-r"), option + sizeof option, hook);
+    return asked(RUBY, joined(RUBY, "", user, " ", option));
+}
+
+/* Under its permission model node may not read our hook, and would stop at it. */
+static int node_is_restricted(const char *user) {
+    static char words[16384];
+    if (user && (find(user, "--permission") || find(user, "--experimental-permission"))) return 1;
+    int file = system_open("/proc/self/cmdline", O_RDONLY);
+    long n = file < 0 ? 0 : system_read(file, words, sizeof words - 1);
+    if (file >= 0) system_close(file);
+    for (long i = 0; i < n; i += (long)length(words + i) + 1)
+        if (begins(words + i, "--permission") || begins(words + i, "--experimental-permission")) return 1;
+    return 0;
+}
+
+static const char *ask_node(const char *user) {
+    const char *hook = beside("/hook.cjs");
+    if (!*hook || !_ZN4node5StartEiPPc || !claim(NODE)) return NULL;
+    if (node_is_restricted(user)) return refused(NODE);
+    char option[340];
+    put(put(option, option + sizeof option, "--require "), option + sizeof option, hook);
+    return asked(NODE, joined(NODE, "", user, " ", option));
+}
+
+/* Racket's errors are logged to the same place: a variable that was not set meant `error`. */
+static const char *ask_racket(const char *user) {
+    if (!asker_holds(".rackboot") || !claim(RACKET)) return NULL;
+    if (user && find(user, "GC")) return refused(RACKET);
+    listen_to(RACKET, 1, NULL);
+    return asked(RACKET, joined(RACKET, "", user && *user ? user : "error", " ", "debug@GC"));
+}
+
+/* Lua runs the text of its variable, and a file where that begins with `@`. The user's own follows ours. */
+static const char *ask_lua(const char *user) {
+    const char *hook = beside("/hook.lua");
+    if (!user) user = variable("LUA_INIT");
+    if (!*hook || !lua_newstate || !claim(LUA)) return NULL;
+    char first[400], *end = first + sizeof first;
+    int is_file = user && *user == '@';
+    put(put(put(first, end, "dofile[["), end, hook), end, is_file ? "]] dofile[[" : "]] ");
+    if (!user) return asked(LUA, joined(LUA, first, NULL, "", ""));
+    return asked(LUA, joined(LUA, first, user + is_file, is_file ? "]]" : " ", ""));
+}
+
+static const char *ask_r(const char *user) {
+    (void)user; /* the hook finds and runs the user's own profile */
+    const char *hook = beside("/hook.R");
+    if (!*hook || !R_gc || !claim(R_LANGUAGE)) return NULL;
+    return asked(R_LANGUAGE, joined(R_LANGUAGE, hook, NULL, "", ""));
+}
+
+static const struct question {
+    const char *name;
+    const char *(*ask)(const char *);
+} questions[] = {
+    {"GHCRTS", ask_ghc},     {"OCAMLRUNPARAM", ask_ocaml},     {"RUBYOPT", ask_ruby},
+    {"NODE_OPTIONS", ask_node}, {"JAVA_TOOL_OPTIONS", ask_java}, {"PHP_INI_SCAN_DIR", ask_php},
+    {"PLTSTDERR", ask_racket}, {"LUA_INIT_5_4", ask_lua},      {"R_PROFILE_USER", ask_r},
+};
+#define QUESTIONS (sizeof questions / sizeof *questions)
+
+/* Only the first question is the runtime's; later ones are the program's, and get the plain truth. */
+static char *answer(const char *name, const void *caller) {
+    static unsigned char answered[QUESTIONS];
+    const char *user = variable(name);
+    for (unsigned i = 0; folder && i < QUESTIONS; i++) {
+        if (!same(name, questions[i].name)) continue;
+        if (__atomic_exchange_n(&answered[i], 1, __ATOMIC_RELAXED)) break;
+        asker = caller;
+        const char *answer = questions[i].ask(user);
+        return (char *)(answer ? answer : user);
+    }
+    return (char *)user;
+}
+
+EXPORT char *getenv(const char *name) { return answer(name, __builtin_return_address(0)); }
+
+extern int __libc_enable_secure WEAK;
+EXPORT char *secure_getenv(const char *name) {
+    if (&__libc_enable_secure && __libc_enable_secure) return NULL;
+    return answer(name, __builtin_return_address(0));
+}
+
+/* ---- the start ---- */
+
+static void find_folder(void) {
+    const char *list = variable("LD_PRELOAD");
+    const char *at = list ? find(list, LIBRARY) : NULL;
+    if (!at) return;
+    const char *from = at;
+    while (from > list && from[-1] != ':' && from[-1] != ' ') from--;
+    if ((size_t)(at - from) >= sizeof folder_text - 32) return;
+    put(folder_text, folder_text + (at - from) + 1, from);
+    folder = folder_text;
+}
+
+__attribute__((constructor)) static void start(void) {
+    find_folder();
+    if (dlsym) {
+        real.exit = dlsym(NEXT, "_exit");
+        real.execve = dlsym(NEXT, "execve");
+        real.execvp = dlsym(NEXT, "execvp");
+        real.execvpe = dlsym(NEXT, "execvpe");
+    }
+    if (!folder) return;
+    start_ghc();
+    start_python();
+    start_libgc();
+    if (perl_alloc) claim(PERL);
+    if (lisp_startup_options) claim(SBCL);
+    if (erts_alloc_init) claim(ERLANG);
+}

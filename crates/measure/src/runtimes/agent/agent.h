@@ -1,0 +1,149 @@
+/* The library that is loaded into every process of a measured program, and looks there for a language runtime.
+ *
+ * It keeps four promises: it links to no C library (what it calls is weak, and looked for first), it allocates
+ * nothing, it leaves no descriptor open, and in a process without a runtime that it knows it does nothing at all. */
+#ifndef SCRUPLE_AGENT_H
+#define SCRUPLE_AGENT_H
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define WEAK __attribute__((weak))
+
+/* The numbers are part of the record; records.rs has the same. */
+enum runtime {
+    GHC = 1, PYTHON, LIBGC, OCAML, RUBY, NODE, JVM, PHP, RACKET, LUA, R_LANGUAGE, PERL, SBCL, ERLANG,
+    RUNTIMES
+};
+
+enum state { RUNNING = 0, EXITED = 1, EXECUTED = 2 };
+
+enum flag {
+    FORKED = 1,     /* began as a copy of a process that had counted already */
+    ASKED = 2,      /* the runtime was asked to report through its own variable */
+    REPORTED = 4,   /* the values are final */
+    CONTINUOUS = 8, /* the values hold at every moment, so that a killed process has lost nothing */
+    REFUSED = 16,   /* the user's own settings forbid asking */
+    REPLACED = 32,  /* what was hooked has been replaced by the program */
+};
+
+#define SPILLED UINT64_MAX /* all of the text is in the file */
+
+/* What one process tells of one runtime; a shared mapping of a file of its own. */
+struct record {
+    char magic[8];
+    uint32_t runtime;
+    int32_t pid;
+    uint32_t state;
+    uint32_t flags;
+    uint64_t value[60];
+    uint64_t text_size; /* what fits stands here; the rest is in a file of its own */
+    char text[8192 - 512];
+};
+
+#if defined(__x86_64__)
+static inline long call6(long n, long a, long b, long c, long d, long e, long f) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+static inline long call6(long n, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+#else
+#error "the agent is written for x86-64 and aarch64"
+#endif
+
+static inline int system_pid(void) { return (int)call6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+static inline int system_open(const char *path, int flags) {
+    return (int)call6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0600, 0, 0);
+}
+static inline void system_close(int file) { call6(SYS_close, file, 0, 0, 0, 0, 0); }
+static inline long system_read(int file, void *to, size_t size) {
+    return call6(SYS_read, file, (long)to, (long)size, 0, 0, 0);
+}
+static inline long system_write(int file, const void *from, size_t size) {
+    return call6(SYS_write, file, (long)from, (long)size, 0, 0, 0);
+}
+static inline void *system_map(int file, size_t size, int protection, int flags) {
+    long at = call6(SYS_mmap, 0, (long)size, protection, flags, file, 0);
+    return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+static inline void system_unmap(void *at, size_t size) { call6(SYS_munmap, (long)at, (long)size, 0, 0, 0, 0); }
+
+static inline size_t length(const char *text) {
+    size_t n = 0;
+    while (text[n]) n++;
+    return n;
+}
+static inline int same(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+static inline int begins(const char *text, const char *with) {
+    while (*with && *text == *with) text++, with++;
+    return !*with;
+}
+/* Where `part` stands in `text`, or null. */
+static inline const char *find(const char *text, const char *part) {
+    for (; *text; text++)
+        if (begins(text, part)) return text;
+    return NULL;
+}
+/* Copies `text` to `at` while there is room before `end`; returns the new end of the text, which stays terminated. */
+static inline char *put(char *at, char *end, const char *text) {
+    while (*text && at + 1 < end) *at++ = *text++;
+    *at = 0;
+    return at;
+}
+char *put_number(char *at, char *end, uint64_t number);
+uint64_t now(void);
+
+/* ---- agent.c ---- */
+extern const char *folder; /* where answers go; null while there is nothing to do */
+struct record *claim(enum runtime runtime);
+struct record *own(enum runtime runtime); /* the record of this very process, or null */
+void append(enum runtime runtime, const char *text, size_t size);
+int readable(const char *path);
+const char *variable(const char *name);
+void follow_forks(void);
+int asked_by(const char *part_of_name);
+int asker_holds(const char *text);
+
+/* ---- one file each ---- */
+void start_ghc(void);
+const char *ask_ghc(const char *user);
+void finish_ghc(struct record *record);
+void fork_ghc(struct record *record);
+void start_python(void);
+void start_libgc(void);
+void finish_libgc(struct record *record);
+void fork_libgc(struct record *record);
+const char *ask_java(const char *user);
+const char *ask_php(const char *user);
+void listen_to(enum runtime runtime, int swallow, const char *user);
+
+#endif

@@ -1,0 +1,204 @@
+/* GHC's runtime keeps exact counts whether it is asked or not, in a structure of its own. Where the program has its
+ * symbols the structure is read as the process ends; times and pauses come from the runtime's report, which it is
+ * asked for by `-s` (every default build accepts it) and which text.c takes off standard error. */
+#include <elf.h>
+#include <link.h>
+
+#include "agent.h"
+
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) WEAK;
+
+enum { NO_OPTIONS = 0, IGNORE = 1, IGNORE_ALL = 2 };
+enum value { GCS, MAJOR_GCS, ALLOCATED, MAX_LIVE, MAX_IN_USE, COPIED, HAVE_STRUCTURE, OPTIONS_PLUS_ONE, SHUT_DOWN };
+
+/* The beginning of the structure, unchanged since GHC 8.2. */
+struct stats {
+    uint32_t gcs, major_gcs;
+    uint64_t allocated, max_live, max_large, max_compact, max_slop, max_in_use, cumulative_live, copied;
+};
+
+static const volatile struct stats *stats;
+static const volatile int *users; /* zero once the runtime has shut down, and its counts are complete */
+static struct stats before; /* what a forked child began with */
+
+struct search {
+    uint64_t stats, config, users;
+    int looks; /* the program itself asks whether statistics are kept */
+};
+
+/* Looks the local symbols up in the symbol table. Another file of the program may have a `stats` of its own: the
+ * runtime's lies beside its array of the longest pauses. */
+static void search_symbols(const char *image, size_t size, struct search *found) {
+    const Elf64_Ehdr *head = (const void *)image;
+    if (size < sizeof *head || head->e_ident[EI_CLASS] != ELFCLASS64) return;
+    if (head->e_shoff == 0 || head->e_shoff + (size_t)head->e_shnum * sizeof(Elf64_Shdr) > size) return;
+    const Elf64_Shdr *sections = (const void *)(image + head->e_shoff);
+    uint64_t candidates[16], pauses = 0;
+    int n = 0;
+    for (int i = 0; i < head->e_shnum; i++) {
+        const Elf64_Shdr *table = &sections[i];
+        if (table->sh_type != SHT_SYMTAB || table->sh_link >= head->e_shnum) continue;
+        const Elf64_Shdr *strings = &sections[table->sh_link];
+        if (table->sh_offset + table->sh_size > size || strings->sh_offset + strings->sh_size > size) return;
+        const Elf64_Sym *symbol = (const void *)(image + table->sh_offset);
+        const Elf64_Sym *end = symbol + table->sh_size / sizeof *symbol;
+        const char *names = image + strings->sh_offset;
+        for (; symbol < end; symbol++) {
+            if (symbol->st_name >= strings->sh_size) continue;
+            const char *name = names + symbol->st_name;
+            if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) found->looks |= same(name, "getRTSStatsEnabled");
+            if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT) continue;
+            if (same(name, "stats") && symbol->st_size >= sizeof(struct stats) && n < 16)
+                candidates[n++] = symbol->st_value;
+            else if (same(name, "GC_coll_max_pause")) pauses = symbol->st_value;
+            else if (same(name, "rtsConfig")) found->config = symbol->st_value;
+            else if (same(name, "hs_init_count")) found->users = symbol->st_value;
+        }
+    }
+    for (int i = 0; i < n && pauses; i++)
+        if (candidates[i] < pauses + 512 && pauses < candidates[i] + 1024) found->stats = candidates[i];
+}
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *base) {
+    (void)size;
+    *(uint64_t *)base = info->dlpi_addr;
+    return 1;
+}
+
+static struct search look_at_program(void) {
+    struct search found = {0, 0, 0, 0};
+    int file = system_open("/proc/self/exe", O_RDONLY);
+    if (file < 0) return found;
+    long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0);
+    char *image = size > 0 ? system_map(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    system_close(file);
+    if (!image) return found;
+    search_symbols(image, (size_t)size, &found);
+    system_unmap(image, (size_t)size);
+    uint64_t base = 0;
+    if ((found.stats || found.config || found.users) && dl_iterate_phdr) dl_iterate_phdr(first_object, &base);
+    if (found.stats) found.stats += base;
+    if (found.config) found.config += base;
+    if (found.users) found.users += base;
+    return found;
+}
+
+static void remember(const struct search *found) {
+    stats = (const volatile struct stats *)found->stats;
+    users = (const volatile int *)found->users;
+}
+
+static int read_at(int file, void *to, size_t size, uint64_t offset) {
+    return call6(SYS_pread64, file, (long)to, (long)size, (long)offset, 0, 0) == (long)size;
+}
+
+/* Whether these options make the runtime report by itself, as the user wishes it. */
+static int reports(const char *options) {
+    for (const char *at = options; at && *at; at++)
+        if (*at == '-' && (at == options || at[-1] == ' ' || at[-1] == '"') &&
+            (at[1] == 's' || at[1] == 'S' || at[1] == 't' || at[1] == 'T' || begins(at, "--machine-readable")))
+            return 1;
+    return 0;
+}
+
+static int command_line_reports(void) {
+    static char words[65536];
+    int file = system_open("/proc/self/cmdline", O_RDONLY), inside = 0;
+    long n = file < 0 ? 0 : system_read(file, words, sizeof words - 1);
+    if (file >= 0) system_close(file);
+    for (long i = 0; i < n; i += (long)length(words + i) + 1) {
+        if (same(words + i, "+RTS")) inside = 1;
+        else if (same(words + i, "-RTS")) inside = 0;
+        else if (inside && reports(words + i)) return 1;
+    }
+    return 0;
+}
+
+const char *ask_ghc(const char *user) {
+    static char answer[8192];
+    if (!asker_holds("Link with -rtsopts to enable them.")) return NULL;
+    struct record *record = claim(GHC);
+    if (!record) return NULL;
+    struct search found = look_at_program();
+    remember(&found);
+    record->value[HAVE_STRUCTURE] = stats != NULL;
+    follow_forks();
+    int refuses = found.looks || reports(user) || command_line_reports();
+    if (found.config) {
+        uint32_t options = *(const uint32_t *)found.config;
+        /* A truth value lies between the two, and its size has changed: 8 bytes, later 1. */
+        const char *const *field = (const char *const *)(found.config + 8);
+        const char *built_in = (uintptr_t)field[0] > 4096 ? field[0] : field[1];
+        record->value[OPTIONS_PLUS_ONE] = options + 1;
+        refuses |= options == NO_OPTIONS || options == IGNORE_ALL || ((uintptr_t)built_in > 4096 && reports(built_in));
+    }
+    listen_to(GHC, !refuses, user);
+    if (refuses) {
+        record->flags |= REFUSED;
+        return NULL;
+    }
+    /* In the attribution pass the log of every collection is wanted. */
+    char deep[300];
+    put(put(deep, deep + sizeof deep, folder), deep + sizeof deep, "/every-gc");
+    const char *option = readable(deep) ? "-S" : "-s";
+    char *at = answer, *end = answer + sizeof answer;
+    if (user && length(user) + 8 > sizeof answer) return NULL;
+    if (user && *user) at = put(put(at, end, user), end, " ");
+    put(at, end, option);
+    record->flags |= ASKED;
+    return answer;
+}
+
+/* A runtime that ignores all options never asks for its variable: unstripped programs are known by their link note. */
+void start_ghc(void) {
+    Elf64_Ehdr head;
+    static char names[4096];
+    static Elf64_Shdr sections[96];
+    int file = system_open("/proc/self/exe", O_RDONLY), found = 0;
+    if (file < 0) return;
+    if (read_at(file, &head, sizeof head, 0) && head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_shnum <= 96 &&
+        head.e_shstrndx < head.e_shnum && head.e_shentsize == sizeof *sections &&
+        read_at(file, sections, head.e_shnum * sizeof *sections, head.e_shoff)) {
+        const Elf64_Shdr *strings = &sections[head.e_shstrndx];
+        if (strings->sh_size < sizeof names && read_at(file, names, strings->sh_size, strings->sh_offset))
+            for (int i = 0; i < head.e_shnum; i++)
+                if (sections[i].sh_name < strings->sh_size)
+                    found |= same(names + sections[i].sh_name, ".debug-ghc-link-info");
+    }
+    system_close(file);
+    struct record *record = found ? claim(GHC) : NULL;
+    if (!record) return;
+    struct search look = look_at_program();
+    remember(&look);
+    record->value[HAVE_STRUCTURE] = stats != NULL;
+    follow_forks();
+}
+
+static void snapshot(struct stats *to) {
+    to->gcs = stats->gcs;
+    to->major_gcs = stats->major_gcs;
+    to->allocated = stats->allocated;
+    to->max_live = stats->max_live;
+    to->max_in_use = stats->max_in_use;
+    to->copied = stats->copied;
+}
+
+void fork_ghc(struct record *record) {
+    record->value[HAVE_STRUCTURE] = stats != NULL;
+    if (stats) snapshot(&before);
+}
+
+/* Reads memory only: the runtime's own functions may not be called once it has shut down. */
+void finish_ghc(struct record *record) {
+    if (!stats) return;
+    struct stats end;
+    snapshot(&end);
+    record->value[GCS] = end.gcs - before.gcs;
+    record->value[MAJOR_GCS] = end.major_gcs - before.major_gcs;
+    record->value[ALLOCATED] = end.allocated - before.allocated;
+    record->value[MAX_LIVE] = end.max_live;
+    record->value[MAX_IN_USE] = end.max_in_use;
+    record->value[COPIED] = end.copied - before.copied;
+    record->value[SHUT_DOWN] = !users || *users <= 0;
+    record->flags |= REPORTED;
+}

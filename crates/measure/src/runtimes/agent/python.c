@@ -1,0 +1,155 @@
+/* CPython: its three allocators are wrapped before it starts, and a function of ours joins `gc.callbacks` once it has.
+ * No Python code runs, so `-I`, `-S` and `-E` make no difference. A forked child (multiprocessing) leaves by _exit and
+ * counts in a record of its own: a page that the kernel wipes in children tells it that it is one. */
+#include "agent.h"
+
+struct allocator {
+    void *context;
+    void *(*malloc)(void *, size_t);
+    void *(*calloc)(void *, size_t, size_t);
+    void *(*realloc)(void *, void *, size_t);
+    void (*free)(void *, void *);
+};
+struct method {
+    const char *name;
+    void *(*function)(void *, void *);
+    int flags;
+    const char *doc;
+};
+extern void PyMem_GetAllocator(int, struct allocator *) WEAK;
+extern void PyMem_SetAllocator(int, struct allocator *) WEAK;
+extern int Py_IsInitialized(void) WEAK, Py_AddPendingCall(int (*)(void *), void *) WEAK;
+extern void *PyImport_ImportModule(const char *) WEAK, *PyObject_GetAttrString(void *, const char *) WEAK;
+extern void *PyCFunction_NewEx(struct method *, void *, void *) WEAK, *PyTuple_GetItem(void *, long) WEAK;
+extern void *PyDict_GetItemString(void *, const char *) WEAK, *PyList_GetItem(void *, long) WEAK;
+extern void *PyObject_CallObject(void *, void *) WEAK;
+extern int PyList_Append(void *, void *) WEAK;
+extern long PyLong_AsLong(void *) WEAK, PyList_Size(void *) WEAK;
+extern const char *PyUnicode_AsUTF8(void *) WEAK;
+extern void Py_IncRef(void *) WEAK, Py_DecRef(void *) WEAK, PyErr_Clear(void) WEAK;
+extern char _Py_NoneStruct[] WEAK;
+extern const char *Py_GetVersion(void) WEAK;
+
+enum { DOMAINS = 3, ALIVE = 1, WIPE_ON_FORK = 18 };
+enum value { CALLS, BYTES = 3, COLLECTIONS = 6, TIME = 9, LONGEST, HAVE_COLLECTIONS };
+
+static struct allocator original[DOMAINS];
+static struct record *record;
+static volatile int *alive;
+static int paused, hook_state;
+static int locked; /* the interpreter's lock is held in all domains but the raw one: not in free-threaded builds */
+static uint64_t started;
+
+static void install(void);
+
+static void begin(void) {
+    record = claim(PYTHON);
+    if (record) record->flags |= CONTINUOUS;
+    if (record && hook_state == 2) record->value[HAVE_COLLECTIONS] = 1;
+    if (alive) *alive = ALIVE;
+}
+
+static inline void count(long domain, size_t size) {
+    if (__builtin_expect(!alive || *alive != ALIVE, 0)) begin();
+    if (!record || paused) return;
+    uint64_t *calls_at = &record->value[CALLS + domain], *bytes_at = &record->value[BYTES + domain], calls;
+    if (domain && locked) {
+        calls = (*calls_at)++;
+        *bytes_at += size;
+    } else {
+        calls = __atomic_fetch_add(calls_at, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(bytes_at, size, __ATOMIC_RELAXED);
+    }
+    if (__builtin_expect(hook_state == 0 && domain && calls % 256 == 0, 0)) install();
+}
+
+static void *wrap_malloc(void *context, size_t size) {
+    count((long)context, size);
+    return original[(long)context].malloc(original[(long)context].context, size);
+}
+static void *wrap_calloc(void *context, size_t n, size_t size) {
+    count((long)context, n * size);
+    return original[(long)context].calloc(original[(long)context].context, n, size);
+}
+static void *wrap_realloc(void *context, void *at, size_t size) {
+    if (!at) count((long)context, size);
+    return original[(long)context].realloc(original[(long)context].context, at, size);
+}
+static void wrap_free(void *context, void *at) {
+    original[(long)context].free(original[(long)context].context, at);
+}
+
+/* ---- collections ---- */
+
+/* gc.callbacks are called with the phase and a dictionary. */
+static void *on_collection(void *self, void *arguments) {
+    (void)self;
+    const char *phase = PyUnicode_AsUTF8(PyTuple_GetItem(arguments, 0));
+    if (phase && same(phase, "start")) {
+        started = now();
+    } else if (phase && started && record) {
+        uint64_t took = now() - started;
+        started = 0;
+        void *generation = PyDict_GetItemString(PyTuple_GetItem(arguments, 1), "generation");
+        long index = generation ? PyLong_AsLong(generation) : 0;
+        if (index < 0 || index > 2) index = 2;
+        record->value[COLLECTIONS + index]++;
+        record->value[TIME] += took;
+        if (took > record->value[LONGEST]) record->value[LONGEST] = took;
+    }
+    Py_IncRef(_Py_NoneStruct);
+    return _Py_NoneStruct;
+}
+
+/* Collections before the hook was in place are known to the interpreter. */
+static void count_earlier(void *gc) {
+    void *function = PyObject_GetAttrString(gc, "get_stats");
+    void *list = function ? PyObject_CallObject(function, NULL) : NULL;
+    for (long i = 0; list && i < PyList_Size(list) && i < 3; i++) {
+        void *number = PyDict_GetItemString(PyList_GetItem(list, i), "collections");
+        if (number) record->value[COLLECTIONS + i] += (uint64_t)PyLong_AsLong(number);
+    }
+    if (list) Py_DecRef(list);
+    if (function) Py_DecRef(function);
+}
+
+/* Runs in the interpreter's main thread between two instructions. */
+static int join_callbacks(void *nothing) {
+    static struct method method = {"scruple", on_collection, 1, NULL};
+    (void)nothing;
+    paused = 1;
+    void *gc = PyImport_ImportModule("gc");
+    void *callbacks = gc ? PyObject_GetAttrString(gc, "callbacks") : NULL;
+    void *function = callbacks ? PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+    if (function && PyList_Append(callbacks, function) == 0) {
+        count_earlier(gc);
+        record->value[HAVE_COLLECTIONS] = 1;
+        hook_state = 2;
+    }
+    if (function) Py_DecRef(function);
+    if (callbacks) Py_DecRef(callbacks);
+    if (gc) Py_DecRef(gc);
+    PyErr_Clear();
+    paused = 0;
+    return 0;
+}
+
+static void install(void) {
+    if (!Py_IsInitialized || !Py_IsInitialized()) return;
+    hook_state = 1;
+    if (Py_AddPendingCall && PyCFunction_NewEx && &_Py_NoneStruct) Py_AddPendingCall(join_callbacks, NULL);
+}
+
+void start_python(void) {
+    if (!PyMem_SetAllocator || !PyMem_GetAllocator) return;
+    void *page = system_map(-1, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    if (!page || call6(SYS_madvise, (long)page, 4096, WIPE_ON_FORK, 0, 0, 0) != 0) return;
+    alive = page;
+    locked = Py_GetVersion && !find(Py_GetVersion(), "free-threading");
+    for (long domain = 0; domain < DOMAINS; domain++) {
+        PyMem_GetAllocator((int)domain, &original[domain]);
+        struct allocator wrapped = {(void *)domain, wrap_malloc, wrap_calloc, wrap_realloc, wrap_free};
+        PyMem_SetAllocator((int)domain, &wrapped);
+    }
+    begin();
+}

@@ -1,0 +1,73 @@
+//! Cutting a runtime's report out of standard error, where the agent cannot be loaded: static programs.
+
+use super::ghc::report;
+use super::table::Runtime;
+use super::{go, ocaml};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::thread::JoinHandle;
+
+/// A pipe in the place of a program's standard error, read by a thread that passes on what is not a report.
+#[derive(Debug)]
+pub(super) struct Cut {
+    runtime: Runtime,
+    thread: JoinHandle<Vec<u8>>,
+}
+
+impl Cut {
+    /// Puts the pipe in the place of `stderr`.
+    pub(super) fn into_stderr(runtime: Runtime, stderr: &mut OwnedFd) -> io::Result<Cut> {
+        let (reader, writer) = io::pipe()?;
+        let original = std::mem::replace(stderr, writer.into());
+        let thread =
+            std::thread::spawn(move || pass(BufReader::new(reader), runtime, std::fs::File::from(original)));
+        Ok(Cut { runtime, thread })
+    }
+
+    /// What was cut out, once every writer is gone.
+    pub(super) fn finish(self) -> (Runtime, String) {
+        let text = self.thread.join().unwrap_or_default();
+        (self.runtime, String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// Lines are passed on as they come, ends of line or not; what could be the beginning of a report waits for its end.
+fn pass(mut from: impl BufRead, runtime: Runtime, mut to: impl Write) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match from.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return kept,
+            Ok(_) if is_report(runtime, &line) => kept.extend_from_slice(&line),
+            // A reader that has gone away is the program's business no longer.
+            Ok(_) => drop(to.write_all(&line)),
+        }
+    }
+}
+
+fn is_report(runtime: Runtime, line: &[u8]) -> bool {
+    match runtime {
+        Runtime::Ghc => {
+            line.starts_with(report::BEGIN.as_bytes()) && line.trim_ascii().ends_with(report::END.as_bytes())
+        }
+        Runtime::Ocaml => ocaml::is_summary(line),
+        Runtime::Go => go::trace::is_trace(line),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_cut_and_the_rest_is_untouched() {
+        let report = include_str!("../../tests/data/runtimes/ghc/t-oneline.stderr.txt");
+        let text = format!("a\n<<ghc\n{report}\u{fe}no end");
+        let mut shown = Vec::new();
+        let kept = pass(text.as_bytes(), Runtime::Ghc, &mut shown);
+        assert_eq!(String::from_utf8_lossy(&kept), report);
+        assert_eq!(String::from_utf8_lossy(&shown), "a\n<<ghc\n\u{fe}no end");
+    }
+}

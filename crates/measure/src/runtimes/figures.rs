@@ -1,0 +1,219 @@
+//! What one process tells of its runtime, and how the figures of a tree of processes become readings.
+
+use super::Runtime;
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::sample::Reading;
+use scruple_core::unit::Unit;
+
+/// How the figures of several processes are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Added up: bytes, counts, times.
+    Sum,
+    /// The largest: pauses, peaks.
+    Max,
+}
+
+/// One number that a runtime told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The metric's key: a declared one, or `<runtime>.<word>` for what only this runtime has.
+    pub key: &'static str,
+    /// The unit.
+    pub unit: Unit,
+    /// What it is worth.
+    pub quality: Quality,
+    /// How it is put together with those of other processes.
+    pub merge: Merge,
+    /// The number.
+    pub value: f64,
+}
+
+impl Figure {
+    /// A figure of a declared metric, or one of the runtime's own in bytes, counts or nanoseconds by its last word.
+    pub(super) fn of(key: &'static str, value: f64, quality: Quality) -> Figure {
+        let last = key.rsplit(['.', '_']).next().unwrap_or("");
+        let unit = match metric(key) {
+            Some(metric) => metric.unit.clone(),
+            None if matches!(last, "bytes" | "copied" | "promoted" | "slop" | "capacity" | "malloced") => {
+                Unit::Bytes
+            }
+            None if matches!(last, "time" | "init" | "mutator" | "max") => Unit::Nanoseconds,
+            None => Unit::Count,
+        };
+        let merge = match last {
+            "max" | "peak" | "capacity" | "slop" => Merge::Max,
+            _ => Merge::Sum,
+        };
+        Figure { key, unit, quality, merge, value }
+    }
+
+    pub(super) fn exact(key: &'static str, value: f64) -> Figure {
+        Figure::of(key, value, Quality::Exact)
+    }
+
+    pub(super) fn near(key: &'static str, value: f64) -> Figure {
+        Figure::of(key, value, Quality::Near)
+    }
+
+    pub(super) fn noisy(key: &'static str, value: f64) -> Figure {
+        Figure::of(key, value, Quality::Noisy)
+    }
+
+    pub(super) fn estimated(key: &'static str, value: f64) -> Figure {
+        Figure::of(key, value, Quality::Estimated)
+    }
+}
+
+/// What became of one process of a runtime.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// The process.
+    pub pid: i32,
+    /// Its figures, or why it told none.
+    pub figures: Result<Vec<Figure>, String>,
+    /// Why this process did not tell what its runtime could have told.
+    pub missing: Option<&'static str>,
+}
+
+/// The metrics that every runtime is asked for.
+pub const COMMON: &[&str] = &[
+    "alloc.bytes",
+    "alloc.objects",
+    "gc.count",
+    "gc.minor",
+    "gc.major",
+    "gc.time",
+    "gc.pause_max",
+    "heap.live_max",
+    "heap.peak",
+];
+
+/// The readings of a whole tree. `nothing` is the reason to give where no process told of a runtime.
+pub(super) fn readings(told: &[Told], nothing: &str) -> Vec<Reading> {
+    let mut readings: Vec<Reading> = COMMON
+        .iter()
+        .filter_map(|key| metric(key))
+        .map(|metric| match total(told, &metric.key) {
+            Ok(total) => Reading::of(metric, total.value, &total.source).with_quality(total.quality),
+            Err(why) => Reading::absent(metric, why.unwrap_or_else(|| nothing.to_owned())),
+        })
+        .collect();
+    let mut extras: Vec<&Figure> = Vec::new();
+    for figure in told.iter().flat_map(|told| told.figures.iter().flatten()) {
+        if metric(figure.key).is_none() && !extras.iter().any(|other| other.key == figure.key) {
+            extras.push(figure);
+        }
+    }
+    for figure in extras {
+        let metric = Metric::custom(figure.key, figure.unit.clone(), figure.quality, Pass::Counting);
+        if let Ok(total) = total(told, figure.key) {
+            readings.push(Reading::of(&metric, total.value, &total.source).with_quality(total.quality));
+        }
+    }
+    readings
+}
+
+struct Total {
+    value: f64,
+    quality: Quality,
+    source: String,
+}
+
+/// The total of one metric; or why there is none, where a recognised runtime is the reason.
+fn total(told: &[Told], key: &str) -> Result<Total, Option<String>> {
+    if let Some(why) = partial(told, key) {
+        return Err(Some(why));
+    }
+    let mut total: Option<(f64, Quality)> = None;
+    let mut sources: Vec<(Runtime, usize)> = Vec::new();
+    for process in told {
+        let Some(figure) = process.figures.iter().flatten().find(|figure| figure.key == key) else {
+            continue;
+        };
+        total = Some(match (total, figure.merge) {
+            (None, _) => (figure.value, figure.quality),
+            (Some((value, quality)), Merge::Sum) => (value + figure.value, quality.max(figure.quality)),
+            (Some((value, quality)), Merge::Max) => (value.max(figure.value), quality.max(figure.quality)),
+        });
+        match sources.iter_mut().find(|(runtime, _)| *runtime == process.runtime) {
+            Some((_, count)) => *count += 1,
+            None => sources.push((process.runtime, 1)),
+        }
+    }
+    match total {
+        Some((value, quality)) => Ok(Total { value, quality, source: source(&sources) }),
+        None => Err(told.first().map(|process| match process.missing {
+            Some(why) if process.runtime.counts(key) => why.to_owned(),
+            _ => process.runtime.lacks(key),
+        })),
+    }
+}
+
+/// Partial is never shown as whole: one silent process of a runtime that counts this metric makes it absent.
+fn partial(told: &[Told], key: &str) -> Option<String> {
+    let silent: Vec<&Told> =
+        told.iter().filter(|process| process.figures.is_err() && process.runtime.counts(key)).collect();
+    let why = silent.first()?.figures.as_ref().err()?;
+    let all = told.iter().filter(|process| process.runtime == silent[0].runtime).count();
+    Some(match all {
+        1 => why.clone(),
+        _ => format!("{} of {all} {} processes told nothing: {why}", silent.len(), silent[0].runtime.word()),
+    })
+}
+
+fn source(sources: &[(Runtime, usize)]) -> String {
+    let parts: Vec<String> = sources
+        .iter()
+        .map(|(runtime, count)| match count {
+            1 => runtime.word().to_owned(),
+            count => format!("{} × {count}", runtime.word()),
+        })
+        .collect();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(runtime: Runtime, bytes: Option<f64>) -> Told {
+        let figures = match bytes {
+            Some(bytes) => {
+                Ok(vec![Figure::exact("alloc.bytes", bytes), Figure::noisy("gc.pause_max", bytes)])
+            }
+            None => Err("it was killed".to_owned()),
+        };
+        Told { runtime, pid: 1, figures, missing: None }
+    }
+
+    fn value(readings: &[Reading], key: &str) -> Result<f64, String> {
+        readings.iter().find(|reading| reading.key == key).expect("a reading").value.clone()
+    }
+
+    #[test]
+    fn bytes_of_a_tree_are_added_and_pauses_are_not() {
+        let all = readings(&[process(Runtime::Ghc, Some(10.0)), process(Runtime::Ghc, Some(4.0))], "none");
+        assert_eq!(value(&all, "alloc.bytes"), Ok(14.0));
+        assert_eq!(value(&all, "gc.pause_max"), Ok(10.0));
+        assert_eq!(all[0].source, "ghc × 2");
+    }
+
+    #[test]
+    fn one_silent_process_makes_the_total_absent() {
+        let all = readings(&[process(Runtime::Ghc, Some(10.0)), process(Runtime::Ghc, None)], "none");
+        assert_eq!(
+            value(&all, "alloc.bytes"),
+            Err("1 of 2 ghc processes told nothing: it was killed".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_runtime_that_never_counts_does_not_spoil_the_others() {
+        let all = readings(&[process(Runtime::Perl, None), process(Runtime::Node, Some(3.0))], "none");
+        assert_eq!(value(&all, "alloc.bytes"), Ok(3.0));
+        assert_eq!(value(&readings(&[], "none"), "gc.count"), Err("none".to_owned()));
+    }
+}

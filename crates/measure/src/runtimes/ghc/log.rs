@@ -1,0 +1,109 @@
+//! The log of every collection (`-S`): one line each, and from them the distribution of pauses.
+
+/// One collection; sizes in bytes, times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Collection {
+    /// Allocated since the one before.
+    pub allocated: f64,
+    /// Copied by this one.
+    pub copied: f64,
+    /// In use after it; exact for the oldest generation only.
+    pub live: f64,
+    /// Its processor time.
+    pub cpu: f64,
+    /// How long the program stood still.
+    pub pause: f64,
+    /// When it ended, counted from the start.
+    pub at: f64,
+    /// The oldest generation that it collected.
+    pub generation: u32,
+}
+
+/// All collections of one process, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// The collections.
+    pub collections: Vec<Collection>,
+}
+
+impl Log {
+    /// The longest pause, in seconds; zero without collections.
+    pub fn longest_pause(&self) -> f64 {
+        self.collections.iter().map(|collection| collection.pause).fold(0.0, f64::max)
+    }
+
+    /// The pause that this share of collections does not exceed: the smallest such pause of the log.
+    pub fn pause(&self, share: f64) -> Option<f64> {
+        let mut pauses: Vec<f64> = self.collections.iter().map(|collection| collection.pause).collect();
+        pauses.sort_by(f64::total_cmp);
+        let rank = (share * pauses.len() as f64).ceil().max(1.0) as usize;
+        pauses.get(rank.min(pauses.len()).checked_sub(1)?).copied()
+    }
+
+    /// The live data after each collection of the oldest generation, with its time: the residency over the run.
+    pub fn residency(&self) -> Vec<(f64, f64)> {
+        let oldest = self.collections.iter().map(|collection| collection.generation).max().unwrap_or(0);
+        let major = self.collections.iter().filter(|collection| collection.generation == oldest);
+        major.map(|collection| (collection.at, collection.live)).collect()
+    }
+}
+
+/// Reads a log; none where the text has not one line of it. Whatever else the text holds is passed over.
+pub fn read(text: &str) -> Option<Log> {
+    let collections: Vec<Collection> = text.lines().filter_map(line).collect();
+    (!collections.is_empty()).then_some(Log { collections })
+}
+
+/// `1838752 1037792 1838592 0.001 0.001 0.002 0.002 0 0 (Gen: 0)`
+fn line(line: &str) -> Option<Collection> {
+    let (numbers, generation) = line.split_once("(Gen:")?;
+    let generation = generation.trim().trim_end_matches(')').trim().parse().ok()?;
+    let numbers: Vec<f64> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    match numbers.as_slice() {
+        [allocated, copied, live, cpu, pause, _, at, ..] => Some(Collection {
+            allocated: *allocated,
+            copied: *copied,
+            live: *live,
+            cpu: *cpu,
+            pause: *pause,
+            at: *at,
+            generation,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = include_str!("../../../tests/data/runtimes/ghc/S-per-gc.stderr.trimmed.txt");
+
+    #[test]
+    fn every_line_is_a_collection() {
+        let log = read(LOG).expect("a log");
+        assert_eq!(log.collections.len(), 18);
+        assert_eq!(
+            log.collections[0],
+            Collection {
+                allocated: 1_838_752.0,
+                copied: 1_037_792.0,
+                live: 1_838_592.0,
+                cpu: 0.001,
+                pause: 0.001,
+                at: 0.002,
+                generation: 0,
+            }
+        );
+        assert_eq!(log.longest_pause(), 0.013);
+        assert_eq!(log.pause(0.5), Some(0.001));
+        assert_eq!(log.pause(1.0), Some(0.013));
+        assert_eq!(log.residency().last(), Some(&(0.400, 44_376.0)));
+    }
+
+    #[test]
+    fn a_text_without_collections_is_no_log() {
+        assert_eq!(read("  Gen  0       172 colls,     0 par\n"), None);
+        assert_eq!(Log::default().pause(0.5), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Haskell programs by the Glasgow compiler.
+//!
+//! The runtime keeps exact counts whether it is asked or not. Three ways lead to them, and the best that is open is
+//! taken: its report (`-s`, which every default build grants, through `GHCRTS`), taken off standard error inside the
+//! process; the user's own one-line report, where they asked for one; and the runtime's structure in memory, found by
+//! the program's symbols, where the report is forbidden or never comes (`-rtsopts=none`, `exitImmediately`).
+
+pub mod cost_centres;
+pub mod heap_profile;
+pub mod leak;
+pub mod log;
+pub mod report;
+
+use super::elf::{Elf, word_after};
+use super::figures::Figure;
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found};
+use scruple_core::metric::Quality;
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "ghc",
+    lacks: &[("alloc.objects", "the runtime counts bytes, not objects; a build with -ticky counts closures")],
+    find,
+    tell,
+};
+
+/// What a program that was not asked for its report leaves out.
+pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which keeps no times unless it is asked, and \
+                                      the program forbids or itself uses its runtime's reports; link it with \
+                                      -rtsopts=some for times";
+
+/// The places of the agent's values for this runtime.
+mod value {
+    pub(super) const GCS: usize = 0;
+    pub(super) const MAJOR_GCS: usize = 1;
+    pub(super) const ALLOCATED: usize = 2;
+    pub(super) const MAX_LIVE: usize = 3;
+    pub(super) const MAX_IN_USE: usize = 4;
+    pub(super) const COPIED: usize = 5;
+    pub(super) const SHUT_DOWN: usize = 8;
+}
+
+fn find(elf: &Elf) -> Option<Found> {
+    let version = word_after(&elf.comment, "GHC ");
+    let by = if version.is_some() {
+        "the compiler's mark in the file"
+    } else if elf.link_note().is_some() {
+        "GHC's link note"
+    } else if elf.needs("libHSrts").is_some() {
+        "the runtime library it needs"
+    } else if elf.holds("GHCRTS") && elf.holds("Link with -rtsopts") {
+        "the runtime's messages in the file"
+    } else {
+        return None;
+    };
+    let note = elf.link_note().unwrap_or("");
+    let closed = note.contains("RtsOptsNone") || note.contains("RtsOptsIgnoreAll");
+    let structure = elf.has("stats") && elf.has("GC_coll_max_pause");
+    let mut found = Found { version, by, asked: "its report, through GHCRTS", not: Vec::new() };
+    if !elf.dynamic {
+        found.asked = "its one-line report, through GHCRTS, cut out of standard error";
+        for key in ["gc.minor", "gc.major", "gc.pause_max"] {
+            found.not.push((key, "a static program; link it dynamically for the whole report"));
+        }
+    } else if closed {
+        found.asked = "the runtime's structure in memory, at the end of the process";
+        for key in ["gc.time", "gc.pause_max"] {
+            found.not.push((key, "the program was linked to ignore GHCRTS; link it with -rtsopts=some"));
+        }
+        if !structure {
+            for key in ["alloc.bytes", "gc.count", "gc.minor", "gc.major", "heap.live_max", "heap.peak"] {
+                found.not.push((
+                    key,
+                    "it was linked to ignore GHCRTS and has no symbols; link it with -rtsopts=some, or do not strip it",
+                ));
+            }
+        }
+    }
+    Some(found)
+}
+
+fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    let text = record.text();
+    let report = report::read(&text);
+    // A forked child's report contains what its parent had counted; only the structure can be told apart.
+    if let Some(report) = report.filter(|_| !record.forked()) {
+        let mut figures = report.figures();
+        if report.major.is_none() && record.reported() {
+            figures.extend(collections(record));
+        }
+        if let Some(log) = log::read(&text) {
+            figures.retain(|figure| figure.key != "gc.pause_max");
+            figures.push(Figure::noisy("gc.pause_max", log.longest_pause() * 1e9));
+        }
+        return Ok(figures);
+    }
+    if record.reported() {
+        let value = |at: usize| record.values[at] as f64;
+        let complete = record.values[value::SHUT_DOWN] == 1;
+        if !complete && record.values[value::GCS] == 0 {
+            return Err(
+                "the program left without the runtime's end (exitImmediately), before any collection"
+                    .to_owned(),
+            );
+        }
+        let mut figures = vec![
+            Figure::exact("alloc.bytes", value(value::ALLOCATED)),
+            Figure::exact("gc.count", value(value::GCS)),
+            Figure::exact("heap.live_max", value(value::MAX_LIVE)),
+            Figure::exact("heap.peak", value(value::MAX_IN_USE)),
+            Figure::exact("ghc.copied", value(value::COPIED)),
+        ];
+        figures.extend(collections(record));
+        if !complete {
+            // What was allocated since the last collection is missing: up to an allocation area for each core.
+            figures.iter_mut().for_each(|figure| figure.quality = Quality::Estimated);
+        }
+        return Ok(figures);
+    }
+    Err(match (record.refused(), record.forked()) {
+        (_, true) => {
+            "a forked Haskell process without symbols: its own figures cannot be told from its parent's; \
+                      do not strip the program"
+                .to_owned()
+        }
+        (true, _) => {
+            "the program ignores GHCRTS and has no symbols: link it with -rtsopts=some, or do not strip it"
+                .to_owned()
+        }
+        _ => record.silence(),
+    })
+}
+
+fn collections(record: &Record) -> [Figure; 2] {
+    let (all, major) = (record.values[value::GCS], record.values[value::MAJOR_GCS]);
+    [Figure::exact("gc.minor", all.saturating_sub(major) as f64), Figure::exact("gc.major", major as f64)]
+}
+
+/// Which profiles a program can be asked for, as its file says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profiles {
+    /// A heap profile by closure type (`-hT`): only where the program was linked with `-rtsopts`.
+    pub heap_by_type: bool,
+    /// Profiles by cost centre (`-p`, `-hc`): only of a build with `-prof`.
+    pub by_cost_centre: bool,
+}
+
+/// What may be asked for without the program refusing to run. A stripped program does not say, so nothing is.
+pub fn profiles(program: &crate::program::Program) -> Profiles {
+    let Some(elf) = Elf::read(&program.resolved().path) else { return Profiles::default() };
+    let note = elf.link_note().unwrap_or("");
+    let all = note.contains("RtsOptsAll");
+    let profiled = ["rts_p", "rts_thr_p", "HSrts_p", "HSrts_thr_p"].iter().any(|way| note.contains(way))
+        || elf.has("CCS_MAIN");
+    // The interval and the file are settings of their own, which only `-rtsopts` opens.
+    Profiles { heap_by_type: all, by_cost_centre: all && profiled }
+}
+
+/// Whether the program reports when GHCRTS asks for it: what forbids it is in the link note of unstripped programs.
+pub(super) fn grants_reports(elf: &Elf) -> bool {
+    let note = elf.link_note().unwrap_or("");
+    !["RtsOptsNone", "RtsOptsIgnoreAll", "Just \""].iter().any(|word| note.contains(word))
+}
+
+/// Whether these options make the runtime report by itself.
+pub(super) fn asks_for_reports(options: &str) -> bool {
+    options
+        .split_whitespace()
+        .any(|word| ["-s", "-S", "-t", "-T"].iter().any(|option| word.starts_with(option)))
+}

@@ -1,0 +1,173 @@
+//! The runtime's own reports: one line (`-t`) or a page (`-s`).
+
+use crate::runtimes::figures::Figure;
+use scruple_core::metric::Quality;
+
+/// What either report says; sizes in bytes, times in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Bytes allocated.
+    pub allocated: f64,
+    /// All collections.
+    pub collections: f64,
+    /// Collections of the young generation, and of the old; the one line does not tell them apart.
+    pub minor: Option<f64>,
+    /// Collections of the oldest generation.
+    pub major: Option<f64>,
+    /// The most live data seen at a major collection.
+    pub max_live: f64,
+    /// The most memory held, which both reports round to whole MiB.
+    pub in_use: f64,
+    /// Bytes copied by the collector.
+    pub copied: Option<f64>,
+    /// The longest pause, in tenths of milliseconds.
+    pub longest_pause: Option<f64>,
+    /// Processor and elapsed time of the program proper.
+    pub mutator: (f64, f64),
+    /// Processor and elapsed time of collections.
+    pub collecting: (f64, f64),
+}
+
+impl Report {
+    /// As figures. The residency of the page is exact, but only as good as the moments of major collections.
+    pub fn figures(&self) -> Vec<Figure> {
+        let mut figures = vec![
+            Figure::exact("alloc.bytes", self.allocated),
+            Figure::exact("gc.count", self.collections),
+            Figure::noisy("gc.time", self.collecting.1 * 1e9),
+            Figure::exact("heap.live_max", self.max_live),
+            Figure::of("heap.peak", self.in_use, Quality::Near),
+            Figure::noisy("ghc.mutator", self.mutator.0 * 1e9),
+        ];
+        let mut optional = |key, value: Option<f64>, exact: bool| {
+            if let Some(value) = value {
+                figures.push(if exact { Figure::exact(key, value) } else { Figure::noisy(key, value) });
+            }
+        };
+        optional("gc.minor", self.minor, true);
+        optional("gc.major", self.major, true);
+        optional("ghc.copied", self.copied, true);
+        optional("gc.pause_max", self.longest_pause.map(|seconds| seconds * 1e9), false);
+        figures
+    }
+}
+
+/// Reads whichever report the text holds; the last one, if there are several.
+pub fn read(text: &str) -> Option<Report> {
+    one_line(text).or_else(|| page(text))
+}
+
+/// Where a one-line report begins and ends.
+pub const BEGIN: &str = "<<ghc: ";
+/// See [`BEGIN`].
+pub const END: &str = ":ghc>>";
+
+/// `<<ghc: 240851528 bytes, 230 GCs, …, 10M in use, … MUT (… elapsed), … GC (… elapsed) :ghc>>`
+pub fn one_line(text: &str) -> Option<Report> {
+    let start = text.rfind(BEGIN)? + BEGIN.len();
+    let line = &text[start..start + text[start..].find(END)?];
+    let mut report = Report::default();
+    for part in line.split(", ") {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        match words.as_slice() {
+            [bytes, "bytes"] => report.allocated = number(bytes)?,
+            [count, "GCs"] => report.collections = number(count)?,
+            [both, "avg/max", ..] => report.max_live = number(both.split('/').nth(1)?)?,
+            [held, "in", "use"] => report.in_use = number(held.trim_end_matches('M'))? * 1024.0 * 1024.0,
+            [cpu, "MUT", elapsed, ..] => report.mutator = (number(cpu)?, number(elapsed)?),
+            [cpu, "GC", elapsed, ..] => report.collecting = (number(cpu)?, number(elapsed)?),
+            _ => {}
+        }
+    }
+    Some(report)
+}
+
+/// The page, in any locale that GHC knows: it knows one.
+pub fn page(text: &str) -> Option<Report> {
+    let text = &text[text
+        .rfind(" bytes allocated in the heap")
+        .map(|at| text[..at].rfind('\n').map_or(0, |n| n + 1))?..];
+    let leading = |ending: &str| {
+        text.lines()
+            .find(|line| line.contains(ending))
+            .and_then(|line| number(line.split_whitespace().next()?))
+    };
+    let times = |name: &str| {
+        let line =
+            text.lines().find(|line| line.trim_start().starts_with(name) && line.contains("elapsed)"))?;
+        let words: Vec<f64> = line.split_whitespace().filter_map(number).collect();
+        Some((*words.first()?, *words.get(1)?))
+    };
+    let mut report = Report {
+        allocated: leading("bytes allocated in the heap")?,
+        copied: leading("bytes copied during GC"),
+        max_live: leading("bytes maximum residency").unwrap_or(0.0),
+        in_use: leading("total memory in use").unwrap_or(0.0) * 1024.0 * 1024.0,
+        mutator: times("MUT ")?,
+        collecting: times("GC ")?,
+        ..Report::default()
+    };
+    let mut generations = Vec::new();
+    for line in text.lines().filter(|line| line.trim_start().starts_with("Gen ")) {
+        // Gen  0       172 colls,     0 par    0.076s   0.221s     0.0013s    0.0207s
+        let words: Vec<f64> = line.split_whitespace().skip(2).filter_map(number).collect();
+        generations.push((*words.first()?, *words.last()?));
+    }
+    report.collections = generations.iter().map(|(count, _)| count).sum();
+    if let Some((major, _)) = generations.last() {
+        report.major = Some(*major);
+        report.minor = Some(report.collections - major);
+    }
+    report.longest_pause = generations.iter().map(|(_, longest)| *longest).reduce(f64::max);
+    Some(report)
+}
+
+/// A number among commas, brackets and the letter for seconds.
+fn number(word: &str) -> Option<f64> {
+    let word = word.trim_matches(['(', ')', ',']).trim_end_matches('s');
+    word.replace(',', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE_LINE: &str = include_str!("../../../tests/data/runtimes/ghc/t-oneline.stderr.txt");
+    const TWO: &str = include_str!("../../../tests/data/runtimes/ghc/t-two-processes.stderr.txt");
+    const PAGE: &str = include_str!("../../../tests/data/runtimes/ghc/s-summary.stderr.txt");
+    const THREADED: &str = include_str!("../../../tests/data/runtimes/ghc/s-summary-threaded.stderr.txt");
+
+    #[test]
+    fn the_one_line_is_read() {
+        let report = read(ONE_LINE).expect("a report");
+        assert_eq!((report.allocated, report.collections), (240_851_528.0, 230.0));
+        assert_eq!((report.max_live, report.in_use), (3_202_632.0, 10_485_760.0));
+        assert_eq!((report.mutator, report.collecting), ((0.019, 0.051), (0.106, 0.329)));
+        assert_eq!((report.minor, report.longest_pause), (None, None));
+        assert_eq!(read(TWO).expect("the last").allocated, 119_016.0);
+    }
+
+    #[test]
+    fn the_page_is_read() {
+        let report = read(PAGE).expect("a report");
+        assert_eq!((report.allocated, report.copied), (240_851_528.0, Some(495_154_072.0)));
+        assert_eq!((report.collections, report.minor, report.major), (230.0, Some(172.0), Some(58.0)));
+        assert_eq!((report.max_live, report.in_use), (3_202_632.0, 10_485_760.0));
+        assert_eq!(report.longest_pause, Some(0.0209));
+        assert_eq!((report.mutator, report.collecting), ((0.019, 0.089), (0.110, 0.320)));
+    }
+
+    #[test]
+    fn the_threaded_page_is_read() {
+        let report = read(THREADED).expect("a report");
+        assert_eq!((report.allocated, report.longest_pause), (240_873_536.0, Some(0.0288)));
+        assert_eq!(report.collecting, (0.112, 0.424));
+    }
+
+    #[test]
+    fn other_text_is_no_report() {
+        assert_eq!(read("Hello, <<ghc: world"), None);
+        assert_eq!(read(""), None);
+        assert_eq!(page("     x bytes allocated in the heap\n"), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! The counters of a Go process, read from its memory while it is stopped at its exit.
+
+use super::layout::{Layout, Layouts};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+/// What a Go runtime counted from its start to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Bytes allocated.
+    pub bytes: u64,
+    /// Objects allocated; tiny ones that share a block count each.
+    pub objects: u64,
+    /// Collections completed.
+    pub collections: u64,
+    /// Nanoseconds with the program stopped.
+    pub stopped: u64,
+    /// The longest stop among the last 256 collections, in nanoseconds.
+    pub longest_stop: u64,
+    /// Bytes obtained for the heap.
+    pub heap: u64,
+}
+
+/// A Go process at its exit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// The process.
+    pub pid: i32,
+    /// Its counters, or why they could not be read.
+    pub counters: Result<Counters, String>,
+}
+
+/// Reads a process that is stopped; none where it is no Go program.
+pub(crate) fn at_exit(pid: i32, layouts: &mut Layouts) -> Option<Exit> {
+    let counters = match layouts.of(pid) {
+        Ok(None) => return None,
+        Ok(Some(layout)) => read(pid, &layout),
+        Err(why) => Err(why),
+    };
+    Some(Exit { pid, counters })
+}
+
+struct Memory {
+    file: File,
+}
+
+impl Memory {
+    fn bytes(&self, at: u64, size: usize) -> Result<Vec<u8>, String> {
+        let mut bytes = vec![0; size];
+        self.file
+            .read_exact_at(&mut bytes, at)
+            .map_err(|error| format!("its memory cannot be read at {at:#x}: {error}"))?;
+        Ok(bytes)
+    }
+
+    fn number(&self, at: u64, size: usize) -> Result<u64, String> {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(&self.bytes(at, size)?);
+        Ok(u64::from_le_bytes(word))
+    }
+
+    fn long(&self, at: u64) -> Result<u64, String> {
+        self.number(at, 8)
+    }
+}
+
+/// Where the first mapping of the program's file begins.
+fn base(pid: i32) -> Result<u64, String> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(|error| error.to_string())?;
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
+    let exe = exe.to_string_lossy();
+    maps.lines()
+        .find(|line| line.ends_with(&*exe))
+        .and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
+        .ok_or_else(|| "its program is not mapped".to_owned())
+}
+
+fn read(pid: i32, layout: &Layout) -> Result<Counters, String> {
+    let file = File::open(format!("/proc/{pid}/mem"))
+        .map_err(|error| format!("its memory cannot be read: {error}"))?;
+    let memory = Memory { file };
+    let moved = match layout.movable_from {
+        Some(first) => base(pid)?.wrapping_sub(first),
+        None => 0,
+    };
+    let variable = |name: &str| layout.variables[name].wrapping_add(moved);
+    let mstats =
+        |name| Ok::<u64, String>(variable("runtime.memstats") + layout.member("runtime.mstats", name)?);
+    let control = |name| {
+        Ok::<u64, String>(
+            variable("runtime.gcController") + layout.member("runtime.gcControllerState", name)?,
+        )
+    };
+
+    let mut counters = Counters {
+        bytes: memory.long(control("totalAlloc")?)?,
+        collections: memory.number(mstats("numgc")?, 4)?,
+        stopped: memory.long(mstats("pause_total_ns")?)?,
+        ..Counters::default()
+    };
+    let ring = memory.bytes(mstats("pause_ns")?, 256 * 8)?;
+    counters.longest_stop = longs(&ring).max().unwrap_or(0);
+    for part in ["heapInUse", "heapFree", "heapReleased"] {
+        counters.heap += memory.long(control(part)?)?;
+    }
+    counters.objects = objects(&memory, layout, mstats("heapStats")?)?;
+    add_caches(&memory, layout, variable("runtime.allp"), &mut counters)?;
+    Ok(counters)
+}
+
+fn longs(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(8).map(|chunk| chunk.try_into().map_or(0, u64::from_le_bytes))
+}
+
+/// The consistent statistics are kept three times, for writers of different moments; their sum is the truth.
+fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> {
+    const DELTA: &str = "runtime.heapStatsDelta";
+    let first = stats + layout.member("runtime.consistentHeapStats", "stats")?;
+    let size = layout.size(DELTA)?;
+    let (small, end) = (layout.member(DELTA, "smallAllocCount")?, layout.member(DELTA, "smallFreeCount")?);
+    let classes = end.abs_diff(small).min(1024) as usize;
+    // The members are sums of signed differences: each part may be negative alone.
+    let mut total = 0_u64;
+    for part in 0..3 {
+        let at = first + part * size;
+        total = total.wrapping_add(memory.long(at + layout.member(DELTA, "largeAllocCount")?)?);
+        total = total.wrapping_add(memory.long(at + layout.member(DELTA, "tinyAllocCount")?)?);
+        let counts = memory.bytes(at + small.min(end), classes.min(68 * 8))?;
+        total = longs(&counts).fold(total, u64::wrapping_add);
+    }
+    Ok(total)
+}
+
+/// Each processor of the scheduler allocates from spans of its own, which are added up only when they are full.
+fn add_caches(memory: &Memory, layout: &Layout, allp: u64, counters: &mut Counters) -> Result<(), String> {
+    const SPAN: &str = "runtime.mspan";
+    let (processors, count) = (memory.long(allp)?, memory.long(allp + 8)?);
+    let cache_of = layout.member("runtime.p", "mcache")?;
+    let spans = layout.member("runtime.mcache", "alloc")?;
+    let span_count = layout.size("runtime.mcache")?.saturating_sub(spans).min(136 * 8) / 8;
+    let tiny = layout.member("runtime.mcache", "tinyAllocs")?;
+    let [used, before, size] =
+        ["allocCount", "allocCountBeforeCache", "elemsize"].map(|name| layout.member(SPAN, name));
+    let (used, before, size) = (used?, before?, size?);
+    for i in 0..count.min(4096) {
+        let processor = memory.long(processors + i * 8)?;
+        let cache = if processor == 0 { 0 } else { memory.long(processor + cache_of)? };
+        if cache == 0 {
+            continue;
+        }
+        counters.objects += memory.long(cache + tiny)?;
+        for span in longs(&memory.bytes(cache + spans, span_count as usize * 8)?).filter(|span| *span != 0) {
+            let slots = memory.number(span + used, 2)?.saturating_sub(memory.number(span + before, 2)?);
+            counters.objects += slots;
+            counters.bytes += slots * memory.long(span + size)?;
+        }
+    }
+    Ok(())
+}

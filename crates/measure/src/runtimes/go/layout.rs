@@ -1,0 +1,164 @@
+//! Where a Go program keeps its counters: addresses from its symbols, offsets from its debugging information.
+
+use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::rc::Rc;
+
+/// What a stripped program is told.
+pub(in crate::runtimes) const STRIPPED: &str = "the Go program has no symbols or debugging information, which say where its \
+                                   counters are: build it without -ldflags=-s or -w";
+
+/// The variables, by the names of their symbols.
+const VARIABLES: [&str; 3] = ["runtime.memstats", "runtime.gcController", "runtime.allp"];
+
+/// The structures whose members are looked up.
+const STRUCTURES: [&str; 7] = [
+    "runtime.mstats",
+    "runtime.gcControllerState",
+    "runtime.p",
+    "runtime.mcache",
+    "runtime.mspan",
+    "runtime.consistentHeapStats",
+    "runtime.heapStatsDelta",
+];
+
+/// Addresses and offsets of one program file.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// Addresses of variables, before the program is moved to where it runs.
+    pub(super) variables: HashMap<&'static str, u64>,
+    members: HashMap<(&'static str, String), u64>,
+    sizes: HashMap<&'static str, u64>,
+    /// The address of its first segment, where it is loaded at an address of the kernel's choice instead.
+    pub(super) movable_from: Option<u64>,
+}
+
+impl Layout {
+    /// The offset of a member within its structure.
+    pub(super) fn member(&self, structure: &'static str, name: &str) -> Result<u64, String> {
+        self.members
+            .get(&(structure, name.to_owned()))
+            .copied()
+            .ok_or_else(|| format!("this version of Go keeps no ‘{name}’ in {structure}"))
+    }
+
+    /// The size of a structure.
+    pub(super) fn size(&self, structure: &'static str) -> Result<u64, String> {
+        self.sizes.get(structure).copied().ok_or_else(|| format!("this version of Go has no {structure}"))
+    }
+
+    fn read(path: &Path) -> Result<Option<Layout>, String> {
+        let data = fs::read(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
+        let Ok(file) = object::File::parse(&*data) else { return Ok(None) };
+        if file.section_by_name(".go.buildinfo").is_none() {
+            return Ok(None);
+        }
+        let first = file.segments().map(|segment| segment.address()).min();
+        let movable_from = first.filter(|_| file.kind() == object::ObjectKind::Dynamic);
+        let mut layout = Layout { movable_from, ..Layout::default() };
+        for symbol in file.symbols() {
+            if let Some(known) =
+                symbol.name().ok().and_then(|name| VARIABLES.into_iter().find(|known| *known == name))
+            {
+                layout.variables.insert(known, symbol.address());
+            }
+        }
+        if layout.variables.len() < VARIABLES.len() || file.section_by_name(".debug_info").is_none() {
+            return Err(STRIPPED.to_owned());
+        }
+        layout
+            .read_structures(&file)
+            .map_err(|error| format!("its debugging information cannot be read: {error}"))?;
+        Ok(Some(layout))
+    }
+
+    fn read_structures(&mut self, file: &object::File<'_>) -> Result<(), gimli::Error> {
+        let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+        let load = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
+            let section = file.section_by_name(id.name());
+            Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
+        };
+        let sections = gimli::DwarfSections::load(load)?;
+        let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+        let mut units = dwarf.units();
+        while let Some(header) = units.next()? {
+            let unit = dwarf.unit(header)?;
+            self.read_unit(&dwarf, &unit)?;
+            if self.sizes.len() == STRUCTURES.len() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_unit<R: Reader<Offset = usize>>(
+        &mut self,
+        dwarf: &Dwarf<R>,
+        unit: &gimli::Unit<R>,
+    ) -> Result<(), gimli::Error> {
+        let mut found: Vec<(&'static str, UnitOffset)> = Vec::new();
+        let mut entries = unit.entries();
+        while let Some((_, entry)) = entries.next_dfs()? {
+            if entry.tag() != gimli::DW_TAG_structure_type {
+                continue;
+            }
+            let name = name_of(dwarf, unit, entry)?;
+            let Some(known) = STRUCTURES.into_iter().find(|known| Some(*known) == name.as_deref()) else {
+                continue;
+            };
+            if let Some(AttributeValue::Udata(size)) = entry.attr_value(gimli::DW_AT_byte_size)? {
+                self.sizes.insert(known, size);
+                found.push((known, entry.offset()));
+            }
+        }
+        for (known, offset) in found {
+            let mut tree = unit.entries_tree(Some(offset))?;
+            let mut children = tree.root()?.children();
+            while let Some(child) = children.next()? {
+                let entry = child.entry();
+                let at = entry
+                    .attr(gimli::DW_AT_data_member_location)?
+                    .and_then(|attribute| attribute.udata_value());
+                if let (Some(name), Some(at)) = (name_of(dwarf, unit, entry)?, at) {
+                    self.members.insert((known, name), at);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of<R: Reader<Offset = usize>>(
+    dwarf: &Dwarf<R>,
+    unit: &gimli::Unit<R>,
+    entry: &gimli::DebuggingInformationEntry<'_, '_, R>,
+) -> Result<Option<String>, gimli::Error> {
+    match entry.attr_value(gimli::DW_AT_name)? {
+        Some(value) => Ok(Some(dwarf.attr_string(unit, value)?.to_string()?.into_owned())),
+        None => Ok(None),
+    }
+}
+
+/// The layouts read so far, by file: a build starts the same compiler many times.
+#[derive(Debug, Default)]
+pub(crate) struct Layouts {
+    known: HashMap<(u64, u64), Known>,
+}
+
+/// No layout is no Go program; an error is a Go program that does not say where its counters are.
+type Known = Result<Option<Rc<Layout>>, String>;
+
+impl Layouts {
+    /// The layout of a process's program; none where it is no Go program.
+    pub(super) fn of(&mut self, pid: i32) -> Known {
+        let path = format!("/proc/{pid}/exe");
+        let Ok(data) = fs::metadata(&path) else { return Ok(None) };
+        let read = || Layout::read(Path::new(&path)).map(|layout| layout.map(Rc::new));
+        self.known.entry((data.dev(), data.ino())).or_insert_with(read).clone()
+    }
+}

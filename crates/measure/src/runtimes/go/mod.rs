@@ -1,0 +1,71 @@
+//! Go programs: they have no C library to load anything, so they are stopped as they exit, and the counters of their
+//! runtime are read from their memory, at the places that their own debugging information names.
+
+pub mod counters;
+mod layout;
+pub(super) mod trace;
+
+use super::elf::Elf;
+use super::figures::{Figure, Told};
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found, Runtime};
+pub use counters::{Counters, Exit};
+pub(crate) use layout::Layouts;
+pub(super) use layout::STRIPPED;
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "go",
+    lacks: &[
+        ("gc.minor", "the collector has no generations; see gc.count"),
+        ("gc.major", "the collector has no generations; see gc.count"),
+        (
+            "heap.live_max",
+            "the runtime keeps what the last collection found alive, not the most; see heap.peak",
+        ),
+    ],
+    find,
+    tell: |_: &Record, _: &[&Answer]| Ok(Vec::new()),
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    if !elf.section(".go.buildinfo") && !elf.section(".note.go.buildid") && !elf.section(".gopclntab") {
+        return None;
+    }
+    let asked = "its counters are read from its memory, stopped at its exit";
+    let mut found = Found { version: None, by: "the linker's build information", asked, not: Vec::new() };
+    if is_stripped(elf) {
+        found.asked = "the log of its collections, through GODEBUG, cut out of standard error";
+        found.not.extend(["alloc.bytes", "alloc.objects", "heap.peak"].map(|key| (key, STRIPPED)));
+    }
+    Some(found)
+}
+
+/// Whether nothing says where its counters are.
+pub(super) fn is_stripped(elf: &Elf) -> bool {
+    !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
+}
+
+/// The figures of one process.
+pub(super) fn told(exit: &Exit) -> Told {
+    let figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
+    Told { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
+}
+
+/// What is said where no exit was seen.
+pub(super) fn not_stopped() -> Told {
+    let why = "the Go program could not be stopped at its exit: it was killed, or tracing is refused here (in a \
+               container, allow SYS_PTRACE)";
+    Told { runtime: Runtime::Go, pid: 0, figures: Err(why.to_owned()), missing: None }
+}
+
+fn figures(counters: &Counters) -> Vec<Figure> {
+    vec![
+        Figure::near("alloc.bytes", counters.bytes as f64),
+        Figure::near("alloc.objects", counters.objects as f64),
+        Figure::noisy("gc.count", counters.collections as f64),
+        // Only the time with the program stopped; marking goes on beside it.
+        Figure::noisy("gc.time", counters.stopped as f64),
+        Figure::noisy("gc.pause_max", counters.longest_stop as f64),
+        Figure::near("heap.peak", counters.heap as f64),
+    ]
+}

@@ -1,0 +1,44 @@
+//! Guile 3, and every other program with the Boehm-Demers-Weiser collector (libgc): its events and its totals.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "guile",
+    lacks: &[
+        ("alloc.objects", "the collector counts bytes, not objects"),
+        ("gc.minor", "the collector has no generations; see gc.count"),
+        ("gc.major", "the collector has no generations; see gc.count"),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let asked = "the collector's own counters and events, from inside the process";
+    if let Some(library) = elf.needs("libguile-") {
+        let version = library.strip_prefix("libguile-").and_then(|rest| rest.split(".so").next());
+        return Found::new(version.map(str::to_owned), "the library it needs", asked);
+    }
+    elf.needs("libgc.so").and_then(|_| Found::new(None, "the collector's library, which it needs", asked))
+}
+
+fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    if !record.reported() {
+        return Err(record.silence());
+    }
+    let value = |at: usize| record.values[at] as f64;
+    let mut figures = vec![
+        Figure::near("alloc.bytes", value(0)),
+        Figure::exact("gc.count", value(1)),
+        Figure::noisy("gc.time", value(2)),
+        Figure::noisy("gc.pause_max", value(3)),
+        Figure::near("heap.peak", value(5)),
+    ];
+    if value(4) > 0.0 {
+        figures.push(Figure::estimated("heap.live_max", value(4)));
+    }
+    Ok(figures)
+}

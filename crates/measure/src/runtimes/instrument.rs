@@ -1,0 +1,197 @@
+//! The instrument: brings the agent to a launch, and reads what the runtimes left.
+
+use super::cut::Cut;
+use super::elf::Elf;
+use super::figures::{self, COMMON, Told};
+use super::place::Place;
+use super::records::{self, Answer, Left, Record};
+use super::table::Runtime;
+use super::{ghc, go, ocaml, recognise, sbcl};
+use crate::instrument::Instrument;
+use crate::launch::{Launch, Outcome};
+use crate::program::{Kind, Program};
+use scruple_core::sample::Reading;
+use std::ffi::OsString;
+
+/// Asks every language runtime that shows itself in the processes of a launch.
+#[derive(Debug, Default)]
+pub struct Runtimes {
+    place: Option<Place>,
+    cut: Option<Cut>,
+    nothing: String,
+    expects_exit: bool,
+    log_collections: bool,
+    told: Vec<Told>,
+    logs: Vec<(i32, ghc::log::Log)>,
+}
+
+impl Runtimes {
+    /// An instrument that has not been attached yet.
+    pub fn new() -> Runtimes {
+        Runtimes::default()
+    }
+
+    /// Lets GHC's runtime log every collection, for the distribution of pauses; [`Runtimes::logs`] has it afterwards.
+    pub fn logging_collections(mut self) -> Runtimes {
+        self.log_collections = true;
+        self
+    }
+
+    /// What each process of the last launch told.
+    pub fn told(&self) -> &[Told] {
+        &self.told
+    }
+
+    /// The logs of collections of the last launch, by process.
+    pub fn logs(&self) -> &[(i32, ghc::log::Log)] {
+        &self.logs
+    }
+}
+
+impl Instrument for Runtimes {
+    fn name(&self) -> &'static str {
+        "runtimes"
+    }
+
+    fn available(&self, program: &Program) -> Result<(), String> {
+        // The loader of another kind of machine would complain of our library on standard error.
+        let foreign = matches!(program.kind(), Ok(Kind::Elf { native: false, .. }));
+        match program.changes_user() || foreign {
+            true => Err(recognise::nothing(program)),
+            false => Ok(()),
+        }
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        COMMON
+    }
+
+    fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
+        let place = match self.place.take() {
+            Some(place) => place,
+            None => Place::make()?,
+        };
+        let place = self.place.insert(place);
+        // An interrupted launch may have left something.
+        let _ = records::take(place.folder());
+        place
+            .log_every_collection(self.log_collections)
+            .map_err(|error| format!("the runtimes' folder cannot be written: {error}"))?;
+        let program = Program { path: launch.path.clone() }.resolved();
+        self.nothing = recognise::nothing(&program);
+        self.cut = None;
+        self.expects_exit = false;
+        let Some(elf) = Elf::read(&program.path) else {
+            place.preload(&mut launch.env);
+            return Ok(());
+        };
+        let is = |runtime: Runtime| (runtime.adapter().find)(&elf).is_some();
+        if is(Runtime::Go) {
+            launch.options.read_counters = !go::is_stripped(&elf);
+            self.expects_exit = launch.options.read_counters;
+            if go::is_stripped(&elf)
+                && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
+            {
+                self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
+            }
+        } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
+            if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
+                self.cut = Cut::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();
+            }
+        } else if !elf.dynamic && is(Runtime::Ocaml) {
+            if append(&mut launch.env, "OCAMLRUNPARAM", ",", "v=0x400", |words| words.contains("v=")) {
+                self.cut = Cut::into_stderr(Runtime::Ocaml, &mut launch.stdio[2]).ok();
+            }
+        } else if is(Runtime::Sbcl)
+            && launch.path == program.path
+            && let Some(argv) = sbcl::with_hook(&launch.argv, &place.folder().join("hook.lisp"))
+        {
+            launch.argv = argv;
+        }
+        place.preload(&mut launch.env);
+        Ok(())
+    }
+
+    fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
+        let left = self.place.as_ref().map(|place| records::take(place.folder())).unwrap_or_default();
+        self.told = left.records.iter().map(|record| told(record, &left)).collect();
+        self.told.extend(of_forks(&left));
+        self.logs = left
+            .records
+            .iter()
+            .filter(|record| record.runtime == Runtime::Ghc)
+            .filter_map(|record| Some((record.pid, ghc::log::read(&record.text())?)))
+            .collect();
+        self.told.extend(outcome.exits.iter().map(go::told));
+        if self.expects_exit && outcome.exits.is_empty() {
+            self.told.push(go::not_stopped());
+        }
+        if let Some(cut) = self.cut.take() {
+            self.told.push(of_cut(cut));
+        }
+        figures::readings(&self.told, &self.nothing)
+    }
+}
+
+fn told(record: &Record, left: &Left) -> Told {
+    let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
+    let answers: Vec<&Answer> = left.answers.iter().filter(mine).collect();
+    let figures = (record.runtime.adapter().tell)(record, &answers);
+    let from_memory = record.runtime == Runtime::Ghc && record.refused();
+    Told {
+        runtime: record.runtime,
+        pid: record.pid,
+        figures,
+        missing: from_memory.then_some(ghc::FROM_MEMORY),
+    }
+}
+
+/// Hooks answer in forked children too, of which the agent keeps no record.
+fn of_forks(left: &Left) -> Vec<Told> {
+    let known = |answer: &Answer| {
+        left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
+    };
+    let mut told: Vec<Told> = Vec::new();
+    for answer in left.answers.iter().filter(|answer| !known(answer)) {
+        let (runtime, pid) = (answer.runtime, answer.pid);
+        let figures = (runtime.adapter().tell)(&Record::of_fork(runtime, pid), &[answer]);
+        told.push(Told { runtime, pid, figures, missing: None });
+    }
+    told
+}
+
+fn of_cut(cut: Cut) -> Told {
+    let (runtime, text) = cut.finish();
+    let figures = match runtime {
+        Runtime::Ghc => ghc::report::one_line(&text).map(|report| report.figures()),
+        Runtime::Go => go::trace::figures(&text),
+        _ => ocaml::summary(&text),
+    };
+    let silent = || format!("the {} program ended without its report: it was killed", runtime.word());
+    let missing = (runtime == Runtime::Go).then_some(go::STRIPPED);
+    Told { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
+}
+
+/// Adds words to a variable behind the user's own, unless those already ask for something of the kind.
+fn append(
+    env: &mut Vec<(OsString, OsString)>,
+    name: &str,
+    between: &str,
+    words: &str,
+    taken: impl Fn(&str) -> bool,
+) -> bool {
+    let own = env.iter().position(|(other, _)| other == name);
+    let mut value = own.map(|at| env[at].1.clone()).unwrap_or_default();
+    if taken(&value.to_string_lossy()) {
+        return false;
+    }
+    if !value.is_empty() {
+        value.push(between);
+    }
+    value.push(words);
+    if let Some(at) = own {
+        env.remove(at);
+    }
+    env.push((name.into(), value));
+    true
+}

@@ -1,0 +1,35 @@
+//! Lua 5.4: the collector's cycles, counted by a finaliser that arms itself again.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record, field};
+use super::table::{Adapter, Found};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "lua",
+    lacks: &[
+        ("alloc.bytes", "Lua keeps no total, but takes every byte from malloc: malloc.bytes is exact"),
+        ("alloc.objects", "Lua keeps no total, but takes every object from malloc: see malloc.count"),
+        ("gc.minor", "cycles are not told apart; see gc.count"),
+        ("gc.major", "cycles are not told apart; see gc.count"),
+        ("gc.time", "Lua keeps no times; profile the program instead"),
+        ("gc.pause_max", "Lua keeps no times; profile the program instead"),
+        ("heap.live_max", "Lua keeps no maximum; see malloc.peak"),
+        ("heap.peak", "Lua keeps no maximum; malloc.peak is exact"),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let lua = elf.needs("liblua5.4").is_some() || elf.exports("lua_newstate") && elf.holds("LUA_INIT_5_4");
+    lua.then(|| Found::new(Some("5.4".to_owned()), "the symbols of its library", "a hook through LUA_INIT"))
+        .flatten()
+}
+
+fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    match answers.first().and_then(|answer| field(&answer.text, "cycles")) {
+        Some(cycles) => Ok(vec![Figure::exact("gc.count", cycles)]),
+        None => Err(format!("{}; os.exit without `true` closes nothing", record.silence())),
+    }
+}

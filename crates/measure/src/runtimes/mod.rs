@@ -1,0 +1,44 @@
+//! What language runtimes tell of a program that was not changed: bytes allocated, collections, pauses, heap.
+//!
+//! One small library, the agent, is loaded into every process of the measured tree and recognises a runtime there, at
+//! the moment it starts: by the symbols it brings, or because it asks for its own variable. So wrappers and shims make
+//! no difference, and a child that executes something else is recognised again. The environment that the program and
+//! its children see is not changed except for `LD_PRELOAD`, standard output and error stay what they were, and a
+//! runtime is only ever asked for what every build of it grants. Go programs have no C library to load the agent; they
+//! are stopped at their exit, and their counters are read from their memory.
+
+mod cut;
+mod elf;
+pub mod erlang;
+mod figures;
+pub mod ghc;
+pub mod go;
+pub mod guile;
+mod instrument;
+pub mod jvm;
+pub mod lua;
+pub mod node;
+pub mod ocaml;
+pub mod perl;
+pub mod php;
+mod place;
+pub mod python;
+pub mod r;
+pub mod racket;
+mod recognise;
+mod records;
+pub mod ruby;
+pub mod sbcl;
+mod table;
+
+pub use figures::{COMMON, Figure, Merge, Told};
+pub use instrument::Runtimes;
+pub use recognise::{Recognised, recognise};
+pub use table::{ALL, Runtime};
+
+use crate::instrument::Instrument;
+
+/// The instruments that ask language runtimes: one, which recognises all of them.
+pub fn all() -> Vec<Box<dyn Instrument>> {
+    vec![Box::new(Runtimes::new())]
+}

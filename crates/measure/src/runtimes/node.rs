@@ -1,0 +1,103 @@
+//! Node.js: V8 tells the used heap before and after each collection, and the sum of its growth is what was allocated.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+pub(super) const ADAPTER: Adapter =
+    Adapter { word: "node", lacks: &[("alloc.objects", "V8 counts bytes, not objects")], find, tell };
+
+fn find(elf: &Elf) -> Option<Found> {
+    let asked = "v8.GCProfiler, by a hook through NODE_OPTIONS";
+    let node = elf.exports("_ZN4node5StartEiPPc") || elf.needs("libnode.so").is_some();
+    node.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+}
+
+/// What the hook writes, one for each thread that ran to its end.
+#[derive(Deserialize)]
+struct Heap {
+    start: f64,
+    allocated: f64,
+    peak: f64,
+    live: f64,
+    kinds: BTreeMap<String, Kind>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    count: f64,
+    micros: f64,
+    longest: f64,
+}
+
+fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    if answers.is_empty() {
+        return Err(match record.refused() {
+            true => "node's permission model is on, and would stop the program at our hook: run it without"
+                .to_owned(),
+            false => format!("{}, or node is older than 18.15", record.silence()),
+        });
+    }
+    let heaps: Vec<Heap> = answers
+        .iter()
+        .map(|answer| serde_json::from_str(&answer.text))
+        .collect::<Result<_, _>>()
+        .map_err(|error| format!("node's answer is not understood: {error}"))?;
+    Ok(figures(&heaps))
+}
+
+fn figures(heaps: &[Heap]) -> Vec<Figure> {
+    let sum = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).sum::<f64>();
+    let most = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, f64::max);
+    let kinds = |heap: &Heap, minor: Option<bool>, of: &dyn Fn(&Kind) -> f64| {
+        let chosen = heap.kinds.iter().filter(|(name, _)| minor.is_none_or(|minor| is_minor(name) == minor));
+        chosen.map(|(_, kind)| of(kind)).sum::<f64>()
+    };
+    let count = |kind: &Kind| kind.count;
+    let mut figures = vec![
+        // What stood on the heap before the hook ran was allocated too.
+        Figure::near("alloc.bytes", sum(&|heap| heap.start + heap.allocated)),
+        Figure::exact("gc.count", sum(&|heap| kinds(heap, None, &count))),
+        Figure::exact("gc.minor", sum(&|heap| kinds(heap, Some(true), &count))),
+        Figure::exact("gc.major", sum(&|heap| kinds(heap, Some(false), &count))),
+        Figure::noisy("gc.time", sum(&|heap| kinds(heap, None, &|kind| kind.micros)) * 1e3),
+        Figure::noisy(
+            "gc.pause_max",
+            most(&|heap| heap.kinds.values().map(|kind| kind.longest).fold(0.0, f64::max)) * 1e3,
+        ),
+        Figure::near("heap.peak", most(&|heap| heap.peak)),
+    ];
+    let live = most(&|heap| heap.live);
+    if live > 0.0 {
+        figures.push(Figure::near("heap.live_max", live));
+    }
+    figures
+}
+
+fn is_minor(kind: &str) -> bool {
+    kind == "Scavenge" || kind.starts_with("Minor")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_added_up_and_kinds_told_apart() {
+        let text = r#"{"pid":1,"thread":0,"version":"20.20.2","start":3610192,"allocated":401413880,"peak":27724216,
+            "live":20440576,"kinds":{"Scavenge":{"count":40,"micros":412489.33,"longest":20275.2},
+            "IncrementalMarking":{"count":1,"micros":14331.9,"longest":14331.9},
+            "MarkSweepCompact":{"count":1,"micros":7950.83,"longest":7950.83}}}"#;
+        let heap = || serde_json::from_str::<Heap>(text).expect("an answer");
+        let one = figures(&[heap()]);
+        let value = |figures: &[Figure], key: &str| figures.iter().find(|f| f.key == key).map(|f| f.value);
+        assert_eq!(value(&one, "alloc.bytes"), Some(405_024_072.0));
+        assert_eq!((value(&one, "gc.minor"), value(&one, "gc.major")), (Some(40.0), Some(2.0)));
+        assert_eq!(value(&one, "gc.pause_max"), Some(20_275_200.0));
+        let two = figures(&[heap(), heap()]);
+        assert_eq!((value(&two, "gc.count"), value(&two, "heap.peak")), (Some(84.0), Some(27_724_216.0)));
+    }
+}

@@ -1,0 +1,42 @@
+//! PHP: its memory manager is given handlers that count and pass on to itself; no setting of PHP's is touched.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "php",
+    lacks: &[
+        ("gc.minor", "the cycle collector has no generations; see gc.count"),
+        ("gc.major", "the cycle collector has no generations; see gc.count"),
+        ("gc.time", "PHP keeps the time of its cycle collector from version 8.3 on, for gc_status() only"),
+        ("gc.pause_max", "PHP keeps no pauses"),
+        ("heap.live_max", "memory is counted by reference, so all that is held is alive; see heap.peak"),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let php = elf.exports("zend_mm_set_custom_handlers") && elf.exports("sapi_module");
+    let asked = "its memory manager's own handlers, from inside the process";
+    php.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+}
+
+fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    if !record.reported() {
+        return Err(record.silence());
+    }
+    let value = |at: usize| record.values[at] as f64;
+    let mut figures = vec![
+        Figure::exact("alloc.bytes", value(1)),
+        Figure::exact("alloc.objects", value(0)),
+        Figure::exact("heap.peak", value(2)),
+    ];
+    // Up to PHP 8.2 the status begins with runs and collected; later with truth values, which no threshold follows.
+    if record.values[5] >= 10_001 {
+        figures.push(Figure::exact("gc.count", value(3)));
+    }
+    Ok(figures)
+}

@@ -1,0 +1,179 @@
+//! The folder that holds the agent, the hooks and the answers, and the environment that brings a program to them.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Compiled by build.rs; empty where it could not be.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtimes.so"));
+
+/// The agent finds its folder by this name in `LD_PRELOAD`.
+const NAME: &str = "libscruple-runtimes.so";
+
+const HOOKS: [(&str, &str); 5] = [
+    ("hook.cjs", include_str!("hooks/hook.cjs")),
+    ("hook.rb", include_str!("hooks/hook.rb")),
+    ("hook.lua", include_str!("hooks/hook.lua")),
+    ("hook.R", include_str!("hooks/hook.R")),
+    ("hook.lisp", include_str!("hooks/hook.lisp")),
+];
+
+/// A folder with the agent in it; removed when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    folder: PathBuf,
+    /// Locked while the folder is in use; the lock goes with the process, however it ends.
+    _lock: File,
+}
+
+const PREFIX: &str = "scruple-runtimes-";
+const LOCK: &str = "in-use";
+
+impl Place {
+    /// Makes the folder where code may be loaded from and the loader can read the name.
+    pub(super) fn make() -> Result<Place, String> {
+        if LIBRARY.is_empty() {
+            return Err("the runtimes' agent exists for Linux on x86-64 and aarch64 only".to_owned());
+        }
+        let mut last = "no folder for temporary files was found".to_owned();
+        let runtime_folder = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let cache = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let candidates = [Some("/dev/shm".into()), runtime_folder, Some(std::env::temp_dir()), cache];
+        for parent in candidates.into_iter().flatten() {
+            match Place::make_in(&parent) {
+                Ok(place) => return Ok(place),
+                Err(error) => {
+                    last = format!("the runtimes' agent cannot be placed in {}: {error}", parent.display());
+                }
+            }
+        }
+        Err(format!("{last}; set TMPDIR to a folder from which programs may be run"))
+    }
+
+    fn make_in(parent: &Path) -> io::Result<Place> {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        remove_abandoned(parent);
+        let unreadable =
+            |byte: &u8| matches!(byte, b':' | b' ' | b'\t' | b'\n' | b'"' | b'\\' | b'\'' | b']');
+        if parent.as_os_str().as_bytes().iter().any(unreadable) || parent.as_os_str().len() > 180 {
+            return Err(io::Error::other("the loader cannot read its name"));
+        }
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        fs::DirBuilder::new().mode(0o755).create(&folder)?;
+        let lock = File::create(folder.join(LOCK))?;
+        lock.try_lock()?;
+        let place = Place { folder, _lock: lock };
+        fs::write(place.library(), LIBRARY)?;
+        for (name, text) in HOOKS {
+            fs::write(place.folder.join(name), text)?;
+        }
+        if !can_map_code(&File::open(place.library())?) {
+            return Err(io::Error::other("its file system does not allow programs"));
+        }
+        Ok(place)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn library(&self) -> PathBuf {
+        self.folder.join(NAME)
+    }
+
+    /// Sets whether GHC's runtime logs every collection.
+    pub(super) fn log_every_collection(&self, wanted: bool) -> io::Result<()> {
+        let mark = self.folder.join("every-gc");
+        if wanted {
+            fs::write(mark, "")
+        } else {
+            fs::remove_file(mark).or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })
+        }
+    }
+
+    /// Puts the agent before whatever is preloaded already.
+    pub(super) fn preload(&self, env: &mut Vec<(OsString, OsString)>) {
+        let mut value = self.library().into_os_string();
+        let existing = env.iter().position(|(name, _)| name == "LD_PRELOAD").map(|at| env.remove(at).1);
+        if let Some(existing) = existing.filter(|existing| !existing.is_empty()) {
+            value.push(":");
+            value.push(existing);
+        }
+        env.push(("LD_PRELOAD".into(), value));
+        crate::instrument::let_sanitizers_be_second(env);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Nothing useful can be done about a folder that is gone already or cannot go.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A Scruple that was killed could not remove its folder: nobody holds the lock of such a one any more.
+fn remove_abandoned(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        if let Ok(lock) = File::open(entry.path().join(LOCK))
+            && lock.try_lock().is_ok()
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether the file may be mapped as code: not if its file system is mounted noexec.
+fn can_map_code(file: &File) -> bool {
+    let protection = libc::PROT_READ | libc::PROT_EXEC;
+    // SAFETY: a fresh mapping at an address of the kernel's choice, which nobody reads.
+    let at =
+        unsafe { libc::mmap(std::ptr::null_mut(), 4096, protection, libc::MAP_PRIVATE, file.as_raw_fd(), 0) };
+    if at == libc::MAP_FAILED {
+        return false;
+    }
+    // SAFETY: exactly the mapping made above.
+    unsafe { libc::munmap(at, 4096) };
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abandoned_folders_go_and_those_in_use_stay() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let used = Place::make_in(parent.path()).expect("a place");
+        let abandoned = parent.path().join(format!("{PREFIX}1-0"));
+        fs::create_dir(&abandoned).expect("made");
+        File::create(abandoned.join(LOCK)).expect("made");
+        let other = Place::make_in(parent.path()).expect("another place");
+        assert!(!abandoned.exists() && used.folder().exists() && other.folder().exists());
+        drop(used);
+        drop(other);
+        assert_eq!(fs::read_dir(parent.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn the_users_own_preloads_come_after() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let place = Place::make_in(parent.path()).expect("a place");
+        let mut env = vec![("LD_PRELOAD".into(), "/a.so".into()), ("ASAN_OPTIONS".into(), "x=1".into())];
+        place.preload(&mut env);
+        let shown: Vec<String> = env.iter().map(|(name, value)| format!("{name:?}={value:?}")).collect();
+        assert!(shown[0].ends_with("/libscruple-runtimes.so:/a.so\""), "{shown:?}");
+        assert_eq!(shown[1], "\"ASAN_OPTIONS\"=\"x=1:verify_asan_link_order=0\"");
+    }
+}

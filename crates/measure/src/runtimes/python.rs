@@ -1,0 +1,66 @@
+//! CPython: its allocators are wrapped before it starts, and a function joins `gc.callbacks`; no Python code runs.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "python",
+    lacks: &[
+        (
+            "heap.live_max",
+            "collections only look for cycles, so no moment shows all that is alive; see memory.peak",
+        ),
+        ("heap.peak", "blocks come from arenas and from malloc; see memory.peak"),
+    ],
+    find,
+    tell,
+};
+
+const CALLS: usize = 0;
+const BYTES: usize = 3;
+const COLLECTIONS: usize = 6;
+const TIME: usize = 9;
+const LONGEST: usize = 10;
+const HAVE_COLLECTIONS: usize = 11;
+
+fn find(elf: &Elf) -> Option<Found> {
+    let asked = "its allocators are wrapped, and gc.callbacks joined, from inside the process";
+    if let Some(library) = elf.needs("libpython") {
+        let version = library.strip_prefix("libpython").and_then(|rest| rest.split(".so").next());
+        return Found::new(version.map(str::to_owned), "the library it needs", asked);
+    }
+    elf.exports("PyMem_SetAllocator").then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+}
+
+fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    let value = |at: usize| record.values[at] as f64;
+    // The raw domain is the interpreter's own and differs by a call between runs; it is kept apart.
+    let calls = value(CALLS + 1) + value(CALLS + 2);
+    if calls < 64.0 {
+        // A program that only links the library, or whose settings put other allocators in the place of ours.
+        return Err(
+            "python's allocators were replaced by its own settings (PYTHONMALLOC, development mode): \
+                    run it without them"
+                .to_owned(),
+        );
+    }
+    let mut figures = vec![
+        Figure::exact("alloc.bytes", value(BYTES + 1) + value(BYTES + 2)),
+        Figure::exact("alloc.objects", calls),
+        Figure::near("python.raw_calls", value(CALLS)),
+        Figure::near("python.raw_bytes", value(BYTES)),
+    ];
+    if record.values[HAVE_COLLECTIONS] == 1 {
+        let by_generation = [0, 1, 2].map(|i| value(COLLECTIONS + i));
+        figures.extend([
+            Figure::exact("gc.count", by_generation.iter().sum()),
+            Figure::exact("gc.minor", by_generation[0] + by_generation[1]),
+            Figure::exact("gc.major", by_generation[2]),
+            Figure::noisy("gc.time", value(TIME)),
+            Figure::noisy("gc.pause_max", value(LONGEST)),
+        ]);
+    }
+    Ok(figures)
+}

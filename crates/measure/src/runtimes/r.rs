@@ -1,0 +1,37 @@
+//! R: a profile of ours, which runs the user's own, and reads the collector as the session ends.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record, field};
+use super::table::{Adapter, Found};
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "r",
+    lacks: &[
+        ("alloc.bytes", "R keeps no total; Rprofmem logs single allocations"),
+        ("alloc.objects", "R keeps no total; Rprofmem logs single allocations"),
+        ("gc.minor", "levels of collection are not told apart; gcinfo(TRUE) prints them"),
+        ("gc.major", "levels of collection are not told apart; gcinfo(TRUE) prints them"),
+        ("gc.pause_max", "R keeps the sum of its pauses only"),
+        ("heap.live_max", "R keeps the most in use, not the most alive; see heap.peak"),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let asked = "gc() at the end, by a profile through R_PROFILE_USER";
+    elf.needs("libR.so").and_then(|_| Found::new(None, "the library it needs", asked))
+}
+
+fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    let Some(answer) = answers.first() else {
+        return Err(format!("{}; with --vanilla R runs no profile", record.silence()));
+    };
+    let value = |name: &str| field(&answer.text, name);
+    let mut figures = Vec::new();
+    figures.extend(value("cycles").map(|cycles| Figure::near("gc.count", cycles)));
+    figures.extend(value("gc_seconds").map(|seconds| Figure::noisy("gc.time", seconds * 1e9)));
+    figures.extend(value("max_used_mb").map(|size| Figure::near("heap.peak", size * 1024.0 * 1024.0)));
+    Ok(figures)
+}

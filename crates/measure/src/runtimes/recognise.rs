@@ -1,0 +1,92 @@
+//! What a program's file tells beforehand: its runtime, how it will be asked, and what can and cannot be had.
+
+use super::elf::Elf;
+use super::figures::COMMON;
+use super::table::{ALL, Runtime};
+use crate::program::{Kind, Program};
+
+/// A runtime that a program will run under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recognised {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// Its version, where the file says so.
+    pub version: Option<String>,
+    /// By what it was recognised.
+    pub by: &'static str,
+    /// How it will be asked.
+    pub asked: &'static str,
+    /// The common metrics that can be had.
+    pub metrics: Vec<&'static str>,
+    /// Those that cannot, each with the reason and what could be done.
+    pub lacking: Vec<(&'static str, String)>,
+}
+
+/// The runtimes of a program, as its file and those of its interpreters tell; empty where none is known.
+///
+/// More may show themselves when it runs: a wrapper executes another program, and every process is looked at anew.
+pub fn recognise(program: &Program) -> Vec<Recognised> {
+    let resolved = program.resolved();
+    let Some(elf) = Elf::read(&resolved.path) else { return Vec::new() };
+    let mut found = Vec::new();
+    for runtime in ALL {
+        let adapter = runtime.adapter();
+        let Some(mut this) = (adapter.find)(&elf) else { continue };
+        if runtime == Runtime::Go {
+            this.version = go_version(&resolved);
+        }
+        let privileged =
+            resolved.changes_user().then_some("it runs as another user, so nothing may be loaded into it");
+        let lacking: Vec<(&'static str, String)> = COMMON
+            .iter()
+            .filter_map(|key| {
+                let of_runtime = (!runtime.counts(key)).then(|| runtime.lacks(key));
+                let of_build =
+                    this.not.iter().find(|(lacking, _)| lacking == key).map(|(_, why)| (*why).to_owned());
+                let why = of_runtime.or(of_build).or(privileged.map(str::to_owned))?;
+                Some((*key, why))
+            })
+            .collect();
+        let metrics =
+            COMMON.iter().copied().filter(|key| !lacking.iter().any(|(other, _)| other == key)).collect();
+        found.push(Recognised {
+            runtime,
+            version: this.version,
+            by: this.by,
+            asked: this.asked,
+            metrics,
+            lacking,
+        });
+        // A Haskell program may link OCaml's words by chance, but a program is rarely of two runtimes; libraries are.
+        if matches!(runtime, Runtime::Ghc | Runtime::Ocaml | Runtime::Racket | Runtime::Go) {
+            break;
+        }
+    }
+    found
+}
+
+/// Why nothing could be recognised, in the words that stand where a figure is missing.
+pub(super) fn nothing(program: &Program) -> String {
+    if program.changes_user() {
+        return "the program runs as another user, so nothing may be loaded into it".to_owned();
+    }
+    match program.kind() {
+        Ok(Kind::Elf { native: false, .. }) => "the program is for another kind of machine".to_owned(),
+        Ok(Kind::Elf { dynamic: false, .. }) => {
+            "no language runtime recognised: the program is static, so nothing can be loaded into it"
+                .to_owned()
+        }
+        _ => "no language runtime recognised".to_owned(),
+    }
+}
+
+/// The version stands in the build information as a word of its own, `go1.…`.
+fn go_version(program: &Program) -> Option<String> {
+    let data = std::fs::read(&program.path).ok()?;
+    let file = object::File::parse(&*data).ok()?;
+    let section = object::Object::section_by_name(&file, ".go.buildinfo")?;
+    let data = object::ObjectSection::data(&section).ok()?;
+    let text = String::from_utf8_lossy(data);
+    let at = text.find("go1.")?;
+    Some(text[at + 2..].chars().take_while(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect())
+}

@@ -1,0 +1,187 @@
+//! What the agent and the hooks left in the folder: a record of each process, its text, and answers of hooks.
+
+use super::Runtime;
+use std::fs;
+use std::path::Path;
+
+/// The size of a record; the same as in agent.h.
+const SIZE: usize = 8192;
+const TEXT: usize = 512;
+const SPILLED: u64 = u64::MAX;
+
+/// How the process went on, as far as the agent saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It was still running when it was last heard of: it was killed, or left by a way that the agent does not see.
+    Running,
+    /// It exited.
+    Exited,
+    /// It became another program.
+    Executed,
+}
+
+/// What the agent noted of one process.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) runtime: Runtime,
+    pub(super) pid: i32,
+    pub(super) state: State,
+    flags: u32,
+    pub(super) values: Vec<u64>,
+    pub(super) text: Vec<u8>,
+}
+
+impl Record {
+    /// The record of a forked process, of which only a hook's answer is there.
+    pub(super) fn of_fork(runtime: Runtime, pid: i32) -> Record {
+        Record { runtime, pid, state: State::Exited, flags: 1, values: vec![0; 60], text: Vec::new() }
+    }
+
+    pub(super) fn forked(&self) -> bool {
+        self.flags & 1 != 0
+    }
+    pub(super) fn asked(&self) -> bool {
+        self.flags & 2 != 0
+    }
+    pub(super) fn reported(&self) -> bool {
+        self.flags & 4 != 0
+    }
+    pub(super) fn refused(&self) -> bool {
+        self.flags & 16 != 0
+    }
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text).into_owned()
+    }
+
+    /// Why a process that should have told its figures has not.
+    pub(super) fn silence(&self) -> String {
+        match self.state {
+            State::Running => format!(
+                "a {} process ended without telling its figures: it was killed, or left without its runtime's end",
+                self.runtime.word()
+            ),
+            State::Executed => {
+                format!("a {} process became another program before it told its figures", self.runtime.word())
+            }
+            State::Exited => format!("a {} process exited without telling its figures", self.runtime.word()),
+        }
+    }
+}
+
+/// A file that a hook wrote: `<runtime>-<pid>-….txt` or `.json`.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) runtime: Runtime,
+    pub(super) pid: i32,
+    pub(super) text: String,
+}
+
+/// Everything a launch left behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Left {
+    pub(super) records: Vec<Record>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// Reads what is there and removes it, so that the next launch begins with an empty folder.
+pub(super) fn take(folder: &Path) -> Left {
+    let mut left = Left::default();
+    let Ok(entries) = fs::read_dir(folder) else { return left };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        match name.rsplit_once('.') {
+            Some((_, "record")) => {
+                let spilled = path.with_extension("text");
+                if let Some(record) = fs::read(&path).ok().and_then(|data| parse(&data, &spilled)) {
+                    left.records.push(record);
+                }
+                let _ = fs::remove_file(&spilled);
+            }
+            Some((stem, "txt" | "json")) => {
+                let mut words = stem.split('-');
+                let runtime = words.next().and_then(Runtime::from_word);
+                let text = fs::read_to_string(&path).ok();
+                if let (Some(runtime), Some(text)) = (runtime, text) {
+                    let pid = words.next().and_then(|pid| pid.parse().ok()).unwrap_or(0);
+                    let pid = field(&text, "pid").map_or(pid, |pid| pid as i32);
+                    left.answers.push(Answer { runtime, pid, text });
+                }
+            }
+            _ => continue,
+        }
+        let _ = fs::remove_file(&path);
+    }
+    left.records.sort_by_key(|record| record.pid);
+    left
+}
+
+fn parse(data: &[u8], spilled: &Path) -> Option<Record> {
+    if data.len() < SIZE || !data.starts_with(b"SCRRT01") {
+        return None;
+    }
+    let word = |at: usize| data[at..at + 4].try_into().map(u32::from_le_bytes).unwrap_or(0);
+    let long = |at: usize| data[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or(0);
+    let text = match long(TEXT - 8) {
+        SPILLED => fs::read(spilled).unwrap_or_default(),
+        size => data[TEXT..SIZE].get(..size as usize).unwrap_or_default().to_vec(),
+    };
+    Some(Record {
+        runtime: Runtime::from_number(word(8))?,
+        pid: word(12) as i32,
+        state: match word(16) {
+            0 => State::Running,
+            1 => State::Exited,
+            _ => State::Executed,
+        },
+        flags: word(20),
+        values: (0..60).map(|i| long(24 + 8 * i)).collect(),
+        text,
+    })
+}
+
+/// The number of a `name=number` line.
+pub(super) fn field(text: &str, name: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(runtime: u32, state: u32, flags: u32, text: &str) -> Vec<u8> {
+        let mut data = vec![0; SIZE];
+        data[..7].copy_from_slice(b"SCRRT01");
+        data[8..12].copy_from_slice(&runtime.to_le_bytes());
+        data[12..16].copy_from_slice(&42_u32.to_le_bytes());
+        data[16..20].copy_from_slice(&state.to_le_bytes());
+        data[20..24].copy_from_slice(&flags.to_le_bytes());
+        data[24..32].copy_from_slice(&7_u64.to_le_bytes());
+        data[TEXT - 8..TEXT].copy_from_slice(&(text.len() as u64).to_le_bytes());
+        data[TEXT..TEXT + text.len()].copy_from_slice(text.as_bytes());
+        data
+    }
+
+    #[test]
+    fn a_folder_is_read_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("42-0.record"), record(4, 1, 6, "words: 3\n")).expect("written");
+        fs::write(folder.path().join("node-7-0.json"), "{}").expect("written");
+        fs::write(folder.path().join("hook.cjs"), "").expect("written");
+        let left = take(folder.path());
+        assert_eq!((left.records.len(), left.answers.len()), (1, 1));
+        let record = &left.records[0];
+        assert_eq!((record.runtime, record.pid, record.values[0]), (Runtime::Ocaml, 42, 7));
+        assert_eq!(record.text(), "words: 3\n");
+        assert!(record.reported() && record.asked() && !record.forked() && !record.refused());
+        assert!(take(folder.path()).records.is_empty());
+        assert!(folder.path().join("hook.cjs").exists());
+    }
+
+    #[test]
+    fn a_torn_record_is_none() {
+        assert!(parse(&record(1, 0, 0, "")[..100], Path::new("/nowhere")).is_none());
+        assert!(parse(&record(99, 0, 0, ""), Path::new("/nowhere")).is_none());
+        assert!(parse(&[0; SIZE], Path::new("/nowhere")).is_none());
+    }
+}

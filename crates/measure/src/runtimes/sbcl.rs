@@ -1,0 +1,112 @@
+//! Steel Bank Common Lisp: a file of ours is loaded before the program's, where the command line has room for one.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record, field};
+use super::table::{Adapter, Found};
+use std::ffi::OsString;
+use std::path::Path;
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "sbcl",
+    lacks: &[
+        ("alloc.objects", "the runtime counts bytes, not objects"),
+        ("gc.minor", "generations are not told apart; see gc.count"),
+        ("gc.major", "generations are not told apart; see gc.count"),
+        ("gc.pause_max", "the runtime keeps the sum of its pauses only"),
+        ("heap.peak", "the runtime keeps no maximum; see memory.peak"),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let asked = "a file loaded first, by the command line; not for saved images";
+    let sbcl = elf.exports("lisp_startup_options");
+    sbcl.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+}
+
+fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    let Some(answer) = answers.first() else {
+        return Err("sbcl told nothing: only a program started as `sbcl --script FILE`, `sbcl --load …` or \
+                    `sbcl --eval …` can be asked, not a saved image and not a child"
+            .to_owned());
+    };
+    let value = |name: &str| field(&answer.text, name);
+    let mut figures = Vec::new();
+    figures.extend(value("consed").map(|bytes| Figure::exact("alloc.bytes", bytes)));
+    figures.extend(value("cycles").map(|cycles| Figure::exact("gc.count", cycles)));
+    figures.extend(value("gc_us").map(|time| Figure::noisy("gc.time", time * 1e3)));
+    figures.extend(value("live").filter(|live| *live > 0.0).map(|live| Figure::near("heap.live_max", live)));
+    Ok(figures)
+}
+
+/// The command line with our file loaded first; none where that would change what the program does.
+///
+/// `--script F` stands for a list of options; written out, there is room among them.
+pub(super) fn with_hook(argv: &[OsString], hook: &Path) -> Option<Vec<OsString>> {
+    const RUNTIME: [&str; 3] = ["--noinform", "--disable-ldb", "--lose-on-corruption"];
+    let mut words: Vec<OsString> = argv.first().cloned().into_iter().collect();
+    let mut rest = argv.iter().skip(1).peekable();
+    while let Some(word) = rest.peek().and_then(|word| word.to_str()) {
+        match word {
+            "--script" => {
+                let script: Vec<OsString> = rest.cloned().collect();
+                if script.len() < 2 {
+                    return None;
+                }
+                words.extend(RUNTIME.map(OsString::from));
+                words.extend(
+                    ["--no-sysinit", "--no-userinit", "--disable-debugger", "--load"].map(OsString::from),
+                );
+                words.push(hook.into());
+                words.extend(script);
+                return Some(words);
+            }
+            "--dynamic-space-size" | "--control-stack-size" | "--core" | "--tls-limit" => {
+                words.extend(rest.by_ref().take(2).cloned());
+            }
+            word if RUNTIME.contains(&word)
+                || word == "--merge-core-pages"
+                || word == "--no-merge-core-pages" =>
+            {
+                words.extend(rest.next().cloned());
+            }
+            word if word.starts_with("--") && word != "--version" && word != "--help" => break,
+            _ => return None,
+        }
+    }
+    rest.peek()?;
+    words.push("--load".into());
+    words.push(hook.into());
+    words.extend(rest.cloned());
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hooked(words: &[&str]) -> Option<String> {
+        let argv: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let words = with_hook(&argv, Path::new("/h"))?;
+        Some(words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn a_script_keeps_its_meaning() {
+        let expected = "sbcl --noinform --disable-ldb --lose-on-corruption --no-sysinit --no-userinit \
+                        --disable-debugger --load /h --script f.lisp --x";
+        assert_eq!(hooked(&["sbcl", "--script", "f.lisp", "--x"]).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn other_command_lines_load_our_file_first() {
+        assert_eq!(
+            hooked(&["sbcl", "--noinform", "--load", "a", "--quit"]).as_deref(),
+            Some("sbcl --noinform --load /h --load a --quit")
+        );
+        assert_eq!(hooked(&["sbcl", "--version"]), None);
+        assert_eq!(hooked(&["sbcl"]), None);
+    }
+}

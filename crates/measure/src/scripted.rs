@@ -1,0 +1,164 @@
+//! The fake instrument: readings from a file, so that everything behind the machine can be tested bit for bit.
+
+use crate::command::{Job, WeighError, Weigher, Weighing, seen};
+use crate::launch::Ending;
+use crate::memory_map::{Course, Largest, MemoryMap, Moment};
+use crate::streams::{Captured, Digest};
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::sample::Reading;
+use scruple_core::unit::Unit;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A script: for each arm by name, the launches of each pass in order. The last launch repeats when more are asked for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The launches, by the name of the arm and the name of the pass.
+    pub arms: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
+}
+
+/// One scripted launch.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Readings by key.
+    #[serde(default)]
+    pub readings: BTreeMap<String, f64>,
+    /// Metrics that could not be read, and why.
+    #[serde(default)]
+    pub absent: BTreeMap<String, String>,
+    /// The exit code.
+    #[serde(default)]
+    pub exit: i32,
+    /// The signal that ended it, instead of an exit.
+    pub signal: Option<i32>,
+    /// What it wrote to standard output.
+    #[serde(default)]
+    pub stdout: String,
+    /// What it wrote to standard error.
+    #[serde(default)]
+    pub stderr: String,
+    /// Processes it left behind.
+    #[serde(default)]
+    pub left_behind: u32,
+    /// What a watcher would have seen; the entry stands in place of a pass under the name ‘map’.
+    #[serde(default)]
+    pub watched: Option<Watched>,
+}
+
+/// Memory over time, as a watcher sees it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watched {
+    /// The memory map of the largest process, in the kernel's text.
+    pub smaps: String,
+    /// Milliseconds, and bytes resident, proportional and unique.
+    pub moments: Vec<(u64, u64, u64, u64)>,
+}
+
+impl Watched {
+    /// The course that it tells of; the map is that of the largest moment.
+    fn course(&self) -> Result<Course, String> {
+        let moment = |(at, resident, proportional, unique): &(u64, u64, u64, u64)| Moment {
+            at: Duration::from_millis(*at),
+            processes: 1,
+            resident: *resident,
+            anonymous: *unique,
+            peak: *resident,
+            divided: Some((*proportional, *unique)),
+        };
+        let mut course = Course { moments: self.moments.iter().map(moment).collect(), largest: None };
+        if let Some(Moment { at, processes, resident, .. }) = course.peak().copied() {
+            let (pid, name) = (1, "scripted".to_owned());
+            let map = MemoryMap::parse(&self.smaps)?;
+            course.largest = Some(Largest { pid, name, at, processes, resident, map });
+        }
+        Ok(course)
+    }
+}
+
+/// Plays a script.
+#[derive(Debug)]
+pub struct Scripted {
+    script: Script,
+    played: BTreeMap<(String, &'static str), usize>,
+}
+
+impl Scripted {
+    /// A weigher that plays this script.
+    pub fn new(script: Script) -> Scripted {
+        Scripted { script, played: BTreeMap::new() }
+    }
+}
+
+impl Scripted {
+    fn next(&mut self, job: &Job, word: &'static str) -> Result<&Entry, WeighError> {
+        let missing = || WeighError::Script(format!("the script has no {word} launches of ‘{}’", job.name));
+        let entries =
+            self.script.arms.get(&job.name).and_then(|passes| passes.get(word)).ok_or_else(missing)?;
+        let played = self.played.entry((job.name.clone(), word)).or_default();
+        let entry = entries.get(*played).or(entries.last()).ok_or_else(missing)?;
+        *played += 1;
+        Ok(entry)
+    }
+}
+
+impl Weigher for Scripted {
+    fn weigh(&mut self, job: &Job, pass: Pass, _block: u32, _padding: usize) -> Result<Weighing, WeighError> {
+        let entry = self.next(job, pass.word())?;
+        let mut readings: Vec<Reading> = entry
+            .readings
+            .iter()
+            .map(|(key, value)| Reading::of(&declared_or_custom(key, pass), *value, "script"))
+            .collect();
+        readings.extend(
+            entry
+                .absent
+                .iter()
+                .map(|(key, why)| Reading::absent(&declared_or_custom(key, pass), why.clone())),
+        );
+        let wall = entry.readings.get("time.wall").copied().unwrap_or(0.0);
+        Ok(Weighing {
+            readings,
+            ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
+            captured: (pass == Pass::Memory).then(|| Captured {
+                stdout: digest_of(&entry.stdout),
+                stderr: digest_of(&entry.stderr),
+                stderr_tail: entry.stderr.clone(),
+            }),
+            left_behind: entry.left_behind,
+            shield_lost: None,
+            wall: Duration::from_nanos(wall as u64),
+        })
+    }
+
+    fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
+        let watched = self.next(job, "map")?.watched.clone().unwrap_or_default();
+        let course = watched.course().map_err(WeighError::Script)?;
+        let weighing = Weighing {
+            readings: seen(&course),
+            ending: Ending::Exited(0),
+            captured: None,
+            left_behind: 0,
+            shield_lost: None,
+            wall: Duration::ZERO,
+        };
+        Ok((weighing, course))
+    }
+
+    fn counting_launches(&self) -> u32 {
+        1
+    }
+}
+
+fn declared_or_custom(key: &str, pass: Pass) -> Metric {
+    metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, pass))
+}
+
+/// Any injective stand-in serves: scripted outputs are only compared with each other.
+fn digest_of(text: &str) -> Digest {
+    let hash = text.bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    Digest { hash, length: text.len() as u64 }
+}

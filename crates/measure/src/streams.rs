@@ -1,0 +1,191 @@
+//! Where a measured program's input comes from and where its output goes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+/// Where standard input comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: the null device.
+    #[default]
+    Null,
+    /// Scruple's own standard input.
+    Inherit,
+    /// A file, opened afresh for each launch.
+    File(PathBuf),
+    /// A file's contents through a pipe.
+    Pipe(PathBuf),
+}
+
+/// Where standard output and error go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// The null device.
+    #[default]
+    Null,
+    /// Scruple's own standard output and error.
+    Inherit,
+    /// A file, truncated for each launch; standard error goes to the null device.
+    File(PathBuf),
+    /// A pipe that Scruple reads and discards; standard error goes to the null device.
+    Pipe,
+}
+
+/// What a stream carried: enough to tell two outputs apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// FNV-1a (64 bits) over the first 64 MiB.
+    pub hash: u64,
+    /// All bytes.
+    pub length: u64,
+}
+
+/// What was captured of both streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// Standard output.
+    pub stdout: Digest,
+    /// Standard error.
+    pub stderr: Digest,
+    /// The end of standard error, for messages about failures.
+    pub stderr_tail: String,
+}
+
+/// The three descriptors of a launch, and the threads at the other ends of pipes.
+pub(crate) struct Streams {
+    pub(crate) stdio: [OwnedFd; 3],
+    ends: Ends,
+}
+
+enum Ends {
+    None,
+    Discarding,
+    Capturing(JoinHandle<(Digest, Vec<u8>)>, JoinHandle<(Digest, Vec<u8>)>),
+}
+
+/// Past this many bytes a stream is counted but no longer hashed.
+const HASHED: u64 = 64 << 20;
+
+/// How much of the end of a stream is kept.
+const TAIL: usize = 2048;
+
+impl Streams {
+    /// Opens what the launch needs. `capture` replaces discarded output by captured output.
+    pub(crate) fn open(input: &Input, output: &Output, capture: bool) -> io::Result<Streams> {
+        let stdin = open_input(input)?;
+        let capture = capture && matches!(output, Output::Null | Output::Pipe);
+        if capture {
+            let (out_reader, out) = io::pipe()?;
+            let (err_reader, err) = io::pipe()?;
+            let ends = Ends::Capturing(
+                std::thread::spawn(move || digest(out_reader)),
+                std::thread::spawn(move || digest(err_reader)),
+            );
+            return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
+        }
+        let (stdout, stderr, ends): (OwnedFd, OwnedFd, Ends) = match output {
+            Output::Null => (null(true)?, null(true)?, Ends::None),
+            Output::Inherit => (dup(io::stdout())?, dup(io::stderr())?, Ends::None),
+            Output::File(path) => {
+                let file =
+                    File::create(path).map_err(|error| named(error, "cannot write output to", path))?;
+                (file.into(), null(true)?, Ends::None)
+            }
+            Output::Pipe => {
+                let (mut reader, writer) = io::pipe()?;
+                std::thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
+                (writer.into(), null(true)?, Ends::Discarding)
+            }
+        };
+        Ok(Streams { stdio: [stdin, stdout, stderr], ends })
+    }
+
+    /// Hands out the descriptors for the launch, and what remains to be awaited after it.
+    pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> Option<Captured>) {
+        let Streams { stdio, ends } = self;
+        (stdio, move || match ends {
+            Ends::None | Ends::Discarding => None,
+            Ends::Capturing(out, err) => {
+                let (stdout, _) = out.join().ok()?;
+                let (stderr, tail) = err.join().ok()?;
+                let stderr_tail = String::from_utf8_lossy(&tail).trim().to_owned();
+                Some(Captured { stdout, stderr, stderr_tail })
+            }
+        })
+    }
+}
+
+fn open_input(input: &Input) -> io::Result<OwnedFd> {
+    match input {
+        Input::Null => null(false),
+        Input::Inherit => dup(io::stdin()),
+        Input::File(path) => {
+            Ok(File::open(path).map_err(|error| named(error, "cannot read input from", path))?.into())
+        }
+        Input::Pipe(path) => {
+            let mut file = File::open(path).map_err(|error| named(error, "cannot read input from", path))?;
+            let (reader, mut writer) = io::pipe()?;
+            std::thread::spawn(move || {
+                // A program that stops reading closes the pipe, which is its right.
+                let _ = io::copy(&mut file, &mut writer).and_then(|_| writer.flush());
+            });
+            Ok(reader.into())
+        }
+    }
+}
+
+fn named(error: io::Error, what: &str, path: &std::path::Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{what} ‘{}’: {error}", path.display()))
+}
+
+fn null(write: bool) -> io::Result<OwnedFd> {
+    Ok(OpenOptions::new().read(!write).write(write).open("/dev/null")?.into())
+}
+
+fn dup(stream: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
+    stream.as_fd().try_clone_to_owned()
+}
+
+fn digest(mut stream: impl Read) -> (Digest, Vec<u8>) {
+    let mut buffer = vec![0; 1 << 20];
+    let mut digest = Digest { hash: 0xcbf2_9ce4_8422_2325, length: 0 };
+    let mut tail: Vec<u8> = Vec::new();
+    while let Ok(count) = stream.read(&mut buffer) {
+        if count == 0 {
+            break;
+        }
+        let bytes = &buffer[..count];
+        if digest.length < HASHED {
+            for byte in bytes {
+                digest.hash = (digest.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        digest.length += count as u64;
+        tail.extend_from_slice(&bytes[count.saturating_sub(TAIL)..]);
+        let excess = tail.len().saturating_sub(TAIL);
+        tail.drain(..excess);
+    }
+    (digest, tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_the_published_hash_of_what_was_read() {
+        let (digest, tail) = digest(&b"foobar"[..]);
+        assert_eq!(digest, Digest { hash: 0x85944171f73967e8, length: 6 });
+        assert_eq!(tail, b"foobar");
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_stream_is_kept() {
+        let long = vec![b'x'; 5_000_000];
+        let (digest, tail) = digest(&long[..]);
+        assert_eq!((digest.length, tail.len()), (5_000_000, TAIL));
+    }
+}

@@ -1,0 +1,87 @@
+//! Compiles test programs and runs them under the counter.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use scruple_measure::heap::{Peak, Session, Totals};
+use tempfile::TempDir;
+
+/// A folder for one test's programs and data.
+pub struct Workshop(TempDir);
+
+/// A finished run and what was counted.
+pub struct Counted {
+    pub output: Output,
+    pub totals: Totals,
+}
+
+impl Workshop {
+    pub fn new() -> Workshop {
+        Workshop(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Compiles a program of `tests/heap/programs` with the system's C compiler.
+    pub fn c(&self, name: &str, flags: &[&str]) -> PathBuf {
+        self.compile("cc", name, flags)
+    }
+
+    pub fn compile(&self, compiler: &str, name: &str, flags: &[&str]) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/heap/programs").join(name);
+        let output = self.path().join(source.file_stem().unwrap());
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-fno-builtin"].iter().filter(|_| compiler != "rustc"));
+        let status = command.arg(&source).arg("-o").arg(&output).args(flags).status();
+        assert!(status.unwrap().success(), "{command:?}");
+        output
+    }
+
+    /// Runs a command to its end under a session of its own. Whatever happens, nothing of the counter may show on
+    /// the program's stderr.
+    pub fn count(&self, peak: Peak, command: &mut Command) -> Counted {
+        let session = Session::start(self.path(), peak).unwrap();
+        let output = command.envs(session.environment(None)).stdin(Stdio::null()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("ld.so") && !stderr.contains("scruple"), "{stderr}");
+        let totals = session.read().unwrap();
+        Counted { output, totals }
+    }
+
+    /// As `count`, of a program that must succeed without arguments.
+    pub fn count_plain(&self, peak: Peak, program: &Path) -> Totals {
+        let counted = self.count(peak, &mut Command::new(program));
+        assert!(counted.output.status.success(), "{:?}", counted.output);
+        counted.totals
+    }
+}
+
+/// Allocations, bytes and frees over all processes.
+pub fn sums(totals: &Totals) -> (u64, u64, u64) {
+    let counts = totals.counts();
+    (counts.allocations, counts.bytes, counts.frees)
+}
+
+/// The full path of a program, or none, saying so.
+pub fn found(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());
+    if path.is_none() {
+        skip(&format!("{name} is not installed"));
+    }
+    path
+}
+
+/// Says why a part of a test cannot be done here.
+pub fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+/// A copy of a file, to be changed.
+pub fn copy(from: &Path, to: PathBuf) -> PathBuf {
+    fs::copy(from, &to).unwrap();
+    to
+}

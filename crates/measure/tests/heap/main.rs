@@ -1,0 +1,12 @@
+//! The allocation counter against programs whose allocations are known by construction, and against valgrind.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod counts;
+mod harness;
+mod live;
+mod measurable;
+mod missing;
+mod processes;
+mod sessions;
+mod threads;
+mod valgrind;

@@ -1,0 +1,50 @@
+/* A parent with 10 blocks of 1000 bytes; a child of the given kind that allocates 3 of 50 and has a child of its own
+ * kind that allocates 2 of 70. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+pid_t _Fork(void) __attribute__((weak));
+static void *volatile sink;
+
+static void take(int blocks, size_t size) {
+    for (int i = 0; i < blocks; i++) sink = malloc(size);
+}
+
+static int copy(const char *kind) {
+    if (!strcmp(kind, "_Fork") && _Fork) return _Fork();
+    if (!strcmp(kind, "clone")) return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    return fork();
+}
+
+int main(int argc, char **argv) {
+    const char *kind = argc > 1 ? argv[1] : "fork";
+    take(10, 1000);
+    if (!strcmp(kind, "vfork")) {
+        int child = vfork();
+        if (child == 0) {
+            take(5, 50);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        return 0;
+    }
+    int child = copy(kind);
+    if (child == 0) {
+        take(3, 50);
+        int grandchild = copy(kind);
+        if (grandchild == 0) {
+            take(2, 70);
+            _exit(0);
+        }
+        waitpid(grandchild, NULL, 0);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    return 0;
+}

@@ -1,0 +1,153 @@
+//! What a request costs the server, with servers whose cost is known because it was planted.
+
+use super::servers::{Loop, Stall};
+use super::{load, small};
+use scruple_measure::load::cost::{instructions, sampled, sheet, start::ServerCommand, syscalls, tree::Tree};
+use scruple_measure::load::{Arrivals, Pace, Plan, Target};
+use std::net::TcpListener;
+use std::time::Duration;
+
+/// Not a test of its own: the server of the others, when they run this program again. It serves until it is ended.
+#[test]
+fn server_of_the_cost_tests() {
+    let Ok(wish) = std::env::var("SCRUPLE_TEST_SERVER") else { return };
+    let mut words = wish.split(' ').map(|word| word.parse().expect("numbers"));
+    let (port, leak, work) =
+        (words.next().expect("port"), words.next().expect("leak"), words.next().expect("work"));
+    let _server = Loop::planted(port as u16, leak, work);
+    loop {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+/// A server that leaks so many bytes and works so many steps per request.
+fn server(leak: usize, work: usize) -> (ServerCommand, Target) {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
+    let own = std::env::current_exe().expect("this program");
+    let mut command = ServerCommand::of(vec![
+        own.into(),
+        "cost::server_of_the_cost_tests".into(),
+        "--exact".into(),
+        "--test-threads=1".into(),
+    ]);
+    command.env.push(("SCRUPLE_TEST_SERVER".into(), format!("{port} {leak} {work}").into()));
+    (command, Target::parse(&format!("http://127.0.0.1:{port}/")).expect("a target").0)
+}
+
+fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> sheet::Sheet {
+    let (command, target) = server(leak, work);
+    let running = command.start(&target, Duration::from_secs(30)).expect("it starts");
+    let tree = Tree::of(running.pid()).expect("it lives");
+    sheet::weigh(&tree, plan, lengths, &mut |plan| load(&target, plan), &mut Vec::new).expect("a sheet")
+}
+
+fn each(sheet: &sheet::Sheet, key: &str) -> f64 {
+    let row = sheet.rows.iter().find(|row| row.key == key).expect("a row");
+    row.cost.as_ref().expect("a cost").each.value
+}
+
+#[test]
+fn a_leak_is_found_and_its_absence_too() {
+    let lengths = sheet::windows(24_000, 2);
+    let plan = Plan { duration: Duration::from_secs(60), timeout: Duration::from_secs(10), ..small() };
+    let leaky = weigh(100, 0, &plan, &lengths);
+    let growth =
+        leaky.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
+    // The allocator adds 12 bytes to each block of 100.
+    assert!((90_000.0..130_000.0).contains(&growth.value), "{growth:?}");
+    assert!(leaky.growth.iter().any(|growth| growth.of == "private dirty" && growth.is_leak()), "{growth:?}");
+    let tight = weigh(0, 0, &plan, &lengths);
+    let growth =
+        tight.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
+    // It may shrink, where the kernel takes idle pages back.
+    assert!(growth.value < 10_000.0, "{growth:?}");
+    assert_eq!(tight.windows.len(), 6);
+    assert_eq!(tight.windows.iter().map(|window| window.requests).sum::<u64>(), 24_000);
+    assert!(tight.maps.0.total().private_dirty > 0 && tight.maps.1.total().private_dirty > 0);
+}
+
+#[test]
+fn processor_time_is_divided_by_requests() {
+    // At a set rate, since the cost of a request depends on how busy the server is.
+    let plan = Plan {
+        pace: Pace::Open { rate: 500.0, arrivals: Arrivals::Constant },
+        duration: Duration::from_secs(60),
+        timeout: Duration::from_secs(10),
+        ..small()
+    };
+    let lengths = [200, 600, 400, 400, 200, 600];
+    let (idle, busy) = (weigh(0, 0, &plan, &lengths), weigh(0, 200_000, &plan, &lengths));
+    let (idle, busy) = (each(&idle, "time.cpu"), each(&busy, "time.cpu"));
+    // Two hundred thousand steps take a fifth of a millisecond at the least.
+    assert!(busy > idle + 100_000.0, "{idle} ns without, {busy} ns with work");
+}
+
+#[test]
+fn planted_instructions_are_found_by_function() {
+    if let Err(why) = instructions::available() {
+        println!("skipped: {why}");
+        return;
+    }
+    let weigh = |work| {
+        let (command, target) = server(0, work);
+        let mut drive = |requests| {
+            let plan = Plan {
+                connections: 1,
+                max_requests: Some(requests),
+                duration: Duration::from_secs(100),
+                timeout: Duration::from_secs(30),
+                ..small()
+            };
+            let result = load(&target, &plan).map_err(|error| error.to_string())?;
+            if result.answered == requests { Ok(()) } else { Err(format!("{:?}", result.failures)) }
+        };
+        instructions::weigh(&command, &target, (20, 120), &mut drive).expect("a profile")
+    };
+    let (without, with) = (weigh(0), weigh(1000));
+    let planted =
+        with.functions.iter().find(|cost| cost.function.name.contains("planted")).expect("in the profile");
+    assert_eq!(planted.calls, 1.0);
+    assert!(planted.inclusive >= 1000.0, "{planted:?}");
+    let more = with.total - without.total;
+    assert!(
+        (more / planted.inclusive - 1.0).abs() < 0.2,
+        "{more} more, {} in the function",
+        planted.inclusive
+    );
+    let sum: f64 = with.functions.iter().map(|cost| cost.own).sum();
+    assert!((sum / with.total - 1.0).abs() < 1e-9, "the functions add up to {sum} of {}", with.total);
+}
+
+#[test]
+fn samples_and_system_calls_are_divided_by_requests() {
+    let (command, target) = server(0, 100_000);
+    let running = command.start(&target, Duration::from_secs(30)).expect("it starts");
+    let tree = Tree::of(running.pid()).expect("it lives");
+    let mut drive = || {
+        let plan = Plan { max_requests: Some(1000), duration: Duration::from_secs(30), ..small() };
+        load(&target, &plan).map(|result| result.generator.requests).map_err(|error| error.to_string())
+    };
+    match sampled::weigh(&tree, &mut drive) {
+        Err(why) => println!("skipped: {why}"),
+        Ok(profile) => {
+            let planted =
+                profile.functions.iter().find(|time| time.name.contains("planted")).expect("sampled");
+            assert!(planted.inclusive > profile.total / 3.0, "{planted:?} of {}", profile.total);
+            assert!(planted.interval.low <= planted.inclusive && planted.inclusive <= planted.interval.high);
+        }
+    }
+    match syscalls::count(&tree, &mut drive) {
+        Err(why) => println!("skipped: {why}"),
+        Ok(calls) => {
+            let sends = calls.get("write").or(calls.get("sendto")).copied().unwrap_or(0.0);
+            assert!((0.99..1.1).contains(&sends), "{calls:?}");
+        }
+    }
+}
+
+#[test]
+fn the_server_is_found_by_its_port() {
+    let server = Loop::tcp(Stall::default());
+    let found = scruple_measure::load::cost::find::listening_on_port(server.address.port());
+    assert_eq!(found, Ok(std::process::id() as i32));
+}

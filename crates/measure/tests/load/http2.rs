@@ -1,0 +1,187 @@
+//! HTTP/2, in the clear by prior knowledge and through TLS.
+
+use super::encrypted::{Encrypted, encrypted};
+use super::servers::{self, HELLO};
+use super::{load, small, target};
+use scruple_measure::load::{Arrivals, Check, Failure, LoadError, Pace, Plan, Protocol, Target, Trust};
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A socket that is polled by hand.
+struct Polled<S>(S);
+
+impl<S: Read + Unpin> AsyncRead for Polled<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut bytes = vec![0; buffer.remaining().min(65_536)];
+        match self.0.read(&mut bytes) {
+            Ok(n) => {
+                buffer.put_slice(&bytes[..n]);
+                Poll::Ready(Ok(()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl<S: Write + Unpin> AsyncWrite for Polled<S> {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            other => Poll::Ready(other),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0.flush() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            other => Poll::Ready(other),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// How the server treats the request of that number.
+type Habit = fn(u64) -> Answer;
+
+enum Answer {
+    Hello,
+    Status(u16),
+    Reset,
+    Never,
+}
+
+/// Serves one connection until it ends.
+fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut handshake = Box::pin(h2::server::handshake(Polled(socket)));
+    let began = Instant::now();
+    let patience = || {
+        std::thread::sleep(Duration::from_micros(100));
+        began.elapsed() < Duration::from_secs(60)
+    };
+    let mut connection = loop {
+        match handshake.as_mut().poll(&mut context) {
+            Poll::Ready(Ok(connection)) => break connection,
+            Poll::Ready(Err(_)) => return,
+            Poll::Pending if patience() => {}
+            Poll::Pending => return,
+        }
+    };
+    let mut unanswered = Vec::new();
+    loop {
+        match connection.poll_accept(&mut context) {
+            Poll::Ready(Some(Ok((_, mut respond)))) => match habit(count.fetch_add(1, Ordering::Relaxed)) {
+                Answer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
+                Answer::Never => unanswered.push(respond),
+                answer => {
+                    let status = if let Answer::Status(status) = answer { status } else { 200 };
+                    let head = http::Response::builder()
+                        .status(status)
+                        .header("x-version", "2")
+                        .body(())
+                        .expect("valid");
+                    if let Ok(mut body) = respond.send_response(head, false) {
+                        let _ = body.send_data(bytes::Bytes::from_static(b"Hello, world\n"), true);
+                    }
+                }
+            },
+            Poll::Ready(_) => return,
+            Poll::Pending if patience() => {}
+            Poll::Pending => return,
+        }
+    }
+}
+
+fn server(habit: Habit) -> Target {
+    let count = AtomicU64::new(0);
+    let address = servers::serve(move |stream: TcpStream| {
+        stream.set_nonblocking(true).expect("fcntl");
+        talk(stream, habit, &count);
+    });
+    speaking_http2(address)
+}
+
+fn speaking_http2(address: SocketAddr) -> Target {
+    Target { protocol: Protocol::Http2, ..target(address) }
+}
+
+#[test]
+fn requests_share_connections() {
+    let target = server(|_| Answer::Hello);
+    for pace in [Pace::Closed, Pace::Open { rate: 500.0, arrivals: Arrivals::Constant }] {
+        let plan = Plan { connections: 2, streams: 10, max_requests: Some(500), pace, ..small() };
+        let result = load(&target, &plan).expect("a run");
+        assert_eq!((result.answered, result.failures.total(), result.bytes), (500, 0, 6500), "{pace:?}");
+        assert_eq!((result.connect.count(), result.reconnects), (2, 0));
+    }
+    let once = Plan { keep_alive: false, max_requests: Some(20), ..small() };
+    let result = load(&target, &once).expect("a run");
+    assert_eq!((result.answered, result.failures.total()), (20, 0));
+    assert!(result.connect.count() >= 20);
+}
+
+#[test]
+fn faults_have_their_classes_here_too() {
+    let mut plan = Plan { connections: 2, streams: 4, ..small() };
+    let third = server(|number| if number % 3 == 0 { Answer::Status(503) } else { Answer::Hello });
+    let result = load(&third, &plan).expect("a run");
+    assert_eq!((result.answered, result.failures.of(Failure::BadStatus)), (66, 34));
+    let resets = server(|number| if number % 2 == 0 { Answer::Reset } else { Answer::Hello });
+    let result = load(&resets, &plan).expect("a run");
+    assert_eq!((result.answered, result.failures.of(Failure::Reset)), (50, 50));
+    let lost = server(|number| if number == 5 { Answer::Never } else { Answer::Hello });
+    let impatient = Plan { timeout: Duration::from_millis(300), ..plan.clone() };
+    let result = load(&lost, &impatient).expect("a run");
+    assert_eq!((result.answered, result.failures.of(Failure::TimedOut)), (99, 1), "{:?}", result.failures);
+    let old = load(&speaking_http2(servers::answers(HELLO)), &plan).expect("a run");
+    assert_eq!(old.answered, 0);
+    assert_eq!(old.failures.total(), old.due);
+    plan.requests[0].check = Check {
+        contains: Some("world".into()),
+        headers: [("X-Version".to_owned(), "2".to_owned())].into(),
+        ..Check::default()
+    };
+    let result = load(&server(|_| Answer::Hello), &plan).expect("a run");
+    assert_eq!(result.answered, 100);
+}
+
+#[test]
+fn through_tls() {
+    let Encrypted { address, certificate, _folder } = encrypted(&[b"h2"], |stream| {
+        stream.sock.set_nonblocking(true).expect("fcntl");
+        talk(stream, |_| Answer::Hello, &AtomicU64::new(0));
+    });
+    let (target, _) = Target::parse(&format!("https://localhost:{}/", address.port())).expect("a target");
+    let target = Target { tls: Some(Trust::File(certificate)), protocol: Protocol::Http2, ..target };
+    let plan = Plan { connections: 2, streams: 5, ..small() };
+    let result = load(&target, &plan).expect("a run");
+    assert_eq!((result.answered, result.failures.total(), result.bytes), (100, 0, 1300));
+}
+
+#[test]
+fn a_server_that_does_not_offer_it_is_named() {
+    let server = encrypted(&[], |mut stream| while servers::request(&mut stream) {});
+    let (target, _) =
+        Target::parse(&format!("https://localhost:{}/", server.address.port())).expect("a target");
+    let target = Target { tls: Some(Trust::Anyone), protocol: Protocol::Http2, ..target };
+    match load(&target, &small()) {
+        Err(LoadError::Unreachable { class: Failure::Tls, detail, .. }) => {
+            assert!(detail.contains("HTTP/2"), "{detail}")
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,384 @@
+//! The load engine against servers whose behaviour is known, faults above all. All load stays on this machine and is
+//! bounded in requests and time. No test needs a quiet machine.
+#![allow(unsafe_code, clippy::print_stdout)]
+
+mod cost;
+mod encrypted;
+mod http2;
+mod servers;
+
+use scruple_core::knee::{Search, Slo};
+use scruple_measure::load::{
+    Arrivals, Check, Ended, Failure, LoadError, LoadResult, Order, Pace, Plan, Request, Target, WarmUp,
+    allow_descriptors, capacity, run,
+};
+use servers::{HELLO, Loop, Stall};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn target(address: SocketAddr) -> Target {
+    Target::parse(&format!("http://{address}/")).expect("a target").0
+}
+
+/// A closed loop of four connections, a hundred requests, and patience for a second.
+fn small() -> Plan {
+    Plan {
+        connections: 4,
+        max_requests: Some(100),
+        duration: Duration::from_secs(3),
+        timeout: Duration::from_secs(1),
+        warm_up: WarmUp::Off,
+        ..Plan::of(Request::get("/"))
+    }
+}
+
+fn load(target: &Target, plan: &Plan) -> Result<LoadResult, LoadError> {
+    let began = Instant::now();
+    let result = run(target, plan, &AtomicBool::new(false), &mut |_| {});
+    let bound = plan.duration + 2 * plan.timeout + Duration::from_secs(60);
+    assert!(began.elapsed() < bound, "it hung for {:?}", began.elapsed());
+    result
+}
+
+/// Loads a faulty server and demands that every request failed in this one way.
+fn all_fail(address: SocketAddr, class: Failure) -> LoadResult {
+    let result = load(&target(address), &small()).expect("it accepts connections");
+    assert_eq!(result.answered, 0);
+    assert_eq!(result.failures.total(), result.due, "{:?}", result.failures);
+    assert_eq!(result.failures.of(class), result.due, "{:?}", result.failures);
+    assert!(!result.valid() && result.failed_share() == 1.0);
+    result
+}
+
+#[test]
+fn a_good_server_answers_all() {
+    let result = load(&target(servers::answers(HELLO)), &small()).expect("a run");
+    assert_eq!((result.answered, result.failures.total(), result.bytes), (100, 0, 1300));
+    assert_eq!((result.due, result.response.count(), result.service.count()), (100, 100, 100));
+    assert_eq!((result.ended, result.lag.count(), result.reconnects), (Ended::Planned, 0, 0));
+    assert_eq!(result.generator.requests, 100);
+    assert_eq!(result.slowest.len(), 100);
+    assert_eq!(result.timeline.iter().map(|slice| slice.answered).sum::<u64>(), 100);
+}
+
+#[test]
+fn every_fault_has_its_class() {
+    all_fail(servers::answers_and_closes(b""), Failure::ClosedEarly);
+    all_fail(servers::answers(b"220 mail.example.org ESMTP ready\r\n"), Failure::Garbage);
+    all_fail(servers::answers_and_closes(&HELLO[..70]), Failure::HalfResponse);
+    all_fail(servers::answers_and_closes(&HELLO[..20]), Failure::HalfResponse);
+    all_fail(servers::resets(), Failure::Reset);
+    all_fail(servers::fails_after(0), Failure::BadStatus);
+    let twice: &[u8] =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    all_fail(servers::answers(twice), Failure::Garbage);
+}
+
+#[test]
+fn a_server_that_never_answers_counts_with_the_time_waited() {
+    let plan = Plan { timeout: Duration::from_millis(200), duration: Duration::from_millis(500), ..small() };
+    let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
+    let result = load(&target(silent), &plan).expect("it accepts connections");
+    assert_eq!(result.failures.of(Failure::TimedOut), result.due, "{:?}", result.failures);
+    assert!((4..=16).contains(&result.due), "{}", result.due);
+    let shortest = result.response.quantile(0.0).expect("some");
+    assert!(shortest >= 199_000_000, "{shortest}");
+}
+
+#[test]
+fn in_an_open_loop_nothing_that_was_due_is_forgotten() {
+    let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
+    let plan = Plan {
+        pace: Pace::Open { rate: 200.0, arrivals: Arrivals::Constant },
+        timeout: Duration::from_millis(300),
+        duration: Duration::from_millis(500),
+        max_requests: None,
+        ..small()
+    };
+    let result = load(&target(silent), &plan).expect("it accepts connections");
+    assert_eq!(result.due, 100);
+    assert_eq!(result.failures.total(), 100, "{:?}", result.failures);
+    assert!(result.failures.of(Failure::Unsent) > 50, "{:?}", result.failures);
+    assert_eq!(result.response.count(), 100);
+    assert!(result.backlog > 50);
+}
+
+#[test]
+fn a_refused_port_is_an_error_at_once() {
+    let mut server = Loop::tcp(Stall::default());
+    let address = server.address;
+    server.die();
+    let began = Instant::now();
+    match load(&target(address), &small()) {
+        Err(LoadError::Unreachable { class: Failure::Refused, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(began.elapsed() < Duration::from_secs(2));
+    let nobody = Target::unix(std::path::Path::new("/nonexistent/socket"));
+    assert!(matches!(load(&nobody, &small()), Err(LoadError::Unreachable { class: Failure::Refused, .. })));
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_and_keeps_the_figures() {
+    for pace in [Pace::Closed, Pace::Open { rate: 500.0, arrivals: Arrivals::Poisson }] {
+        let mut server = Loop::tcp(Stall::default());
+        let address = server.address;
+        let plan = Plan {
+            pace,
+            max_requests: None,
+            duration: Duration::from_secs(40),
+            timeout: Duration::from_secs(1),
+            ..small()
+        };
+        let killer = std::thread::spawn(move || {
+            let began = Instant::now();
+            while server.answered.lock().expect("not poisoned").len() < 50
+                && began.elapsed() < Duration::from_secs(15)
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            server.die();
+        });
+        let began = Instant::now();
+        let result = load(&target(address), &plan).expect("it was alive");
+        killer.join().expect("killed");
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        assert_eq!(result.ended, Ended::ServerGone);
+        assert!(result.answered > 0 && result.failures.of(Failure::Refused) > 0, "{:?}", result.failures);
+        assert!(!result.valid() && result.doubts.iter().any(|doubt| doubt.code == "server-gone"));
+    }
+}
+
+#[test]
+fn statuses_and_checks_are_told_apart() {
+    let half = load(&target(servers::fails_after(50)), &small()).expect("a run");
+    assert_eq!((half.answered, half.failures.of(Failure::BadStatus)), (50, 50));
+    let mut plan = small();
+    plan.requests[0].check = Check { contains: Some("Hello".into()), ..Check::default() };
+    let address = servers::answers(HELLO);
+    assert_eq!(load(&target(address), &plan).expect("a run").answered, 100);
+    plan.requests[0].check = Check { contains: Some("Goodbye".into()), ..Check::default() };
+    let result = load(&target(address), &plan).expect("a run");
+    assert_eq!(result.failures.of(Failure::CheckFailed), 100);
+}
+
+#[test]
+fn kinds_are_drawn_by_weight_or_in_turn() {
+    let address = servers::answers(HELLO);
+    let mut plan = small();
+    plan.requests = vec![Request { weight: 3.0, ..Request::get("/often") }, Request::get("/seldom")];
+    plan.max_requests = Some(400);
+    let result = load(&target(address), &plan).expect("a run");
+    assert!((250..=350).contains(&result.kinds[0].answered), "{}", result.kinds[0].answered);
+    let seldom = &result.kinds[1];
+    assert_eq!(seldom.service.as_ref().map(|service| service.count()), Some(seldom.answered));
+    plan.order = Order::InTurn;
+    let result = load(&target(address), &plan).expect("a run");
+    assert_eq!((result.kinds[0].answered, result.kinds[1].answered), (200, 200));
+}
+
+#[test]
+fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
+    let closes = servers::answers_and_closes(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nto the end");
+    let result = load(&target(closes), &small()).expect("a run");
+    assert_eq!((result.answered, result.bytes, result.failures.total()), (100, 1000, 0));
+    assert!(result.reconnects >= 90 && result.connect.count() >= 90);
+    let keeps = servers::answers_and_closes(HELLO);
+    let result = load(&target(keeps), &Plan { keep_alive: false, ..small() }).expect("a run");
+    assert_eq!((result.answered, result.failures.total()), (100, 0));
+}
+
+#[test]
+fn a_unix_socket_and_several_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let _server = Loop::unix(&path);
+    for pace in [Pace::Closed, Pace::Open { rate: 2000.0, arrivals: Arrivals::Poisson }] {
+        let plan = Plan { threads: 3, connections: 7, max_requests: Some(1000), pace, ..small() };
+        let result = load(&Target::unix(&path), &plan).expect("a run");
+        assert_eq!((result.answered, result.failures.total()), (1000, 0), "{pace:?}");
+        assert_eq!(result.generator.threads, 3);
+    }
+}
+
+#[test]
+fn a_stall_counts_for_every_request_that_it_held_up() {
+    let server = Loop::tcp(Stall { period: 1000, length: 100 });
+    let rate = 2000.0;
+    let plan = Plan {
+        pace: Pace::Open { rate, arrivals: Arrivals::Constant },
+        connections: 10,
+        max_requests: None,
+        duration: Duration::from_secs(4),
+        timeout: Duration::from_secs(5),
+        ..small()
+    };
+    let result = load(&target(server.address), &plan).expect("a run");
+    assert_eq!((result.due, result.answered), (8000, 8000));
+    // What the server saw is the truth: it answers in the order in which requests were due.
+    let mut answered = server.answered.lock().expect("not poisoned").clone();
+    answered.sort_unstable();
+    assert_eq!(answered.len(), 8000);
+    let due = |index: usize| result.started.0 + (index as f64 * 1e9 / rate) as u64;
+    let mut truth: Vec<u64> =
+        answered.iter().enumerate().map(|(index, time)| time.saturating_sub(due(index))).collect();
+    truth.sort_unstable();
+    let truth = truth[truth.len() * 99 / 100] as f64;
+    let ours = result.response.quantile(0.99).expect("some") as f64;
+    assert!(truth > 50e6, "the server did not stall: {truth}");
+    assert!((ours / truth - 1.0).abs() < 0.05, "p99 {ours}, truth {truth}");
+    assert!(result.service.quantile(0.99).expect("some") < ours as u64);
+    let stalls = result.stalls();
+    assert!(
+        (2..=5).contains(&stalls.iter().filter(|stall| stall.to - stall.from > 80_000_000).count()),
+        "{stalls:?}"
+    );
+    let pauses: Vec<_> = stalls.iter().map(|stall| (stall.from, stall.to)).collect();
+    let (met, slow) = result.met_a_pause(&pauses, 50_000_000);
+    assert!(slow > 0 && met * 10 > slow * 9, "{met} of {slow}");
+}
+
+#[test]
+fn the_capacity_of_a_server_is_found() {
+    // One connection at a time, each request 2 ms: no more than 500 a second.
+    let turn = std::sync::Mutex::new(());
+    let slow = servers::serve(move |mut stream| {
+        use std::io::Write;
+        let _ = stream.set_nodelay(true);
+        while servers::request(&mut stream) {
+            let held = turn.lock().expect("not poisoned");
+            std::thread::sleep(Duration::from_millis(2));
+            drop(held);
+            if stream.write_all(HELLO).is_err() {
+                break;
+            }
+        }
+    });
+    let plan = Plan { connections: 8, duration: Duration::from_millis(300), max_requests: None, ..small() };
+    let slo = Slo::parse("p90<200ms,errors<5%").expect("valid");
+    let search = Search { from: 150.0, most: 5_000.0, precision: 1.5, repeats: 1, steps: 14 };
+    let capacity = capacity(&target(slow), &plan, &slo, search, &AtomicBool::new(false), &mut |_, _| {})
+        .expect("a search");
+    let bad = capacity.found.first_bad.expect("some rate is too high");
+    assert!(bad < 1_500.0, "{:?}", capacity.found);
+    if let Some(good) = capacity.found.last_good {
+        assert!(good < 800.0, "{:?}", capacity.found);
+    }
+    assert_eq!(
+        capacity.points.len() as u32,
+        capacity.tallies.iter().map(|t| t.good + t.bad + t.void).sum::<u32>()
+    );
+}
+
+#[test]
+fn a_generator_that_gets_no_core_says_so() {
+    let server = Loop::tcp(Stall::default());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                pin_to_core_zero();
+                let began = Instant::now();
+                while !stop.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(10) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let plan = Plan {
+            pace: Pace::Open { rate: 2000.0, arrivals: Arrivals::Constant },
+            cores: vec![0],
+            duration: Duration::from_secs(1),
+            max_requests: None,
+            timeout: Duration::from_secs(5),
+            ..small()
+        };
+        let result = load(&target(server.address), &plan);
+        stop.store(true, Ordering::Relaxed);
+        let result = result.expect("a run");
+        assert!(!result.valid(), "{:?}, lateness {:?}", result.doubts, result.lateness.quantile(0.99));
+        assert!(result.doubts.iter().any(|doubt| doubt.code == "generator-late"), "{:?}", result.doubts);
+    });
+}
+
+fn pin_to_core_zero() {
+    // SAFETY: a set that is zero is the empty set, and the call is about the calling thread.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(0, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+#[test]
+fn ten_thousand_connections() {
+    // Both ends live in this process.
+    let connections = match allow_descriptors(20_500) {
+        Ok(()) => 10_000,
+        Err(limit) => {
+            println!("only {limit} open files are allowed here: fewer connections");
+            (limit.saturating_sub(500) / 2) as u32
+        }
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let _server = Loop::unix(&path);
+    let plan = Plan {
+        connections,
+        max_requests: Some(u64::from(connections) * 2),
+        duration: Duration::from_secs(30),
+        timeout: Duration::from_secs(30),
+        ..small()
+    };
+    let result = load(&Target::unix(&path), &plan).expect("a run");
+    assert_eq!((result.answered, result.failures.total()), (u64::from(connections) * 2, 0));
+    assert_eq!(result.connect.count(), u64::from(connections));
+}
+
+#[test]
+fn an_interruption_ends_it_with_the_figures_so_far() {
+    let address = servers::answers(HELLO);
+    let interrupted = AtomicBool::new(false);
+    let mut seen = 0;
+    let plan = Plan {
+        pace: Pace::Open { rate: 500.0, arrivals: Arrivals::Constant },
+        duration: Duration::from_secs(60),
+        max_requests: None,
+        ..small()
+    };
+    let began = Instant::now();
+    let result = run(&target(address), &plan, &interrupted, &mut |progress| {
+        seen += 1;
+        if seen == 3 {
+            assert!(progress.answered > 0);
+            interrupted.store(true, Ordering::Relaxed);
+        }
+    })
+    .expect("a part of a run");
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(result.ended, Ended::Interrupted);
+    assert!(result.answered > 0 && result.failures.total() == 0);
+}
+
+#[test]
+fn connections_are_added_when_all_are_busy() {
+    let slow = servers::serve(|mut stream| {
+        use std::io::Write;
+        while servers::request(&mut stream) {
+            std::thread::sleep(Duration::from_millis(50));
+            if stream.write_all(HELLO).is_err() {
+                break;
+            }
+        }
+    });
+    let plan = Plan {
+        pace: Pace::Open { rate: 200.0, arrivals: Arrivals::Constant },
+        connections: 1,
+        grow_to: 40,
+        max_requests: Some(200),
+        ..small()
+    };
+    let result = load(&target(slow), &plan).expect("a run");
+    assert_eq!((result.answered, result.failures.total()), (200, 0));
+    assert!((5..=40).contains(&result.connect.count()), "{}", result.connect.count());
+}

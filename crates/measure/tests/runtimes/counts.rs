@@ -1,0 +1,284 @@
+//! Programs that allocate a known number of bytes: the difference between two sizes is exact, or nearly so.
+
+use crate::scales::{Done, Run, Scales, installed, source};
+use crate::words;
+use scruple_core::metric::Quality;
+use std::ffi::OsStr;
+
+pub const TESTS: &[crate::Test] = &[
+    ("ghc_counts_24_bytes_a_cell", ghc),
+    ("ghc_stripped_and_threaded_agree", ghc_builds),
+    ("ghc_without_options_is_read_from_memory", ghc_without_options),
+    ("ghc_logs_every_collection", ghc_log),
+    ("ghc_leaks_are_told_from_steady_heaps", ghc_leak),
+    ("python_counts_calls", python),
+    ("guile_counts_16_bytes_a_pair", guile),
+    ("node_counts_40_bytes_a_cell", node),
+    ("java_counts_24_bytes_a_cell", java),
+    ("go_counts_16_bytes_a_cell", go),
+    ("go_stripped_says_why_not", go_stripped),
+    ("ocaml_counts_24_bytes_a_block", ocaml),
+    ("ruby_counts_objects", ruby),
+    ("php_counts_40_bytes_an_object", php),
+    ("racket_counts_16_bytes_a_pair", racket),
+    ("sbcl_counts_16_bytes_a_cons", sbcl),
+    ("lua_counts_cycles", lua),
+    ("r_keeps_its_most", r),
+    ("perl_is_recognised", perl),
+];
+
+/// As many digits each: reading them costs something too.
+const SMALL: f64 = 100_000.0;
+const LARGE: f64 = 900_000.0;
+
+/// What one step costs: the difference of two sizes.
+fn step(scales: &mut Scales, command: &[&OsStr], key: &str) -> (f64, Run) {
+    let [small, large] = [SMALL, LARGE].map(|n| {
+        let n = format!("{n}");
+        let words: Vec<&OsStr> = command.iter().copied().chain([OsStr::new(&n)]).collect();
+        scales.same(&words, &[])
+    });
+    ((large.value(key) - small.value(key)) / (LARGE - SMALL), large)
+}
+
+fn close(value: f64, truth: f64, relative: f64) {
+    assert!((value / truth - 1.0).abs() <= relative, "{value} is not {truth} within {relative}");
+}
+
+fn build_ghc(scales: &Scales, name: &str, flags: &[&str]) -> Result<std::path::PathBuf, crate::scales::Skip> {
+    let main = source("alloc.hs");
+    let out = format!("{name}-objects");
+    let mut command = vec!["ghc", "-v0", "-O1", "-outputdir", &out, "-o", name];
+    command.extend(flags);
+    let main = main.to_string_lossy();
+    command.push(&main);
+    scales.compile(name, &command)
+}
+
+fn ghc(scales: &mut Scales) -> Done {
+    let program = build_ghc(scales, "hs", &[])?;
+    let (bytes, run) = step(scales, words![program], "alloc.bytes");
+    // Reading another number makes the program itself allocate 16 bytes more.
+    close(bytes, 24.0, 1e-6);
+    assert_eq!(run.reading("alloc.bytes").quality, Quality::Exact);
+    assert_eq!(run.value("gc.count"), run.value("gc.minor") + run.value("gc.major"));
+    for key in ["gc.time", "gc.pause_max", "heap.live_max", "heap.peak", "ghc.copied"] {
+        assert!(run.value(key) > 0.0, "{key}");
+    }
+    assert!(run.absent("alloc.objects").contains("-ticky"));
+    Ok(())
+}
+
+fn ghc_builds(scales: &mut Scales) -> Done {
+    let plain = build_ghc(scales, "hs", &[])?;
+    let stripped =
+        scales.compile("hs-stripped", &["strip", "-o", "hs-stripped", &plain.to_string_lossy()])?;
+    let threaded = build_ghc(scales, "hs-threaded", &["-threaded", "-rtsopts"])?;
+    let plain = scales.same(words![plain, "500000"], &[]);
+    let stripped = scales.same(words![stripped, "500000"], &[]);
+    let threaded = scales.same(words![threaded, "500000", "+RTS", "-N2"], &[]);
+    assert_eq!(plain.value("alloc.bytes"), stripped.value("alloc.bytes"));
+    assert_eq!(plain.value("gc.major"), stripped.value("gc.major"));
+    close(threaded.value("alloc.bytes"), plain.value("alloc.bytes"), 0.02);
+    Ok(())
+}
+
+fn ghc_without_options(scales: &mut Scales) -> Done {
+    let plain = build_ghc(scales, "hs", &[])?;
+    let plain = scales.same(words![plain, "500000"], &[]);
+    for options in ["none", "ignore", "ignoreAll"] {
+        let name = format!("hs-{options}");
+        let closed = build_ghc(scales, &name, &[&format!("-rtsopts={options}")])?;
+        let run = scales.same(words![closed, "500000"], &[]);
+        assert_eq!(run.value("alloc.bytes"), plain.value("alloc.bytes"), "{options}");
+        assert_eq!(run.value("gc.major"), plain.value("gc.major"), "{options}");
+        let name = format!("hs-{options}-stripped");
+        let stripped = scales.compile(&name, &["strip", "-o", &name, &closed.to_string_lossy()])?;
+        let run = scales.same(words![stripped, "500000"], &[]);
+        match options {
+            "none" => assert!(run.absent("alloc.bytes").contains("-rtsopts=some")),
+            "ignoreAll" => assert!(run.absent("alloc.bytes").contains("no language runtime")),
+            _ => assert_eq!(run.value("alloc.bytes"), plain.value("alloc.bytes")),
+        }
+    }
+    Ok(())
+}
+
+fn ghc_log(scales: &mut Scales) -> Done {
+    let program = build_ghc(scales, "hs", &[])?;
+    scales.instrument = scruple_measure::runtimes::Runtimes::new().logging_collections();
+    let run = scales.same(words![program, "2000000"], &[]);
+    let log = scales.instrument.logs()[0].1.clone();
+    scales.instrument = scruple_measure::runtimes::Runtimes::new();
+    assert_eq!(log.collections.len() as f64, run.value("gc.count"));
+    let allocated: f64 = log.collections.iter().map(|collection| collection.allocated).sum();
+    close(allocated, run.value("alloc.bytes"), 0.02);
+    assert_eq!(log.longest_pause() * 1e9, run.value("gc.pause_max"));
+    Ok(())
+}
+
+fn ghc_leak(scales: &mut Scales) -> Done {
+    use scruple_measure::runtimes::ghc::leak::{Verdict, judge};
+    let leaky = "import System.Environment\nimport Data.IORef\nmain :: IO ()\nmain = do\n  [n] <- map read <$> getArgs\n  \
+        kept <- newIORef []\n  mapM_ (\\i -> modifyIORef' kept (i :)) [1 .. n :: Int]\n  \
+        readIORef kept >>= print . length\n";
+    scales.write("Leaky.hs", leaky);
+    let leaky =
+        scales.compile("leaky", &["ghc", "-v0", "-O1", "-outputdir", "lo", "-o", "leaky", "Leaky.hs"])?;
+    let steady = build_ghc(scales, "hs", &[])?;
+    let mut residency = |program: &std::path::Path| -> Vec<(f64, f64)> {
+        let sizes = ["200000", "400000", "800000", "1600000"];
+        sizes
+            .map(|n| {
+                (n.parse().expect("a number"), scales.same(words![program, n], &[]).value("heap.live_max"))
+            })
+            .to_vec()
+    };
+    let runs = residency(&leaky);
+    match judge(&runs) {
+        Verdict::Grows { bytes_per_unit, .. } => {
+            assert!((20.0..80.0).contains(&bytes_per_unit), "{bytes_per_unit}")
+        }
+        other => panic!("{other:?} {runs:?}"),
+    }
+    let steady = judge(&residency(&steady));
+    assert!(matches!(steady, Verdict::Steady { .. }), "{steady:?}");
+    Ok(())
+}
+
+fn python(scales: &mut Scales) -> Done {
+    for name in ["/usr/bin/python3", "python3"] {
+        let python = installed(name)?;
+        let (objects, run) = step(scales, words![python, source("alloc.py")], "alloc.objects");
+        // The object, the number of the loop, and the remainder unless it is one of 257 that are kept ready.
+        assert_eq!(objects, 2.0 + 0.9743);
+        assert_eq!(run.reading("alloc.objects").quality, Quality::Exact);
+        assert!(run.value("alloc.bytes") > 16.0 * LARGE);
+        assert!(run.value("gc.count") >= 1.0);
+    }
+    Ok(())
+}
+
+fn guile(scales: &mut Scales) -> Done {
+    installed("guile")?;
+    // The first run compiles the file, which costs more than running it.
+    let _ = scales.weigh(words!["guile", source("alloc.scm"), "10"], &[]);
+    let (bytes, run) = step(scales, words!["guile", source("alloc.scm")], "alloc.bytes");
+    close(bytes, 16.0, 0.001);
+    assert!(run.value("gc.count") > 1.0 && run.value("gc.time") > 0.0 && run.value("heap.peak") > 1e6);
+    Ok(())
+}
+
+fn node(scales: &mut Scales) -> Done {
+    installed("node")?;
+    let (bytes, run) = step(scales, words!["node", source("alloc.cjs")], "alloc.bytes");
+    close(bytes, 40.0, 0.01);
+    assert!(run.value("gc.minor") > 1.0 && run.value("gc.pause_max") > 0.0);
+    Ok(())
+}
+
+fn java(scales: &mut Scales) -> Done {
+    let main = source("Alloc.java");
+    scales.compile("Alloc.class", &["javac", "-d", ".", &main.to_string_lossy()])?;
+    let (bytes, run) = step(scales, words!["java", "-cp", ".", "Alloc"], "alloc.bytes");
+    close(bytes, 24.0, 0.001);
+    assert!(run.value("heap.peak") > 1e6);
+    let picked = scales.same(words!["java", "-cp", ".", "Alloc", "10"], &[("JAVA_TOOL_OPTIONS", "-Xmx64m")]);
+    assert!(picked.stderr.contains("-Xmx64m") && picked.value("alloc.bytes") > 0.0);
+    Ok(())
+}
+
+fn build_go(scales: &Scales, name: &str, flags: &[&str]) -> Result<std::path::PathBuf, crate::scales::Skip> {
+    let main = source("alloc.go");
+    let main = main.to_string_lossy();
+    let mut command = vec!["go", "build", "-o", name];
+    command.extend(flags);
+    command.push(&main);
+    scales.compile(name, &command)
+}
+
+fn go(scales: &mut Scales) -> Done {
+    for (name, flags) in [("go-plain", &[][..]), ("go-pie", &["-buildmode=pie"][..])] {
+        let program = build_go(scales, name, flags)?;
+        let (bytes, run) = step(scales, words![program], "alloc.bytes");
+        close(bytes, 16.0, 0.001);
+        close(run.value("alloc.objects"), LARGE, 0.001);
+        assert!(run.value("gc.count") >= 1.0 && run.value("heap.peak") > 1e6);
+    }
+    Ok(())
+}
+
+fn go_stripped(scales: &mut Scales) -> Done {
+    let program = build_go(scales, "go-stripped", &["-ldflags=-s -w"])?;
+    let run = scales.same(words![program, "1000"], &[]);
+    assert!(run.absent("alloc.bytes").contains("-ldflags"));
+    Ok(())
+}
+
+fn ocaml(scales: &mut Scales) -> Done {
+    let main = source("alloc.ml");
+    std::fs::copy(&main, scales.path("alloc.ml")).expect("copied");
+    let native = scales.compile("ml", &["ocamlopt", "-o", "ml", "alloc.ml"])?;
+    let bytecode = scales.compile("ml.byte", &["ocamlc", "-o", "ml.byte", "alloc.ml"])?;
+    let (bytes, run) = step(scales, words![native], "alloc.bytes");
+    assert_eq!(bytes, 24.0);
+    assert!(run.value("gc.minor") > 1.0 && run.value("heap.peak") > 0.0);
+    assert_eq!(step(scales, words![bytecode], "alloc.bytes").0, 24.0);
+    Ok(())
+}
+
+fn ruby(scales: &mut Scales) -> Done {
+    installed("ruby")?;
+    let (objects, run) = step(scales, words!["ruby", source("alloc.rb")], "alloc.objects");
+    close(objects, 1.0, 0.001);
+    close(run.value("alloc.bytes"), 40.0 * run.value("alloc.objects"), 1e-9);
+    assert_eq!(run.value("gc.count"), run.value("gc.minor") + run.value("gc.major"));
+    Ok(())
+}
+
+fn php(scales: &mut Scales) -> Done {
+    installed("php")?;
+    let (bytes, run) = step(scales, words!["php", source("alloc.php")], "alloc.bytes");
+    assert_eq!(bytes, 40.0);
+    assert!(run.value("heap.peak") > 0.0 && run.value("alloc.objects") >= LARGE);
+    Ok(())
+}
+
+fn racket(scales: &mut Scales) -> Done {
+    installed("racket")?;
+    let (bytes, run) = step(scales, words!["racket", source("alloc.rkt")], "alloc.bytes");
+    close(bytes, 16.0, 0.05);
+    assert!(run.value("gc.minor") > 0.0);
+    Ok(())
+}
+
+fn sbcl(scales: &mut Scales) -> Done {
+    installed("sbcl")?;
+    let (bytes, run) = step(scales, words!["sbcl", "--script", source("alloc.lisp")], "alloc.bytes");
+    close(bytes, 16.0, 0.05);
+    assert!(run.value("gc.count") >= 0.0);
+    Ok(())
+}
+
+fn lua(scales: &mut Scales) -> Done {
+    installed("lua5.4")?;
+    let run = scales.same(words!["lua5.4", source("alloc.lua"), "300000"], &[("LUA_INIT", "print('own')")]);
+    assert!(run.value("gc.count") > 3.0);
+    assert!(run.stdout.starts_with("own\n"));
+    assert!(run.absent("alloc.bytes").contains("malloc.bytes"));
+    Ok(())
+}
+
+fn r(scales: &mut Scales) -> Done {
+    installed("Rscript")?;
+    let run = scales.same(words!["Rscript", source("alloc.R"), "200000"], &[]);
+    assert!(run.value("gc.count") > 1.0 && run.value("heap.peak") > 1e6);
+    Ok(())
+}
+
+fn perl(scales: &mut Scales) -> Done {
+    installed("perl")?;
+    let run = scales.same(words!["perl", "-e", "print 'x' x 1000"], &[]);
+    assert!(run.absent("alloc.bytes").contains("malloc.bytes"));
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Language runtimes for real: programs of known allocation, and programs that do what could go wrong.
+//!
+//! Each test runs where its runtime is installed, and is skipped with a line that says so elsewhere. A word on the
+//! command line chooses the tests whose names hold it.
+#![allow(clippy::print_stdout)]
+
+mod counts;
+mod promise;
+mod scales;
+
+use scales::{Done, Scales, Skip};
+
+/// A name that is a sentence, and what it says.
+pub type Test = (&'static str, fn(&mut Scales) -> Done);
+
+fn main() {
+    // Before anything else: the launcher is forked from a process without threads.
+    let mut scales = Scales::new();
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    if std::env::args().any(|word| word == "--list") {
+        for (name, _) in counts::TESTS.iter().chain(promise::TESTS) {
+            println!("{name}: test");
+        }
+        return;
+    }
+    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    for (name, test) in counts::TESTS.iter().chain(promise::TESTS) {
+        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&mut scales))) {
+            Ok(Ok(())) => {
+                passed += 1;
+                println!("test {name} ... ok");
+            }
+            Ok(Err(Skip(why))) => {
+                skipped += 1;
+                println!("skipped: {name}: {why}");
+            }
+            Err(_) => {
+                failed += 1;
+                println!("test {name} ... FAILED");
+            }
+        }
+    }
+    drop(scales);
+    println!("\ntest result: {passed} passed, {failed} failed, {skipped} skipped");
+    if failed > 0 {
+        std::process::exit(1);
+    }
+}

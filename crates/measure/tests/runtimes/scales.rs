@@ -1,0 +1,193 @@
+//! Runs a program with and without the instrument, and keeps everything that it wrote.
+
+use scruple_core::sample::Reading;
+use scruple_measure::heap::HeapInstrument;
+use scruple_measure::instrument::Instrument;
+use scruple_measure::launch::{Ending, Launch, Options};
+use scruple_measure::launcher::Launcher;
+use scruple_measure::program::Program;
+use scruple_measure::runtimes::Runtimes;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// Why a test cannot be run here.
+pub struct Skip(pub String);
+
+/// What a test gives back.
+pub type Done = Result<(), Skip>;
+
+/// One run.
+#[derive(Debug)]
+pub struct Run {
+    pub ending: Ending,
+    pub stdout: String,
+    pub stderr: String,
+    pub readings: Vec<Reading>,
+}
+
+impl Run {
+    /// The value of a metric.
+    pub fn value(&self, key: &str) -> f64 {
+        match self.reading(key).value {
+            Ok(value) => value,
+            Err(ref why) => panic!("{key} is absent: {why}\n{self:#?}"),
+        }
+    }
+
+    /// Why a metric is absent.
+    pub fn absent(&self, key: &str) -> &str {
+        self.reading(key).value.as_ref().expect_err("it should be absent")
+    }
+
+    pub fn reading(&self, key: &str) -> &Reading {
+        self.readings
+            .iter()
+            .find(|reading| reading.key == key)
+            .unwrap_or_else(|| panic!("no reading of {key}"))
+    }
+}
+
+/// The launcher, the instrument and a folder for programs.
+pub struct Scales {
+    launcher: Launcher,
+    pub instrument: Runtimes,
+    folder: tempfile::TempDir,
+}
+
+impl Scales {
+    pub fn new() -> Scales {
+        Scales {
+            launcher: Launcher::start().expect("a launcher"),
+            instrument: Runtimes::new(),
+            folder: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    /// A path in the folder of this run.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).expect("written");
+        path
+    }
+
+    /// Writes an executable script.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(name, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+        path
+    }
+
+    /// Compiles, once for each name; `command` is run in the folder of this run.
+    pub fn compile(&self, name: &str, command: &[&str]) -> Result<PathBuf, Skip> {
+        let path = self.path(name);
+        if path.exists() {
+            return Ok(path);
+        }
+        installed(command[0])?;
+        let run = Command::new(command[0]).args(&command[1..]).current_dir(self.folder.path()).output();
+        let run = run.expect("the compiler starts");
+        if !run.status.success() {
+            return Err(Skip(format!("{command:?} failed: {}", String::from_utf8_lossy(&run.stderr))));
+        }
+        Ok(path)
+    }
+
+    /// Runs with the instrument.
+    pub fn weigh(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> Run {
+        self.run(words, env, true)
+    }
+
+    /// Runs both ways; what the program wrote and how it ended must not differ.
+    pub fn same(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> Run {
+        let plain = self.run(words, env, false);
+        let weighed = self.run(words, env, true);
+        assert_eq!(plain.ending, weighed.ending, "{plain:#?}\n{weighed:#?}");
+        assert_eq!(plain.stdout, weighed.stdout, "standard output of {words:?}");
+        assert_eq!(plain.stderr, weighed.stderr, "standard error of {words:?}");
+        weighed
+    }
+
+    /// The mallocs of a run, with and without this instrument beside the allocation counter.
+    pub fn mallocs(&mut self, words: &[&OsStr]) -> [f64; 2] {
+        [false, true].map(|both| {
+            let mut heap = HeapInstrument::new(self.folder.path());
+            let program = Program::find(words[0], Path::new("/")).expect("the program");
+            let null = || File::options().read(true).write(true).open("/dev/null").expect("null").into();
+            let mut launch = Launch {
+                path: program.path.clone(),
+                argv: words.iter().map(OsString::from).collect(),
+                env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
+                folder: self.folder.path().to_owned(),
+                stdio: [null(), null(), null()],
+                options: Options { fixed_addresses: true, ..Options::default() },
+            };
+            heap.decorate(&mut launch).expect("decorated");
+            if both {
+                self.instrument.decorate(&mut launch).expect("decorated");
+            }
+            let outcome = self.launcher.launch(&launch, &AtomicBool::new(false)).expect("it runs");
+            if both {
+                let _ = self.instrument.read(&outcome);
+            }
+            let readings = heap.read(&outcome);
+            let count = readings.iter().find(|reading| reading.key == "malloc.count").expect("counted");
+            count.value.clone().expect("counted")
+        })
+    }
+
+    fn run(&mut self, words: &[&OsStr], env: &[(&str, &str)], weigh: bool) -> Run {
+        let program = Program::find(words[0], Path::new("/")).expect("the program");
+        let (out, err) = (self.path("stdout"), self.path("stderr"));
+        let file = |path: &Path| File::create(path).expect("a file").into();
+        let mut full: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| name != "LD_PRELOAD" && !env.iter().any(|(other, _)| name == *other))
+            .collect();
+        full.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
+        let mut launch = Launch {
+            path: program.path.clone(),
+            argv: words.iter().map(OsString::from).collect(),
+            env: full,
+            folder: self.folder.path().to_owned(),
+            stdio: [File::open("/dev/null").expect("null").into(), file(&out), file(&err)],
+            options: Options::default(),
+        };
+        if weigh {
+            let resolved = program.resolved();
+            self.instrument.available(&resolved).expect("available");
+            self.instrument.decorate(&mut launch).expect("decorated");
+        }
+        let outcome = self.launcher.launch(&launch, &AtomicBool::new(false)).expect("it runs");
+        drop(launch);
+        let readings = if weigh { self.instrument.read(&outcome) } else { Vec::new() };
+        let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).expect("read")).into_owned();
+        Run { ending: outcome.ending, stdout: text(&out), stderr: text(&err), readings }
+    }
+}
+
+/// The program's path, or the reason to skip.
+pub fn installed(name: &str) -> Result<PathBuf, Skip> {
+    match Program::find(OsStr::new(name), Path::new("/")) {
+        Ok(program) => Ok(program.path),
+        Err(_) => Err(Skip(format!("{name} is not installed"))),
+    }
+}
+
+/// A program of bench/runtimes.
+pub fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runtimes/programs").join(name)
+}
+
+/// Words of a command line from anything that is one.
+#[macro_export]
+macro_rules! words {
+    ($($word:expr),+ $(,)?) => { &[$(std::ffi::OsStr::new(&$word)),+] };
+}
