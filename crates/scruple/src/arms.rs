@@ -1,0 +1,454 @@
+//! From the words of the command line to arms and the jobs that weigh them.
+
+use crate::cli::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
+use crate::config::Config;
+use crate::fault::Fault;
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::unit::{Unit, parse_quantity};
+use scruple_measure::command::Job;
+use scruple_measure::launch::Shield;
+use scruple_measure::program::Program;
+use scruple_measure::streams::{Input, Output};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// An arm, how to launch it, and what to do around it.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The arm, without readings.
+    pub arm: Arm,
+    /// How to launch it.
+    pub job: Job,
+    /// Shell commands around its runs.
+    pub hooks: Hooks,
+}
+
+/// Shell commands around the runs of one arm.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// Before each run.
+    pub prepare: Option<String>,
+    /// After each run.
+    pub conclude: Option<String>,
+    /// Before the first run.
+    pub setup: Option<String>,
+    /// After the last run.
+    pub cleanup: Option<String>,
+}
+
+/// The name of the arm that launches nothing.
+pub const TARE: &str = "(empty program)";
+/// The name of the arm that is the reference once more.
+pub const TWIN: &str = "(reference again)";
+
+/// Parameter values as they were written: `1.0` must reach the program as `1.0`.
+type Parameters = BTreeMap<String, String>;
+
+/// One command before its parameters are filled in.
+struct Template {
+    command: String,
+    name: Option<String>,
+    prepare: Option<String>,
+    combinations: Vec<Parameters>,
+}
+
+/// Every arm that the command line or the configuration asks for, the reference first.
+pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> {
+    let folder = std::env::current_dir().map_err(|error| {
+        Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
+    })?;
+    let shell = shell_of(&args.launch)?;
+    let base = base_job(&args.launch, &folder)?;
+    let templates = templates(args, config)?;
+    let arms: usize = templates.iter().map(|template| template.combinations.len()).sum();
+    check_counts(args, templates.len(), arms)?;
+    let names = &args.launch.command_name;
+    let mut prepared = Vec::new();
+    for (index, template) in templates.iter().enumerate() {
+        for params in &template.combinations {
+            let words = substitute(&template.command, params);
+            // A name for each command is extended by the parameters; a name for each arm stands as it is.
+            let given = match names.len() == templates.len() {
+                true => names.get(index).map(|name| named(name, params)),
+                false => names.get(prepared.len()).cloned(),
+            };
+            let configured = template.name.as_ref().map(|name| named(name, params));
+            let name = given.or(configured).unwrap_or_else(|| words.clone());
+            let mut one = prepare_one(&name, &words, shell.as_deref(), &base)?;
+            one.arm.params =
+                params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
+            one.hooks = hooks_of(&args.hooks, template.prepare.as_ref(), index, params);
+            prepared.push(one);
+        }
+    }
+    number_same_names(&mut prepared);
+    Ok(prepared)
+}
+
+/// The commands of the command line, or else those of the configuration.
+fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
+    let combinations = combinations(&args.scan)?;
+    let mut commands: Vec<&String> = args.launch.reference.iter().collect();
+    commands.extend(args.commands.iter().filter(|command| Some(*command) != args.launch.reference.as_ref()));
+    if !args.commands.is_empty() {
+        let template = |command: &String| Template {
+            command: command.clone(),
+            name: None,
+            prepare: None,
+            combinations: combinations.clone(),
+        };
+        return Ok(commands.into_iter().map(template).collect());
+    }
+    let configured: Vec<Template> = config
+        .commands()
+        .into_iter()
+        .map(|command| Template {
+            combinations: command
+                .params
+                .iter()
+                .fold(combinations.clone(), |all, (name, values)| extend(&all, name, values)),
+            command: command.run,
+            name: Some(command.name),
+            prepare: command.prepare,
+        })
+        .collect();
+    match configured.is_empty() {
+        true => Err(Fault::usage(
+            "name at least one command, such as `scruple run 'gzip -c file' 'zstd -c file'`, or put [[command]]s into scruple.toml",
+        )),
+        false => Ok(configured),
+    }
+}
+
+/// The arm of the shell that runs nothing, where there is a shell.
+pub fn shell_arm(args: &RunArgs, model: &Job) -> Result<Option<Prepared>, Fault> {
+    let Some(shell) = shell_of(&args.launch)? else { return Ok(None) };
+    let name = format!("({} -c '')", shell.join(" "));
+    let mut one = prepare_one(&name, "", Some(&shell), &silent(model))?;
+    one.arm.role = Role::Shell;
+    Ok(Some(one))
+}
+
+/// The arm of the empty program.
+pub fn tare_arm(path: PathBuf, model: &Job) -> Prepared {
+    let argv = vec![OsString::from("empty")];
+    let job = Job { name: TARE.to_owned(), program: Program { path }, argv, ..silent(model) };
+    let arm = Arm::new(TARE, Subject::Command { argv: vec!["empty".to_owned()] }, Role::Tare);
+    Prepared { arm, job, hooks: Hooks::default() }
+}
+
+/// A job that leaves the file alone that the measured programs write to.
+fn silent(model: &Job) -> Job {
+    let output = match &model.output {
+        Output::File(_) => Output::Null,
+        other => other.clone(),
+    };
+    Job { output, ..model.clone() }
+}
+
+/// The arm that is the reference once more.
+pub fn twin_arm(reference: &Prepared) -> Prepared {
+    let mut arm = Arm::new(TWIN, reference.arm.subject.clone(), Role::Twin);
+    arm.params = reference.arm.params.clone();
+    let job = Job { name: TWIN.to_owned(), ..reference.job.clone() };
+    Prepared { arm, job, hooks: reference.hooks.clone() }
+}
+
+fn check_counts(args: &RunArgs, commands: usize, arms: usize) -> Result<(), Fault> {
+    for (flag, given) in [("--prepare", args.hooks.prepare.len()), ("--conclude", args.hooks.conclude.len())]
+    {
+        if given > 1 && given != commands {
+            return Err(Fault::usage(format!(
+                "{flag} was given {given} times for {commands} commands: give it once, or once for each command"
+            )));
+        }
+    }
+    let names = args.launch.command_name.len();
+    if names > arms {
+        return Err(Fault::usage(format!(
+            "{names} names were given with -n for {arms} commands: leave some out"
+        )));
+    }
+    Ok(())
+}
+
+fn prepare_one(name: &str, command: &str, shell: Option<&[String]>, base: &Job) -> Result<Prepared, Fault> {
+    let argv = match shell {
+        Some(shell) => {
+            let mut argv = shell.to_vec();
+            argv.extend(["-c".to_owned(), command.to_owned()]);
+            argv
+        }
+        None => words(command)?,
+    };
+    let program = Program::find(argv[0].as_ref(), &base.folder)
+        .map_err(|error| Fault::usage(format!("cannot weigh ‘{name}’: {error}")))?;
+    let job = Job {
+        name: name.to_owned(),
+        program,
+        argv: argv.iter().map(OsString::from).collect(),
+        ..base.clone()
+    };
+    Ok(Prepared {
+        arm: Arm::new(name, Subject::Command { argv }, Role::Subject),
+        job,
+        hooks: Hooks::default(),
+    })
+}
+
+/// Splits a command into words, and refuses what only a shell would understand.
+fn words(command: &str) -> Result<Vec<String>, Fault> {
+    if let Some(sign) = shell_sign(command) {
+        return Err(Fault::usage(format!(
+            "‘{command}’ uses {sign}, which only a shell understands: add -S sh to run it in one (its cost is then \
+             shown), or quote it"
+        )));
+    }
+    let words = shell_words::split(command)
+        .map_err(|_| Fault::usage(format!("‘{command}’ has a quote that does not end: close it")))?;
+    match words.is_empty() {
+        true => Err(Fault::usage("an empty command cannot be weighed: name a program")),
+        false => Ok(words),
+    }
+}
+
+/// The first thing in a command, outside quotes, that has a meaning in a shell only.
+fn shell_sign(command: &str) -> Option<String> {
+    let mut quote = None;
+    let mut characters = command.chars().peekable();
+    let first = command.split_whitespace().next().unwrap_or("");
+    if let Some((name, _)) = first.split_once('=')
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        return Some(format!("‘{first}’ before the program (or name it through `env`)"));
+    }
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (None, '\\') => {
+                characters.next();
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (Some('"'), '\\') => {
+                characters.next();
+            }
+            (None | Some('"'), '`') => return Some(format!("‘{c}’")),
+            (None | Some('"'), '$')
+                if characters
+                    .peek()
+                    .is_some_and(|next| next.is_alphanumeric() || "({_?@*#".contains(*next)) =>
+            {
+                return Some("‘$’".to_owned());
+            }
+            (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?') => return Some(format!("‘{c}’")),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn shell_of(args: &LaunchArgs) -> Result<Option<Vec<String>>, Fault> {
+    match args.shell.as_deref() {
+        None | Some("none") => Ok(None),
+        Some("default") => Ok(Some(vec!["sh".to_owned()])),
+        Some(text) => words(text).map(Some),
+    }
+}
+
+fn base_job(args: &LaunchArgs, folder: &Path) -> Result<Job, Fault> {
+    let input = match args.input.as_str() {
+        "null" => Input::Null,
+        "inherit" | "-" => Input::Inherit,
+        text => match text.strip_prefix("pipe:") {
+            Some(file) => Input::Pipe(readable(folder.join(file))?),
+            None => Input::File(readable(folder.join(text))?),
+        },
+    };
+    let output = match args.output.as_str() {
+        _ if args.show_output => Output::Inherit,
+        "null" => Output::Null,
+        "inherit" => Output::Inherit,
+        "pipe" => Output::Pipe,
+        file => Output::File(folder.join(file)),
+    };
+    Ok(Job {
+        name: String::new(),
+        program: Program { path: PathBuf::new() },
+        argv: Vec::new(),
+        env: Vec::new(),
+        folder: folder.to_owned(),
+        input,
+        output,
+        time_limit: args.time_limit.as_deref().map(duration).transpose()?,
+        fixed_addresses: args.no_aslr,
+        shield: args.shield.as_deref().map(shield).transpose()?,
+    })
+}
+
+fn readable(path: PathBuf) -> Result<PathBuf, Fault> {
+    match std::fs::File::open(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(Fault::usage(format!("cannot read the input ‘{}’: {error}", path.display()))),
+    }
+}
+
+/// Reads a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
+pub fn duration(text: &str) -> Result<Duration, Fault> {
+    let with_unit = match text.trim().parse::<f64>() {
+        Ok(_) => format!("{}s", text.trim()),
+        Err(_) => text.to_owned(),
+    };
+    match parse_quantity(&with_unit, &Unit::Nanoseconds) {
+        Ok(ns) if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
+        Ok(_) => {
+            Err(Fault::usage(format!("‘{text}’ is not a time to wait: give one above zero, such as 60s")))
+        }
+        Err(why) => Err(Fault::usage(why)),
+    }
+}
+
+/// Reads a margin such as `2%` or `0.02`.
+pub fn margin(text: &str) -> Result<f64, Fault> {
+    match parse_quantity(text, &Unit::Ratio) {
+        Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
+        _ => Err(Fault::usage(format!(
+            "‘{text}’ is not a margin: give a share between 0 and 100 %, such as 2%"
+        ))),
+    }
+}
+
+fn shield(cores: &str) -> Result<Shield, Fault> {
+    let cores = cores
+        .split(',')
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            part.parse()
+                .map_err(|_| Fault::usage(format!("‘{part}’ is not a core’s number: write --shield=0,1")))
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Shield { cores, cap: Duration::from_secs(10) })
+}
+
+fn hooks_of(args: &HookArgs, configured: Option<&String>, index: usize, params: &Parameters) -> Hooks {
+    let pick = |given: &[String]| given.get(index).or(given.first()).map(|text| substitute(text, params));
+    let fill = |given: &Option<String>| given.as_ref().map(|text| substitute(text, params));
+    Hooks {
+        prepare: pick(&args.prepare).or(configured.map(|text| substitute(text, params))),
+        conclude: pick(&args.conclude),
+        setup: fill(&args.setup),
+        cleanup: fill(&args.cleanup),
+    }
+}
+
+/// Every combination of parameter values, in the order of the command line.
+fn combinations(args: &ScanArgs) -> Result<Vec<Parameters>, Fault> {
+    let mut all = vec![Parameters::new()];
+    if let [name, low, high] = args.parameter_scan.as_slice() {
+        all = extend(&all, name, &scan(low, high, args.parameter_step_size.as_deref())?);
+    } else if !args.parameter_scan.is_empty() {
+        return Err(Fault::usage("-P can be given once: use -L for further parameters"));
+    }
+    for pair in args.parameter_list.chunks(2) {
+        let [name, values] = pair else { continue };
+        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+        if all[0].contains_key(name) {
+            return Err(Fault::usage(format!("the parameter ‘{name}’ was given twice: name each once")));
+        }
+        all = extend(&all, name, &values);
+    }
+    Ok(all)
+}
+
+fn extend(all: &[Parameters], name: &str, values: &[String]) -> Vec<Parameters> {
+    let with = |params: &Parameters, value: &String| {
+        let mut params = params.clone();
+        params.insert(name.to_owned(), value.clone());
+        params
+    };
+    all.iter().flat_map(|params| values.iter().map(move |value| with(params, value))).collect()
+}
+
+fn scan(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Fault> {
+    let number = |text: &str| {
+        text.parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| Fault::usage(format!("‘{text}’ is not a number: -P takes a name and two numbers")))
+    };
+    let (from, to, by) = (number(low)?, number(high)?, number(step.unwrap_or("1"))?);
+    if by <= 0.0 || from > to || (to - from) / by > 10_000.0 {
+        return Err(Fault::usage(format!(
+            "cannot go from {low} to {high} in steps of {by}: the step must be positive, the end not before the start, \
+             and there may be at most 10,000 steps"
+        )));
+    }
+    let decimals = [low, high, step.unwrap_or("1")]
+        .iter()
+        .map(|text| text.split_once('.').map_or(0, |(_, digits)| digits.len()))
+        .max()
+        .unwrap_or(0);
+    let count = ((to - from) / by + 1e-9).floor() as usize;
+    Ok((0..=count).map(|i| format!("{:.decimals$}", from + by * i as f64)).collect())
+}
+
+fn substitute(text: &str, params: &Parameters) -> String {
+    params.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+fn named(name: &str, params: &Parameters) -> String {
+    let replaced = substitute(name, params);
+    if params.is_empty() || replaced != name {
+        return replaced;
+    }
+    let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{name} ({})", values.join(", "))
+}
+
+/// Two arms of the same name could not be told apart in a table: later ones get a number.
+fn number_same_names(prepared: &mut [Prepared]) {
+    for index in 1..prepared.len() {
+        let (before, rest) = prepared.split_at_mut(index);
+        let one = &mut rest[0];
+        let taken = |name: &str| before.iter().any(|other| other.arm.name == name);
+        if taken(&one.arm.name) {
+            let name =
+                (2..).map(|n| format!("{} #{n}", one.arm.name)).find(|name| !taken(name)).unwrap_or_default();
+            one.arm.name.clone_from(&name);
+            one.job.name = name;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_split_as_a_shell_would() {
+        assert_eq!(words("gzip -k 'a b' c\\ d").expect("words"), ["gzip", "-k", "a b", "c d"]);
+        assert!(words("").is_err());
+        assert!(words("echo 'open").is_err());
+    }
+
+    #[test]
+    fn what_needs_a_shell_is_refused_and_named() {
+        for (command, sign) in
+            [("a | b", "|"), ("a > b", ">"), ("echo $HOME", "$"), ("A=1 b", "A=1"), ("ls *.c", "*")]
+        {
+            let message = words(command).expect_err("needs a shell").message;
+            assert!(message.contains(sign) && message.contains("-S sh"), "{message}");
+        }
+        assert!(words("awk '{print $1}' x").is_ok());
+        assert!(words("grep 'a|b' x").is_ok());
+    }
+
+    #[test]
+    fn scans_keep_the_decimals_they_were_given() {
+        assert_eq!(scan("0.5", "1.5", Some("0.5")).expect("a scan"), ["0.5", "1.0", "1.5"]);
+        assert_eq!(scan("1", "3", None).expect("a scan"), ["1", "2", "3"]);
+        assert!(scan("3", "1", None).is_err() && scan("1", "2", Some("0")).is_err());
+    }
+}

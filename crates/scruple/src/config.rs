@@ -1,0 +1,178 @@
+//! `scruple.toml`: commands, bench programs and budgets of a project.
+
+use crate::fault::Fault;
+use scruple_core::budget::Budget;
+use scruple_core::metric::edit_distance;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The file, with everything optional.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    command: Vec<CommandEntry>,
+    #[serde(default)]
+    bench: Vec<BenchEntry>,
+    #[serde(default)]
+    budgets: BTreeMap<String, BudgetEntry>,
+    #[serde(default)]
+    store: StoreEntry,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommandEntry {
+    name: String,
+    run: String,
+    #[serde(default)]
+    params: BTreeMap<String, Vec<toml::Value>>,
+    prepare: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BenchEntry {
+    #[allow(dead_code)]
+    name: String,
+    program: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BudgetEntry {
+    max: toml::Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoreEntry {
+    url: Option<String>,
+}
+
+/// The configuration of the project that the working folder is in; empty where there is none.
+#[derive(Debug, Default)]
+pub struct Config {
+    path: PathBuf,
+    file: File,
+}
+
+/// A command of the configuration.
+#[derive(Clone, Debug)]
+pub struct ConfiguredCommand {
+    /// Its name.
+    pub name: String,
+    /// Its words, with parameters in braces.
+    pub run: String,
+    /// The values of its parameters.
+    pub params: Vec<(String, Vec<String>)>,
+    /// What to run before each run.
+    pub prepare: Option<String>,
+}
+
+/// The keys that a table of the file may have, for messages about mistyped ones.
+const KEYS: [&str; 10] =
+    ["command", "bench", "budgets", "store", "name", "run", "params", "prepare", "program", "max"];
+
+impl Config {
+    /// Looks for the file upwards from the working folder.
+    pub fn find() -> Result<Config, Fault> {
+        let here = std::env::current_dir()
+            .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+        match here.ancestors().map(|folder| folder.join("scruple.toml")).find(|path| path.is_file()) {
+            Some(path) => Config::read(&path),
+            None => Ok(Config::default()),
+        }
+    }
+
+    fn read(path: &Path) -> Result<Config, Fault> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", path.display())))?;
+        let file = toml::from_str(&text).map_err(|error| {
+            let advice = unknown_key(error.message())
+                .map_or(String::new(), |nearest| format!("\ndid you mean ‘{nearest}’?"));
+            Fault::usage(format!(
+                "‘{}’ cannot be used:\n{}{advice}",
+                path.display(),
+                error.to_string().trim_end()
+            ))
+        })?;
+        Ok(Config { path: path.to_owned(), file })
+    }
+
+    /// The commands.
+    pub fn commands(&self) -> Vec<ConfiguredCommand> {
+        let values = |list: &[toml::Value]| list.iter().map(plain).collect();
+        self.file
+            .command
+            .iter()
+            .map(|entry| ConfiguredCommand {
+                name: entry.name.clone(),
+                run: entry.run.clone(),
+                params: entry.params.iter().map(|(name, list)| (name.clone(), values(list))).collect(),
+                prepare: entry.prepare.clone(),
+            })
+            .collect()
+    }
+
+    /// The words of the first bench program.
+    pub fn bench_program(&self) -> Result<Vec<String>, Fault> {
+        match self.file.bench.first() {
+            Some(entry) => shell_words::split(&entry.program).map_err(|_| {
+                Fault::usage(format!(
+                    "‘{}’: the program of ‘{}’ has an open quote",
+                    self.path.display(),
+                    entry.name
+                ))
+            }),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The folder of the file; relative paths in it are relative to that.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The store, where one is named.
+    pub fn store(&self) -> Option<&str> {
+        self.file.store.url.as_deref()
+    }
+
+    /// The budgets: keys are `ARM.METRIC`, where the metric has two words and the arm may hold a `*`.
+    pub fn budgets(&self) -> Result<Vec<Budget>, Fault> {
+        self.file
+            .budgets
+            .iter()
+            .map(|(key, entry)| {
+                let (arm, metric) = split_key(key).ok_or_else(|| {
+                    Fault::usage(format!("‘{}’: the budget ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
+                })?;
+                Budget::parse(&format!("{arm}:{metric}<{}", plain(&entry.max)))
+                    .map_err(|why| Fault::usage(format!("‘{}’: {why}", self.path.display())))
+            })
+            .collect()
+    }
+}
+
+/// A value as it would be written on the command line.
+fn plain(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`.
+fn split_key(key: &str) -> Option<(&str, &str)> {
+    let second = key.rfind('.')?;
+    let first = key[..second].rfind('.')?;
+    Some((&key[..first], &key[first + 1..]))
+}
+
+/// The known key nearest to the unknown one that a message of the parser quotes.
+fn unknown_key(message: &str) -> Option<&'static str> {
+    let name = message.strip_prefix("unknown field `")?.split('`').next()?;
+    KEYS.into_iter().min_by_key(|key| edit_distance(name, key))
+}

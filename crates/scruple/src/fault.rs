@@ -1,0 +1,60 @@
+//! Errors that end Scruple, and the exit code each of them has.
+
+use std::fmt;
+
+/// What the exit code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Everything went well.
+    Fine = 0,
+    /// A gate failed.
+    GateFailed = 1,
+    /// The command line, the configuration or the store is not usable.
+    Usage = 2,
+    /// A decision was asked for and the readings do not tell.
+    Unknown = 3,
+    /// A measured program failed.
+    ProgramFailed = 4,
+    /// Scruple itself failed.
+    Internal = 5,
+    /// The user interrupted; the code that shells use for it.
+    Interrupted = 130,
+}
+
+/// An error with its exit code: what was tried, what failed, what to do.
+#[derive(Debug)]
+pub struct Fault {
+    /// The exit code.
+    pub code: Code,
+    /// The message.
+    pub message: String,
+}
+
+impl Fault {
+    /// An error of the user's request.
+    pub fn usage(message: impl fmt::Display) -> Fault {
+        Fault { code: Code::Usage, message: message.to_string() }
+    }
+
+    /// A failure of a measured program.
+    pub fn program(message: impl fmt::Display) -> Fault {
+        Fault { code: Code::ProgramFailed, message: message.to_string() }
+    }
+
+    /// A failure of Scruple's own.
+    pub fn internal(message: impl fmt::Display) -> Fault {
+        Fault { code: Code::Internal, message: message.to_string() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<crate::store::StoreError> for Fault {
+    fn from(error: crate::store::StoreError) -> Fault {
+        Fault::usage(error)
+    }
+}

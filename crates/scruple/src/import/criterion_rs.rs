@@ -1,0 +1,125 @@
+//! criterion.rs: for each benchmark a folder with `benchmark.json`, `sample.json` and `estimates.json`.
+
+use super::figures::{add, add_iterations, add_summary};
+use super::{ImportError, Imported, case};
+use scruple_core::metric::Quality;
+use scruple_core::subject::{Arm, Parameter};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The texts of one benchmark, and the folder they are in.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// Where it is, for errors.
+    pub place: String,
+    /// `benchmark.json`.
+    pub benchmark: Option<String>,
+    /// `sample.json`.
+    pub sample: Option<String>,
+    /// `estimates.json`.
+    pub estimates: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Benchmark {
+    group_id: String,
+    function_id: Option<String>,
+    value_str: Option<String>,
+    throughput: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Batches {
+    iters: Vec<f64>,
+    times: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Estimates {
+    mean: Estimate,
+    slope: Option<Estimate>,
+}
+
+#[derive(Deserialize)]
+struct Estimate {
+    point_estimate: f64,
+}
+
+/// Whether a text is one of the three.
+pub(super) fn recognises(text: &str) -> bool {
+    let has = |words: [&str; 2]| words.iter().all(|word| text.contains(word));
+    has(["\"group_id\"", "\"full_id\""])
+        || has(["\"iters\"", "\"times\""])
+        || has(["\"confidence_interval\"", "\"point_estimate\""])
+}
+
+/// Reads the benchmarks of these folders.
+pub fn read(folders: &[Folder]) -> Result<Imported, ImportError> {
+    let mut imported = Imported::of("criterion.rs");
+    for folder in folders {
+        imported.arms.push(arm(folder)?);
+    }
+    imported.finished()
+}
+
+/// Reads a `sample.json` or `estimates.json` without its folder, as when it comes through a pipe.
+pub(super) fn read_one(text: &str) -> Result<Imported, ImportError> {
+    let text = Some(text.to_owned());
+    let folder = match text.as_ref().is_some_and(|text| text.contains("\"iters\"")) {
+        true => Folder { sample: text, ..Folder::default() },
+        false => Folder { estimates: text, ..Folder::default() },
+    };
+    read(&[folder])
+}
+
+fn arm(folder: &Folder) -> Result<Arm, ImportError> {
+    let within = |name: &'static str| {
+        move |error: serde_json::Error| {
+            let error = ImportError::from(error);
+            let slash = if folder.place.is_empty() { "" } else { "/" };
+            ImportError::at(format!("{}{slash}{name}, {}", folder.place, error.place), error.what)
+        }
+    };
+    let mut arm = match &folder.benchmark {
+        Some(text) => named(&serde_json::from_str(text).map_err(within("benchmark.json"))?)?,
+        None => case("benchmark", &["criterion.rs"], BTreeMap::new()),
+    };
+    if let Some(text) = &folder.sample {
+        let batches: Batches = serde_json::from_str(text).map_err(within("sample.json"))?;
+        if batches.iters.len() != batches.times.len() || batches.iters.iter().any(|count| *count < 1.0) {
+            return Err(ImportError::of(&arm.name, "its iterations and times do not belong together"));
+        }
+        let readings = batches.times.iter().zip(&batches.iters).map(|(time, n)| time / n).collect();
+        add(&mut arm, "time.wall", Quality::Noisy, "criterion.rs, each batch", readings)?;
+        add_iterations(&mut arm, "criterion.rs", batches.iters)?;
+    } else if let Some(text) = &folder.estimates {
+        let estimates: Estimates = serde_json::from_str(text).map_err(within("estimates.json"))?;
+        let (source, estimate) = match estimates.slope {
+            Some(slope) => ("criterion.rs, slope", slope),
+            None => ("criterion.rs, mean", estimates.mean),
+        };
+        add_summary(&mut arm, "time.wall", source, estimate.point_estimate)?;
+    } else {
+        return Err(ImportError::at(folder.place.clone(), "there is neither sample.json nor estimates.json"));
+    }
+    Ok(arm)
+}
+
+fn named(benchmark: &Benchmark) -> Result<Arm, ImportError> {
+    let mut path = benchmark.group_id.clone();
+    if let Some(function) = &benchmark.function_id {
+        path = format!("{path}/{function}");
+    }
+    let params =
+        benchmark.value_str.iter().map(|value| ("value".to_owned(), Parameter::parse(&super::clean(value))));
+    let mut arm = case(&path, &["criterion.rs"], params.collect());
+    let units = [("Bytes", "work.bytes"), ("BytesDecimal", "work.bytes"), ("Elements", "work.items")];
+    for (unit, key) in units {
+        let amount = benchmark.throughput.as_ref().and_then(|throughput| throughput.get(unit)?.as_f64());
+        if let Some(amount) = amount {
+            add(&mut arm, key, Quality::Exact, "declared", vec![amount])?;
+        }
+    }
+    Ok(arm)
+}

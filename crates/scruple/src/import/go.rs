@@ -1,0 +1,200 @@
+//! The output of `go test -bench`: a line for each run of each benchmark, as text or inside the events of `-json`.
+
+use super::figures::{add, add_iterations, add_own, add_summary, nanoseconds, own_key};
+use super::{ImportError, Imported, case, clean, grouped, moment};
+use scruple_core::metric::Quality;
+use scruple_core::subject::{Arm, Parameter};
+use scruple_core::unit::Unit;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One line of results.
+struct Line<'a> {
+    package: &'a str,
+    /// The name without `Benchmark` and without the number of processors.
+    name: &'a str,
+    processors: Option<u32>,
+    iterations: f64,
+    figures: Vec<(f64, &'a str)>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "Time")]
+    time: Option<String>,
+    #[serde(rename = "Package")]
+    package: Option<String>,
+    #[serde(rename = "Output")]
+    output: Option<String>,
+}
+
+/// Whether a text has a line of results, or begins as such an output does.
+pub(super) fn recognises(text: &str) -> bool {
+    text.lines().take(10_000).any(|line| {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let counted = words.next().is_some_and(|word| word.parse::<u64>().is_ok());
+        (is_benchmark(name) && counted) || line.starts_with("goos: ") || line.starts_with("goarch: ")
+    })
+}
+
+fn is_benchmark(word: &str) -> bool {
+    word.strip_prefix("Benchmark").is_some_and(|rest| !rest.starts_with(char::is_lowercase))
+}
+
+/// Reads an output.
+pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
+    if !text.trim_start().starts_with('{') {
+        return of_text(text);
+    }
+    let mut started = None;
+    let mut outputs: Vec<(String, String)> = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let event: Event = serde_json::from_str(line).map_err(|error| {
+            let column = error.column();
+            let what = ImportError::from(error).what;
+            ImportError::at(format!("line {}, column {column}", index + 1), what)
+        })?;
+        started = started.or_else(|| moment(event.time.as_deref()?));
+        let (package, output) = (event.package.unwrap_or_default(), event.output.unwrap_or_default());
+        match outputs.iter_mut().find(|(known, _)| *known == package) {
+            Some((_, text)) => text.push_str(&output),
+            None => outputs.push((package, output)),
+        }
+    }
+    let text: String = outputs.into_iter().map(|(_, output)| output).collect();
+    Ok(Imported { started, ..of_text(&text)? })
+}
+
+fn of_text(text: &str) -> Result<Imported, ImportError> {
+    let mut imported = Imported::of("go test");
+    let lines = lines(text, &mut imported)?;
+    let processors: BTreeSet<Option<u32>> = lines.iter().map(|line| line.processors).collect();
+    if let (1, Some(Some(processors))) = (processors.len(), processors.first()) {
+        imported.note("GOMAXPROCS", &processors.to_string());
+    }
+    let identity = |line: &&Line<'_>| (line.package.to_owned(), line.name.to_owned(), line.processors);
+    for ((package, name, of), group) in &grouped(&lines, identity) {
+        let (path, mut params) = path_and_params(name);
+        let path = format!("{package}/{path}");
+        if processors.len() > 1 {
+            params.insert("GOMAXPROCS".to_owned(), Parameter::Number(f64::from(of.unwrap_or(1))));
+        }
+        let program: &[&str] = if package.is_empty() { &["go", "test"] } else { &["go", "test", package] };
+        let mut arm = case(&path, program, params);
+        figures(&mut arm, group)?;
+        imported.arms.push(arm);
+    }
+    imported.finished()
+}
+
+/// The lines of results; what the heads and failures say goes to `imported`.
+fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, ImportError> {
+    let mut found: Vec<Line<'a>> = Vec::new();
+    let mut package = "";
+    let count = text.lines().count();
+    for (index, line) in text.lines().enumerate() {
+        if let Some((key, value)) = line.split_once(": ") {
+            match key {
+                "pkg" => package = value.trim(),
+                "cpu" => imported.provenance.cpu = clean(value.trim()),
+                "goos" | "goarch" => imported.note(key, value.trim()),
+                "--- FAIL" => imported.remark("go-failed", format!("‘{}’ failed", clean(value.trim()))),
+                _ => {}
+            }
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some((name, iterations)) = words.first().zip(words.get(1)) else { continue };
+        let (true, Ok(iterations)) = (is_benchmark(name), iterations.parse::<f64>()) else { continue };
+        let cut =
+            || ImportError::at(format!("line {}", index + 1), "the figures of a benchmark end in the middle");
+        if words.len() < 4 || !words.len().is_multiple_of(2) {
+            return Err(cut());
+        }
+        let figure = |pair: &[&'a str]| Some((pair[0].parse::<f64>().ok()?, pair[1]));
+        let figures: Option<Vec<_>> = words[2..].chunks(2).map(figure).collect();
+        let figures = figures.ok_or_else(cut)?;
+        // A unit that was cut short looks like another unit; only a line that ends can be trusted.
+        let known = |unit: &str| {
+            ["ns/op", "MB/s", "B/op", "allocs/op"].contains(&unit)
+                || found.iter().flat_map(|line| &line.figures).any(|(_, seen)| *seen == unit)
+        };
+        if index + 1 == count && !text.ends_with('\n') && !figures.last().is_some_and(|(_, unit)| known(unit))
+        {
+            return Err(cut());
+        }
+        let (name, processors) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
+        found.push(Line { package, name, processors, iterations, figures });
+    }
+    Ok(found)
+}
+
+/// Go writes the number of processors behind the name, unless it is one.
+fn split_processors(name: &str) -> (&str, Option<u32>) {
+    match name.rsplit_once('-').map(|(name, number)| (name, number.parse::<u32>())) {
+        Some((name, Ok(number))) if number > 1 && !name.is_empty() => (name, Some(number)),
+        _ => (name, None),
+    }
+}
+
+/// Sub-benchmarks of the form `key=value` are parameters; others are part of the path.
+fn path_and_params(name: &str) -> (String, BTreeMap<String, Parameter>) {
+    let mut params = BTreeMap::new();
+    let mut path = Vec::new();
+    for part in name.split('/') {
+        match part.split_once('=').filter(|(key, _)| !key.is_empty() && !path.is_empty()) {
+            Some((key, value)) => {
+                params.insert(clean(key), Parameter::parse(&clean(value)));
+            }
+            None => path.push(part),
+        }
+    }
+    (path.join("/"), params)
+}
+
+fn figures(arm: &mut Arm, lines: &[&Line<'_>]) -> Result<(), ImportError> {
+    let mut units: Vec<&str> = Vec::new();
+    for (_, unit) in lines.iter().flat_map(|line| &line.figures) {
+        if !units.contains(unit) {
+            units.push(unit);
+        }
+    }
+    let of = |line: &Line<'_>, unit: &str| {
+        line.figures.iter().find(|(_, known)| *known == unit).map(|(value, _)| *value)
+    };
+    let each = "go test, each run";
+    for unit in units {
+        let readings: Vec<f64> = lines.iter().filter_map(|line| of(line, unit)).collect();
+        match unit {
+            "ns/op" => add(arm, "time.wall", Quality::Noisy, each, readings)?,
+            "B/op" => add(arm, "alloc.bytes", Quality::Near, each, readings)?,
+            "allocs/op" => add(arm, "alloc.objects", Quality::Near, each, readings)?,
+            "MB/s" => {
+                let (rate, time) = (of(lines[0], "MB/s"), of(lines[0], "ns/op"));
+                if let Some(bytes) = rate.zip(time).map(|(rate, time)| (rate * time / 1e3).round()) {
+                    add_summary(arm, "work.bytes", "go test, MB/s × ns/op", bytes)?;
+                }
+            }
+            _ => {
+                let (unit_of, factor) = own_unit(unit);
+                let readings = readings.iter().map(|reading| reading * factor).collect();
+                add_own(arm, &own_key("go", unit), unit_of, "metric of the benchmark", readings)?;
+            }
+        }
+    }
+    add_iterations(arm, "go test", lines.iter().map(|line| line.iterations).collect())
+}
+
+/// The unit of a benchmark's own metric, and the factor to Scruple's: `p99-ns` and `ns/frob` are nanoseconds.
+fn own_unit(name: &str) -> (Unit, f64) {
+    let unit = name.strip_suffix("/op").unwrap_or(name);
+    let last = unit.rsplit('-').next().unwrap_or(unit);
+    let what = last.split('/').next().unwrap_or(last);
+    match (what, nanoseconds(what)) {
+        _ if name.ends_with("/s") => (Unit::from(clean(name)), 1.0),
+        ("B" | "bytes", _) => (Unit::Bytes, 1.0),
+        // A lone letter is more likely the benchmark's own word than minutes or hours.
+        (_, Some(factor)) if what.len() > 1 || what == "s" => (Unit::Nanoseconds, factor),
+        _ => (Unit::from(clean(name)), 1.0),
+    }
+}

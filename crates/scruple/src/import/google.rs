@@ -1,0 +1,204 @@
+//! google-benchmark's JSON: a reading for each repetition, or aggregates where only these were written.
+
+use super::figures::{add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key, whole};
+use super::{ImportError, Imported, case, clean, grouped, moment};
+use scruple_core::metric::Quality;
+use scruple_core::subject::{Arm, Parameter};
+use scruple_core::unit::Unit;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    context: Map<String, Value>,
+    benchmarks: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    name: String,
+    run_name: Option<String>,
+    aggregate_name: Option<String>,
+    #[serde(default)]
+    threads: Option<f64>,
+    iterations: Option<f64>,
+    real_time: Option<f64>,
+    cpu_time: Option<f64>,
+    time_unit: Option<String>,
+    error_message: Option<String>,
+    skip_message: Option<String>,
+    bytes_per_second: Option<f64>,
+    items_per_second: Option<f64>,
+    allocs_per_iter: Option<f64>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// The fields that are no counters of the benchmark's own, besides those that have a place above.
+const FIELDS: [&str; 16] = [
+    "family_index",
+    "per_family_instance_index",
+    "run_type",
+    "repetitions",
+    "repetition_index",
+    "aggregate_unit",
+    "label",
+    "big_o",
+    "rms",
+    "cpu_coefficient",
+    "real_coefficient",
+    "error_occurred",
+    "skipped",
+    "max_bytes_used",
+    "total_allocated_bytes",
+    "net_heap_growth",
+];
+
+/// Reads a document.
+pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
+    let document: Document = serde_json::from_str(text)?;
+    let mut imported = context(&document.context);
+    let program = document.context.get("executable").and_then(Value::as_str).unwrap_or("google-benchmark");
+    let name = |row: &&Row| row.run_name.clone().unwrap_or_else(|| row.name.clone());
+    for (name, rows) in &grouped(&document.benchmarks, name) {
+        // Fits of complexity are rows too; Scruple fits growth itself.
+        if rows.iter().any(|row| !matches!(row.aggregate_name.as_deref(), Some("BigO" | "RMS"))) {
+            imported.arms.push(arm(name, rows, program)?);
+        }
+    }
+    imported.finished()
+}
+
+fn context(context: &Map<String, Value>) -> Imported {
+    let text = |key: &str| context.get(key).and_then(Value::as_str).unwrap_or_default();
+    let mut imported =
+        Imported::of(format!("google-benchmark {}", clean(text("library_version"))).trim_end());
+    imported.started = moment(text("date"));
+    imported.provenance.cores = context.get("num_cpus").and_then(Value::as_u64).unwrap_or(0) as u32;
+    let load = context.get("load_avg").and_then(|load| load.get(0)?.as_f64());
+    imported.provenance.load = load.filter(|load| load.is_finite()).unwrap_or(0.0);
+    imported.note("host", text("host_name"));
+    imported.note("library_build_type", text("library_build_type"));
+    if text("library_build_type") == "debug" {
+        imported.remark(
+            "debug-library",
+            "the library of google-benchmark was built for debugging, which makes its loop slower",
+        );
+    }
+    imported
+}
+
+fn arm(name: &str, rows: &[&Row], program: &str) -> Result<Arm, ImportError> {
+    let threads = rows.iter().find_map(|row| row.threads).filter(|threads| *threads > 1.0);
+    let (path, params) = path_and_params(name, threads);
+    let mut arm = case(&path, &[&clean(program)], params);
+    if let Some(why) = rows.iter().find_map(|row| row.error_message.as_ref().or(row.skip_message.as_ref())) {
+        add_absence(&mut arm, "time.wall", why);
+        return Ok(arm);
+    }
+    let iterations: Vec<&Row> = rows.iter().copied().filter(|row| row.aggregate_name.is_none()).collect();
+    if iterations.is_empty() {
+        return aggregate(arm, rows);
+    }
+    type Time = fn(&Row) -> Option<f64>;
+    let times: [(&str, Time); 2] = [("time.wall", |row| row.real_time), ("time.cpu", |row| row.cpu_time)];
+    for (key, of) in times {
+        let readings = iterations.iter().map(|row| time(row, of(row))).collect::<Result<Vec<_>, _>>()?;
+        add(&mut arm, key, Quality::Noisy, "google-benchmark, each repetition", readings)?;
+    }
+    let counts: Vec<f64> = iterations.iter().filter_map(|row| row.iterations).collect();
+    if counts.iter().any(|count| *count < 1.0) {
+        return Err(ImportError::of(name, "it had no iterations"));
+    }
+    if counts.len() == iterations.len() {
+        add_iterations(&mut arm, "google-benchmark", counts)?;
+    }
+    if let Some(allocations) = iterations[0].allocs_per_iter {
+        add(&mut arm, "alloc.objects", Quality::Near, "the benchmark’s memory manager", vec![allocations])?;
+    }
+    if threads.is_none() {
+        work(&mut arm, name, iterations[0])?;
+    }
+    own_counters(&mut arm, &iterations)?;
+    Ok(arm)
+}
+
+fn time(row: &Row, value: Option<f64>) -> Result<f64, ImportError> {
+    let wrong = |what: String| ImportError::of(&row.name, what);
+    let value = value.ok_or_else(|| wrong("it has no time".to_owned()))?;
+    let unit = row.time_unit.as_deref().unwrap_or("ns");
+    let factor =
+        nanoseconds(unit).ok_or_else(|| wrong(format!("‘{}’ is not a unit of time", clean(unit))))?;
+    Ok(value * factor)
+}
+
+/// The median of the repetitions, or their mean, where nothing else was written.
+fn aggregate(mut arm: Arm, rows: &[&Row]) -> Result<Arm, ImportError> {
+    let of = |name: &str| rows.iter().find(|row| row.aggregate_name.as_deref() == Some(name));
+    let Some(row) = of("median").or_else(|| of("mean")) else {
+        return Err(ImportError::of(&arm.name, "it has neither repetitions nor their median or mean"));
+    };
+    let word = row.aggregate_name.as_deref().unwrap_or_default();
+    let source = format!("google-benchmark, {word} of repetitions");
+    add_summary(&mut arm, "time.wall", &source, time(row, row.real_time)?)?;
+    add_summary(&mut arm, "time.cpu", &source, time(row, row.cpu_time)?)?;
+    Ok(arm)
+}
+
+/// What one iteration processes: the rate times the time that the rate was taken of.
+fn work(arm: &mut Arm, name: &str, row: &Row) -> Result<(), ImportError> {
+    let of_wall = name.contains("/real_time") || name.contains("/manual_time");
+    let seconds = time(row, if of_wall { row.real_time } else { row.cpu_time })? / 1e9;
+    for (key, rate) in [("work.bytes", row.bytes_per_second), ("work.items", row.items_per_second)] {
+        if let Some(rate) = rate {
+            add(arm, key, Quality::Near, "google-benchmark, rate × time", vec![whole(rate * seconds)])?;
+        }
+    }
+    Ok(())
+}
+
+fn own_counters(arm: &mut Arm, rows: &[&Row]) -> Result<(), ImportError> {
+    let names = rows[0].others.keys().filter(|name| !FIELDS.contains(&name.as_str()));
+    for name in names {
+        let readings: Vec<f64> = rows.iter().filter_map(|row| row.others.get(name)?.as_f64()).collect();
+        if readings.len() == rows.len() {
+            add_own(arm, &own_key("google", name), Unit::Count, "counter of the benchmark", readings)?;
+        }
+    }
+    Ok(())
+}
+
+/// `BM_Sort/1024/order:2/real_time/threads:4` is the path `BM_Sort` with n=1024, order=2, threads=4.
+fn path_and_params(name: &str, threads: Option<f64>) -> (String, BTreeMap<String, Parameter>) {
+    const SETTINGS: [&str; 5] = ["threads", "repeats", "iterations", "min_time", "min_warmup_time"];
+    let mut path: Vec<&str> = Vec::new();
+    let mut arguments: Vec<(Option<&str>, &str)> = Vec::new();
+    for (index, part) in name.split('/').enumerate() {
+        match part.split_once(':') {
+            _ if index == 0 => path.push(part),
+            Some((key, _)) if SETTINGS.contains(&key) => {}
+            Some((key, value)) if !value.starts_with(':') => arguments.push((Some(key), value)),
+            _ if part.parse::<i64>().is_ok() => arguments.push((None, part)),
+            _ if ["real_time", "process_time", "manual_time"].contains(&part) => {}
+            _ => path.push(part),
+        }
+    }
+    let mut params: BTreeMap<String, Parameter> = arguments
+        .iter()
+        .enumerate()
+        .map(|(index, (key, value))| {
+            let key = match key {
+                Some(key) => clean(key),
+                None if arguments.len() == 1 => "n".to_owned(),
+                None => format!("n{index}"),
+            };
+            (key, Parameter::parse(&clean(value)))
+        })
+        .collect();
+    if let Some(threads) = threads {
+        params.insert("threads".to_owned(), Parameter::Number(threads));
+    }
+    (path.join("/"), params)
+}

@@ -1,0 +1,94 @@
+//! hyperfine's `--export-json`: every run's time; processor time and memory as far as they are there.
+
+use super::figures::{add, add_summary, shift_blocks};
+use super::{ImportError, Imported, clean, parameter};
+use scruple_core::metric::Quality;
+use scruple_core::subject::{Arm, Role, Subject};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Export {
+    results: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    command: String,
+    mean: Option<f64>,
+    user: Option<f64>,
+    system: Option<f64>,
+    times: Option<Vec<f64>>,
+    memory_usage_byte: Option<Vec<f64>>,
+    exit_codes: Option<Vec<Option<i32>>>,
+    parameters: Option<BTreeMap<String, Value>>,
+}
+
+/// Reads an export.
+pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
+    let export: Export = serde_json::from_str(text)?;
+    let mut imported = Imported::of("hyperfine");
+    let mut taken = 0;
+    for entry in &export.results {
+        let mut arm = arm(entry)?;
+        // hyperfine ends one command before it begins the next, so that no two readings were taken side by side.
+        shift_blocks(&mut arm, taken);
+        taken = taken.saturating_add(entry.times.as_ref().map_or(1, |times| times.len().max(1) as u32));
+        remarks(entry, &mut imported);
+        imported.arms.push(arm);
+    }
+    if imported.arms.len() > 1 {
+        imported.remark(
+            "not-side-by-side",
+            "hyperfine ran these commands one after the other: whatever else changed on the machine in between is \
+             part of the difference",
+        );
+    }
+    imported.finished()
+}
+
+fn arm(entry: &Entry) -> Result<Arm, ImportError> {
+    let argv = shell_words::split(&entry.command).ok().filter(|words| !words.is_empty());
+    let argv = argv.unwrap_or_else(|| vec![entry.command.clone()]);
+    let mut arm = Arm::new(entry.command.clone(), Subject::Command { argv }, Role::Subject);
+    let parameters = entry.parameters.iter().flatten();
+    arm.params = parameters.map(|(name, value)| (clean(name), parameter(value))).collect();
+    match (&entry.times, entry.mean) {
+        (Some(times), _) if !times.is_empty() => {
+            let times = times.iter().map(|seconds| seconds * 1e9).collect();
+            add(&mut arm, "time.wall", Quality::Noisy, "hyperfine, each run", times)?;
+        }
+        (_, Some(mean)) => add_summary(&mut arm, "time.wall", "hyperfine, mean", mean * 1e9)?,
+        _ => return Err(ImportError::of(&entry.command, "it has neither times nor a mean")),
+    }
+    for (key, mean) in [("time.user", entry.user), ("time.sys", entry.system)] {
+        if let Some(mean) = mean {
+            add_summary(&mut arm, key, "hyperfine, mean of all runs", mean * 1e9)?;
+        }
+    }
+    if let Some(bytes) = &entry.memory_usage_byte {
+        // The kernel's figure for children is the greatest of all that ever ended, so it is an upper bound only.
+        let source = "hyperfine, greatest resident size of any run so far";
+        add(&mut arm, "memory.peak", Quality::Estimated, source, bytes.clone())?;
+    }
+    Ok(arm)
+}
+
+fn remarks(entry: &Entry, imported: &mut Imported) {
+    let name = clean(&entry.command);
+    let failed = entry.exit_codes.iter().flatten().filter(|code| **code != Some(0)).count();
+    if failed > 0 {
+        imported.remark("exit-codes", format!("‘{name}’ did not exit with code 0 in {failed} of its runs"));
+    }
+    let zeros = entry.times.iter().flatten().filter(|time| **time == 0.0).count();
+    if zeros > 0 {
+        imported.remark(
+            "below-resolution",
+            format!(
+                "‘{name}’ has {zeros} readings of exactly 0: hyperfine takes off the time of its shell, and writes 0 \
+                 where that leaves less than nothing"
+            ),
+        );
+    }
+}

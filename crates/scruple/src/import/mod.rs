@@ -1,0 +1,233 @@
+//! Results of other benchmark tools, read into what a run holds.
+//!
+//! Each format is a plain function from text to [`Imported`]. Readings keep the order in which the tool wrote them;
+//! where a tool wrote only a summary, that one figure is the only reading, marked as estimated, with a source that says
+//! which summary it is. Nothing is filled in: what a file does not say stays absent.
+
+mod criterion;
+pub mod criterion_rs;
+mod error;
+mod figures;
+mod go;
+mod google;
+mod hyperfine;
+mod jmh;
+mod pytest;
+mod table;
+#[cfg(test)]
+mod tests;
+mod weigh;
+
+pub use error::ImportError;
+
+use clap::ValueEnum;
+use scruple_core::provenance::Provenance;
+use scruple_core::run::Warning;
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The formats that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// criterion (Haskell): the report of --json, or the summary of --csv.
+    Criterion,
+    /// criterion.rs: the folder target/criterion, or the files in its ‘new’ folders.
+    CriterionRs,
+    /// google-benchmark: JSON.
+    GoogleBenchmark,
+    /// The output of go test -bench, as text or as events of -json.
+    Go,
+    /// hyperfine: the file of --export-json.
+    Hyperfine,
+    /// JMH: JSON.
+    Jmh,
+    /// pytest-benchmark: JSON.
+    PytestBenchmark,
+    /// weigh: its tables, plain or Markdown.
+    Weigh,
+}
+
+impl Format {
+    /// The tool's name.
+    pub fn tool(self) -> &'static str {
+        match self {
+            Format::Criterion => "criterion",
+            Format::CriterionRs => "criterion.rs",
+            Format::GoogleBenchmark => "google-benchmark",
+            Format::Go => "go test",
+            Format::Hyperfine => "hyperfine",
+            Format::Jmh => "JMH",
+            Format::PytestBenchmark => "pytest-benchmark",
+            Format::Weigh => "weigh",
+        }
+    }
+
+    /// How the tool is made to write what can be read.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Format::Criterion => "write it again with --json FILE",
+            Format::CriterionRs => "run `cargo bench` again and name the folder target/criterion",
+            Format::GoogleBenchmark => "write it again with --benchmark_out=FILE --benchmark_out_format=json",
+            Format::Go => "write it again with `go test -bench . > FILE`",
+            Format::Hyperfine => "write it again with --export-json FILE",
+            Format::Jmh => "write it again with -rf json -rff FILE",
+            Format::PytestBenchmark => "write it again with --benchmark-json=FILE",
+            Format::Weigh => "write its output to the file again",
+        }
+    }
+}
+
+/// What one file of another tool holds.
+#[derive(Debug, Default)]
+pub struct Imported {
+    /// When the tool ran, in milliseconds since 1970, where the file says so.
+    pub started: Option<i64>,
+    /// Where it ran, as far as the file says so.
+    pub provenance: Provenance,
+    /// The benchmarks.
+    pub arms: Vec<Arm>,
+    /// What a reader needs to know in order not to be misled.
+    pub warnings: Vec<Warning>,
+}
+
+impl Imported {
+    fn of(tool: &str) -> Imported {
+        let provenance = Provenance { tool: Some(tool.to_owned()), ..Provenance::default() };
+        Imported { provenance, ..Imported::default() }
+    }
+
+    fn remark(&mut self, code: &str, text: impl Into<String>) {
+        self.warnings.push(Warning { code: code.to_owned(), text: text.into() });
+    }
+
+    /// Notes a fact of the environment, unless it is empty.
+    fn note(&mut self, key: &str, value: &str) {
+        if !value.is_empty() {
+            self.provenance.environment.insert(key.to_owned(), clean(value));
+        }
+    }
+
+    /// What every import ends with: names made unique, the machine class named.
+    fn finished(mut self) -> Result<Imported, ImportError> {
+        if self.arms.is_empty() {
+            return Err(ImportError::at("the whole text", "there is not one benchmark in it"));
+        }
+        for arm in &mut self.arms {
+            arm.name = clean(&arm.name);
+        }
+        make_unique(&mut self.arms);
+        let provenance = &mut self.provenance;
+        let host = provenance.environment.get("host").map_or("unknown", String::as_str);
+        let machine = if provenance.cpu.is_empty() { host } else { &provenance.cpu };
+        let tool = provenance.tool.as_deref().unwrap_or("").split(' ').next().unwrap_or("");
+        provenance.machine_class = format!("{tool}/{}", machine.replace(['/', ' '], "-"));
+        Ok(self)
+    }
+}
+
+/// Reads a text of that format.
+pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match format {
+        Format::Criterion => criterion::read(text),
+        Format::CriterionRs => criterion_rs::read_one(text),
+        Format::GoogleBenchmark => google::read(text),
+        Format::Go => go::read(text),
+        Format::Hyperfine => hyperfine::read(text),
+        Format::Jmh => jmh::read(text),
+        Format::PytestBenchmark => pytest::read(text),
+        Format::Weigh => weigh::read(text),
+    }
+}
+
+/// The format of a text, told by the words that only that tool writes. A text that was cut short is recognised too, so
+/// that its error can name the tool.
+pub fn recognise(text: &str) -> Option<Format> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let has = |word: &str| text.contains(word);
+    if text.starts_with(['{', '[']) {
+        return match () {
+            () if text.starts_with("[\"criteri") => Some(Format::Criterion),
+            () if has("\"primaryMetric\"") || has("\"jmhVersion\"") => Some(Format::Jmh),
+            () if has("\"machine_info\"") => Some(Format::PytestBenchmark),
+            () if has("\"context\"") => Some(Format::GoogleBenchmark),
+            () if has("\"results\"") => Some(Format::Hyperfine),
+            () if has("\"Action\"") => Some(Format::Go),
+            () if criterion_rs::recognises(text) => Some(Format::CriterionRs),
+            () => None,
+        };
+    }
+    if text.starts_with("Name,Mean,") {
+        Some(Format::Criterion)
+    } else if go::recognises(text) {
+        Some(Format::Go)
+    } else if weigh::recognises(text) {
+        Some(Format::Weigh)
+    } else {
+        None
+    }
+}
+
+/// An arm for a benchmark: `path` has its groups divided by `/`.
+fn case(path: &str, program: &[&str], params: BTreeMap<String, Parameter>) -> Arm {
+    let path = match path.trim_matches('/') {
+        "" => "unnamed".to_owned(),
+        path => clean(path),
+    };
+    let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let name = if values.is_empty() { path.clone() } else { format!("{path} ({})", values.join(", ")) };
+    let program = program.iter().map(|word| (*word).to_owned()).collect();
+    let subject = Subject::Case { name: path, program, shape: String::new() };
+    Arm { params, ..Arm::new(name, subject, Role::Subject) }
+}
+
+/// A parameter of JSON: a number, a text, or the JSON of anything else.
+fn parameter(value: &serde_json::Value) -> Parameter {
+    match value {
+        serde_json::Value::String(text) => Parameter::parse(text),
+        other => Parameter::parse(&other.to_string()),
+    }
+}
+
+/// Names come from files: a terminal must not obey what stands in them.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Arms of the same name are numbered, so that each can be found again.
+fn make_unique(arms: &mut [Arm]) {
+    let mut taken: BTreeSet<String> = arms.iter().map(|arm| arm.name.clone()).collect();
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for arm in arms {
+        let count = seen.entry(arm.name.clone()).or_default();
+        *count += 1;
+        while *count > 1 {
+            let name = format!("{} #{count}", arm.name);
+            if taken.insert(name.clone()) {
+                arm.name = name;
+                break;
+            }
+            *count += 1;
+        }
+    }
+}
+
+/// Things with the same key together, in the order in which the keys first appear.
+fn grouped<T, K: Ord + Clone>(things: &[T], key: impl Fn(&&T) -> K) -> Vec<(K, Vec<&T>)> {
+    let mut groups: Vec<(K, Vec<&T>)> = Vec::new();
+    let mut positions: BTreeMap<K, usize> = BTreeMap::new();
+    for thing in things {
+        let key = key(&thing);
+        let position = *positions.entry(key.clone()).or_insert_with(|| {
+            groups.push((key, Vec::new()));
+            groups.len() - 1
+        });
+        groups[position].1.push(thing);
+    }
+    groups
+}
+
+/// A moment such as `2026-11-20T10:00:00+00:00`, in milliseconds since 1970.
+fn moment(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(|moment| moment.as_millisecond())
+}

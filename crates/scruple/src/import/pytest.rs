@@ -1,0 +1,97 @@
+//! pytest-benchmark's JSON: every round where the data were saved, else the median of the rounds.
+
+use super::figures::{add, add_summary};
+use super::{ImportError, Imported, case, clean, moment, parameter};
+use scruple_core::metric::Quality;
+use scruple_core::subject::Arm;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    machine_info: Value,
+    #[serde(default)]
+    commit_info: Value,
+    benchmarks: Vec<Benchmark>,
+    datetime: Option<String>,
+    version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Benchmark {
+    name: String,
+    fullname: Option<String>,
+    params: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    options: Value,
+    stats: Stats,
+}
+
+#[derive(Deserialize)]
+struct Stats {
+    median: Option<f64>,
+    data: Option<Vec<f64>>,
+}
+
+/// Reads a document.
+pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
+    let document: Document = serde_json::from_str(text)?;
+    let version = clean(document.version.as_deref().unwrap_or_default());
+    let mut imported = Imported::of(format!("pytest-benchmark {version}").trim_end());
+    // The moment is written without a zone by some versions; it is universal time then.
+    let datetime = document.datetime.as_deref().unwrap_or_default();
+    imported.started = moment(datetime).or_else(|| moment(&format!("{datetime}Z")));
+    circumstances(&mut imported, &document.machine_info, &document.commit_info);
+    for benchmark in &document.benchmarks {
+        imported.arms.push(arm(benchmark)?);
+    }
+    imported.finished()
+}
+
+fn circumstances(imported: &mut Imported, machine: &Value, commit: &Value) {
+    let text = |value: &Value, key: &str| clean(value.get(key).and_then(Value::as_str).unwrap_or_default());
+    // Before version 3.1 the processor was a plain text.
+    let cpu = &machine["cpu"];
+    imported.provenance.cpu = text(cpu, "brand_raw");
+    if imported.provenance.cpu.is_empty() {
+        imported.provenance.cpu = text(cpu, "brand");
+    }
+    imported.provenance.cores = cpu["count"].as_u64().unwrap_or(0) as u32;
+    imported.provenance.kernel = text(machine, "release");
+    imported.provenance.os = text(machine, "system");
+    for (key, name) in
+        [("host", "node"), ("python", "python_version"), ("implementation", "python_implementation")]
+    {
+        imported.note(key, &text(machine, name));
+    }
+    let id = text(commit, "id");
+    if !id.is_empty() && id != "unknown" {
+        imported.provenance.commit = Some(id);
+        imported.provenance.dirty = commit["dirty"].as_bool();
+    }
+}
+
+fn arm(benchmark: &Benchmark) -> Result<Arm, ImportError> {
+    let params: BTreeMap<_, _> =
+        benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))).collect();
+    let full = benchmark.fullname.as_ref().unwrap_or(&benchmark.name);
+    // The brackets repeat the parameters, which have a place of their own.
+    let path = match full.split_once('[') {
+        Some((path, _)) if !params.is_empty() => path,
+        _ => full.as_str(),
+    };
+    let mut arm = case(&path.replace("::", "/"), &["pytest"], params);
+    let timer = benchmark.options.get("timer").and_then(Value::as_str).unwrap_or_default();
+    let key = if ["process_time", "thread_time"].contains(&timer) { "time.cpu" } else { "time.wall" };
+    match (&benchmark.stats.data, benchmark.stats.median) {
+        (Some(data), _) if !data.is_empty() => {
+            let readings = data.iter().map(|seconds| seconds * 1e9).collect();
+            add(&mut arm, key, Quality::Noisy, "pytest-benchmark, each round", readings)?;
+        }
+        (_, Some(median)) => add_summary(&mut arm, key, "pytest-benchmark, median of rounds", median * 1e9)?,
+        _ => return Err(ImportError::of(&benchmark.name, "it has neither data nor a median")),
+    }
+    Ok(arm)
+}

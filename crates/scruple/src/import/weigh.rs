@@ -1,0 +1,128 @@
+//! weigh's tables, plain or Markdown: what one call of each case allocated, counted by the runtime.
+
+use super::figures::{add, add_own};
+use super::{ImportError, Imported, case, clean};
+use scruple_core::metric::Quality;
+use scruple_core::unit::Unit;
+use std::collections::BTreeMap;
+
+/// The columns that weigh knows.
+const COLUMNS: [&str; 7] = ["Case", "Allocated", "GCs", "Live", "Check", "Max", "MaxOS"];
+
+/// Whether a text has the head of such a table.
+pub(super) fn recognises(text: &str) -> bool {
+    text.lines().any(|line| columns(line).is_some())
+}
+
+/// The columns, where a line is the head of a table. A table without names or figures says nothing.
+fn columns(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = match line.trim().strip_prefix('|') {
+        Some(row) => row.split('|').filter(|cell| !cell.is_empty()).collect(),
+        None => line.split_whitespace().collect(),
+    };
+    let known = words.len() > 1 && words.iter().all(|word| COLUMNS.contains(word));
+    (known && words.contains(&"Case")).then_some(words)
+}
+
+/// Reads an output.
+pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
+    let mut imported = Imported::of("weigh");
+    let mut groups: Vec<(usize, &str)> = Vec::new();
+    let mut table: Option<(Vec<&str>, usize)> = None;
+    let count = text.lines().count();
+    let mut lines = text.lines().enumerate();
+    for (index, line) in lines.by_ref() {
+        let indent = line.len() - line.trim_start().len();
+        if line.trim().is_empty() {
+            table = None;
+        } else if line == "Check problems:" {
+            break;
+        } else if let Some(head) = columns(line) {
+            if !line.starts_with('|') {
+                groups.retain(|(depth, _)| *depth < indent);
+            }
+            table = Some((head, line.trim_end().chars().count()));
+        } else if let Some((head, width)) = &table {
+            let wrong = |what: &str| ImportError::at(format!("line {}", index + 1), what);
+            // Figures stand at the right edge of the table; one that was cut short does not reach it.
+            let last = index + 1 == count && !text.ends_with('\n');
+            if last && line.trim_end().chars().count() < *width && head.last() != Some(&"Check") {
+                return Err(wrong("the text ends in the middle of a row"));
+            }
+            if !line.trim_start().starts_with("|:") {
+                row(line, head, &groups, &mut imported).map_err(|what| wrong(&what))?;
+            }
+        } else {
+            // Markdown has the same mark for groups at every depth, so that only the innermost is known.
+            let title = line.trim();
+            groups.retain(|(depth, _)| *depth < indent);
+            groups.push((indent, title.strip_prefix('#').unwrap_or(title)));
+        }
+    }
+    checks(lines.map(|(_, line)| line), &mut imported);
+    imported.finished()
+}
+
+fn row(line: &str, head: &[&str], groups: &[(usize, &str)], imported: &mut Imported) -> Result<(), String> {
+    let cells = cells(line, head)
+        .ok_or_else(|| format!("a row does not have {} columns: ‘{}’", head.len(), clean(line.trim())))?;
+    let cell = |column: &str| Some(cells[head.iter().position(|known| *known == column)?].as_str());
+    let label = cell("Case").unwrap_or_default();
+    let mut path: Vec<&str> = groups.iter().map(|(_, title)| *title).collect();
+    path.push(label);
+    let mut arm = case(&path.join("/"), &["weigh"], BTreeMap::new());
+    for (column, key, quality) in [
+        ("Allocated", "alloc.bytes", Quality::Exact),
+        ("GCs", "gc.count", Quality::Exact),
+        ("Max", "heap.live_max", Quality::Near),
+        ("MaxOS", "heap.peak", Quality::Near),
+        ("Live", "weigh.live", Quality::Near),
+    ] {
+        let Some(text) = cell(column) else { continue };
+        let value: f64 =
+            text.replace(',', "")
+                .parse::<u64>()
+                .map_err(|_| format!("‘{}’ is not a figure of {column}", clean(text)))? as f64;
+        let added = match key {
+            "weigh.live" => add_own(&mut arm, key, Unit::Bytes, "weigh", vec![value]),
+            _ => add(&mut arm, key, quality, "weigh", vec![value]),
+        };
+        added.map_err(|error| error.to_string())?;
+    }
+    imported.arms.push(arm);
+    Ok(())
+}
+
+/// The cells of a row. Only the name of a case may have blanks in it, so that the other cells are counted off from
+/// both sides of it.
+fn cells(line: &str, head: &[&str]) -> Option<Vec<String>> {
+    let row = line.trim();
+    let (parts, between): (Vec<&str>, &str) = match row.strip_prefix('|') {
+        Some(row) => (row.strip_suffix('|')?.split('|').collect(), "|"),
+        None => (row.split_whitespace().collect(), " "),
+    };
+    let before = head.iter().position(|column| *column == "Case")?;
+    let behind = head.len() - before - 1;
+    let name = parts.get(before..parts.len().checked_sub(behind)?)?;
+    if name.is_empty() {
+        return None;
+    }
+    let mut cells: Vec<String> = parts[..before].iter().map(|part| (*part).to_owned()).collect();
+    cells.push(name.join(between));
+    cells.extend(parts[parts.len() - behind..].iter().map(|part| (*part).to_owned()));
+    Some(cells)
+}
+
+/// The checks that failed: a name, and below it what is wrong.
+fn checks<'a>(lines: impl Iterator<Item = &'a str>, imported: &mut Imported) {
+    let mut name = "";
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        match line.strip_prefix("    ") {
+            Some(what) => {
+                let (name, what) = (clean(name), clean(what.trim()));
+                imported.remark("weigh-check", format!("weigh’s check of ‘{name}’ failed: {what}"));
+            }
+            None => name = line.trim().trim_start_matches('/'),
+        }
+    }
+}

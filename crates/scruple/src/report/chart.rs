@@ -1,0 +1,119 @@
+//! Area charts: bands on top of each other over time.
+
+use super::svg::{colour, cut, escape, head};
+use std::fmt::Write as _;
+
+/// A band: its name and its height at each moment.
+pub struct Band {
+    /// What is written beside it.
+    pub name: String,
+    /// Its heights, one for each moment.
+    pub heights: Vec<f64>,
+}
+
+const WIDTH: f64 = 1000.0;
+const HEIGHT: f64 = 460.0;
+const LEFT: f64 = 80.0;
+const RIGHT: f64 = 720.0;
+const TOP: f64 = 40.0;
+const BOTTOM: f64 = 420.0;
+const ROW: f64 = 18.0;
+
+/// Draws the bands, the first at the bottom; `moment` and `height` put numbers into words.
+pub fn svg(
+    title: &str,
+    moments: &[f64],
+    bands: &[Band],
+    moment: impl Fn(f64) -> String,
+    height: impl Fn(f64) -> String,
+) -> String {
+    let all = HEIGHT.max(TOP + ROW * bands.len() as f64 + 10.0);
+    let mut out = head(WIDTH as usize, all as usize, title);
+    let sum = |at: usize| bands.iter().map(|band| band.heights[at]).sum::<f64>();
+    let most = (0..moments.len()).map(sum).fold(0.0, f64::max);
+    let (first, last) = (moments.first().copied().unwrap_or(0.0), moments.last().copied().unwrap_or(0.0));
+    let x = |at: f64| LEFT + if last > first { (at - first) / (last - first) * (RIGHT - LEFT) } else { 0.0 };
+    let y = |value: f64| BOTTOM - if most > 0.0 { value / most * (BOTTOM - TOP) } else { 0.0 };
+    for value in steps(most) {
+        let y = y(value);
+        let _ = writeln!(
+            out,
+            "<line class=\"line\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 6.0,
+            y + 4.0,
+            escape(&height(value))
+        );
+    }
+    for value in steps(last - first).into_iter().map(|step| first + step) {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            x(value),
+            BOTTOM + 16.0,
+            escape(&moment(value))
+        );
+    }
+    let mut floor = vec![0.0; moments.len()];
+    for (index, band) in bands.iter().enumerate() {
+        let top: Vec<f64> = floor.iter().zip(&band.heights).map(|(below, height)| below + height).collect();
+        let mut points = String::new();
+        let forth = moments.iter().zip(&top);
+        let back = moments.iter().zip(&floor).rev();
+        for (at, value) in forth.chain(back) {
+            let _ = write!(points, "{:.1},{:.1} ", x(*at), y(*value));
+        }
+        let at_most = band.heights.iter().copied().fold(0.0, f64::max);
+        let beside = TOP + ROW * (bands.len() - 1 - index) as f64;
+        let _ = writeln!(
+            out,
+            "<g><title>{}</title><polygon class=\"part\" points=\"{}\" fill=\"{colour}\"/>\
+             <rect class=\"part\" x=\"{}\" y=\"{beside}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\
+             <text x=\"{}\" y=\"{}\">{}</text></g>",
+            escape(&format!("{}: at most {}", band.name, height(at_most))),
+            points.trim_end(),
+            RIGHT + 16.0,
+            RIGHT + 34.0,
+            beside + 10.0,
+            escape(&cut(&band.name, WIDTH - RIGHT - 40.0)),
+            colour = colour(&band.name),
+        );
+        floor = top;
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Round numbers from zero to at most that many, about five of them.
+fn steps(most: f64) -> Vec<f64> {
+    if !(most > 0.0 && most.is_finite()) {
+        return Vec::new();
+    }
+    let power = 10_f64.powf((most / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|digit| digit * power).find(|step| most / step <= 6.0);
+    let step = step.unwrap_or(10.0 * power);
+    (0..=(most / step) as usize).map(|i| i as f64 * step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round_and_few() {
+        assert_eq!(steps(9.0), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(steps(0.47).len(), 5);
+        assert!(steps(0.0).is_empty() && steps(f64::NAN).is_empty());
+    }
+
+    #[test]
+    fn bands_stand_on_each_other() {
+        let band = |name: &str, heights: [f64; 2]| Band { name: name.to_owned(), heights: heights.to_vec() };
+        let bands = [band("a&b", [10.0, 10.0]), band("c", [0.0, 10.0])];
+        let picture = svg("heap", &[0.0, 1.0], &bands, |s| format!("{s} s"), |b| format!("{b} B"));
+        assert!(picture.contains("points=\"80.0,230.0 720.0,230.0 720.0,420.0 80.0,420.0\""), "{picture}");
+        assert!(picture.contains("points=\"80.0,230.0 720.0,40.0 720.0,230.0 80.0,230.0\""), "{picture}");
+        assert!(picture.contains("<title>a&amp;b: at most 10 B</title>"), "{picture}");
+        assert!(svg("none", &[], &[], |s| s.to_string(), |b| b.to_string()).ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Flame graphs: who called whom as boxes on top of each other, as wide as what they cost.
+
+use super::svg::{colour, cut, escape, head};
+use std::fmt::Write as _;
+
+/// A box: a place in the call tree.
+pub struct Frame {
+    /// What is written on it.
+    pub label: String,
+    /// What it belongs to; boxes of one group have one colour.
+    pub group: String,
+    /// What it costs itself, callees left out.
+    pub own: f64,
+    /// The box below it, which stands before it in the list.
+    pub parent: Option<usize>,
+}
+
+const WIDTH: f64 = 1200.0;
+const MARGIN: f64 = 10.0;
+const ROW: f64 = 17.0;
+const TOP: f64 = 34.0;
+/// Narrower boxes cannot be seen, and their number is large.
+const LEAST: f64 = 0.3;
+
+/// Draws the graph; `written` puts a cost into words. Callers below, the program itself at the bottom.
+pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> String {
+    let whole = totals(frames);
+    let (mut depth, mut deepest) = (vec![0_usize; frames.len()], 0);
+    for (index, frame) in frames.iter().enumerate() {
+        depth[index] = frame.parent.map_or(0, |parent| depth[parent] + 1);
+    }
+    let all: f64 =
+        frames.iter().zip(&whole).filter(|(f, _)| f.parent.is_none()).map(|(_, whole)| whole).sum();
+    let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
+    // Children begin where their parent does; the parent's own cost is the empty room to their right.
+    let mut next: Vec<f64> = vec![0.0; frames.len()];
+    let (mut root, mut shown) = (MARGIN, Vec::new());
+    for index in by_size(frames, &whole) {
+        let width = whole[index] * scale;
+        let cursor = match frames[index].parent {
+            Some(parent) => &mut next[parent],
+            None => &mut root,
+        };
+        let x = *cursor;
+        *cursor += width;
+        next[index] = x;
+        if width >= LEAST {
+            deepest = deepest.max(depth[index]);
+            shown.push((index, x, width));
+        }
+    }
+    let height = TOP + ROW * (deepest + 1) as f64 + MARGIN;
+    let mut out = head(WIDTH as usize, height as usize, title);
+    for (index, x, width) in shown {
+        let y = height - MARGIN - ROW * (depth[index] + 1) as f64;
+        let frame = &frames[index];
+        let share = scruple_core::unit::share(whole[index] / all);
+        let told =
+            format!("{}: {} ({share}), itself {}", frame.label, written(whole[index]), written(frame.own));
+        let _ = write!(
+            out,
+            "<g><title>{}</title><rect class=\"part\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" \
+             fill=\"{}\"/>",
+            escape(&told),
+            ROW - 1.0,
+            colour(&frame.group)
+        );
+        let name = cut(&frame.label, width - 6.0);
+        if !name.is_empty() {
+            let _ = write!(out, "<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + 12.0, escape(&name));
+        }
+        out.push_str("</g>\n");
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// What each box costs with everything on top of it.
+pub fn totals(frames: &[Frame]) -> Vec<f64> {
+    let mut whole: Vec<f64> = frames.iter().map(|frame| frame.own).collect();
+    for (index, frame) in frames.iter().enumerate().rev() {
+        if let Some(parent) = frame.parent {
+            whole[parent] += whole[index];
+        }
+    }
+    whole
+}
+
+/// Parents before their children, and the largest of siblings first.
+fn by_size(frames: &[Frame], whole: &[f64]) -> Vec<usize> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); frames.len()];
+    let mut open = Vec::new();
+    for (index, frame) in frames.iter().enumerate() {
+        match frame.parent {
+            Some(parent) => children[parent].push(index),
+            None => open.push(index),
+        }
+    }
+    let smallest_first = |list: &mut Vec<usize>| {
+        list.sort_by(|a, b| {
+            whole[*a].total_cmp(&whole[*b]).then_with(|| frames[*b].label.cmp(&frames[*a].label))
+        });
+    };
+    smallest_first(&mut open);
+    let mut order = Vec::with_capacity(frames.len());
+    while let Some(index) = open.pop() {
+        order.push(index);
+        smallest_first(&mut children[index]);
+        open.append(&mut children[index]);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(label: &str, own: f64, parent: Option<usize>) -> Frame {
+        Frame { label: label.to_owned(), group: label.to_owned(), own, parent }
+    }
+
+    #[test]
+    fn boxes_are_as_wide_as_what_they_and_their_callees_cost() {
+        let frames = [frame("main", 1.0, None), frame("small", 1.0, Some(0)), frame("large<>", 8.0, Some(0))];
+        assert_eq!(totals(&frames), [10.0, 1.0, 8.0]);
+        let picture = svg("title", &frames, |cost| format!("{cost} B"));
+        assert!(picture.contains("<title>main: 10 B (100 %), itself 1 B</title>"), "{picture}");
+        assert!(
+            picture.contains("x=\"10.00\" y=\"34\" width=\"944.00\""),
+            "the largest comes first: {picture}"
+        );
+        assert!(picture.contains("x=\"954.00\" y=\"34\" width=\"118.00\""), "{picture}");
+        assert!(picture.contains(">large&lt;&gt;</text>") && picture.ends_with("</svg>\n"), "{picture}");
+    }
+
+    #[test]
+    fn a_graph_of_nothing_is_a_graph() {
+        assert!(svg("empty", &[], |cost| cost.to_string()).ends_with("</svg>\n"));
+        assert!(svg("idle", &[frame("main", 0.0, None)], |cost| cost.to_string()).ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn a_deep_tree_does_not_overflow() {
+        let deep: Vec<Frame> = (0..20_000).map(|i| frame("f", 1.0, (i as usize).checked_sub(1))).collect();
+        assert_eq!(totals(&deep)[0], 20_000.0);
+        assert!(svg("deep", &deep, |cost| cost.to_string()).len() > 1000);
+    }
+}

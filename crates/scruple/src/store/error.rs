@@ -1,0 +1,83 @@
+//! Why the store could not be used, in words.
+
+/// Why the store could not be used, what is kept regardless, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file is not a database, or is damaged.
+    #[error(
+        "the store ‘{path}’ is damaged or not a store ({message}): move it away to start a new one, or use --store FILE or --no-store"
+    )]
+    Corrupt {
+        /// The file.
+        path: String,
+        /// What the database said.
+        message: String,
+    },
+    /// It may not be opened, or not be written.
+    #[error(
+        "the store ‘{path}’ cannot be opened ({message}): make it and its folder writable, or use --store FILE or --no-store"
+    )]
+    ReadOnly {
+        /// The file.
+        path: String,
+        /// What the database said.
+        message: String,
+    },
+    /// The disk is full.
+    #[error(
+        "the store ‘{path}’ cannot take more ({message}): is the disk full? Free some space, or use --store FILE or --no-store"
+    )]
+    Full {
+        /// The file.
+        path: String,
+        /// What the database said.
+        message: String,
+    },
+    /// Another process holds it.
+    #[error(
+        "the store ‘{path}’ has been locked by another process for ten seconds: wait for it to end, or use --store FILE"
+    )]
+    Busy {
+        /// The file.
+        path: String,
+    },
+    /// A newer Scruple wrote it.
+    #[error(
+        "the store ‘{path}’ has version {found}, and this scruple knows versions up to {known}: use the newer scruple that wrote it, or --store FILE"
+    )]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: i64,
+        /// The newest version known.
+        known: usize,
+    },
+    /// There is no store yet.
+    #[error("there is no store at ‘{0}’: `scruple run` makes one, or name another with --store FILE")]
+    Missing(String),
+    /// The name fits no run.
+    #[error("no stored run is called ‘{name}’ in ‘{path}’: `scruple list` shows them all")]
+    NoSuchRun {
+        /// What was asked for.
+        name: String,
+        /// The file.
+        path: String,
+    },
+    /// The name fits several runs.
+    #[error("‘{name}’ fits several stored runs ({matches}): write more of the id")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The ids.
+        matches: String,
+    },
+    /// Anything else.
+    #[error("the store ‘{path}’ refused: {message}")]
+    Other {
+        /// The file.
+        path: String,
+        /// What the database said.
+        message: String,
+    },
+}

@@ -1,0 +1,211 @@
+//! Finding the number of iterations that makes a batch about a tenth of a millisecond long.
+
+use super::{Stop, Suite, reason, survives};
+use scruple_core::protocol::{Batch, BatchReply, Kind, Reply, Request};
+use scruple_measure::bench::{BenchError, BenchProgram};
+use std::time::{Duration, Instant};
+
+/// The length of a batch: short enough that most batches fit between two interruptions of the scheduler's.
+const TARGET: f64 = 100_000.0;
+
+/// Concurrency cases move elements between threads: their batches must be long against starting threads.
+const QUEUE_TARGET: f64 = 2_000_000.0;
+
+/// How long a case is warmed up at least; compilers that work at run time need longer to see it often enough.
+const WARM_UP: Duration = Duration::from_millis(2);
+const JIT_WARM_UP: Duration = Duration::from_millis(40);
+
+/// A case that keeps getting faster is warmed up for up to this many times as long.
+const PATIENCE: u32 = 8;
+
+/// Below this share of what it was, the time of a batch has become less.
+const FASTER: f64 = 0.98;
+
+impl Suite {
+    /// Warms a case up in a fresh process. The first process also settles the iterations of case and tare, after the
+    /// case's check was content. False when the case failed; a program that is gone is replaced by a new one.
+    pub(super) fn settle(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        first: bool,
+    ) -> Result<bool, Stop> {
+        let result = if first { self.calibrate(index, program) } else { self.warm_up(index, program) };
+        self.tolerate(index, program, result)
+    }
+
+    /// Records the failure of a case. The others go on, in a new process where this one is lost.
+    pub(super) fn tolerate<T>(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        result: Result<T, BenchError>,
+    ) -> Result<bool, Stop> {
+        let Err(error) = result else { return Ok(true) };
+        let why = reason(&error)?;
+        self.fail(index, &why);
+        if !survives(&error) {
+            *program = self.start(self.weighed[index].side, 0, false).map_err(|error| {
+                Stop::Failed(crate::fault::Fault::program(format!("cannot start the program again: {error}")))
+            })?;
+        }
+        Ok(false)
+    }
+
+    fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        self.check(index, program)?;
+        let iterations = self.find_iterations(index, program, Kind::Case)?;
+        self.weighed[index].iterations = iterations;
+        self.warm_up(index, program)?;
+        self.weighed[index].iterations = self.find_iterations(index, program, Kind::Case)?;
+        self.weighed[index].tare_iterations = self.find_iterations(index, program, Kind::Tare)?;
+        let batch = self.batch(index, program, Kind::Case, self.weighed[index].iterations)?;
+        self.weighed[index].batch_time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
+        Ok(())
+    }
+
+    /// Has the case check its work once, before any figure of it counts.
+    fn check(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        let weighed = &self.weighed[index];
+        if !weighed.case.checked && weighed.case.concurrency.is_none() {
+            return Ok(());
+        }
+        let limit = self.limit_of(weighed);
+        match program.ask(&Request::Once(weighed.case.id), limit, &self.interrupted)? {
+            Reply::Once(once) if once.ok => {
+                let readings = super::readings::of_once(&self.weighed[index].case, &once);
+                let arm = self.weighed[index].arm;
+                self.keep(arm, scruple_core::metric::Pass::Counting, 0, readings);
+                Ok(())
+            }
+            Reply::Once(once) => Err(BenchError::Complained(scruple_core::protocol::Complaint {
+                error: format!(
+                    "its check failed: {}",
+                    once.why.unwrap_or_else(|| "no reason given".to_owned())
+                ),
+                kind: "check".to_owned(),
+                id: Some(once.once),
+                fatal: false,
+            })),
+            other => Err(unexpected("once", &other)),
+        }
+    }
+
+    fn find_iterations(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        kind: Kind,
+    ) -> Result<u64, BenchError> {
+        let weighed = &self.weighed[index];
+        let queue = weighed.case.concurrency.is_some();
+        // Starting several threads takes its time, too, and the first to arrive waits for the last.
+        let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { TARGET };
+        let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
+        let mut iterations = if queue { 1000.min(most) } else { 1 };
+        loop {
+            let mut least = f64::INFINITY;
+            for _ in 0..3 {
+                let reply = self.batch(index, program, kind, iterations)?;
+                let time = length(&reply).unwrap_or(target);
+                least = least.min(time.max(1.0));
+                if time > 20.0 * target {
+                    break;
+                }
+            }
+            let wanted = iterations as f64 * target / least;
+            if least >= 0.5 * target || iterations >= most {
+                return Ok((wanted.round().max(1.0) as u64).clamp(1, most));
+            }
+            // A batch that is far too short says little: grow in steps, so that a slow case is not overshot.
+            iterations = (wanted.min(iterations as f64 * 100.0).ceil() as u64).clamp(iterations + 1, most);
+        }
+    }
+
+    fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        let weighed = &self.weighed[index];
+        let language = self.sides[weighed.side].hello.as_ref().map_or("", |hello| hello.language.as_str());
+        let time = match language {
+            "java" | "javascript" | "js" => JIT_WARM_UP,
+            _ => WARM_UP,
+        };
+        let began = Instant::now();
+        let mut times = Vec::new();
+        loop {
+            let batch = self.batch(index, program, Kind::Case, weighed.iterations)?;
+            self.batch(index, program, Kind::Tare, weighed.tare_iterations)?;
+            times.push(length(&batch).unwrap_or(0.0));
+            let elapsed = began.elapsed();
+            if elapsed >= PATIENCE * time || (elapsed >= time && steady(&times)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One batch by itself.
+    pub(super) fn batch(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        kind: Kind,
+        iterations: u64,
+    ) -> Result<BatchReply, BenchError> {
+        let batch = self.batch_of(index, kind, iterations);
+        let mut replies = self.block(index, program, vec![batch])?;
+        replies.pop().ok_or_else(|| unexpected("block", &Reply::Bye { bye: false }))
+    }
+
+    /// Case and tare as one block, in the order given.
+    pub(super) fn block(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        batches: Vec<Batch>,
+    ) -> Result<Vec<BatchReply>, BenchError> {
+        let limit = self.limit_of(&self.weighed[index]);
+        let request = Request::Block(batches.clone());
+        match program.ask(&request, limit, &self.interrupted)? {
+            Reply::Block { block, .. }
+                if block.len() == batches.len()
+                    && block.iter().zip(&batches).all(|(reply, batch)| {
+                        reply.id == batch.id && reply.kind == batch.kind && reply.iterations > 0
+                    }) =>
+            {
+                Ok(block)
+            }
+            other => Err(unexpected(&request.line(), &other)),
+        }
+    }
+
+    pub(super) fn batch_of(&self, index: usize, kind: Kind, iterations: u64) -> Batch {
+        let weighed = &self.weighed[index];
+        let threads = if weighed.case.concurrency.is_some() { 1 } else { weighed.threads };
+        Batch { id: weighed.case.id, kind, iterations, threads }
+    }
+}
+
+/// How long a batch kept a core busy. Of several threads it is the mean processor time, since the span from the first
+/// to the last is that of the system's scheduler more than that of the work.
+fn length(reply: &BatchReply) -> Option<f64> {
+    let wall = reply.reading("time.wall");
+    match reply.threads.len() {
+        0 | 1 => wall,
+        threads => {
+            reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
+        }
+    }
+}
+
+/// Whether the second half of these times has brought nothing better than the first.
+fn steady(times: &[f64]) -> bool {
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    let (first, second) = times.split_at(times.len() / 2);
+    !first.is_empty() && least(second) >= FASTER * least(first)
+}
+
+fn unexpected(request: &str, reply: &Reply) -> BenchError {
+    BenchError::Garbled {
+        request: request.chars().take(60).collect(),
+        line: format!("{reply:?}").chars().take(120).collect(),
+    }
+}

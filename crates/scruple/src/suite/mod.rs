@@ -1,0 +1,383 @@
+//! Weighing the cases of bench programs: fresh processes, blocks with tares, a counting pass of its own.
+
+mod calibrate;
+mod counting;
+mod readings;
+mod timing;
+
+use crate::fault::Fault;
+use crate::progress::Progress;
+use crate::store::{Store, add_readings};
+use scruple_core::budget::Budget;
+use scruple_core::judge;
+use scruple_core::metric::Pass;
+use scruple_core::protocol::{Case, Hello, Reply, Request};
+use scruple_core::run::{Run, State};
+use scruple_core::sample::{Figure, Reading};
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_measure::bench::{BenchError, BenchProgram, Start};
+use scruple_measure::program::Program;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long and how often to measure.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// Fresh processes at least and at most.
+    pub processes: (u32, u32),
+    /// Blocks in each process.
+    pub blocks: u32,
+    /// That many processes were asked for, and the budget is not to end them.
+    pub exact_processes: bool,
+    /// That many blocks were asked for, and the budget is not to end them.
+    pub exact_blocks: bool,
+    /// Measuring time after which no further process is started.
+    pub budget: Duration,
+    /// The time limit of one batch.
+    pub case_limit: Duration,
+    /// No counting pass.
+    pub time_only: bool,
+}
+
+/// One of the bench programs that are compared; usually there is one.
+#[derive(Debug)]
+pub struct Side {
+    /// Its name in tables, where there are two.
+    pub label: Option<String>,
+    /// The file.
+    pub program: Program,
+    /// Its words.
+    pub argv: Vec<OsString>,
+    /// What it said of itself.
+    pub hello: Option<Hello>,
+}
+
+/// One case with a number of threads, in one program.
+#[derive(Debug)]
+pub(crate) struct Weighed {
+    side: usize,
+    case: Case,
+    threads: u32,
+    arm: usize,
+    tare: usize,
+    iterations: u64,
+    tare_iterations: u64,
+    batch_time: Duration,
+    failed: bool,
+}
+
+/// The measurement of one or two bench programs.
+pub struct Suite {
+    sides: Vec<Side>,
+    weighed: Vec<Weighed>,
+    /// The run, with what has been read so far.
+    pub run: Run,
+    /// Limits that cases declare.
+    pub budgets: Vec<Budget>,
+    store: Option<Store>,
+    /// Why the store stopped taking readings, if it did.
+    pub store_fault: Option<Fault>,
+    interrupted: Arc<AtomicBool>,
+    progress: Progress,
+    work: PathBuf,
+    sequence: u64,
+    effort: Effort,
+}
+
+/// Why a suite ended before its plan did.
+pub enum Stop {
+    /// The user interrupted.
+    Interrupted,
+    /// The program could not be talked to at all.
+    Failed(Fault),
+}
+
+/// Which cases are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Parts of names, or tags; none selects all.
+    pub filters: Vec<String>,
+    /// Numbers of threads that replace the declared ones.
+    pub threads: Vec<u32>,
+}
+
+impl Selection {
+    fn wants(&self, case: &Case) -> bool {
+        let full = full_name(case);
+        self.filters.is_empty()
+            || self.filters.iter().any(|filter| full.contains(filter.as_str()) || case.tags.contains(filter))
+    }
+
+    fn threads_of(&self, case: &Case) -> Vec<u32> {
+        let parallel = case.threads.iter().any(|threads| *threads > 1);
+        match self.threads.is_empty() || !parallel {
+            true => case.threads.clone(),
+            false => self.threads.clone(),
+        }
+    }
+}
+
+/// The time within which a program must say what it is and which cases it has.
+const FIRST_WORDS: Duration = Duration::from_secs(60);
+
+impl Suite {
+    /// Asks the programs what they have, and lays out the arms; `run` has none yet.
+    pub fn open(
+        mut sides: Vec<Side>,
+        mut run: Run,
+        selection: &Selection,
+        effort: Effort,
+        interrupted: Arc<AtomicBool>,
+        work: &Path,
+    ) -> Result<Suite, Fault> {
+        let mut weighed = Vec::new();
+        let mut budgets = Vec::new();
+        for (index, side) in sides.iter_mut().enumerate() {
+            let (hello, cases) = introduce(side, &interrupted).map_err(|error| {
+                let advice = match &error {
+                    BenchError::Ended { .. } => "; a bench program declares its cases through one of the SDKs, and answers when it is asked",
+                    _ => "",
+                };
+                Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
+            })?;
+            side.hello = Some(hello);
+            for case in cases.into_iter().filter(|case| selection.wants(case)) {
+                for threads in selection.threads_of(&case) {
+                    budgets.extend(readings::budgets_of(&case, threads, side.label.as_deref(), &mut run));
+                    weighed.push(lay_out(index, side, &case, threads, &mut run));
+                }
+            }
+        }
+        if weighed.is_empty() {
+            return Err(Fault::usage(match selection.filters.is_empty() {
+                true => "the program declares no cases".to_owned(),
+                false => format!(
+                    "no case matches ‘{}’: `scruple bench --list` shows them",
+                    selection.filters.join("’ or ‘")
+                ),
+            }));
+        }
+        Ok(Suite {
+            sides,
+            weighed,
+            run,
+            budgets,
+            store: None,
+            store_fault: None,
+            interrupted,
+            progress: Progress::hidden(),
+            work: work.to_owned(),
+            sequence: 0,
+            effort,
+        })
+    }
+
+    /// Keeps readings in this store from here on.
+    pub fn keep_in(&mut self, store: Store) -> Result<(), Fault> {
+        store.begin(&self.run)?;
+        self.store = Some(store);
+        Ok(())
+    }
+
+    /// Shows progress from here on.
+    pub fn show_progress(&mut self, progress: Progress) {
+        self.progress = progress;
+    }
+
+    /// The names of the selected cases.
+    pub fn names(&self) -> Vec<&str> {
+        self.weighed.iter().map(|weighed| self.run.arms[weighed.arm].name.as_str()).collect()
+    }
+
+    /// Takes every pass, then stores the run. What was read before a stop is kept.
+    pub fn take(&mut self) -> Result<(), Stop> {
+        let result = self.take_passes();
+        self.progress.clear();
+        self.run.state = match &result {
+            Ok(()) => State::Complete,
+            Err(Stop::Interrupted) => State::Interrupted,
+            Err(Stop::Failed(_)) => State::Failed,
+        };
+        if let Some(store) = self.store.take() {
+            match store.finish(&self.run) {
+                Ok(()) => self.store = Some(store),
+                Err(error) => self.store_fault = Some(error.into()),
+            }
+        }
+        result
+    }
+
+    /// Where the run is stored, if it is.
+    pub fn stored_at(&self) -> Option<&Path> {
+        self.store.as_ref().map(Store::path)
+    }
+
+    /// The cases that failed, with the reason.
+    pub fn failures(&self) -> Vec<(&str, &str)> {
+        self.weighed
+            .iter()
+            .filter(|weighed| weighed.failed)
+            .map(|weighed| &self.run.arms[weighed.arm])
+            .map(|arm| {
+                (arm.name.as_str(), arm.absent("time.wall").unwrap_or("it failed after it had been timed"))
+            })
+            .collect()
+    }
+
+    fn take_passes(&mut self) -> Result<(), Stop> {
+        self.timing_pass()?;
+        if !self.effort.time_only {
+            self.counting_pass()?;
+        }
+        Ok(())
+    }
+
+    /// A fresh process of one side.
+    fn start(&self, side: usize, padding: usize, counting: bool) -> Result<BenchProgram, BenchError> {
+        let side = &self.sides[side];
+        let mut program = BenchProgram::start(&Start {
+            path: &side.program.path,
+            argv: &side.argv,
+            padding,
+            count_in: counting.then_some(self.work.as_path()),
+        })?;
+        program.ask(&Request::Hello, FIRST_WORDS, &self.interrupted)?;
+        Ok(program)
+    }
+
+    fn limit_of(&self, weighed: &Weighed) -> Duration {
+        weighed.case.time_limit.map_or(self.effort.case_limit, Duration::from_nanos)
+    }
+
+    /// Marks a case as failed: its figures so far are not shown as if they were whole.
+    fn fail(&mut self, index: usize, why: &str) {
+        let weighed = &mut self.weighed[index];
+        weighed.failed = true;
+        let arm = &mut self.run.arms[weighed.arm];
+        arm.figures.insert("time.wall".to_owned(), Figure::Absent { absent: why.to_owned() });
+        arm.figures.remove("time.cpu");
+    }
+
+    fn keep(&mut self, position: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
+        if let Some(store) = &self.store
+            && let Err(error) = store.journal(&self.run.id, self.sequence, position, pass, block, &readings)
+        {
+            self.store_fault = Some(error.into());
+            self.store = None;
+        }
+        self.sequence += 1;
+        add_readings(&mut self.run.arms[position], readings, pass, block);
+    }
+}
+
+/// Turns an error about one case into a reason, and lets an interruption through.
+fn reason(error: &BenchError) -> Result<String, Stop> {
+    match error {
+        BenchError::Interrupted => Err(Stop::Interrupted),
+        other => Ok(other.to_string()),
+    }
+}
+
+/// Whether the program can still be asked after this error.
+fn survives(error: &BenchError) -> bool {
+    matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
+}
+
+fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>), BenchError> {
+    let start = Start { path: &side.program.path, argv: &side.argv, padding: 0, count_in: None };
+    let mut program = BenchProgram::start(&start)?;
+    let unexpected = |request: &Request, reply: Reply| BenchError::Garbled {
+        request: request.line(),
+        line: format!("{reply:?}").chars().take(120).collect(),
+    };
+    let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
+        Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
+        Reply::Hello(hello) => {
+            return Err(BenchError::Garbled {
+                request: Request::Hello.line(),
+                line: format!(
+                    "it speaks version {} of the protocol only, from the future of this scruple",
+                    hello.scruple
+                ),
+            });
+        }
+        other => return Err(unexpected(&Request::Hello, other)),
+    };
+    let mut cases: Vec<Case> = Vec::new();
+    let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
+    loop {
+        match reply {
+            Reply::Case { case } if case.id as usize == cases.len() => cases.push(*case),
+            Reply::End { count, .. } if count == cases.len() => break,
+            other => return Err(unexpected(&Request::Cases, other)),
+        }
+        reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
+    }
+    program.finish();
+    Ok((hello, cases))
+}
+
+/// The name of a case with what distinguishes it from its namesakes.
+fn full_name(case: &Case) -> String {
+    if case.params.is_empty() {
+        return case.name.clone();
+    }
+    let params: Vec<String> = case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{} ({})", case.name, params.join(", "))
+}
+
+/// The arm of a case, and that of its tare.
+fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) -> Weighed {
+    let name = arm_name(case, threads, side.label.as_deref());
+    let subject = Subject::Case {
+        name: case.name.clone(),
+        program: side.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        shape: case.shape.clone().unwrap_or_default(),
+    };
+    let mut params: BTreeMap<String, Parameter> = case.params.clone();
+    let has_number = params.values().any(|value| matches!(value, Parameter::Number(_)));
+    if let Some(n) = judge::trailing_number(&case.name).filter(|_| !has_number) {
+        params.insert("n".to_owned(), Parameter::Number(n));
+    }
+    if case.threads.len() > 1 || threads > 1 {
+        params.insert("threads".to_owned(), Parameter::Number(f64::from(threads)));
+    }
+    let arm = |name: String, role: Role| {
+        let mut arm = Arm::new(name, subject.clone(), role);
+        arm.version.clone_from(&side.label);
+        arm.params.clone_from(&params);
+        arm
+    };
+    let position = run.arms.len();
+    let mut subject_arm = arm(name.clone(), Role::Subject);
+    add_readings(&mut subject_arm, readings::work_of(case), Pass::Counting, 0);
+    run.arms.push(subject_arm);
+    run.arms.push(arm(format!("{name} [tare]"), Role::Tare));
+    Weighed {
+        side: index,
+        case: case.clone(),
+        threads,
+        arm: position,
+        tare: position + 1,
+        iterations: 1,
+        tare_iterations: 1,
+        batch_time: Duration::ZERO,
+        failed: false,
+    }
+}
+
+/// The name of an arm in tables.
+pub(crate) fn arm_name(case: &Case, threads: u32, label: Option<&str>) -> String {
+    let mut name = full_name(case);
+    if case.threads.len() > 1 || threads > 1 {
+        name.push_str(&format!(" ×{threads} threads"));
+    }
+    if let Some(label) = label {
+        name.push_str(&format!(" @{label}"));
+    }
+    name
+}

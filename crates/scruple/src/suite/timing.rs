@@ -1,0 +1,162 @@
+//! The timing pass of a suite: several short fresh processes, in each of them blocks that visit every case.
+
+use super::{Stop, Suite, Weighed};
+use crate::fault::Fault;
+use scruple_core::compare::Verdict;
+use scruple_core::judge;
+use scruple_core::metric::Pass;
+use scruple_core::plan::Plan;
+use scruple_core::protocol::Kind;
+use scruple_core::sample::BLOCKS_OF_A_PROCESS;
+use scruple_core::stats::power;
+use scruple_core::stats::quantile::median;
+use scruple_core::stats::rng::Pcg;
+use scruple_measure::bench::BenchProgram;
+use std::time::{Duration, Instant};
+
+/// Iterations vary around the calibrated number by these factors, so that what a batch costs by itself and what an
+/// iteration costs can be told apart.
+const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
+
+/// The time that a slow case gets in each process, some three times that of a fast one: it needs fewer readings, since
+/// the clocks and the loop are nothing beside it, and should not take the time of all others.
+const SLOW_TIME: Duration = Duration::from_millis(36);
+
+/// The readings in each process that a slow case gets nevertheless, as long as the budget allows.
+const SLOW_BLOCKS: u32 = 12;
+
+/// As few processes as can show that processes differ.
+const FEW: u32 = 3;
+
+/// As few blocks as have an interval in a process by itself.
+const LEAST_BLOCKS: u32 = 6;
+
+impl Suite {
+    pub(super) fn timing_pass(&mut self) -> Result<(), Stop> {
+        let (least, most) = self.effort.processes;
+        let looks: Vec<u32> = power::looks(least as usize, most as usize, self.run.terms.level)
+            .iter()
+            .map(|look| look.blocks as u32)
+            .collect();
+        self.run.terms.looks = looks.len() as u32;
+        let began = Instant::now();
+        for process in 0..most {
+            self.one_process(process, began)?;
+            let taken = process + 1;
+            let out_of_time = !self.effort.exact_processes
+                && began.elapsed() >= self.effort.budget
+                && taken >= least.min(FEW);
+            if out_of_time || (looks.contains(&taken) && self.enough()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
+        let mut programs = Vec::new();
+        let padding = Plan::new(1, self.run.seed).padding(process);
+        for side in 0..self.sides.len() {
+            let program = self.start(side, padding, false).map_err(|error| match error {
+                scruple_measure::bench::BenchError::Interrupted => Stop::Interrupted,
+                other => Stop::Failed(Fault::program(format!(
+                    "cannot bench ‘{}’: {other}",
+                    self.sides[side].program.path.display()
+                ))),
+            })?;
+            programs.push(program);
+        }
+        for index in 0..self.weighed.len() {
+            if !self.weighed[index].failed {
+                let name = self.run.arms[self.weighed[index].arm].name.clone();
+                let (done, all) = (index, self.weighed.len());
+                self.progress.step("calibrating", process, done, all, &name);
+                self.settle(index, &mut programs[self.weighed[index].side], process == 0)?;
+            }
+        }
+        let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
+        // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
+        let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
+        for block in 0..self.effort.blocks {
+            if !self.effort.exact_blocks && block >= LEAST_BLOCKS && began.elapsed() > due {
+                break;
+            }
+            self.progress.step("timing", process, block as usize, self.effort.blocks as usize, "");
+            for index in plan.order(block) {
+                if !self.weighed[index].failed && self.takes_part(index, block) {
+                    let side = self.weighed[index].side;
+                    self.visit(index, &mut programs[side], process, block)?;
+                }
+            }
+        }
+        programs.into_iter().for_each(BenchProgram::finish);
+        Ok(())
+    }
+
+    /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none.
+    fn takes_part(&self, index: usize, block: u32) -> bool {
+        let share = self.effort.budget / self.weighed.len().max(1) as u32 / self.effort.processes.0.max(1);
+        let time = self.weighed[index].batch_time.max(Duration::from_micros(1));
+        let blocks = |share: Duration| (share.as_secs_f64() / time.as_secs_f64()) as u32;
+        block < blocks(SLOW_TIME).max(SLOW_BLOCKS).min(blocks(share)).max(2)
+    }
+
+    fn visit(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        process: u32,
+        block: u32,
+    ) -> Result<(), Stop> {
+        let number = process * BLOCKS_OF_A_PROCESS + block;
+        let mut pcg = Pcg::with_stream(self.run.seed ^ 0x0b10_c4ed, u64::from(number) << 20 | index as u64);
+        let weighed = &self.weighed[index];
+        let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
+        let factor = JITTER[pcg.below(JITTER.len() as u32) as usize];
+        let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
+        let case = self.batch_of(index, Kind::Case, jittered(weighed.iterations));
+        let tare = self.batch_of(index, Kind::Tare, jittered(weighed.tare_iterations));
+        let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
+        let result = self.block(index, program, batches);
+        let replies = match result {
+            Ok(replies) => replies,
+            Err(error) => {
+                self.tolerate::<()>(index, program, Err(error))?;
+                return Ok(());
+            }
+        };
+        for reply in replies {
+            let weighed = &self.weighed[index];
+            let position = if reply.kind == Kind::Case { weighed.arm } else { weighed.tare };
+            let readings = super::readings::of_batch(&weighed.case, &reply);
+            self.keep(position, Pass::Timing, number, readings);
+        }
+        Ok(())
+    }
+
+    /// Whether every case, or every comparison where there are two programs, is known well enough.
+    fn enough(&self) -> bool {
+        let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
+        let pairs = judge::pairs(&self.run);
+        if pairs.is_empty() {
+            return self
+                .weighed
+                .iter()
+                .filter(|weighed| !weighed.failed)
+                .all(|weighed| self.precise(weighed, level));
+        }
+        judge::compare_pairs(&pairs, &self.run.terms)
+            .iter()
+            .filter(|judged| judged.metric == "time.wall")
+            .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
+    }
+
+    /// Whether the interval of a case is narrow enough; beside a heavier tare, in relation to that.
+    fn precise(&self, weighed: &Weighed, level: f64) -> bool {
+        let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
+        judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
+            let beside = tare.sample("time.wall").map_or(0.0, |tare| median(&tare.readings));
+            power::precise(interval.half_width() / value.max(beside), self.run.terms.margin)
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! `scruple import` as a whole: what is typed, what is printed, what is then in the store.
+
+use assert_cmd::Command;
+use std::path::{Path, PathBuf};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import").join(name)
+}
+
+/// A folder with a store of its own, in which `scruple` is run.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn scruple(&self, words: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("scruple").expect("built");
+        command.current_dir(self.0.path()).env("SCRUPLE_STORE", self.0.path().join("store.db"));
+        command.env("COLUMNS", "120").args(words);
+        command
+    }
+
+    fn output(&self, words: &[&str]) -> String {
+        let output = self.scruple(words).assert().success().get_output().stdout.clone();
+        String::from_utf8(output).expect("text")
+    }
+
+    fn refused(&self, words: &[&str]) -> String {
+        let output = self.scruple(words).assert().code(2).get_output().stderr.clone();
+        String::from_utf8(output).expect("text")
+    }
+
+    fn path(&self, name: &str) -> String {
+        golden(name).display().to_string()
+    }
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn an_imported_run_is_listed_and_shown_with_its_tool() {
+    let place = Place::new();
+    let file = place.path("google-benchmark/repetitions.json");
+    let printed = place.output(&["import", "--label", "before", &file]);
+    assert!(printed.starts_with("Imported 6 benchmarks of google-benchmark from "), "{printed}");
+    assert!(printed.contains("built for debugging"), "{printed}");
+    let listed = json(&place.output(&["list", "--json"]));
+    assert_eq!(listed[0]["label"], "before");
+    assert_eq!(listed[0]["started"], "2026-11-20T18:56:40Z");
+    let shown = place.output(&["show", "before"]);
+    assert!(shown.starts_with("6 cases · imported from google-benchmark · 1 failed"), "{shown}");
+    assert!(shown.contains("failed: no such device"), "{shown}");
+    let run = json(&place.output(&["show", "--json", "before"]));
+    assert_eq!(run["provenance"]["tool"], "google-benchmark");
+    assert_eq!(run["arms"][0]["metrics"]["time.cpu"]["readings"][0], 3.1043634676365572);
+    assert_eq!(run["arms"][5]["metrics"]["time.wall"]["absent"], "no such device");
+}
+
+#[test]
+fn imported_runs_are_compared_like_any_other() {
+    let place = Place::new();
+    let file = place.path("weigh/default.txt");
+    let more = place.0.path().join("more.txt");
+    let text = std::fs::read_to_string(golden("weigh/default.txt")).expect("readable");
+    std::fs::write(&more, text.replace("   47,952", "   63,936")).expect("written");
+    place.output(&["import", "--label", "old", &file]);
+    place.output(&["import", "--label", "new", &more.display().to_string()]);
+    let compared = json(&place.output(&["compare", "--json", "old", "new"]));
+    let of = |arm: &str| {
+        let all = compared["comparisons"].as_array().expect("a list");
+        let one = all.iter().find(|one| one["arm"] == arm && one["metric"] == "alloc.bytes");
+        one.expect("compared").clone()
+    };
+    assert_eq!(of("lists/replicate 1000 @new")["verdict"], "different");
+    assert_eq!(of("lists/replicate 1000 @new")["difference"], 15_984.0);
+    assert_eq!(of("integers count 100000 @new")["verdict"], "same");
+}
+
+#[test]
+fn commands_of_hyperfine_are_not_paired_by_the_number_of_their_run() {
+    let place = Place::new();
+    place.output(&["import", &place.path("hyperfine/params.json")]);
+    let shown = place.output(&["show"]);
+    assert!(shown.starts_with("2 commands · imported from hyperfine\n"), "{shown}");
+    assert!(shown.contains("one after the other"), "{shown}");
+    let run = json(&place.output(&["show", "--json"]));
+    let wall = run["comparisons"].as_array().expect("a list").iter().find(|one| one["metric"] == "time.wall");
+    let method = wall.expect("compared")["method"].as_str().expect("text").to_owned();
+    assert!(method.contains("unpaired"), "{method}");
+}
+
+#[test]
+fn a_folder_of_criterion_rs_is_one_run_and_a_pipe_is_read_too() {
+    let place = Place::new();
+    let printed = place.output(&["import", &place.path("criterion-rs")]);
+    assert!(printed.starts_with("Imported 3 benchmarks of criterion.rs from 3 folders as run "), "{printed}");
+    let text = std::fs::read_to_string(golden("go/bench.txt")).expect("readable");
+    let output =
+        place.scruple(&["import", "-"]).write_stdin(text).assert().success().get_output().stdout.clone();
+    let printed = String::from_utf8(output).expect("text");
+    assert!(printed.starts_with("Imported 6 benchmarks of go test from - as run "), "{printed}");
+}
+
+#[test]
+fn one_bad_file_imports_none() {
+    let place = Place::new();
+    let cut = place.0.path().join("cut.json");
+    let text = std::fs::read_to_string(golden("pytest-benchmark/report.json")).expect("readable");
+    std::fs::write(&cut, &text[..text.len() / 2]).expect("written");
+    let good = place.path("hyperfine/params.json");
+    let said = place.refused(&["import", &good, "cut.json"]);
+    assert!(
+        said.starts_with("error: cannot import ‘cut.json’ as results of pytest-benchmark: line "),
+        "{said}"
+    );
+    assert!(said.contains("the text ends in the middle"), "{said}");
+    assert!(said.contains("--benchmark-json=FILE. Nothing was imported"), "{said}");
+    assert!(!place.0.path().join("store.db").exists());
+}
+
+#[test]
+fn what_cannot_be_imported_is_said_with_a_way_out() {
+    let place = Place::new();
+    std::fs::write(place.0.path().join("other.txt"), "hello\n").expect("written");
+    std::fs::write(place.0.path().join("binary"), [0x7f, 0xff, 0x00]).expect("written");
+    std::fs::create_dir(place.0.path().join("empty")).expect("made");
+    assert!(place.refused(&["import", "other.txt"]).contains("name one with --format"));
+    assert!(place.refused(&["import", "binary"]).contains("byte 1 is not UTF-8 text"));
+    assert!(place.refused(&["import", "empty"]).contains("no new/sample.json of criterion.rs"));
+    assert!(place.refused(&["import", "missing.json"]).contains("cannot import ‘missing.json’"));
+    let (a, b) = (place.path("go/bench.txt"), place.path("weigh/default.txt"));
+    assert!(place.refused(&["import", "--label", "x", &a, &b]).contains("a label names one run"));
+    assert!(place.refused(&["import", "--format", "jmh", &b]).contains("as results of JMH: line 2"));
+}

@@ -1,0 +1,240 @@
+//! Arms: their names, the reference, the twin, the shell, the tare, and commands that fail.
+
+use crate::script::{Arm, arm, noisy_arm, old_and_new};
+use crate::support::Place;
+use insta::assert_snapshot;
+use serde_json::json;
+
+#[test]
+fn without_names_the_commands_themselves_are_shown() {
+    let place = Place::new();
+    let words = ["--no-store", "-r", "10", "--metrics", "malloc.bytes", "true", "sleep 0"];
+    let answer = place.play(&[("true", arm(1.0, 1)), ("sleep 0", arm(1.0, 2))], &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    malloc bytes
+      true     4,096 B        reference
+      sleep 0  4,096 B    ±0  same
+
+    ‘sleep 0’ and ‘true’ take exactly the same malloc bytes.
+    ");
+}
+
+#[test]
+fn the_same_command_twice_makes_two_arms() {
+    let place = Place::new();
+    let words = ["--no-store", "-r", "10", "--metrics", "malloc.bytes", "true", "true"];
+    let answer = place.play(&[("true", arm(1.0, 1)), ("true #2", arm(1.0, 2))], &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    malloc bytes
+      true     4,096 B        reference
+      true #2  4,096 B    ±0  same
+
+    ‘true #2’ and ‘true’ take exactly the same malloc bytes.
+    ");
+}
+
+#[test]
+fn a_single_command_is_weighed_without_a_comparison() {
+    let place = Place::new();
+    let answer =
+        place.play(&[("true", arm(1.0, 1))], &["--no-store", "-r", "10", "--metrics", "time.wall", "true"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    1 command · 10 blocks · seed 1
+
+    wall
+      true  5.09 ms  [5.02, 5.24]  █▄▄▄ ▄   ▄▄█
+    ");
+}
+
+#[test]
+fn the_reference_may_be_named_and_comes_first() {
+    let place = Place::new();
+    let words =
+        ["--no-store", "-r", "20", "--metrics", "time.wall", "--reference", "sleep 0", "true", "sleep 0"];
+    let answer = place.play(&[("true", arm(1.0, 1)), ("sleep 0", arm(1.1, 2))], &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 20 blocks, interleaved · seed 1
+
+    wall
+      sleep 0  5.644 ms  [5.585, 5.710]          ▆▄▆█                          reference
+      true     5.130 ms  [5.077, 5.196]  ▇█▇▆          -9.11 % [-9.16, -9.07]  faster
+
+    ‘true’ takes 9.1 % less wall time than ‘sleep 0’ (97.6 % sure: -9.16 % to -9.07 %, 20 blocks).
+    ");
+}
+
+#[test]
+fn three_arms_are_each_compared_with_the_first() {
+    let place = Place::new();
+    let words = ["--no-store", "-r", "20", "--metrics", "time.cpu", "-n", "a", "-n", "b", "-n", "c"];
+    let words: Vec<&str> = words.iter().copied().chain(["true", "true 2", "true 3"]).collect();
+    let arms = [("a", arm(1.0, 1)), ("b", arm(1.05, 2)), ("c", arm(0.95, 3))];
+    assert_snapshot!(place.play(&arms, &words).exchange(), @r"
+    exit 0
+    --- stdout
+    3 commands · 20 blocks, interleaved · seed 1
+
+    cpu
+      a  3.9983 ms  [3.9968, 4.0011]       █▆                               reference
+      b  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+4.99, +5.09]  slower
+      c  3.8013 ms  [3.7989, 3.8025]  █             -4.96 % [-5.02, -4.91]  faster
+
+    ‘b’ takes 5.0 % more cpu time than ‘a’ (98.8 % sure: +4.99 % to +5.09 %, 20 blocks).
+    ‘c’ takes 5.0 % less cpu time than ‘a’ (98.8 % sure: -5.02 % to -4.91 %, 20 blocks).
+    ");
+}
+
+#[test]
+fn the_twin_of_the_reference_widens_the_margin_to_what_it_shows() {
+    let place = Place::new();
+    let arms = [
+        ("old", noisy_arm(1.0, 1, 0.01)),
+        ("new", noisy_arm(1.04, 2, 0.01)),
+        ("(reference again)", noisy_arm(1.05, 3, 0.01)),
+    ];
+    let words = ["--no-store", "--self", "-n", "old", "-n", "new", "-r", "20", "--metrics", "time.wall"];
+    let words: Vec<&str> = words.iter().copied().chain(["true", "true 2"]).collect();
+    assert_snapshot!(place.play(&arms, &words).exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 20 blocks, interleaved · seed 1
+
+    wall
+      old                5.119 ms  [5.038, 5.203]  █▂▇▅▄█                                reference
+      new                5.362 ms  [5.270, 5.401]       ▄█▄▇▇▅   +4.22 % [+3.65, +4.81]  same
+      (reference again)  5.371 ms  [5.336, 5.481]      ▂▂ ▆▄▃▂█  +5.32 % [+4.68, +5.87]  slower
+
+    ‘new’ and ‘old’ take the same wall time, within 5.8 % (98.8 % sure: +3.65 % to +4.81 %, 20 blocks).
+    ");
+}
+
+#[test]
+fn a_shell_is_shown_as_a_row_of_its_own() {
+    let place = Place::new();
+    let words = ["--no-store", "-S", "sh", "-r", "10", "--metrics", "time.wall", "true | true"];
+    let answer = place.play(&[("true | true", arm(1.0, 1)), ("(sh -c '')", arm(0.3, 2))], &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    1 command · 10 blocks · seed 1
+
+    wall
+      true | true  5.092 ms  [5.023, 5.236]             █
+      (sh -c '')   1.527 ms  [1.508, 1.571]  █
+    ");
+}
+
+#[test]
+fn the_tare_is_said_and_taken_off_where_it_matters() {
+    let place = Place::new();
+    let words = ["--no-store", "-r", "20", "--metrics", "time.wall", "true"];
+    let answer = place.play(&[("true", arm(0.1, 1)), ("(empty program)", arm(0.02, 2))], &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    1 command · 20 blocks · seed 1
+
+    wall
+      true  513.0 µs  [507.7, 519.6]  ▄▂▄▂▂▄▆  █▄▄
+
+    Tare: launching an empty program takes 103 µs of wall time; it is part of the figures above.
+          net of that, ‘true’ takes 410 µs [406 µs, 416 µs].
+    ");
+}
+
+#[test]
+fn what_is_not_above_the_tare_is_below_resolution_and_never_negative() {
+    let place = Place::new();
+    let words = ["--no-store", "-r", "20", "--metrics", "time.wall", "true"];
+    let answer = place.play(&[("true", arm(0.02, 1)), ("(empty program)", arm(0.02, 2))], &words);
+    assert!(answer.stdout.contains("takes below resolution (less than"), "{}", answer.exchange());
+}
+
+fn failing(arm: Arm, pass: &str, from: usize) -> Arm {
+    arm.each(pass, |launch, entry| {
+        if launch >= from {
+            entry["exit"] = json!(3);
+            entry["stderr"] = json!("no such thing\nsorry");
+        }
+    })
+}
+
+#[test]
+fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
+    let answer = old_and_new(arm(1.0, 1), failing(arm(1.0, 2), "memory", 0), &["-r", "10"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stderr
+    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); it said:
+        no such thing
+        sorry
+    ");
+}
+
+#[test]
+fn what_was_read_before_a_failure_is_shown_and_kept() {
+    let place = Place::new();
+    let arms = [("old", arm(1.0, 1)), ("new", failing(arm(1.1, 2), "timing", 8))];
+    let words = ["-n", "old", "-n", "new", "-r", "20", "--metrics", "time.wall", "true", "true 2"];
+    let answer = place.play(&arms, &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stdout
+    2 commands · 8 blocks, interleaved · seed 1 · failed: these are the readings taken so far
+
+    wall
+      old  5.09 ms  [5.01, 5.24]  █▆ █                                 reference
+      new  5.60 ms  [5.51, 5.77]          █▆ █  +10.0 % [+9.9, +10.1]  slower
+
+    ‘new’ takes 10.0 % more wall time than ‘old’ (99.2 % sure: +9.92 % to +10.1 %, 8 blocks).
+    Stored as scripted-1 in store.db; `scruple show scripted-1` shows it again.
+    --- stderr
+    error: ‘new’ exited with code 3 in the timing pass (-i measures it regardless)
+    ");
+    let kept = place.run(["show", "last", "--metrics", "time.wall"]);
+    assert!(kept.stdout.contains("2 commands · 8 blocks"), "{}", kept.exchange());
+}
+
+#[test]
+fn failures_may_be_ignored_but_are_told() {
+    let answer = old_and_new(
+        arm(1.0, 1),
+        failing(arm(1.0, 2), "timing", 0),
+        &["-i", "-r", "10", "--metrics", "malloc.bytes"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    malloc bytes
+      old  4,096 B        reference
+      new  4,096 B    ±0  same
+
+    ‘new’ and ‘old’ take exactly the same malloc bytes.
+    ! ‘new’ exited with code 3
+    ");
+}
+
+#[test]
+fn death_by_a_signal_names_the_signal() {
+    let killed = arm(1.0, 2).each("memory", |_, entry| entry["signal"] = json!(11));
+    let answer = old_and_new(arm(1.0, 1), killed, &["-r", "10"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stderr
+    error: ‘new’ was ended by signal 11 (SIGSEGV) in the memory pass (-i measures it regardless)
+    ");
+}

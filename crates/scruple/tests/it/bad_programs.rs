@@ -1,0 +1,108 @@
+//! Programs that cannot be started, die, or never stop talking.
+
+use crate::support::{Answer, Place};
+use insta::assert_snapshot;
+use std::process::Command;
+
+fn run(place: &Place, words: &[&str]) -> Answer {
+    place.run(["run", "--no-store", "-r", "1"].iter().chain(words))
+}
+
+#[test]
+fn a_script_without_an_interpreter_cannot_be_executed() {
+    let place = Place::new();
+    place.executable("script", "echo hello\n");
+    assert_snapshot!(run(&place, &["./script"]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘./script’: cannot start ‘[place]/./script’: it could not execute it: Exec format error (os error 8); it is neither a program for this machine nor a script with a #! line: give it one, or name its interpreter
+    ");
+    assert_eq!(run(&place, &["-S", "sh", "./script"]).code, 0, "a shell runs it all the same");
+}
+
+#[test]
+fn a_script_whose_interpreter_is_not_there_cannot_be_executed() {
+    let place = Place::new();
+    place.executable("script", "#!/no/such/interpreter\n");
+    assert_snapshot!(run(&place, &["./script"]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘./script’: cannot start ‘[place]/./script’: it could not execute it: No such file or directory (os error 2); the interpreter or loader that it names is not there
+    ");
+}
+
+#[test]
+fn a_program_that_fails_or_dies_is_told_with_its_last_words() {
+    let place = Place::new();
+    place.shell_script("fails", "echo it is all wrong >&2; exit 3");
+    place.shell_script("dies", "kill -SEGV $$");
+    assert_snapshot!(run(&place, &["./fails"]).exchange(), @r"
+    exit 4
+    --- stderr
+    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); it said:
+        it is all wrong
+    ");
+    assert_snapshot!(run(&place, &["./dies"]).exchange(), @r"
+    exit 4
+    --- stderr
+    error: ‘./dies’ was ended by signal 11 (SIGSEGV) in the memory pass (-i measures it regardless)
+    ");
+    let answer = run(&place, &["-i", "./fails", "./dies"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stdout.contains("! ‘./fails’ exited with code 3"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("! ‘./dies’ was ended by signal 11 (SIGSEGV)"), "{}", answer.stdout);
+}
+
+#[test]
+fn a_program_that_fails_later_does_not_undo_what_was_measured() {
+    let place = Place::new();
+    place.shell_script("tires", "echo x >> log; test $(wc -l < log) -lt 12");
+    let answer = place.run(["run", "-r", "20", "--metrics", "time.cpu", "./tires"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(answer.stdout.starts_with("1 command · 8 blocks"), "{}", answer.stdout);
+    assert_eq!(
+        answer.stderr,
+        "error: ‘./tires’ exited with code 1 in the timing pass (-i measures it regardless)\n"
+    );
+    assert!(place.run(["show"]).stdout.starts_with("1 command · 8 blocks"));
+    assert!(place.run(["list"]).stdout.contains("./tires (failed)"));
+}
+
+#[test]
+fn a_program_that_prints_without_end_is_read_without_being_kept() {
+    let place = Place::new();
+    let scruple = place.command(["run", "--no-store", "-r", "1", "-S", "sh", "yes | head -c 500M"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 300000 && exec \"$0\" \"$@\""]);
+    limited.arg(scruple.get_program()).args(scruple.get_args()).current_dir(place.path());
+    limited.env("XDG_CACHE_HOME", place.file("cache"));
+    let answer = Answer::of(limited.output().expect("sh runs"), place.path());
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+#[test]
+fn a_program_that_prints_and_never_ends_is_ended_by_its_time_limit() {
+    let place = Place::new();
+    let answer = run(&place, &["--time-limit", "200ms", "yes"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stderr
+    error: ‘yes’ exceeded its time limit and was ended in the memory pass
+    ");
+    place.assert_no_processes();
+}
+
+#[test]
+fn a_folder_to_work_in_is_needed() {
+    let place = Place::new();
+    let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
+    command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", "/proc/nowhere");
+    assert_snapshot!(place.finish(&mut command).exchange(), @r"
+    exit 2
+    --- stderr
+    error: there is no folder to work in (‘/proc/nowhere/scruple’: No such file or directory (os error 2)): set XDG_CACHE_HOME or TMPDIR to a writable one
+    ");
+    let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
+    command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", place.file("cache"));
+    assert_eq!(place.finish(&mut command).code, 0, "the temporary folder serves where there is no cache");
+}

@@ -1,0 +1,39 @@
+//! Suites held against stored runs.
+
+use crate::support::Place;
+
+const SUITE: &str = "
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from scruple_bench import bench, main
+
+@bench('sum', budgets={'time.wall': {'max': '1 min'}})
+def total():
+    return sum(range(10))
+
+main()
+";
+
+#[test]
+fn budgets_hold_against_a_baseline_as_they_do_without() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped: there is no python3");
+    }
+    let place = Place::new();
+    let suite = place.write("suite.py", SUITE);
+    let sdk = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+    let bench = |words: &[&str]| {
+        let effort = ["bench", "--processes", "3", "--blocks", "4", "--time-only"];
+        let program = ["--", "python3", suite.to_str().expect("a path"), sdk];
+        place.run([&effort[..], words, &program[..]].concat())
+    };
+    let first = bench(&["--label", "before"]);
+    assert_eq!(first.code, 0, "{}", first.exchange());
+    let kept = bench(&["--baseline", "before", "--check"]);
+    assert_eq!(kept.code, 0, "{}", kept.exchange());
+    assert!(kept.stdout.contains("Limit time.wall<1 min: kept by ‘sum’"), "{}", kept.exchange());
+    let exceeded = bench(&["--baseline", "before", "--limit", "time.wall<1ns"]);
+    assert_eq!(exceeded.code, 1, "{}", exceeded.exchange());
+    let changed = bench(&["--baseline", "before", "--limit", "time.wall<+100000%"]);
+    assert_eq!(changed.code, 0, "{}", changed.exchange());
+}

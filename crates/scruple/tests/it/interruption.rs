@@ -1,0 +1,67 @@
+//! Interruptions: what was measured is printed and kept, and nothing stays behind.
+
+use crate::programs::{eventually, send};
+use crate::support::{Answer, Place};
+use insta::assert_snapshot;
+use std::process::Stdio;
+
+/// Starts Scruple, waits until the file `log` has that many bytes, sends a signal and takes the answer.
+fn interrupted(place: &Place, signal: &str, after: u64, words: &[&str]) -> Answer {
+    let mut command = place.command(["run"].iter().chain(words));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("scruple runs");
+    assert!(eventually(|| place.length("log") >= after), "the program never ran");
+    send(&child, signal);
+    let answer = Answer::of(child.wait_with_output().expect("an answer"), place.path());
+    place.assert_no_processes();
+    place.assert_no_work_folder();
+    answer
+}
+
+#[test]
+fn what_was_measured_before_an_interruption_is_printed_and_kept() {
+    for signal in ["INT", "TERM"] {
+        let place = Place::new();
+        place.shell_script("short", "printf x >> log");
+        let words = ["-r", "100000", "--metrics", "time.cpu", "./short"];
+        let answer = interrupted(&place, signal, 20, &words);
+        assert_eq!(answer.code, 130, "{}", answer.exchange());
+        assert!(
+            answer.stdout.contains("· interrupted: these are the readings taken so far"),
+            "{}",
+            answer.stdout
+        );
+        assert_eq!(answer.stderr, "error: interrupted; what had been read is shown above and kept\n");
+        let shown = place.run(["show", "--metrics", "time.cpu"]);
+        let first = |text: &str| text.lines().next().unwrap_or("").to_owned();
+        assert_eq!(first(&shown.stdout), first(&answer.stdout));
+    }
+}
+
+#[test]
+fn a_program_that_never_ends_is_ended_by_an_interruption() {
+    let place = Place::new();
+    place.shell_script("endless", "printf x >> log; sleep 1000 & while :; do sleep 1000; done");
+    let answer = interrupted(&place, "INT", 1, &["./endless"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 130
+    --- stderr
+    error: interrupted
+    ");
+    assert!(place.run(["list"]).stdout.contains("./endless (interrupted)"));
+}
+
+#[test]
+fn an_interruption_ends_a_hook_as_well_and_still_cleans_up() {
+    let place = Place::new();
+    let words = ["-p", "printf x >> log; exec sleep 1000", "-c", "echo cleaned >> after", "true", "true 2"];
+    let answer = interrupted(&place, "TERM", 1, &words);
+    assert_eq!(answer.code, 130, "{}", answer.exchange());
+    assert_eq!(place.read("after"), "cleaned\ncleaned\n");
+}
+
+#[test]
+fn a_program_that_ignores_the_interruption_is_killed() {
+    let place = Place::new();
+    place.shell_script("stubborn", "trap '' TERM INT; printf x >> log; while :; do sleep 1000; done");
+    assert_eq!(interrupted(&place, "INT", 1, &["./stubborn"]).code, 130);
+}

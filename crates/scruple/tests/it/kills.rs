@@ -1,0 +1,126 @@
+//! Death at any moment, and company: the store survives both.
+
+use crate::programs::eventually;
+use crate::support::{Place, at};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// Enough to hit every phase of a run many times, with short runs so that all of it takes seconds.
+const KILLS: u64 = 200;
+
+/// Starts a run of one program that writes one byte to `log-LABEL` at the end of each launch.
+fn start(place: &Place, label: &str, program: &str) -> Child {
+    let command = format!("{program} log-{label}");
+    let words = ["run", "--time-only", "-r", "100000", "--label", label, &command];
+    let mut command = place.command(words);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple runs")
+}
+
+/// The readings of wall time that the store has under a label; none where the run had not begun.
+fn kept(place: &Place, label: &str) -> Option<u64> {
+    let answer = place.run(["show", "--json", label]);
+    if answer.code == 2 && answer.stderr.contains("no stored run is called") {
+        return None;
+    }
+    assert_eq!(answer.code, 0, "the store must stay readable: {}", answer.exchange());
+    let run = answer.json();
+    assert_eq!(at(&run, "/run/state"), "interrupted");
+    Some(run["arms"][0]["metrics"]["time.wall"]["n"].as_u64().unwrap_or(0))
+}
+
+#[test]
+fn two_hundred_kills_lose_at_most_the_launch_under_way_each() {
+    let place = Place::new();
+    place.compile(
+        "mark",
+        r#"
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    if (argc > 2) for (;;) pause();
+    int log = open(argv[1], O_WRONLY | O_CREAT | O_APPEND, 0644);
+    return write(log, "x", 1) != 1;
+}
+"#,
+        &[],
+    );
+    let first = place.run(["run", "-r", "6", "--time-only", "true"]);
+    assert_eq!(first.code, 0, "{}", first.exchange());
+    let mut moment = 1_u64;
+    for kill in 0..KILLS {
+        moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let label = format!("kill-{kill}");
+        let mut child = start(&place, &label, "./mark");
+        // Half of the kills come at a random moment of the start, half once launches are under way.
+        if kill % 2 == 0 {
+            eventually(|| place.length(&format!("log-{label}")) > 0);
+        }
+        std::thread::sleep(Duration::from_micros((moment >> 33) % 30_000));
+        child.kill().expect("a kill");
+        child.wait().expect("an end");
+    }
+    place.assert_no_processes();
+    let mut begun = 0;
+    for kill in 0..KILLS {
+        let label = format!("kill-{kill}");
+        let launched = place.length(&format!("log-{label}"));
+        match kept(&place, &label) {
+            None => assert_eq!(launched, 0, "{label} launched something before it began a run"),
+            Some(kept) => {
+                begun += 1;
+                // The launch under way may have written its byte, and one more may have ended unjournalled.
+                assert!(
+                    kept <= launched && launched <= kept + 1,
+                    "{label}: {launched} launches, {kept} kept"
+                );
+            }
+        }
+    }
+    assert!(begun >= KILLS / 2, "only {begun} runs had begun");
+    assert_swept(&place);
+}
+
+/// The next run removes what killed runs left of work folders.
+fn assert_swept(place: &Place) {
+    assert!(place.work().read_dir().expect("work folders").count() > 0, "killed runs leave their folders");
+    assert_eq!(place.run(["run", "--no-store", "-r", "1", "true"]).code, 0);
+    place.assert_no_work_folder();
+}
+
+#[test]
+fn a_measured_program_does_not_outlive_a_killed_scruple() {
+    let place = Place::new();
+    place.shell_script("endless", "printf x >> log; sleep 1000 & exec sleep 1000");
+    for words in [vec!["run", "--time-only", "./endless"], vec!["run", "./endless"]] {
+        let before = place.length("log");
+        let mut child = place.command(words).stdout(Stdio::null()).spawn().expect("scruple runs");
+        assert!(eventually(|| place.length("log") > before));
+        child.kill().expect("a kill");
+        child.wait().expect("an end");
+        place.assert_no_processes();
+    }
+}
+
+#[test]
+fn several_writers_share_one_store_from_its_first_moment() {
+    let place = Place::new();
+    let children: Vec<Child> = (0..4)
+        .map(|_| {
+            let mut command = place.command(["run", "--time-only", "-r", "20", "true"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("scruple runs")
+        })
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().expect("an answer");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let list = place.run(["list", "--json"]).json();
+    let runs = list.as_array().expect("runs");
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert_eq!(run["state"], "complete");
+        let shown = place.run(["show", "--json", run["id"].as_str().unwrap_or("")]).json();
+        assert_eq!(shown["arms"][0]["metrics"]["time.wall"]["n"], 20);
+    }
+}

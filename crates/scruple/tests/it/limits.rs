@@ -1,0 +1,230 @@
+//! Exact metrics, absent metrics, and limits on either.
+
+use crate::script::{Arm, arm, noisy_arm, old_and_new};
+use insta::assert_snapshot;
+
+fn bytes(arm: Arm, bytes: f64) -> Arm {
+    arm.with("counting", "malloc.bytes", move |_| bytes)
+}
+
+#[test]
+fn exact_metrics_are_the_same_or_differ_by_a_single_byte() {
+    let answer = old_and_new(
+        bytes(arm(1.0, 1), 268_000.0),
+        bytes(arm(1.0, 2), 268_001.0),
+        &["-r", "10", "--metrics", "malloc"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    mallocs
+      old        100                    reference
+      new        100    ±0              same
+    malloc bytes
+      old  268,000 B                    reference
+      new  268,001 B    +0.00 % (+1 B)  more
+    malloc peak
+      old    2,048 B                    reference
+      new    2,048 B    ±0              same
+
+    ‘new’ takes exactly 1 B (+0.00 %) more malloc bytes than ‘old’.
+    ");
+}
+
+#[test]
+fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy() {
+    let wavering = |arm: Arm| {
+        arm.launches("counting", 2).with("counting", "malloc.bytes", |launch| 4096.0 + 16.0 * launch as f64)
+    };
+    let answer = old_and_new(
+        wavering(arm(1.0, 1)),
+        bytes(arm(1.0, 2), 4096.0),
+        &["-r", "10", "--metrics", "malloc.bytes"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    malloc bytes
+      old  4,104 B  (4,096 B, 4,112 B)           reference
+      new  4,096 B                      -0.19 %  same
+
+    ‘new’ and ‘old’ take the same malloc bytes, within 2.0 %.
+    ");
+}
+
+#[test]
+fn a_metric_that_went_from_nothing_to_something_has_no_ratio_but_a_difference() {
+    let answer = old_and_new(
+        bytes(arm(1.0, 1), 0.0),
+        bytes(arm(1.0, 2), 32.0),
+        &["-r", "10", "--metrics", "malloc.bytes"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    malloc bytes
+      old   0 B           reference
+      new  32 B    +32 B  more
+
+    ‘new’ takes exactly 32 B more malloc bytes than ‘old’.
+    ");
+}
+
+#[test]
+fn absent_metrics_say_why_and_are_never_zero() {
+    let without = |arm: Arm| {
+        ["malloc.count", "malloc.bytes", "malloc.peak"]
+            .iter()
+            .fold(arm, |arm, key| arm.absent("counting", key, "the program is statically linked"))
+    };
+    let answer =
+        old_and_new(without(arm(1.0, 1)), without(arm(1.0, 2)), &["-r", "10", "--metrics", "malloc,memory"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    peak memory
+      old  1.50 MB        reference
+      new  1.50 MB    ±0  same
+    mallocs
+      old, new: absent, because the program is statically linked
+    malloc bytes
+      old, new: absent, because the program is statically linked
+    malloc peak
+      old, new: absent, because the program is statically linked
+
+    ‘new’ and ‘old’ take the same peak memory, within 20 %.
+    ");
+}
+
+#[test]
+fn a_metric_that_one_arm_lacks_is_shown_for_the_other() {
+    let without = arm(1.0, 2).absent("counting", "malloc.count", "the program is statically linked");
+    let answer = old_and_new(arm(1.0, 1), without, &["-r", "10", "--metrics", "malloc.count"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    mallocs
+      old  100
+      new: absent, because the program is statically linked
+    ");
+}
+
+#[test]
+fn a_limit_that_is_kept_exits_with_0() {
+    let answer = old_and_new(
+        arm(1.0, 1),
+        arm(0.9, 2),
+        &["-r", "20", "--metrics", "time.cpu", "--limit", "malloc.bytes<4096", "--limit", "time.cpu<+3%"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 20 blocks, interleaved · seed 1
+
+    cpu
+      old  3.9983 ms  [3.9968, 4.0011]             █                           reference
+      new  3.6005 ms  [3.5990, 3.6022]  █             -9.97 % [-10.01, -9.92]  faster
+
+    ‘new’ takes 10.0 % less cpu time than ‘old’ (97.6 % sure: -10.0 % to -9.92 %, 20 blocks).
+    Limit malloc.bytes<4096: kept by ‘old’, which has 4,096 B
+    Limit malloc.bytes<4096: kept by ‘new’, which has 4,096 B
+    Limit time.cpu<+3%: kept by ‘new’, which has -9.97 % [-10.0 %, -9.92 %]
+    ");
+}
+
+#[test]
+fn a_limit_that_is_exceeded_exits_with_1() {
+    let answer = old_and_new(
+        arm(1.0, 1),
+        bytes(arm(1.1, 2), 5000.0),
+        &["-r", "20", "--metrics", "time.cpu", "--limit", "malloc.bytes<4.5kB", "--limit", "time.cpu<+3%"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 1
+    --- stdout
+    2 commands · 20 blocks, interleaved · seed 1
+
+    cpu
+      old  3.9983 ms  [3.9968, 4.0011]  █                                     reference
+      new  4.4006 ms  [4.3988, 4.4027]             █  +10.0 % [+10.0, +10.1]  slower
+
+    ‘new’ takes 10.0 % more cpu time than ‘old’ (97.6 % sure: +9.99 % to +10.1 %, 20 blocks).
+    Limit malloc.bytes<4.5kB: kept by ‘old’, which has 4,096 B
+    Limit malloc.bytes<4.5kB: EXCEEDED by ‘new’, which has 5,000 B
+    Limit time.cpu<+3%: EXCEEDED by ‘new’, which has +10.0 % [+9.99 %, +10.1 %]
+    ");
+}
+
+#[test]
+fn a_limit_that_the_readings_cannot_decide_exits_with_3() {
+    let noisy = |seed| noisy_arm(1.0, seed, 0.3);
+    let answer =
+        old_and_new(noisy(5), noisy(6), &["-r", "20", "--metrics", "time.cpu", "--limit", "time.cpu<+1%"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 3
+    --- stdout
+    2 commands · 20 blocks, interleaved · seed 1
+
+    cpu
+      old  3.93 ms  [3.27, 4.58]  █ ▄ ▆▂▄▄ ▄▂▆                         reference
+      new  3.41 ms  [3.06, 3.89]  █▄█▂▆▄▂▂ ▂▂   -10.1 % [-24.3, +4.9]  can’t tell
+
+    Can’t tell whether ‘new’ takes more or less cpu time than ‘old’: anything from -24.3 % to +4.90 %
+    fits the readings; about 28 more blocks would tell (-r 48); wall time cannot tell here.
+    Limit time.cpu<+1%: can’t tell for ‘new’: -10.1 % [-24.3 %, +4.90 %]
+    ");
+}
+
+#[test]
+fn a_limit_on_an_absent_metric_cannot_be_decided() {
+    let without =
+        |seed| arm(1.0, seed).absent("counting", "malloc.bytes", "the program is statically linked");
+    let answer = old_and_new(
+        without(1),
+        without(2),
+        &["-r", "10", "--metrics", "time.cpu", "--limit", "malloc.bytes<4MB"],
+    );
+    assert_snapshot!(answer.exchange(), @r"
+    exit 3
+    --- stdout
+    2 commands · 10 blocks, interleaved · seed 1
+
+    cpu
+      old  3.9978 ms  [3.9968, 4.0011]   █▂▄ ▂ ▂▂                             reference
+      new  4.0014 ms  [3.9989, 4.0038]  ▃   ▃▃▆  ▃▃█  +0.07 % [-0.03, +0.15]  same
+
+    ‘new’ and ‘old’ take the same cpu time, within 2.0 % (98 % sure: -0.03 % to +0.15 %, 10 blocks).
+    Limit malloc.bytes<4MB: can’t tell for ‘old’: malloc.bytes was not weighed: the program is
+      statically linked
+    Limit malloc.bytes<4MB: can’t tell for ‘new’: malloc.bytes was not weighed: the program is
+      statically linked
+    ");
+}
+
+#[test]
+fn an_exceeded_limit_outweighs_one_that_cannot_be_decided() {
+    let without = arm(1.2, 2).absent("counting", "malloc.bytes", "the program is statically linked");
+    let limits = ["-r", "20", "--limit", "malloc.bytes<4MB", "--limit", "time.cpu<+3%"];
+    assert_eq!(old_and_new(arm(1.0, 1), without, &limits).code, 1);
+}
+
+#[test]
+fn a_limit_can_be_meant_for_one_arm_only() {
+    let limit = |text| {
+        let words = ["-r", "10", "--limit", text];
+        old_and_new(bytes(arm(1.0, 1), 9000.0), arm(1.0, 2), &words).code
+    };
+    assert_eq!(limit("new:malloc.bytes<5kB"), 0);
+    assert_eq!(limit("old:malloc.bytes<5kB"), 1);
+    assert_eq!(limit("o*:malloc.bytes<5kB"), 1);
+}

@@ -1,0 +1,31 @@
+//! Whole exchanges with the `scruple` program: what is typed, what is printed, what is left behind.
+//!
+//! The first files play readings from scripts, so that every byte of an answer is known. The later ones run real
+//! programs whose costs are known by construction; there counts are exact and times only ordinal, since no test may
+//! depend on the machine being quiet.
+
+mod programs;
+mod script;
+mod support;
+
+mod arms;
+mod documents;
+mod formats;
+mod limits;
+mod remarks;
+mod scans;
+mod screens;
+mod stored;
+mod usage;
+mod verdicts;
+
+mod bad_programs;
+mod bad_stores;
+mod baseline;
+mod costs;
+mod ghc;
+mod interruption;
+mod kills;
+mod memory;
+mod surroundings;
+mod trees;

@@ -1,0 +1,364 @@
+//! Memory maps and leaks: scripted ones to the byte, real ones of programs whose memory is known by construction.
+
+use crate::programs::skip;
+use crate::script::arm;
+use crate::support::{Place, at};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use std::process::Command;
+
+const SMAPS: &str = "\
+55f0c0a00000-55f0c0a40000 r-xp 00000000 08:01 123                        /usr/bin/server
+Rss:                 256 kB
+Pss:                 128 kB
+Shared_Clean:        256 kB
+55f0c0a40000-55f0c0a50000 r--p 00040000 08:01 123                        /usr/bin/server
+Rss:                  64 kB
+Pss:                  64 kB
+Private_Clean:        64 kB
+55f0c0a50000-55f0c0a54000 rw-p 00050000 08:01 123                        /usr/bin/server
+Rss:                  16 kB
+Pss:                  16 kB
+Private_Dirty:        16 kB
+55f0c1000000-55f0c1400000 rw-p 00000000 00:00 0                          [heap]
+Rss:                 512 kB
+Pss:                 512 kB
+Private_Dirty:       512 kB
+7f0000000000-7f0000100000 rw-s 00000000 00:01 9                          /dev/zero (deleted)
+Rss:                 128 kB
+Pss:                  64 kB
+Shared_Dirty:        128 kB
+7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
+Rss:                  24 kB
+Pss:                  24 kB
+Private_Dirty:        24 kB
+";
+
+fn watched(place: &Place) {
+    place.script(&[("server", arm(1.0, 1))]);
+    let mut script: Value = serde_json::from_str(&place.read("script.json")).expect("a script");
+    let moments =
+        [(0, 262_144, 131_072, 65_536), (40, 1_024_000, 827_392, 630_784), (80, 524_288, 400_000, 300_000)];
+    script["arms"]["server"]["map"] = json!([{"watched": {"smaps": SMAPS, "moments": moments}}]);
+    place.write("script.json", script.to_string());
+}
+
+const RUN: [&str; 10] =
+    ["run", "--scripted", "script.json", "--memory-map", "-n", "server", "-r", "10", "true", "--metrics"];
+
+#[test]
+fn a_scripted_map_is_a_table_and_a_picture() {
+    let place = Place::new();
+    watched(&place);
+    let answer = place.run(RUN.iter().chain(&["memory", "--no-store"]));
+    assert_snapshot!(answer.stdout, @r"
+    1 command · 10 blocks · seed 1
+
+    peak memory
+      server  1.50 MB
+    private dirty
+      server  ~565 kB
+    proportional
+      server  ~827 kB
+    unique
+      server  ~631 kB
+
+
+    Memory map of ‘server’
+    Process 1 (‘scripted’), 40.0 ms after the beginning: then 1.02 MB were resident in all, and 1.02 MB
+    at most
+
+                                  shared          private
+                      perm  maps   clean   dirty    clean     dirty   resident
+    from files                 3  262 kB    0 B   65.5 kB   16.4 kB  344    kB
+      code            r-xp     1  262 kB    0 B    0   B     0   B   262    kB  ░░░░░░░░░░
+      read-only data  r--p     1    0 B     0 B   65.5 kB    0   B    65.5  kB  ▓▓▓
+      data            rw-p     1    0 B     0 B    0   B    16.4 kB   16.4  kB  █
+    without a file             3    0 B   131 kB   0   B   549   kB  680    kB
+      heap            rw-p     1    0 B     0 B    0   B   524   kB  524    kB  ████████████████████
+      stack           rw-p     1    0 B     0 B    0   B    24.6 kB   24.6  kB  █
+      shared memory   rw-s     1    0 B   131 kB   0   B     0   B   131    kB  ▒▒▒▒▒
+    all                        6  262 kB  131 kB  65.5 kB  565   kB    1.02 MB
+    █ private dirty  ▓ private clean  ▒ shared dirty  ░ shared clean
+
+    Over 80.0 ms, 3 moments
+      resident (RSS)      ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃███████████████████▅  at most 1.02 MB
+      proportional (PSS)  ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▄  at most 827 kB
+      unique (USS)        ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▃  at most 631 kB
+      high water          1.02 MB in one process, by the kernel’s own mark
+    ");
+    let mut narrow = place.command(RUN.iter().chain(&["memory", "--no-store"]));
+    let narrow = place.finish(narrow.env("COLUMNS", "80"));
+    assert!(narrow.stdout.lines().all(|line| line.chars().count() <= 80), "{}", narrow.stdout);
+}
+
+#[test]
+fn the_figures_of_a_map_are_kept_and_can_be_limited() {
+    let place = Place::new();
+    watched(&place);
+    let over = ["memory", "--limit", "memory.private_dirty<500kB"];
+    let answer = place.run(RUN.iter().chain(&over));
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let again = place.run(["show", "--json"]).json();
+    assert_eq!(at(&again, "/arms/0/metrics/memory.private_dirty/estimate"), 565_248.0);
+    assert_eq!(at(&again, "/arms/0/metrics/memory.pss/estimate"), 827_392.0);
+    assert_eq!(at(&again, "/arms/0/metrics/memory.uss/estimate"), 630_784.0);
+    assert!(again.pointer("/arms/0/memory_map").is_none(), "the table itself is of the run that was watched");
+}
+
+#[test]
+fn a_map_in_json_adds_up() {
+    let place = Place::new();
+    watched(&place);
+    let run = place.run(RUN.iter().chain(&["memory", "--no-store", "--json"])).json();
+    let map = at(&run, "/arms/0/memory_map");
+    assert_eq!(at(map, "/mapped/shared_clean"), 262_144);
+    assert_eq!(at(map, "/anonymous/private_dirty"), 548_864);
+    assert_eq!(at(map, "/anonymous/shared_dirty"), 131_072);
+    assert_eq!(at(map, "/peak/resident"), 1_024_000);
+    assert_eq!(at(map, "/rows/0/class"), "code");
+    assert_eq!(at(map, "/course/1/proportional"), 827_392);
+}
+
+/// Touches a number of bytes and waits for its input to end.
+const TOUCH: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(int argc, char **argv) {
+    size_t bytes = strtoul(argv[1], 0, 10);
+    char *volatile own = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(own, 1, bytes);
+    puts("ready");
+    fflush(stdout);
+    if (argc > 2) getchar();
+    else for (volatile unsigned long i = 0; i < 300000000; i++) {}
+    return own[bytes / 2] != 1;
+}
+"#;
+
+const TOUCHED: u64 = 64 << 20;
+
+/// The private dirty bytes without a file behind them, beyond what a program needs anyway.
+fn assert_touched(map: &Value) {
+    let dirty = at(map, "/anonymous/private_dirty").as_u64().expect("bytes");
+    assert!((TOUCHED..TOUCHED + (1 << 20)).contains(&dirty), "{dirty} of {TOUCHED}: {map:#}");
+    let clean = at(map, "/anonymous/private_clean").as_u64().expect("bytes");
+    assert!(clean < 1 << 20, "{clean}");
+}
+
+#[test]
+fn private_dirty_memory_is_what_a_program_touched() {
+    let place = Place::new();
+    place.compile("touch", TOUCH, &[]);
+    let command = format!("./touch {TOUCHED}");
+    let run = place.run(["run", "--no-store", "--json", "--memory-map", "-r", "1", &command]).json();
+    assert_touched(at(&run, "/arms/0/memory_map"));
+}
+
+#[test]
+fn a_running_process_can_be_looked_at_and_watched() {
+    use std::io::{BufRead, BufReader};
+    let place = Place::new();
+    let program = place.compile("touch", TOUCH, &[]);
+    let mut child = Command::new(program)
+        .args([&TOUCHED.to_string(), "wait"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut ready).expect("a line");
+    let pid = child.id().to_string();
+    let once = place.run(["memory", "--pid", &pid, "--json"]).json();
+    assert_touched(at(&once, "/memory_map"));
+    let watched = place.run(["memory", "--pid", &pid, "--for", "100ms", "--json"]).json();
+    assert_touched(at(&watched, "/memory_map"));
+    assert!(at(&watched, "/memory_map/course").as_array().is_some_and(|course| course.len() > 1));
+    drop(child.stdin.take());
+    child.wait().expect("it ends");
+    let gone = place.run(["memory", "--pid", &pid]);
+    assert_eq!(gone.code, 2, "{}", gone.exchange());
+}
+
+fn leaks(place: &Place, of: &[(u64, Value)], words: &[&str]) -> crate::support::Answer {
+    let arms: serde_json::Map<String, Value> =
+        of.iter().map(|(n, passes)| (format!("./prog {n}"), passes.clone())).collect();
+    place.write("leak.json", json!({"arms": arms}).to_string());
+    let all = ["leak", "--scripted", "leak.json", "--sizes", "1000,2000,4000,8k"];
+    place.run(all.iter().chain(words).chain(&["--", "./prog", "{n}"]))
+}
+
+fn heap_of(live: impl Fn(u64) -> u64) -> Vec<(u64, Value)> {
+    let passes = |n| {
+        let readings = json!({"heap.live_max": live(n), "gc.count": 40, "gc.major": 6});
+        json!({"counting": [{ "readings": readings }]})
+    };
+    [1000, 2000, 4000, 8000].map(|n| (n, passes(n))).to_vec()
+}
+
+#[test]
+fn a_heap_that_grows_with_the_work_is_a_leak() {
+    let place = Place::new();
+    assert_snapshot!(leaks(&place, &heap_of(|n| 50_000 + 40 * n), &["--check"]).exchange(), @r"
+    exit 1
+    --- stdout
+    ‘./prog {n}’
+    heap.live_max: the most live data seen at a collection, by script
+
+       size       live  major GCs
+      1,000   90,000 B          6  ▇▇▇▇▇▇▇▇▇▇
+      2,000  130,000 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+      4,000  210,000 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+      8,000  370,000 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+
+    grows with the work: about 40 B are kept for each unit of work (R² 1.000). That is a leak, unless
+    the program is meant to hold all of its work at once.
+    ");
+}
+
+#[test]
+fn a_heap_that_stays_is_none() {
+    let place = Place::new();
+    assert_snapshot!(leaks(&place, &heap_of(|n| 50_000 + n % 7), &["--check"]).exchange(), @r"
+    exit 0
+    --- stdout
+    ‘./prog {n}’
+    heap.live_max: the most live data seen at a collection, by script
+
+       size      live  major GCs
+      1,000  50,006 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+      2,000  50,005 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+      4,000  50,003 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+      8,000  50,006 B          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+
+    constant: the largest figure is 1.00 × the smallest. No leak.
+    ");
+    let wandering = heap_of(|n| if n == 2000 { 200_000 } else { 50_000 });
+    assert_eq!(leaks(&place, &wandering, &["--check"]).code, 3);
+}
+
+#[test]
+fn without_a_runtime_the_allocator_is_asked_and_that_is_said() {
+    let place = Place::new();
+    let passes = |n: u64| {
+        let none = json!({"heap.live_max": "no language runtime recognised"});
+        json!({"counting": [{"readings": {"malloc.peak": 1000 + 16 * n}, "absent": none}]})
+    };
+    let arms = [1000, 2000, 4000, 8000].map(|n| (n, passes(n)));
+    assert_snapshot!(leaks(&place, &arms, &[]).stdout, @r"
+    ‘./prog {n}’
+    malloc.peak: the most bytes allocated by malloc at one time, by script
+    not heap.live_max: no language runtime recognised
+
+       size       live
+      1,000   17,000 B    ▇▇▇▇▇
+      2,000   33,000 B    ▇▇▇▇▇▇▇▇▇▇
+      4,000   65,000 B    ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+      8,000  129,000 B    ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+
+    grows with the work: about 16 B are kept for each unit of work (R² 1.000). That is a leak, unless
+    the program is meant to hold all of its work at once.
+    ");
+    let view = leaks(&place, &arms, &["--json"]).json();
+    assert_eq!(at(&view, "/verdict"), "grows");
+    assert_eq!(at(&view, "/passed_over/0/metric"), "heap.live_max");
+}
+
+#[test]
+fn requests_for_a_verdict_that_none_can_give() {
+    let said = |words: &[&str]| Place::new().run(["leak"].iter().chain(words)).stderr;
+    assert_snapshot!(said(&["--sizes", "1,2,8", "--", "true"]), @r"error: the command has no {size}: write it where the program takes the size of its work, as in -- ./prog {size}");
+    assert_snapshot!(said(&["--sizes", "1,2,3", "--", "true", "{size}"]), @r"error: growth shows over three sizes at least, the largest four times the smallest or more, such as --sizes 1000,2000,4000,8000");
+    assert_snapshot!(said(&["--sizes", "1,2,8", "--metric", "time.cpu", "--", "true", "{n}"]), @r"error: ‘time.cpu’ does not tell a leak: take heap.live_max, malloc.peak or memory.peak");
+}
+
+const KEEPS: &str = r#"
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    long n = atol(argv[2]);
+    for (long i = 0; i < n; i++) {
+        char *volatile block = malloc(100);
+        block[0] = 1;
+        if (argv[1][0] != 'k') free(block);
+    }
+    return 0;
+}
+"#;
+
+fn verdict(place: &Place, words: &[&str]) -> Value {
+    let answer = place.run(["leak", "--json"].iter().chain(words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    answer.json()
+}
+
+#[test]
+fn a_real_program_that_keeps_what_it_allocates_leaks() {
+    let place = Place::new();
+    place.compile("prog", KEEPS, &[]);
+    let sizes = ["--sizes", "1000,2000,4000,8000", "--", "./prog"];
+    let keeps = verdict(&place, &[&sizes[..], &["keep", "{size}"]].concat());
+    assert_eq!((&keeps["verdict"], &keeps["metric"]), (&json!("grows"), &json!("malloc.peak")), "{keeps:#}");
+    let each = keeps["bytes_per_unit"].as_f64().expect("bytes");
+    assert!((100.0..120.0).contains(&each), "{each}");
+    let frees = verdict(&place, &[&sizes[..], &["free", "{n}"]].concat());
+    assert_eq!(frees["verdict"], "constant", "{frees:#}");
+}
+
+/// Keeps every number it has seen, or only the last few.
+const HASKELL: &str = "
+import Control.Monad
+import Data.IORef
+import System.Environment
+main :: IO ()
+main = do
+  [mode, n] <- getArgs
+  kept <- newIORef ([] :: [Int])
+  forM_ [1 .. read n] $ \\i ->
+    if mode == \"keep\" then modifyIORef' kept (i :) else writeIORef kept [i, sum [i .. i + 50]]
+  numbers <- readIORef kept
+  print (sum numbers)
+";
+
+/// Compiles the program, where there is a compiler.
+pub fn haskell(place: &Place, name: &str, flags: &[&str]) -> bool {
+    let source = place.write("Keeps.hs", HASKELL);
+    let objects = place.file(&format!("objects-{name}"));
+    let mut ghc = Command::new("ghc");
+    ghc.args(["-v0", "-O1", "-outputdir"])
+        .arg(objects)
+        .arg("-o")
+        .arg(place.file(name))
+        .args(flags)
+        .arg(source);
+    match ghc.output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            true
+        }
+        Err(_) => {
+            skip("ghc is not installed");
+            false
+        }
+    }
+}
+
+#[test]
+fn a_haskell_program_that_keeps_what_it_allocates_leaks() {
+    let place = Place::new();
+    if !haskell(&place, "prog", &[]) {
+        return;
+    }
+    let sizes = ["--sizes", "100k,200k,400k,800k", "--", "./prog"];
+    let keeps = verdict(&place, &[&sizes[..], &["keep", "{size}"]].concat());
+    assert_eq!(
+        (&keeps["verdict"], &keeps["metric"]),
+        (&json!("grows"), &json!("heap.live_max")),
+        "{keeps:#}"
+    );
+    let each = keeps["bytes_per_unit"].as_f64().expect("bytes");
+    assert!((20.0..60.0).contains(&each), "a cell of a list of numbers takes 40 bytes: {each}");
+    let drops = verdict(&place, &[&sizes[..], &["drop", "{n}"]].concat());
+    assert_eq!(drops["verdict"], "constant", "{drops:#}");
+}

@@ -1,0 +1,127 @@
+//! Programs whose costs are known by construction, and the processes of a test.
+
+use crate::support::Place;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// Burns processor time by a number of steps, never by the clock; then touches and keeps memory.
+pub const BURN: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    volatile unsigned long sink = 0;
+    unsigned long steps = argc > 1 ? strtoul(argv[1], 0, 10) : 0;
+    for (unsigned long i = 0; i < steps; i++) sink += i;
+    unsigned long bytes = argc > 2 ? strtoul(argv[2], 0, 10) : 0;
+    char *volatile kept = bytes ? malloc(bytes) : 0;
+    if (kept) memset(kept, 1, bytes);
+    return kept && kept[bytes / 2] != 1;
+}
+"#;
+
+/// Does nothing, without even a C library around it.
+pub const NOTHING: &str = r#"
+void _start(void) {
+#if defined(__x86_64__)
+    __asm__ volatile("mov $60, %eax\n xor %edi, %edi\n syscall");
+#elif defined(__aarch64__)
+    __asm__ volatile("mov x8, #93\n mov x0, #0\n svc #0");
+#endif
+    for (;;) {}
+}
+"#;
+
+impl Place {
+    /// Compiles a C program into this place.
+    pub fn compile(&self, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+        let path = self.file(name);
+        let text = self.write(&format!("{name}.c"), source);
+        let output = Command::new("cc")
+            .args(["-O1", "-o"])
+            .args([&path, &text])
+            .args(flags)
+            .output()
+            .expect("a C compiler named cc");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        path
+    }
+
+    /// Writes an executable shell script into this place.
+    pub fn shell_script(&self, name: &str, text: &str) -> PathBuf {
+        self.executable(name, &format!("#!/bin/sh\n{text}\n"))
+    }
+
+    /// Writes an executable file into this place.
+    pub fn executable(&self, name: &str, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(name, text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        path
+    }
+
+    /// The processes of this place that are alive: their environment names it as home.
+    pub fn processes(&self) -> Vec<String> {
+        let sign = format!("HOME={}\0", self.path().display());
+        let ours = |folder: &Path| {
+            let environment = std::fs::read(folder.join("environ")).unwrap_or_default();
+            environment.windows(sign.len()).any(|part| part == sign.as_bytes())
+        };
+        let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit()))
+            .filter(|entry| ours(&entry.path()))
+            .map(|entry| {
+                let words = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+                format!("{} {}", entry.file_name().to_string_lossy(), words.replace('\0', " "))
+            })
+            .collect()
+    }
+
+    /// Waits until no process of this place is left; the generous limit only ends a test that has failed.
+    pub fn assert_no_processes(&self) {
+        if !eventually(|| self.processes().is_empty()) {
+            panic!("still there: {:?}", self.processes());
+        }
+    }
+
+    /// Checks that no run has left a folder to work in.
+    pub fn assert_no_work_folder(&self) {
+        let left: Vec<PathBuf> = std::fs::read_dir(self.work())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    /// The length of a file, or 0 where there is none yet.
+    pub fn length(&self, name: &str) -> u64 {
+        self.file(name).metadata().map_or(0, |data| data.len())
+    }
+}
+
+/// Polls until something is so; false when it never came to be.
+pub fn eventually(mut so: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !so() {
+        if began.elapsed() > Duration::from_secs(60) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// Sends a signal by its name, such as `INT`.
+pub fn send(child: &Child, signal: &str) {
+    let status = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+/// Says why a test is skipped.
+pub fn skip(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}

@@ -1,0 +1,114 @@
+//! The table on terminals of several widths, with and without colour.
+
+use crate::script::{Arm, arm};
+use crate::support::{Answer, Place};
+use insta::assert_snapshot;
+
+const LONG: &str = "a program with a name that is rather long for a table --and=an-option";
+
+fn show(width: &str) -> Answer {
+    let place = Place::new();
+    place.script(&[("short", arm(1.0, 1)), (LONG, arm(1.1, 2))]);
+    let words = ["--no-store", "-n", "short", "-n", LONG, "-r", "20", "true", "true 2"];
+    let metrics = ["--metrics", "time.wall,malloc.bytes"];
+    let mut command =
+        place.command(["run", "--scripted", "script.json"].iter().chain(&words).chain(&metrics));
+    place.finish(command.env("COLUMNS", width))
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn sixty_columns_drop_the_picture_and_shorten_names() {
+    let answer = show("60");
+    assert_snapshot!(answer.stdout, @r"
+    2 commands · 20 blocks, interleaved · seed 1
+
+    wall
+      short         5.130 ms  [5.077, 5.196]                          reference
+      a program w…  5.644 ms  [5.585, 5.710]  +10.0 % [+10.0, +10.1]  slower
+    malloc bytes
+      short          4,096 B                                          reference
+      a program w…   4,096 B                  ±0                      same
+
+    ‘a program with a name that is rather long for a table
+    --and=an-option’ takes 10.0 % more wall time than ‘short’
+    (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ");
+}
+
+#[test]
+fn eighty_columns_are_kept_to() {
+    let answer = show("80");
+    assert!(widest(&answer.stdout) <= 80, "{}", answer.stdout);
+    assert_snapshot!(answer.stdout, @r"
+    2 commands · 20 blocks, interleaved · seed 1
+
+    wall
+      short              5.130 ms  [5.077, 5.196]                          reference
+      a program with a…  5.644 ms  [5.585, 5.710]  +10.0 % [+10.0, +10.1]  slower
+    malloc bytes
+      short               4,096 B                                          reference
+      a program with a…   4,096 B                  ±0                      same
+
+    ‘a program with a name that is rather long for a table --and=an-option’ takes
+    10.0 % more wall time than ‘short’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ");
+}
+
+#[test]
+fn two_hundred_columns_have_room_for_everything() {
+    let answer = show("200");
+    assert!(answer.stdout.contains(LONG) && widest(&answer.stdout) <= 200, "{}", answer.stdout);
+    assert_snapshot!(answer.stdout, @r"
+    2 commands · 20 blocks, interleaved · seed 1
+
+    wall
+      short                                                                  5.130 ms  [5.077, 5.196]  ▇█▇▆                                  reference
+      a program with a name that is rather long for a table --and=an-option  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.0 % [+10.0, +10.1]  slower
+    malloc bytes
+      short                                                                   4,096 B                                                        reference
+      a program with a name that is rather long for a table --and=an-option   4,096 B                                ±0                      same
+
+    ‘a program with a name that is rather long for a table --and=an-option’ takes 10.0 % more wall time than ‘short’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ");
+}
+
+fn coloured(words: &[&str], environment: &[(&str, &str)]) -> String {
+    let place = Place::new();
+    let arms: [(&str, Arm); 2] = [("old", arm(1.0, 1)), ("new", arm(1.1, 2))];
+    place.script(&arms);
+    let all = ["run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new", "-r", "10"];
+    let rest = ["--metrics", "malloc.bytes", "true", "true 2"];
+    let mut command = place.command(all.iter().chain(&rest).chain(words));
+    place.finish(command.envs(environment.iter().copied())).stdout
+}
+
+#[test]
+fn there_is_no_colour_where_nobody_can_see_it() {
+    assert!(!coloured(&[], &[]).contains('\u{1b}'));
+}
+
+#[test]
+fn colour_can_be_had_always() {
+    let text = coloured(&["--color=always"], &[("NO_COLOR", "1")]);
+    assert_snapshot!(text.replace('\u{1b}', "␛"), @r"
+    2 commands · 10 blocks, interleaved · seed 1
+
+    ␛[1mmalloc bytes␛[0m
+      old  4,096 B        ␛[2mreference␛[0m
+      new  4,096 B    ±0  ␛[2msame␛[0m
+
+    ␛[1m‘new’ and ‘old’ take exactly the same malloc bytes.␛[0m
+    ");
+}
+
+#[test]
+fn colour_can_be_had_never_and_no_color_is_honoured() {
+    let forced = [("CLICOLOR_FORCE", "1")];
+    assert!(coloured(&[], &forced).contains('\u{1b}'));
+    assert!(!coloured(&["--color=never"], &forced).contains('\u{1b}'));
+    assert!(!coloured(&[], &[("NO_COLOR", "1"), ("CLICOLOR", "1")]).contains('\u{1b}'));
+}

@@ -1,0 +1,217 @@
+//! Stored runs: listed, shown again, compared, found by id, label and position.
+
+use crate::script::arm;
+use crate::support::{Answer, Place};
+use insta::assert_snapshot;
+
+/// A place whose store holds two runs: seed 1 with the label `before`, and seed 2, in which `new` is a tenth slower.
+fn place_with_two_runs() -> Place {
+    let place = Place::new();
+    let take = |seed: &str, factor: f64, more: &[&str]| {
+        let words = ["-n", "old", "-n", "new", "-r", "20", "--seed", seed, "true", "true 2"];
+        let words: Vec<&str> = words.iter().chain(more).copied().collect();
+        let answer = place.play(&[("old", arm(1.0, 1)), ("new", arm(factor, 2))], &words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        assert!(
+            answer.stdout.contains(&format!("Stored as scripted-{seed} in store.db")),
+            "{}",
+            answer.stdout
+        );
+    };
+    take("1", 1.0, &["--label", "before"]);
+    take("2", 1.1, &[]);
+    place
+}
+
+fn show(place: &Place, name: &str) -> Answer {
+    place.run(["show", name, "--metrics", "time.wall"])
+}
+
+#[test]
+fn the_list_has_the_newest_run_first() {
+    let place = place_with_two_runs();
+    assert_snapshot!(place.run(["list"]).exchange(), @r"
+    exit 0
+    --- stdout
+    scripted-2  1970-01-01 00:00:00          old | new
+    scripted-1  1970-01-01 00:00:00  before  old | new
+    ");
+    assert_snapshot!(place.run(["list", "--json", "-n", "1"]).exchange(), @r#"
+    exit 0
+    --- stdout
+    [
+      {
+        "id": "scripted-2",
+        "label": null,
+        "started": "1970-01-01T00:00:00Z",
+        "state": "complete",
+        "arms": [
+          "old",
+          "new"
+        ],
+        "argv": []
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn a_run_is_shown_again_as_it_was() {
+    let place = place_with_two_runs();
+    assert_snapshot!(show(&place, "last").exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 20 blocks, interleaved · seed 2
+
+    wall
+      old  5.130 ms  [5.077, 5.196]  ▇█▇▆                                  reference
+      new  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.0 % [+10.0, +10.1]  slower
+
+    ‘new’ takes 10.0 % more wall time than ‘old’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ");
+}
+
+#[test]
+fn a_stored_run_holds_every_reading() {
+    let place = Place::new();
+    let words = ["-n", "old", "-n", "new", "-r", "20", "--json", "true", "true 2"];
+    let taken = place.play(&[("old", arm(1.0, 1)), ("new", arm(1.1, 2))], &words);
+    assert_eq!(taken.json(), place.run(["show", "--json"]).json());
+}
+
+#[test]
+fn a_run_is_found_by_label_by_position_and_by_id() {
+    let place = place_with_two_runs();
+    let seed = |name: &str| {
+        let answer = show(&place, name);
+        answer.stdout.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap_or("").to_owned()
+    };
+    assert_eq!(seed("before"), "1");
+    assert_eq!(seed("last~1"), "1");
+    assert_eq!(seed("last~0"), "2");
+    assert_eq!(seed("last"), "2");
+    assert_eq!(seed("scripted-2"), "2");
+}
+
+#[test]
+fn the_beginning_of_an_id_must_fit_one_run_only() {
+    let place = place_with_two_runs();
+    assert_snapshot!(show(&place, "scr").exchange(), @r"
+    exit 2
+    --- stderr
+    error: ‘scr’ fits several stored runs (scripted-1, scripted-2): write more of the id
+    ");
+}
+
+#[test]
+fn a_name_that_fits_nothing_is_an_error() {
+    let place = place_with_two_runs();
+    assert_snapshot!(show(&place, "after").exchange(), @r"
+    exit 2
+    --- stderr
+    error: no stored run is called ‘after’ in ‘store.db’: `scruple list` shows them all
+    ");
+    for name in ["last~2", "last~x", "lastly", "", "%", "_cripted-1"] {
+        let answer = show(&place, name);
+        assert_eq!(answer.code, 2, "‘{name}’: {}", answer.exchange());
+        assert!(answer.stderr.contains("no stored run is called"), "‘{name}’: {}", answer.exchange());
+    }
+}
+
+#[test]
+fn two_runs_are_compared_arm_by_arm() {
+    let place = place_with_two_runs();
+    let answer = place.run(["compare", "before", "last", "--metrics", "time.wall,malloc.bytes"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 commands · 20 blocks of each run · seed 2
+
+    wall
+      old @before      5.130 ms  [5.077, 5.196]  ▇█▇▆                                    reference
+      old @scripted-2  5.130 ms  [5.077, 5.196]  ▇█▇▆          +0.00 % [-1.27, +1.28]    same
+      new @before      5.131 ms  [5.077, 5.191]  ▇▇█▆                                    reference
+      new @scripted-2  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.00 % [+8.63, +11.39]  slower
+    malloc bytes
+      old @before       4,096 B                                                          reference
+      old @scripted-2   4,096 B                                ±0                        same
+      new @before       4,096 B                                                          reference
+      new @scripted-2   4,096 B                                ±0                        same
+
+    ‘old @scripted-2’ and ‘old @before’ take the same wall time, within 2.0 % (98.8 % sure: -1.27 % to
+    +1.28 %, 20 blocks).
+    ‘new @scripted-2’ takes 10.0 % more wall time than ‘new @before’ (98.8 % sure: +8.63 % to +11.4 %,
+    20 blocks).
+    ! the two runs were not taken side by side: whatever else changed on the machine in between is part
+      of the difference
+    ");
+}
+
+#[test]
+fn a_comparison_of_runs_can_be_a_gate() {
+    let place = place_with_two_runs();
+    let compare =
+        |limit: &str| place.run(["compare", "before", "last", "--metrics", "time.wall", "--limit", limit]);
+    assert_eq!(compare("time.cpu<+3%").code, 1, "{}", compare("time.cpu<+3%").exchange());
+    assert_eq!(compare("time.cpu<+30%").code, 0, "{}", compare("time.cpu<+30%").exchange());
+}
+
+#[test]
+fn runs_without_a_common_arm_cannot_be_compared() {
+    let place = place_with_two_runs();
+    let words = ["-n", "a", "-n", "b", "-r", "10", "--seed", "3", "true", "true 2"];
+    place.play(&[("a", arm(1.0, 1)), ("b", arm(1.0, 2))], &words);
+    assert_snapshot!(place.run(["compare", "before", "last"]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: the runs scripted-1 (‘old’, ‘new’) and scripted-3 (‘a’, ‘b’) have no arm of the same name: give arms names with -n when measuring
+    ");
+}
+
+#[test]
+fn single_arms_are_compared_whatever_their_names() {
+    let place = Place::new();
+    for (name, seed, factor) in [("true", "1", 1.0), ("sleep 0", "2", 1.2)] {
+        place.play(&[(name, arm(factor, 1))], &["-r", "10", "--seed", seed, name]);
+    }
+    let answer = place.run(["compare", "last~1", "last", "--metrics", "time.cpu"]);
+    assert!(answer.stdout.contains("takes 20.0 % more cpu time than"), "{}", answer.exchange());
+}
+
+#[test]
+fn without_a_store_there_is_nothing_to_show() {
+    let place = Place::new();
+    for words in [vec!["list"], vec!["show"], vec!["compare", "last~1", "last"]] {
+        let answer = place.run(&words);
+        assert_eq!(answer.code, 2);
+        assert!(
+            answer.stderr.contains("there is no store at ‘store.db’: `scruple run` makes one"),
+            "{words:?}"
+        );
+    }
+    assert!(!place.file("store.db").exists(), "reading must not make a store");
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_is_wanted() {
+    let place = Place::new();
+    let words = ["--no-store", "-r", "10", "true"];
+    let mut command = place.command(["run", "--scripted", "script.json"].iter().chain(&words));
+    place.script(&[("true", arm(1.0, 1))]);
+    let answer = place.finish(command.env_remove("SCRUPLE_STORE"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(!answer.stdout.contains("Stored as") && !place.file("data").exists());
+}
+
+#[test]
+fn a_project_has_a_store_of_its_own_that_git_does_not_see() {
+    let place = Place::new();
+    place.write("scruple.toml", "");
+    std::fs::create_dir_all(place.file("below")).expect("a folder");
+    place.script(&[("true", arm(1.0, 1))]);
+    let mut command = place.command(["run", "--scripted", "../script.json", "-r", "10", "true"]);
+    let answer = place.finish(command.current_dir(place.file("below")).env_remove("SCRUPLE_STORE"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(place.file(".scruple/store.db").exists());
+    assert_eq!(place.read(".scruple/.gitignore"), "*\n");
+}

@@ -1,0 +1,109 @@
+//! A place to run Scruple in, and exchanges with it as text.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder of a test's own: working folder, home, cache and store lie in it.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { folder: tempfile::Builder::new().prefix("scruple-test-").tempdir().expect("a folder") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.file(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).expect("a file to read")
+    }
+
+    /// Where work folders of runs in this place are made.
+    pub fn work(&self) -> PathBuf {
+        self.file("cache/scruple")
+    }
+
+    /// The program, with nothing of the tester's own habits around it.
+    pub fn command<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scruple"));
+        command.current_dir(self.path()).args(words).stdin(Stdio::null());
+        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM", "LD_PRELOAD"] {
+            command.env_remove(variable);
+        }
+        command
+            .env("HOME", self.path())
+            .env("SCRUPLE_STORE", "store.db")
+            .env("XDG_CACHE_HOME", self.file("cache"))
+            .env("XDG_DATA_HOME", self.file("data"));
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
+        self.finish(&mut self.command(words))
+    }
+
+    /// Runs a prepared command to its end.
+    pub fn finish(&self, command: &mut Command) -> Answer {
+        Answer::of(command.output().expect("scruple runs"), self.path())
+    }
+}
+
+/// What the program answered.
+pub struct Answer {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Answer {
+    pub fn of(output: Output, place: &Path) -> Answer {
+        let text = |bytes: Vec<u8>| {
+            String::from_utf8_lossy(&bytes).replace(&place.display().to_string(), "[place]").to_owned()
+        };
+        Answer {
+            code: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// The whole exchange: the exit code, and each stream that is not empty. Spaces at the ends of lines are kept.
+    pub fn exchange(&self) -> String {
+        let mut text = format!("exit {}\n", self.code);
+        for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            if !stream.is_empty() {
+                text.push_str(&format!("--- {name}\n{stream}"));
+            }
+        }
+        text
+    }
+
+    /// The JSON that was printed.
+    pub fn json(&self) -> serde_json::Value {
+        match serde_json::from_str(&self.stdout) {
+            Ok(value) => value,
+            Err(error) => panic!("no JSON ({error}): {}", self.exchange()),
+        }
+    }
+}
+
+/// The value below a path of keys and indices of a JSON document.
+pub fn at<'a>(value: &'a serde_json::Value, path: &str) -> &'a serde_json::Value {
+    value.pointer(path).unwrap_or_else(|| panic!("nothing at {path} in {value:#}"))
+}

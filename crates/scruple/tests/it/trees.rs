@@ -1,0 +1,97 @@
+//! Trees of processes: accounted as a whole, ended as a whole.
+
+use crate::programs::BURN;
+use crate::support::{Place, at};
+
+/// Forks a child that burns, tells its parent when it is done, and then does as its second argument says.
+const PARENT: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int ends[2];
+    char done;
+    if (pipe(ends)) return 1;
+    if (fork() == 0) {
+        volatile unsigned long sink = 0;
+        for (unsigned long i = strtoul(argv[1], 0, 10); i > 0; i--) sink += i;
+        if (write(ends[1], "x", 1) != 1) return 1;
+        if (!strcmp(argv[2], "stay")) { setsid(); for (;;) pause(); }
+        return 0;
+    }
+    if (read(ends[0], &done, 1) != 1) return 1;
+    if (!strcmp(argv[2], "wait")) wait(0);
+    return 0;
+}
+"#;
+
+#[test]
+fn the_cpu_of_children_counts_whether_they_were_waited_for_or_not() {
+    let place = Place::new();
+    place.compile("burn", BURN, &[]);
+    place.compile("parent", PARENT, &[]);
+    let words =
+        ["./burn 20000000", "./parent 20000000 wait", "./parent 20000000 leave", "./parent 20000000 stay"];
+    let answer = place.run(["run", "--no-store", "--json", "--time-only", "-r", "7"].iter().chain(&words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let run = answer.json();
+    let cpu =
+        |arm: usize| at(&run, &format!("/arms/{arm}/metrics/time.cpu/estimate")).as_f64().unwrap_or(0.0);
+    for arm in 1..4 {
+        let ratio = cpu(arm) / cpu(0);
+        assert!((0.6..2.5).contains(&ratio), "{}: {ratio}", words[arm]);
+    }
+    let warned = run["warnings"].as_array().expect("warnings");
+    let left: Vec<&str> = warned
+        .iter()
+        .filter(|warning| warning["code"] == "left-behind")
+        .filter_map(|warning| warning["text"].as_str())
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].starts_with("‘./parent 20000000 stay’ left 1 process behind"), "{left:?}");
+    place.assert_no_processes();
+}
+
+#[test]
+fn processes_that_outlive_their_program_are_ended() {
+    let place = Place::new();
+    place
+        .shell_script("daemons", "for i in 1 2 3; do setsid sleep 1000 & done; (trap '' TERM; sleep 1000) &");
+    let answer = place.run(["run", "--no-store", "-r", "1", "./daemons"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stdout.contains("processes behind, which Scruple ended"), "{}", answer.exchange());
+    assert_eq!(place.processes(), Vec::<String>::new());
+}
+
+#[test]
+fn a_time_limit_ends_the_whole_tree() {
+    let place = Place::new();
+    place.shell_script("forest", "sleep 1000 & (sleep 1000 & sleep 1000) & sleep 1000");
+    for words in [vec![], vec!["--time-only"], vec!["-i"]] {
+        let all = ["run", "--no-store", "--time-limit", "100ms", "./forest"];
+        let answer = place.run(all.iter().chain(&words));
+        assert_eq!(answer.code, 4, "{}", answer.exchange());
+        assert!(
+            answer.stderr.starts_with("error: ‘./forest’ exceeded its time limit and was ended in the "),
+            "{}",
+            answer.stderr
+        );
+        assert_eq!(place.processes(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_program_that_refuses_to_end_is_killed() {
+    let place = Place::new();
+    place.shell_script("stubborn", "trap '' TERM INT HUP; while :; do sleep 1000; done");
+    let answer = place.run(["run", "--no-store", "--time-limit", "50ms", "./stubborn"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert_eq!(place.processes(), Vec::<String>::new());
+}
+
+#[test]
+fn a_program_within_its_time_limit_is_left_alone() {
+    let answer = Place::new().run(["run", "--no-store", "-r", "3", "--time-limit", "5 min", "true"]);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+}

@@ -1,0 +1,172 @@
+//! Requests that cannot be met: one clear error each, before anything is measured.
+
+use crate::script::arm;
+use crate::support::Place;
+use insta::assert_snapshot;
+
+/// What is said about a request, which must be a usage error that measures nothing.
+fn refusal(words: &[&str]) -> String {
+    let place = Place::new();
+    place.script(&[("true", arm(1.0, 1))]);
+    let answer = place.run(["run", "--scripted", "script.json"].iter().chain(words));
+    assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{words:?}: {}", answer.exchange());
+    answer.stderr
+}
+
+#[test]
+fn programs_that_cannot_be_run() {
+    let place = Place::new();
+    place.write("plain.txt", "hello");
+    let said = |command: &str| place.run(["run", command]).exchange();
+    assert_snapshot!(said("no-such-program --at all"), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘no-such-program --at all’: there is no program ‘no-such-program’ on the search path: check the spelling, or give its path
+    ");
+    assert_snapshot!(said("./no-such-file"), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘./no-such-file’: there is no file ‘./no-such-file’
+    ");
+    assert_snapshot!(said("./plain.txt"), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘./plain.txt’: ‘./plain.txt’ is not executable: `chmod +x` makes it so, or name its interpreter
+    ");
+    assert_snapshot!(said("/"), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘/’: ‘/’ is not executable: `chmod +x` makes it so, or name its interpreter
+    ");
+    assert!(!place.file("store.db").exists(), "nothing was measured, so nothing is stored");
+}
+
+#[test]
+fn commands_that_are_none() {
+    assert_snapshot!(refusal(&[""]), @r"error: an empty command cannot be weighed: name a program");
+    assert_snapshot!(refusal(&["true 'open"]), @r"error: ‘true 'open’ has a quote that does not end: close it");
+    assert_snapshot!(refusal(&["sort < big.txt"]), @r"error: ‘sort < big.txt’ uses ‘<’, which only a shell understands: add -S sh to run it in one (its cost is then shown), or quote it");
+    assert_snapshot!(refusal(&["LANG=C sort"]), @r"error: ‘LANG=C sort’ uses ‘LANG=C’ before the program (or name it through `env`), which only a shell understands: add -S sh to run it in one (its cost is then shown), or quote it");
+}
+
+#[test]
+fn metrics_that_do_not_exist() {
+    assert_snapshot!(refusal(&["--metrics", "time.cpuu", "true"]), @r"error: there is no metric ‘time.cpuu’: did you mean ‘time.cpu’? `scruple metrics` lists them all");
+}
+
+#[test]
+fn limits_that_mean_nothing() {
+    assert_snapshot!(refusal(&["--limit", "malloc.bytes", "true"]), @r"error: ‘malloc.bytes’ is not a limit: expected METRIC<VALUE, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’");
+    assert_snapshot!(refusal(&["--limit", "malloc.byte<4MB", "true"]), @r"error: there is no metric ‘malloc.byte’ in the limit ‘malloc.byte<4MB’: did you mean ‘malloc.bytes’?");
+    assert_snapshot!(refusal(&["--limit", "malloc.bytes<4ms", "true"]), @r"error: in the limit ‘malloc.bytes<4ms’: ‘ms’ is not a unit of bytes: write for instance ‘4 MB’");
+    assert_snapshot!(refusal(&["--limit", "malloc.bytes<+x%", "true"]), @r"error: in the limit ‘malloc.bytes<+x%’: ‘+x%’ is not a change: write for instance ‘+3%’");
+    assert_snapshot!(refusal(&["--limit", "treu:malloc.bytes<1", "true"]), @r"error: the limit ‘treu:malloc.bytes<1’ is for ‘treu’, but there is no such arm: there are ‘true’");
+}
+
+#[test]
+fn margins_that_are_none() {
+    for margin in ["0", "-1%", "100%", "two", "nan"] {
+        let said = refusal(&[&format!("--margin={margin}"), "true"]);
+        assert_eq!(
+            said,
+            format!("error: ‘{margin}’ is not a margin: give a share between 0 and 100 %, such as 2%\n")
+        );
+    }
+}
+
+#[test]
+fn numbers_of_blocks_that_are_none() {
+    assert_snapshot!(refusal(&["-r", "0", "true"]), @r"error: no blocks at all cannot be measured: give -r or -M at least 1");
+    assert_snapshot!(refusal(&["-m", "20", "-M", "10", "true"]), @r"error: -m asks for more blocks than -M allows: raise -M or lower -m");
+    assert!(refusal(&["-r", "-3", "true"]).contains("unexpected argument '-3'"));
+    assert!(refusal(&["-r", "5", "-m", "3", "true"]).contains("cannot be used with"));
+}
+
+#[test]
+fn times_that_are_none() {
+    assert_snapshot!(refusal(&["--budget", "soon", "true"]), @r"error: ‘soon’ is not a quantity: a number and a unit are expected, such as ‘20 ms’");
+    assert_snapshot!(refusal(&["--budget", "0", "true"]), @r"error: ‘0’ is not a time to wait: give one above zero, such as 60s");
+    assert_snapshot!(refusal(&["--time-limit", "3 MB", "true"]), @r"error: ‘MB’ is not a unit of ns: write for instance ‘20 ms’");
+}
+
+#[test]
+fn inputs_that_are_not_there() {
+    assert_snapshot!(refusal(&["--input", "nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2)");
+    assert_snapshot!(refusal(&["--input", "pipe:nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2)");
+}
+
+#[test]
+fn exports_that_cannot_be_written() {
+    assert_snapshot!(refusal(&["--export-json", "no/such/folder.json", "true"]), @r"error: cannot write ‘no/such/folder.json’: No such file or directory (os error 2); name another file, or make its folder writable first");
+    assert_snapshot!(refusal(&["--export-csv", "/", "true"]), @r"error: cannot write ‘/’: Is a directory (os error 21); name another file, or make its folder writable first");
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    assert_snapshot!(refusal(&["--output", "no/such/folder.txt", "true"]), @r"error: cannot write ‘[place]/no/such/folder.txt’: No such file or directory (os error 2); name another file, or make its folder writable first");
+}
+
+#[test]
+fn parameters_that_do_not_fit() {
+    assert_snapshot!(refusal(&["-P", "n", "1", "ten", "true {n}"]), @r"error: ‘ten’ is not a number: -P takes a name and two numbers");
+    assert_snapshot!(refusal(&["-P", "n", "10", "1", "true {n}"]), @r"error: cannot go from 10 to 1 in steps of 1: the step must be positive, the end not before the start, and there may be at most 10,000 steps");
+    assert_snapshot!(refusal(&["-P", "n", "1", "2", "-L", "n", "3,4", "true {n}"]), @r"error: the parameter ‘n’ was given twice: name each once");
+    assert_snapshot!(refusal(&["-D", "2", "true {n}"]), @r"
+    error: the following required arguments were not provided:
+      --parameter-scan <VAR> <MIN> <MAX>
+
+    Usage: scruple run --parameter-scan <VAR> <MIN> <MAX> --parameter-step-size <STEP> --store <FILE> <COMMAND>...
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn hooks_and_names_that_do_not_fit_the_commands() {
+    assert_snapshot!(refusal(&["-p", "true", "-p", "true", "true"]), @r"error: --prepare was given 2 times for 1 commands: give it once, or once for each command");
+    assert_snapshot!(refusal(&["-n", "a", "-n", "b", "true"]), @r"error: 2 names were given with -n for 1 commands: leave some out");
+}
+
+#[test]
+fn cores_that_are_none() {
+    assert_snapshot!(refusal(&["--shield=first", "true"]), @r"error: ‘first’ is not a core’s number: write --shield=0,1");
+}
+
+#[test]
+fn stores_that_are_not_supported() {
+    assert_snapshot!(refusal(&["--store", "postgres://somewhere/else", "true"]), @r"error: the store ‘postgres://somewhere/else’ cannot be used: postgres is not supported; name a file, such as sqlite:.scruple/store.db");
+}
+
+#[test]
+fn scripts_that_do_not_fit() {
+    let place = Place::new();
+    place.write("script.json", "{\"arms\": {}}");
+    let answer = place.run(["run", "--no-store", "--scripted", "script.json", "-r", "10", "true"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: cannot weigh ‘true’: the script has no memory launches of ‘true’
+    ");
+    place.write("script.json", "{\"army\": {}}");
+    let answer = place.run(["run", "--no-store", "--scripted", "script.json", "-r", "10", "true"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: ‘script.json’ is not a script of readings: unknown field `army`, expected `arms` at line 1 column 7
+    ");
+}
+
+#[test]
+fn standard_output_that_cannot_be_written() {
+    let place = Place::new();
+    place.script(&[("true", arm(1.0, 1))]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let mut command = place.command(["run", "--scripted", "script.json", "-r", "10", "true"]);
+    let answer = place.finish(command.stdout(full));
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: cannot write to standard output: No space left on device (os error 28)
+    ");
+    assert!(place.run(["show"]).stdout.contains("10 blocks"), "what was measured is kept");
+}

@@ -1,0 +1,363 @@
+//! Rules of this project that no compiler keeps: lengths, walls, edges between modules, and documents that are true.
+
+use scruple_core::compare::Verdict;
+use scruple_core::metric::{METRICS, Pass, Quality};
+use scruple_core::run::State;
+use scruple_core::subject::Role;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// No source file is longer than this.
+const LINES: usize = 500;
+
+/// Files that may be longer, each with its reason.
+const LONGER: [(&str, &str); 1] =
+    [("sdk/c/scruple.h", "a header that is copied into other people's programs must be one file")];
+
+/// The words that the glossary must explain, besides those of the code's closed sets.
+const WORDS: [&str; 27] = [
+    "subject",
+    "version",
+    "arm",
+    "role",
+    "reference",
+    "metric",
+    "pass",
+    "instrument",
+    "block",
+    "batch",
+    "process",
+    "seed",
+    "reading",
+    "absent",
+    "quality",
+    "sample",
+    "run",
+    "provenance",
+    "store",
+    "estimate",
+    "effect",
+    "margin",
+    "verdict",
+    "tare",
+    "undisturbed block",
+    "budget",
+    "gate",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("cannot read {path}: {error}"))
+}
+
+/// The text files below a folder with their paths from the project's root, without what builds leave behind.
+fn texts(folder: &str) -> Vec<(String, String)> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        let entries =
+            std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let hidden = name.starts_with('.') && ![".ci", ".github"].contains(&name.as_str());
+            let made = ["target", "__pycache__", "node_modules"].contains(&name.as_str());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && !hidden && !made => walk(&entry.path(), found),
+                Ok(kind) if kind.is_file() && !hidden => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    walk(&root().join(folder), &mut paths);
+    paths.sort();
+    let start = root();
+    paths
+        .iter()
+        .filter_map(|path| {
+            let name = path.strip_prefix(&start).ok()?.to_string_lossy().replace('\\', "/");
+            Some((name, std::fs::read_to_string(path).ok()?))
+        })
+        .collect()
+}
+
+/// The source files of one ending, as text without comments that fill a line.
+fn code(folder: &str) -> Vec<(String, String)> {
+    let bare = |text: &str| {
+        text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    };
+    let rust = texts(folder).into_iter().filter(|(name, _)| name.ends_with(".rs"));
+    rust.map(|(name, text)| (name, bare(&text))).collect()
+}
+
+/// Whether a word stands in a text by itself.
+fn has_word(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
+}
+
+fn scruple(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scruple"));
+    command.args(words).stdin(Stdio::null()).env("COLUMNS", "100");
+    for variable in ["SCRUPLE_STORE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "LD_PRELOAD"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn nothing(kind: &str, found: &[String]) {
+    assert!(found.is_empty(), "{kind}:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn no_source_file_is_longer_than_a_reader_can_hold() {
+    let endings = ["rs", "c", "h", "py", "hs", "go", "js", "mjs", "java", "scm"];
+    let source = |name: &str| name.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending));
+    let long: Vec<String> = texts("")
+        .iter()
+        .filter(|(name, _)| source(name) && LONGER.iter().all(|(longer, _)| longer != name))
+        .map(|(name, text)| (name, text.lines().count()))
+        .filter(|(_, lines)| *lines > LINES)
+        .map(|(name, lines)| format!("{name}: {lines} lines"))
+        .collect();
+    nothing("split these by what they are about", &long);
+}
+
+/// The modules that each module may use, from the block of ARCHITECTURE.md.
+fn listed_edges() -> BTreeMap<String, BTreeSet<String>> {
+    let text = read("ARCHITECTURE.md");
+    let block = text.split("\n```edges\n").nth(1).and_then(|rest| rest.split("\n```").next());
+    let block = block.expect("ARCHITECTURE.md has a block that begins with ```edges");
+    let edge = |line: &str| {
+        let (from, to) = line.split_once("->").unwrap_or_else(|| panic!("no arrow in ‘{line}’"));
+        (from.trim().to_owned(), to.split(',').map(|name| name.trim().to_owned()).collect())
+    };
+    block.lines().filter(|line| !line.trim().is_empty()).map(edge).collect()
+}
+
+/// The modules that each module of the face uses.
+fn used_edges() -> BTreeMap<String, BTreeSet<String>> {
+    let sources = code("crates/scruple/src");
+    let module = |name: &str| {
+        let inner = name.trim_start_matches("crates/scruple/src/");
+        inner.split('/').next().unwrap_or(inner).trim_end_matches(".rs").to_owned()
+    };
+    let modules: BTreeSet<String> = sources.iter().map(|(name, _)| module(name)).collect();
+    let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, text) in &sources {
+        let from = module(name);
+        assert!(!text.contains("crate::{"), "{name}: write one `use crate::` for each module");
+        // The root declares the modules and uses them without naming the crate.
+        let uses = |other: &String| match from.as_str() {
+            "main" => {
+                let paths = format!("{other}::");
+                let begins =
+                    |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
+                text.match_indices(&paths).any(|(at, _)| begins(at))
+            }
+            _ => has_word(text, &format!("crate::{other}")),
+        };
+        let others = modules.iter().filter(|other| **other != from && uses(other)).cloned();
+        edges.entry(from.clone()).or_default().extend(others);
+    }
+    edges.retain(|_, to| !to.is_empty());
+    edges
+}
+
+#[test]
+fn modules_use_only_those_that_the_architecture_lists() {
+    let (listed, used) = (listed_edges(), used_edges());
+    let allows = |from: &str, to: &str| listed.get(from).is_some_and(|all| all.contains(to));
+    let mut wrong = Vec::new();
+    for (from, all) in &used {
+        let new = all.iter().filter(|to| !allows(from, to));
+        wrong.extend(new.map(|to| format!("{from} uses {to}, which ARCHITECTURE.md does not list")));
+    }
+    let exists = |name: &str| {
+        let source = root().join("crates/scruple/src");
+        source.join(format!("{name}.rs")).exists() || source.join(name).is_dir()
+    };
+    for (from, all) in &listed {
+        let unused = |to: &&String| exists(to) && !used.get(from).is_some_and(|used| used.contains(*to));
+        let gone = all.iter().filter(|_| exists(from)).filter(unused);
+        wrong.extend(gone.map(|to| format!("ARCHITECTURE.md lists {from} -> {to}, which is not used")));
+    }
+    nothing("edges between modules", &wrong);
+}
+
+#[test]
+fn only_the_face_and_examples_print() {
+    let macros = ["println", "eprintln", "print", "eprint", "dbg"].map(|name| format!("{name}!("));
+    // An SDK without a host says on standard error how to run it.
+    let allowed = ["sdk/rust/src/serve.rs"];
+    let mut found = Vec::new();
+    for (name, text) in code("crates").into_iter().chain(code("sdk/rust/src")) {
+        let free = ["/tests/", "/examples/", "/build.rs"].iter().any(|part| name.contains(part));
+        if !free && !allowed.contains(&name.as_str()) {
+            let printing = |line: &&str| macros.iter().any(|call| has_word(line, call));
+            found.extend(text.lines().filter(printing).map(|line| format!("{name}: {}", line.trim())));
+        }
+    }
+    nothing("write through `commands::output` or hand text back", &found);
+}
+
+#[test]
+fn unsafe_code_stays_in_measure_and_in_sdks() {
+    let mut found = Vec::new();
+    for folder in ["crates/core", "crates/scruple"] {
+        for (name, text) in code(folder) {
+            let unsafe_ = |line: &&str| has_word(line, "unsafe") && !name.ends_with("tests/tidy.rs");
+            found.extend(text.lines().filter(unsafe_).map(|line| format!("{name}: {}", line.trim())));
+        }
+    }
+    nothing("unsafe code outside crates/measure and sdk", &found);
+    for root in ["crates/core/src/lib.rs", "crates/scruple/src/main.rs"] {
+        assert!(read(root).contains("#![forbid(unsafe_code)]"), "{root} forbids unsafe code");
+    }
+}
+
+#[test]
+fn the_core_cannot_reach_the_machine() {
+    let mut found = Vec::new();
+    for (name, text) in code("crates/core/src") {
+        for module in ["env", "fs", "io", "net", "os", "process", "thread", "time"] {
+            if has_word(&text, &format!("std::{module}")) {
+                found.push(format!("{name}: std::{module}"));
+            }
+        }
+        if text.contains("use std::{") {
+            found.push(format!(
+                "{name}: write one `use std::` for each module, so that this test can read them"
+            ));
+        }
+    }
+    nothing("the core is numbers only", &found);
+}
+
+#[test]
+fn nothing_names_a_folder_of_a_developers_machine() {
+    // Put together here, so that this file does not name them either.
+    let folders = [["/ro", "ot/"], ["/wo", "rk/"], ["/tmp/", "wt"]].map(|parts| parts.concat());
+    let begins =
+        |text: &str, at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || "/._-}~)".contains(c));
+    let mut found = Vec::new();
+    for (name, text) in texts("") {
+        for folder in &folders {
+            if text.match_indices(folder.as_str()).any(|(at, _)| begins(&text, at)) {
+                found.push(format!("{name}: {folder}"));
+            }
+        }
+    }
+    nothing("paths that exist on one machine only", &found);
+}
+
+#[test]
+fn every_metric_is_listed_with_its_meaning() {
+    let listed = said(&scruple(&["metrics"]).output().expect("scruple runs"));
+    for metric in METRICS {
+        let line = listed.lines().find(|line| line.split_whitespace().next() == Some(&metric.key));
+        let line = line.unwrap_or_else(|| panic!("`scruple metrics` does not list {}", metric.key));
+        let parts = [metric.unit.name(), metric.pass.word(), metric.quality.word(), &metric.help];
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    }
+}
+
+#[test]
+fn the_glossary_explains_the_words_of_the_code() {
+    let glossary = read("docs/glossary.md");
+    let lower = glossary.to_lowercase();
+    let mut missing: Vec<String> = WORDS
+        .iter()
+        .filter(|word| !lower.contains(&format!("**{word}**")))
+        .map(|word| (*word).to_owned())
+        .collect();
+    let verdict = |verdict: Verdict| serde_json::to_value(verdict).expect("a word");
+    let closed: Vec<String> = [Role::Subject, Role::Tare, Role::Shell, Role::Twin]
+        .map(Role::word)
+        .into_iter()
+        .chain([Pass::Timing, Pass::Memory, Pass::Counting].map(Pass::word))
+        .chain([State::Running, State::Complete, State::Interrupted, State::Failed].map(State::word))
+        .chain(
+            [Quality::Exact, Quality::Near, Quality::Noisy, Quality::Sampled, Quality::Estimated]
+                .map(Quality::word),
+        )
+        .map(str::to_owned)
+        .chain(
+            [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::DontKnow]
+                .map(|one| verdict(one).as_str().unwrap_or_default().to_owned()),
+        )
+        .collect();
+    missing.extend(closed.into_iter().filter(|word| !glossary.contains(&format!("`{word}`"))));
+    nothing("words that docs/glossary.md does not explain", &missing);
+}
+
+#[test]
+fn the_reference_of_the_command_line_is_up_to_date() {
+    let document = read("docs/cli.md");
+    let help = |words: &[&str]| {
+        let answer = said(&scruple(&[words, &["--help"]].concat()).output().expect("scruple runs"));
+        let lines: Vec<&str> = answer.trim_matches('\n').lines().map(str::trim_end).collect();
+        lines.join("\n")
+    };
+    let top = help(&[]);
+    let listed =
+        top.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+    // Deeper lines go on with a description that was too long for one.
+    let verbs = listed
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|verb| *verb != "help");
+    assert!(document.contains(&format!("```\n{top}\n```")), "docs/cli.md is not up to date: run `make docs`");
+    for verb in verbs {
+        let section = format!("## scruple {verb}\n\n```\n{}\n```", help(&[verb]));
+        assert!(document.contains(&section), "docs/cli.md is not up to date for {verb}: run `make docs`");
+    }
+}
+
+#[test]
+fn third_parties_are_listed() {
+    let (lock, document) = (read("Cargo.lock"), read("THIRD-PARTY.md"));
+    let value = |package: &str, key: &str| {
+        let line = package.lines().find_map(|line| line.strip_prefix(&format!("{key} = \"")));
+        line.map(|rest| rest.trim_end_matches('"').to_owned())
+    };
+    let locked: BTreeSet<(String, String)> = lock
+        .split("[[package]]")
+        .filter(|package| package.contains("\nsource = "))
+        .filter_map(|package| Some((value(package, "name")?, value(package, "version")?)))
+        .collect();
+    let rows: BTreeSet<(String, String)> = document
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| ")?.split(" | ");
+            Some((cells.next()?.trim_matches('*').to_owned(), cells.next()?.to_owned()))
+        })
+        .filter(|(name, _)| name != "crate")
+        .collect();
+    let odd: Vec<String> =
+        locked.symmetric_difference(&rows).map(|(name, version)| format!("{name} {version}")).collect();
+    nothing("THIRD-PARTY.md and Cargo.lock differ: run `python3 docs/third-party.py`", &odd);
+}
+
+#[test]
+fn the_example_of_a_configuration_is_understood() {
+    let formats = read("docs/formats.md");
+    let example = formats.split("\n```toml\n").nth(1).and_then(|rest| rest.split("\n```").next());
+    let example = example.expect("docs/formats.md has an example of scruple.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("scruple.toml"), example).expect("a file");
+    std::fs::write(folder.path().join("script.json"), r#"{"arms": {}}"#).expect("a file");
+    let mut command = scruple(&["run", "--no-store", "--scripted", "script.json"]);
+    command.current_dir(folder.path()).env("HOME", folder.path());
+    let answer = said(&command.output().expect("scruple runs"));
+    // Whatever the file says is read before the script is asked, which has nothing to play.
+    assert!(answer.contains("the script has no"), "{answer}");
+}

@@ -1,0 +1,200 @@
+"""Checks that a transcript cannot express: arithmetic over replies, other ways of starting, many cases."""
+
+import os
+import re
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from program import Program
+from transcript import find, mismatch
+
+
+def same_ids_in_every_process(argv, cases, _hello):
+    with Program(argv) as program:
+        again, end = program.cases()
+    assert again == cases, "a second process declares other cases or other ids"
+    assert end == {"end": "cases", "count": len(cases)}, f"the closing line is {end}"
+    assert [c["id"] for c in cases] == list(range(len(cases))), "ids are not dense from 0"
+
+
+def every_field_has_its_type(_argv, cases, _hello):
+    text, integer, flag = str, int, bool
+    types = {"id": integer, "name": text, "group": text, "shape": text, "params": dict, "throughput": dict,
+             "threads": list, "budgets": dict, "tags": list, "fresh": flag, "per_iteration_input": flag,
+             "max_iterations": integer, "time_limit": integer, "checked": flag, "source": text,
+             "concurrency": dict, "readings": list}
+    for case in cases:
+        for key, value in case.items():
+            assert key in types, f"{case['name']!r}: the protocol has no field {key!r}"
+            assert type(value) is types[key], f"{case['name']!r}: {key} is {value!r}"
+        if "source" in case:
+            assert re.search(r":\d+$", case["source"]), f"source {case['source']!r} does not end in a line number"
+        if case.get("per_iteration_input"):
+            assert case.get("max_iterations", 0) > 0, f"{case['name']!r}: no max_iterations"
+    declared = {(c["name"], tuple(sorted(c.get("params", {}).items()))) for c in cases}
+    assert len(declared) == len(cases), "two cases have the same name and params"
+
+
+def example_cases_arrive_as_declared(_argv, cases, hello):
+    shapes = {find(cases, name).get("shape") for name in ("identity", "linear")}
+    assert len(shapes) == 1 and None not in shapes, f"identity and linear have the shapes {shapes}"
+    assert [c["params"] for c in cases if c["name"] == "growth"] == [{"n": n} for n in (0, 1, 2, 3, 10, 100)]
+    expected = {
+        "identity": {"params": "$absent", "threads": "$absent", "budgets": "$absent"},
+        "threads/two": {"threads": [1, 2] if "threads" in hello.get("features", []) else "$absent"},
+        "input/per-iteration": {"per_iteration_input": True, "max_iterations": 100},
+        "check/passes": {"checked": True},
+        "check/fails": {"checked": True},
+        "budgets": {"budgets": {"time.wall": {"max": 1000000},
+                                "alloc.bytes": {"max": "+5%", "against": "baseline"}}},
+        "fields": {"group": "another group", "tags": ["slow", "two words"], "fresh": True,
+                   "throughput": {"unit": "bytes", "amount": 4096}, "time_limit": 5_000_000_000},
+    }
+    if "queues" in hello.get("features", []):
+        expected["queue/fifo"] = {"concurrency": {"producers": 2, "consumers": 2, "capacity": 64}}
+    # A field at its default may be left out or written.
+    defaults = {"params": {}, "threads": [1], "budgets": {}}
+    for name, pattern in expected.items():
+        case = {k: v for k, v in find(cases, name).items() if v != defaults.get(k)}
+        wrong = mismatch(pattern, case, cases, name)
+        assert not wrong, wrong
+
+
+def hello_is_complete(_argv, _cases, hello):
+    for key in ("sdk", "language", "runtime"):
+        assert isinstance(hello.get(key), str) and hello[key], f"hello has no {key}"
+    assert re.fullmatch(r"scruple-\S+ \d+\.\d+\.\d+", hello["sdk"]), f"sdk is {hello['sdk']!r}"
+    for name, clock in hello.get("clocks", {}).items():
+        assert name in ("time.wall", "time.cpu"), f"unknown clock {name}"
+        assert clock.get("resolution", 0) >= 1, f"the clock {name} has no resolution"
+    assert "time.wall" in hello.get("clocks", {}), "hello does not list the clock time.wall"
+    for counter in hello.get("counters", []):
+        assert re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9_]+)+", counter["key"]), f"odd key {counter['key']!r}"
+        assert counter["unit"] and counter["quality"] in ("exact", "near", "sampled", "estimated"), f"{counter}"
+        assert counter.get("per", "iteration") in ("iteration", "batch"), f"{counter}"
+
+
+def announced_counters_are_reported(argv, cases, hello):
+    with Program(argv) as program:
+        case = find(cases, "identity")["id"]
+        entry = program.ask(f"block {case}:c:10")["block"][0]
+    for counter in hello.get("counters", []):
+        if counter.get("per") != "batch":
+            assert counter["key"] in entry, f"{counter['key']} is announced but not in {entry}"
+    for clock in hello["clocks"]:
+        assert type(entry.get(clock)) is int, f"{clock} is {entry.get(clock)!r}"
+
+
+def least(program, word, key="time.wall", tries=15):
+    """The least of several readings: what remains when nothing else disturbed."""
+    return min(program.ask(f"block {word}")["block"][0][key] for _ in range(tries))
+
+
+def the_loop_is_not_hoisted(argv, cases, _hello):
+    with Program(argv) as program:
+        case = find(cases, "linear")["id"]
+        for _ in range(20):
+            program.ask(f"block {case}:c:400 {case}:t:400")
+        for attempt in range(5):
+            few, many = least(program, f"{case}:c:100"), least(program, f"{case}:c:800")
+            if 5 <= many / max(few, 1) <= 12:
+                return
+    raise AssertionError(f"100 iterations take {few} ns, 800 take {many} ns")
+
+
+def the_tare_is_lighter_than_the_case(argv, cases, _hello):
+    with Program(argv) as program:
+        case = find(cases, "linear")["id"]
+        for _ in range(20):
+            program.ask(f"block {case}:c:400 {case}:t:400")
+        body, tare = least(program, f"{case}:c:400"), least(program, f"{case}:t:400")
+    assert tare * 5 < body, f"the case takes {body} ns, its tare {tare} ns"
+
+
+def the_tare_grows_with_iterations(argv, cases, _hello):
+    with Program(argv) as program:
+        case = find(cases, "identity")["id"]
+        for _ in range(20):
+            program.ask(f"block {case}:c:100000 {case}:t:100000")
+        few, many = least(program, f"{case}:t:50000"), least(program, f"{case}:t:800000")
+    assert many > few * 3, f"the tare of 50,000 takes {few} ns, of 800,000 {many} ns: its loop was removed"
+
+
+def known_allocation(argv, cases, hello):
+    case = find(cases, "alloc/known")
+    size = case["params"]["bytes"]
+    assert size >= 1000, f"params.bytes is {size}"
+    exact = [c["key"] for c in hello.get("counters", [])
+             if c["key"] in ("alloc.bytes", "malloc.bytes") and c["quality"] in ("exact", "near")]
+    with Program(argv) as program:
+        program.ask(f"block {case['id']}:c:100 {case['id']}:t:100")
+        body, tare = program.ask(f"block {case['id']}:c:1000 {case['id']}:t:1000")["block"]
+    seen = {key: (body[key] - tare[key]) / 1000 for key in exact}
+    if exact:
+        assert any(size <= n <= 2 * size + 128 for n in seen.values()), f"{size} bytes expected, seen {seen}"
+    return "; ".join(f"{k} {n:g} for {size}" for k, n in seen.items()) or "no allocation counter in this process"
+
+
+def fifos_work_too(argv, cases, _hello):
+    with Program(argv, transport="fifo") as program:
+        assert program.ask("hello 1")["scruple"] == 1
+        assert program.ask(f"block {find(cases, 'identity')['id']}:c:3")["block"][0]["iterations"] == 3
+        assert program.ask("bye") == {"bye": True}
+        assert program.exit_code() == 0, "it did not exit with 0"
+
+
+def ten_thousand_cases(argv, _cases, _hello):
+    started = time.monotonic()
+    with Program(argv + ["many"]) as program:
+        cases, end = program.cases()
+        assert end.get("count") == 10_000 == len(cases), f"{len(cases)} cases, then {end}"
+        assert cases[9999]["name"] == "many/09999", f"the last is {cases[9999]}"
+        assert cases[9999]["params"] == {"index": 9999}, f"the last is {cases[9999]}"
+        assert all(case["id"] == i for i, case in enumerate(cases)), "ids are not dense"
+        block = program.ask("block " + " ".join(f"{i}:c:1" for i in range(10_000)))["block"]
+        assert [entry["id"] for entry in block] == list(range(10_000)), "a block of all of them is out of order"
+    took = time.monotonic() - started
+    assert took < 30, f"it took {took:.1f} s"
+    return f"{took:.2f} s"
+
+
+def by_hand(argv, path, **more):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SCRUPLE_BENCH")}
+    environment.update(PATH=path, **more)
+    done = subprocess.run(argv + ["an argument"], env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def started_by_hand_it_says_how(argv, _cases, _hello):
+    code, out, err = by_hand(argv, "/nonexistent")
+    assert code == 2, f"the exit code is {code}; stderr: {err}"
+    assert out == "", f"it wrote to stdout: {out!r}"
+    assert len(err.strip().splitlines()) == 1 and "scruple bench --" in err, f"stderr is {err!r}"
+
+
+def started_by_hand_it_becomes_scruple(argv, _cases, _hello):
+    with tempfile.TemporaryDirectory() as folder:
+        fake = Path(folder, "scruple")
+        fake.write_text('#!/bin/sh\nprintf "<%s>" "$@"\nexit 7\n', encoding="utf-8")
+        fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+        code, out, err = by_hand(argv, folder)
+        assert code == 7 and out.startswith("<bench><-->"), f"exit {code}, stdout {out!r}, stderr {err!r}"
+        assert out.endswith("<an argument>"), f"the arguments are {out!r}"
+        code, out, err = by_hand(argv, folder, SCRUPLE_BENCH_HAND="1")
+        assert code == 2 and out == "", f"a second round did not stop: exit {code}, {out!r}"
+
+
+def one_variable_alone_is_refused(argv, _cases, _hello):
+    code, out, err = by_hand(argv, os.environ.get("PATH", ""), SCRUPLE_BENCH_IN="/dev/null")
+    assert code == 2 and out == "" and len(err.strip().splitlines()) == 1, f"exit {code}, {out!r}, {err!r}"
+
+
+CHECKS = [same_ids_in_every_process, every_field_has_its_type,
+          example_cases_arrive_as_declared, hello_is_complete, announced_counters_are_reported,
+          the_loop_is_not_hoisted, the_tare_is_lighter_than_the_case, the_tare_grows_with_iterations,
+          known_allocation, fifos_work_too, ten_thousand_cases, started_by_hand_it_says_how,
+          started_by_hand_it_becomes_scruple, one_variable_alone_is_refused]

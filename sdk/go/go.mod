@@ -1,0 +1,3 @@
+module scruple
+
+go 1.22

@@ -1,0 +1,499 @@
+//go:build linux
+
+// Package scruple declares cases for Scruple to weigh. Scruple starts the program, asks it for batches over two pipes
+// and does all sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+package scruple
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Case declares a case whose body contains the loop, so that the compiler may inline the work into it. Its tare is an
+// empty loop, and it is up to the body, with Keep, to see that the work is not optimised away.
+func Case(name string, body func(b *B)) *C {
+	c := declare(name, "loop")
+	c.body = body
+	c.tare = func(b *B) {
+		for i := 0; i < b.N; i++ {
+		}
+	}
+	c.once = func() any { body(&B{N: 1}); return nil }
+	return c
+}
+
+// B is what the body of a Case gets: it must do its work N times.
+type B struct {
+	N      int // iterations asked for
+	Thread int // 0 for the first thread of a batch
+}
+
+// Call declares the function f applied to arg. The loop calls f through a function value, so that the compiler can
+// neither inline it nor take it out of the loop, and the tare is the same loop with an identity or constant function
+// of the same type.
+func Call[A, R any](name string, arg A, f func(A) R) *C {
+	return CallWith(name, func() A { return arg }, f).declaredBy(2)
+}
+
+// CallWith is Call with an argument that is made outside the timed part, at first use and after each reset.
+func CallWith[A, R any](name string, input func() A, f func(A) R) *C {
+	var arg A
+	none := neutral[A, R]()
+	c := declare(name, fmt.Sprintf("%T", f))
+	c.input = func() { arg = input() }
+	c.body = func(b *B) { Keep(loop(b.N, arg, f)) }
+	c.tare = func(b *B) { Keep(loop(b.N, arg, none)) }
+	c.once = func() any { return f(arg) }
+	return c
+}
+
+// Each is CallWith with a new argument for every iteration, made outside the timed part.
+func Each[A, R any](name string, input func() A, f func(A) R) *C {
+	var args []A
+	none := neutral[A, R]()
+	c := declare(name, fmt.Sprintf("each %T", f))
+	c.PerInput, c.MaxIterations = true, 1000
+	c.fill = func(n int) {
+		clear(args)
+		args = args[:0]
+		for i := 0; i < n; i++ {
+			args = append(args, input())
+		}
+	}
+	share := func(b *B) []A { return args[b.Thread*b.N : (b.Thread+1)*b.N] }
+	c.body = func(b *B) { Keep(loopEach(share(b), f)) }
+	c.tare = func(b *B) { Keep(loopEach(share(b), none)) }
+	c.once = func() any { return f(args[0]) }
+	return c
+}
+
+//go:noinline
+func loop[A, R any](n int, arg A, f func(A) R) (result R) {
+	for i := 0; i < n; i++ {
+		result = f(arg)
+	}
+	return result
+}
+
+//go:noinline
+func loopEach[A, R any](args []A, f func(A) R) (result R) {
+	for i := range args {
+		result = f(args[i])
+	}
+	return result
+}
+
+// neutral is the identity where result and argument have one type, else a function that returns a zero value.
+func neutral[A, R any]() func(A) R {
+	var identity any = func(a A) A { return a }
+	if f, same := identity.(func(A) R); same {
+		return f
+	}
+	return func(A) (zero R) { return zero }
+}
+
+// Keep holds a value alive: the compiler cannot drop the work that made it.
+//
+//go:noinline
+func Keep[T any](T) {}
+
+// Options say more about a case.
+type Options struct {
+	Group         string           `json:"group,omitempty"`   // where reports put it, if not at its name up to the last slash
+	Params        map[string]any   `json:"params,omitempty"`  // numbers or strings in which cases of one name differ
+	Bytes         int64            `json:"-"`                 // one iteration works through so many bytes,
+	Items         int64            `json:"-"`                 // or through so many things
+	Threads       []int            `json:"threads,omitempty"` // each thread runs all iterations
+	Budgets       map[string]Limit `json:"budgets,omitempty"` // by metric
+	Tags          []string         `json:"tags,omitempty"`
+	Fresh         bool             `json:"fresh,omitempty"`          // the case wants processes of its own
+	MaxIterations int              `json:"max_iterations,omitempty"` // of one batch
+	TimeLimit     time.Duration    `json:"time_limit,omitempty"`     // for one batch
+
+	Setup    func()               `json:"-"` // runs before the case is first used and after each reset
+	Teardown func()               `json:"-"` // undoes Setup, at a reset and at the end
+	Check    func(got any) error  `json:"-"` // what must hold of the result of one call, which is nil for a Case
+	Digest   func(got any) string `json:"-"` // a short text by which the results of two versions are compared
+	Roaming  bool                 `json:"-"` // the body works in other goroutines, on one thread or another (see README)
+}
+
+// Limit is a budget per iteration: "max" and "min" are numbers in the metric's unit, or texts such as "+5%", which are
+// relative to what "against" names.
+type Limit map[string]any
+
+// C is a declared case.
+type C struct {
+	ID       int    `json:"id"`
+	Name     string `json:"name"`
+	Shape    string `json:"shape"`
+	Source   string `json:"source,omitempty"`
+	PerInput bool   `json:"per_iteration_input,omitempty"`
+	Options
+	Throughput reply   `json:"throughput,omitempty"`
+	Checked    bool    `json:"checked,omitempty"`
+	Readings   []reply `json:"readings,omitempty"`
+
+	body, tare func(b *B)  // runs b.N iterations on what is set up
+	once       func() any  // runs the body once and returns its result
+	input      func()      // makes the argument, after Setup
+	fill       func(n int) // makes an argument for each iteration
+	ready      bool
+}
+
+type reply = map[string]any
+
+// With adds options to a case.
+func (c *C) With(o Options) *C {
+	if c.PerInput && o.MaxIterations == 0 {
+		o.MaxIterations = c.MaxIterations
+	}
+	c.Options, c.Checked = o, o.Check != nil
+	for unit, n := range map[string]int64{"bytes": o.Bytes, "items": o.Items} {
+		if n > 0 {
+			c.Throughput = reply{"unit": unit, "amount": n}
+		}
+	}
+	if o.Roaming {
+		c.Shape += " roaming"
+		c.Readings = []reply{{"key": "time.cpu.process", "unit": "ns", "quality": "exact"}}
+	}
+	return c
+}
+
+var cases []*C
+
+func declare(name, shape string) *C {
+	c := &C{ID: len(cases), Name: name, Shape: shape, input: func() {}, fill: func(int) {}}
+	cases = append(cases, c)
+	return c.declaredBy(3)
+}
+
+// declaredBy notes the line that declared the case, skip callers up.
+func (c *C) declaredBy(skip int) *C {
+	if _, file, line, ok := runtime.Caller(skip); ok {
+		c.Source = fmt.Sprintf("%s:%d", filepath.Base(file), line)
+	}
+	return c
+}
+
+// Main answers the host until it says bye, and does not return. Without a host it runs scruple on this program.
+func Main() {
+	refuseTwins()
+	in, out := connect()
+	// The thread's CPU clock is only of use to a goroutine that stays on its thread.
+	runtime.LockOSThread()
+	requests, buffer := bufio.NewReader(in), bufio.NewWriter(out)
+	replies := json.NewEncoder(buffer)
+	for {
+		line, end := requests.ReadString('\n')
+		line = strings.TrimSuffix(line, "\n")
+		for _, c := range cases {
+			if line == "cases" {
+				replies.Encode(reply{"case": c})
+			} else if line == "bye" || end != nil {
+				c.releaseAtEnd()
+			}
+		}
+		if end != nil {
+			os.Exit(0)
+		}
+		if err := replies.Encode(answer(line)); err != nil {
+			replies.Encode(reply{"error": err.Error(), "kind": "exception"})
+		}
+		buffer.Flush()
+		if line == "bye" {
+			os.Exit(0)
+		}
+	}
+}
+
+// at is the case that is being dealt with, for the reply to a panic in it.
+var at *C
+
+// answer carries a request out. A request that cannot be is left by a panic with the reply.
+func answer(line string) (r reply) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case reply:
+			r = p
+		default:
+			r = reply{"error": fmt.Sprint(p), "kind": "exception", "id": at.ID}
+		}
+	}()
+	words := strings.Split(line, " ")
+	switch verb := words[0]; {
+	case line == "cases":
+		return reply{"end": "cases", "count": len(cases)}
+	case line == "bye":
+		return reply{"bye": true}
+	case verb == "block" && len(words) > 1:
+		return block(words[1:])
+	case verb == "once" && len(words) == 2:
+		at = find(words[1])
+		return at.runOnce()
+	case verb == "reset" && len(words) == 2:
+		at = find(words[1])
+		at.release()
+		at.prepare()
+		return reply{"reset": at.ID}
+	case verb == "hello" && len(words) == 2 && number(words[1]) >= 0:
+		return hello()
+	}
+	return reply{"error": "unknown request: " + line, "kind": "request"}
+}
+
+func hello() reply {
+	return reply{"scruple": 1, "sdk": "scruple-go 0.1.0", "language": "go", "runtime": runtime.Version(),
+		"clocks":   reply{"time.wall": reply{"resolution": 1}, "time.cpu": reply{"resolution": 1, "scope": "thread"}},
+		"features": []string{"threads"},
+		// When the collector starts depends on how its threads are scheduled, and it allocates a little itself.
+		"counters": []reply{
+			{"key": "alloc.bytes", "unit": "bytes", "quality": "near"},
+			{"key": "alloc.count", "unit": "count", "quality": "near"},
+			{"key": "gc.count", "unit": "count", "quality": "near"},
+			{"key": "go.gc.pause", "unit": "ns", "quality": "near", "title": "time stopped by the collector"},
+		}}
+}
+
+func find(word string) *C {
+	id := number(word)
+	if id >= len(cases) {
+		panic(reply{"error": "no case " + word, "kind": "unknown-case", "id": id})
+	}
+	return cases[id]
+}
+
+func number(word string) int {
+	n, err := strconv.ParseUint(word, 10, 53)
+	if err != nil {
+		panic(reply{"error": "not a number: " + word, "kind": "request"})
+	}
+	return int(n)
+}
+
+func (c *C) prepare() {
+	if !c.ready && c.Setup != nil {
+		c.Setup()
+	}
+	if !c.ready {
+		c.input()
+	}
+	c.ready = true
+}
+
+func (c *C) release() {
+	if c.ready && c.Teardown != nil {
+		c.ready = false
+		c.Teardown()
+	}
+	c.ready = false
+}
+
+func (c *C) releaseAtEnd() {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "%s: teardown: %v\n", c.Name, p)
+		}
+	}()
+	c.release()
+}
+
+func (c *C) runOnce() reply {
+	c.prepare()
+	c.fill(1)
+	got := c.once()
+	r := reply{"once": c.ID, "ok": true, "checked": c.Check != nil}
+	if c.Digest != nil {
+		r["digest"] = c.Digest(got)
+	}
+	if c.Check != nil {
+		if err := c.Check(got); err != nil {
+			r["ok"], r["why"] = false, err.Error()
+		}
+	}
+	return r
+}
+
+// batch is one word of a block.
+type batch struct {
+	c          *C
+	kind       string
+	n, threads int
+}
+
+func block(words []string) reply {
+	batches, replies := make([]batch, len(words)), make([]reply, len(words))
+	for i, word := range words {
+		batches[i], replies[i] = parse(word), reply{}
+	}
+	for _, t := range batches {
+		at = t.c
+		at.prepare()
+	}
+	for i, t := range batches {
+		at = t.c
+		t.run(replies[i])
+	}
+	return reply{"block": replies, "lost": 0}
+}
+
+func parse(word string) batch {
+	parts := strings.Split(word, ":")
+	if len(parts) == 3 {
+		parts = append(parts, "1")
+	}
+	if len(parts) != 4 || parts[1] != "c" && parts[1] != "t" {
+		panic(reply{"error": "not a batch: " + word, "kind": "request"})
+	}
+	t := batch{find(parts[0]), parts[1], number(parts[2]), number(parts[3])}
+	if t.n < 1 || t.threads < 1 || t.threads > 1 && t.c.Roaming || t.c.MaxIterations > 0 && t.n > t.c.MaxIterations {
+		panic(reply{"error": "iterations or threads out of bounds: " + word, "kind": "request", "id": t.c.ID})
+	}
+	return t
+}
+
+// run does the batch on several threads, of which this one is the first. The others spin at a barrier while the
+// statistics are read, which stops the program and flushes what the allocator caches.
+func (t *batch) run(r reply) {
+	body, clock, key := t.c.body, threadClock, "time.cpu"
+	if t.kind == "t" {
+		body = t.c.tare
+	}
+	t.c.fill(t.n * t.threads)
+	if t.c.Roaming {
+		runtime.UnlockOSThread()
+		defer runtime.LockOSThread()
+		clock, key = processClock, "time.cpu.process"
+	}
+	var here, open, done atomic.Int32
+	lanes, others := make([]lane, t.threads), int32(t.threads-1)
+	for i := range lanes {
+		lanes[i].b = B{t.n, i}
+	}
+	for i := range lanes[1:] {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			here.Add(1)
+			await(&open, 1)
+			lanes[i+1].run(body, clock)
+			done.Add(1)
+		}()
+	}
+	await(&here, others)
+	runtime.ReadMemStats(&before)
+	open.Store(1)
+	lanes[0].run(body, clock)
+	await(&done, others)
+	runtime.ReadMemStats(&after)
+	start, end, cpu, threads := lanes[0].start, lanes[0].end, time.Duration(0), make([]reply, t.threads)
+	for i, l := range lanes {
+		if l.panicked != nil {
+			panic(l.panicked)
+		}
+		start, end, cpu = min(start, l.start), max(end, l.end), cpu+l.cpu
+		threads[i] = reply{"iterations": t.n, "time.wall": l.end - l.start, "time.cpu": l.cpu}
+	}
+	if t.threads > 1 {
+		r["threads"] = threads
+	}
+	r["id"], r["kind"], r["iterations"], r["time.wall"], r[key] = t.c.ID, t.kind, t.n*t.threads, end-start, cpu
+	r["alloc.bytes"], r["alloc.count"] = after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
+	r["gc.count"], r["go.gc.pause"] = after.NumGC-before.NumGC, after.PauseTotalNs-before.PauseTotalNs
+}
+
+var before, after runtime.MemStats
+
+// lane is one thread's part of a batch.
+type lane struct {
+	b               B
+	start, end, cpu time.Duration
+	panicked        any
+}
+
+var epoch = time.Now()
+
+func (l *lane) run(body func(*B), clock uintptr) {
+	defer func() { l.panicked = recover() }()
+	l.cpu = -cpuTime(clock)
+	l.start = time.Since(epoch)
+	body(&l.b)
+	l.end = time.Since(epoch)
+	l.cpu += cpuTime(clock)
+}
+
+// await spins until n have come, and gives way to other goroutines when that takes long.
+func await(counter *atomic.Int32, n int32) {
+	for spins := 1; counter.Load() < n; spins++ {
+		if spins%(1<<18) == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+const processClock, threadClock uintptr = 2, 3
+
+func cpuTime(clock uintptr) time.Duration {
+	var t syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&t)), 0)
+	return time.Duration(t.Nano())
+}
+
+// connect opens the two pipes and keeps them from programs that a case may start.
+func connect() (in, out *os.File) {
+	from, to := os.Getenv("SCRUPLE_BENCH_IN"), os.Getenv("SCRUPLE_BENCH_OUT")
+	if from == "" && to == "" {
+		byHand()
+	}
+	if from == "" || to == "" {
+		leave("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set")
+	}
+	in, err := os.Open(from)
+	if err == nil {
+		out, err = os.OpenFile(to, os.O_WRONLY, 0)
+	}
+	if err != nil {
+		leave(err.Error())
+	}
+	os.Unsetenv("SCRUPLE_BENCH_IN")
+	os.Unsetenv("SCRUPLE_BENCH_OUT")
+	return in, out
+}
+
+// byHand replaces a program that was started without a host by a host that starts it.
+func byHand() {
+	self, _ := os.Executable()
+	if path, err := exec.LookPath("scruple"); err == nil && os.Getenv("SCRUPLE_BENCH_HAND") == "" {
+		os.Setenv("SCRUPLE_BENCH_HAND", "1")
+		syscall.Exec(path, append([]string{"scruple", "bench", "--", self}, os.Args[1:]...), os.Environ())
+	}
+	leave("this is a bench program; run it with: scruple bench -- " + strings.Join(os.Args, " "))
+}
+
+func refuseTwins() {
+	seen := make(map[string]bool, len(cases))
+	for _, c := range cases {
+		key := fmt.Sprintf("%q %#v", c.Name, c.Params)
+		if seen[key] {
+			leave(fmt.Sprintf("two cases are called %q with the same params", c.Name))
+		}
+		seen[key] = true
+	}
+}
+
+func leave(why string) {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), why)
+	os.Exit(2)
+}

@@ -1,0 +1,406 @@
+;;; Declares cases for Scruple to weigh.  Scruple starts the program, asks it for batches over two pipes and does all
+;;; sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+;;;
+;;;   (use-modules (scruple))
+;;;   (bgroup "fnv"
+;;;     (bench "one step" (x 7) #:bytes 4 (step x)))
+;;;   (bench-main)
+
+(define-module (scruple)
+  #:use-module (ice-9 atomic)
+  #:use-module (ice-9 exceptions)
+  #:use-module (ice-9 format)
+  #:use-module (ice-9 match)
+  #:use-module (ice-9 rdelim)
+  #:use-module (ice-9 textual-ports)
+  #:use-module (ice-9 threads)
+  #:use-module (rnrs bytevectors)
+  #:use-module (srfi srfi-1)
+  #:use-module (srfi srfi-9)
+  #:use-module (system foreign)
+  #:export (bench bench-each bgroup bench-main declare-case))
+
+;;; Declaring.
+
+;; (bench NAME (VARIABLE INPUT) OPTION ... BODY ...) declares a case.  INPUT is evaluated outside the timed part, at first
+;; use and after each reset; each iteration evaluates BODY with VARIABLE bound to the result.  The binding may be ().
+;; Options: #:params '(("n" . 10)), #:bytes N or #:items N (per iteration), #:threads '(1 2), #:group, #:tags '("slow"),
+;; #:budgets '(("alloc.bytes" ("max" . 320))), #:fresh? #t, #:max-iterations N, #:time-limit SECONDS,
+;; #:teardown (lambda (input) ...), #:check (lambda (result) #t, or a string that says what is wrong),
+;; #:digest (lambda (result) a short string by which the results of two versions are compared).
+(define-syntax bench
+  (lambda (form) (expand form #f)))
+
+;; The same, but every iteration has an input of its own, made before the timed part.
+(define-syntax bench-each
+  (lambda (form) (expand form #t)))
+
+(eval-when (expand load eval)
+  (define (expand form each?)
+    (define source
+      (match (syntax-source form)
+        ((? pair? where)
+         (format #f "~a:~a" (basename (or (assq-ref where 'filename) "")) (1+ (assq-ref where 'line))))
+        (_ #f)))
+    (define (declaration name variable input rest)
+      (let next ((rest rest) (options '()))
+        (syntax-case rest ()
+          ((key value . more) (keyword? (syntax->datum #'key)) (next #'more (cons* #'key #'value options)))
+          (body
+           #`(declare-case #,name #,each? (lambda () #,input) (lambda (#,variable) . body) #,source #,@options)))))
+    (syntax-case form ()
+      ((_ name () . rest) (declaration #'name #'ignored #f #'rest))
+      ((_ name (variable input) . rest) (declaration #'name #'variable #'input #'rest)))))
+
+;; Puts NAME/ before the names of the cases that the forms declare.
+(define-syntax-rule (bgroup name form ...)
+  (parameterize ((prefix (string-append (prefix) name "/"))) form ...))
+
+(define prefix (make-parameter ""))
+
+(define-record-type <case>
+  (make-case spec make body teardown check digest most each? input ready?)
+  case?
+  (spec case-spec)
+  (make case-make)
+  (body case-body)
+  (teardown case-teardown)
+  (check case-check)
+  (digest case-digest)
+  (most case-most)
+  (each? case-each?)
+  (input case-input set-case-input!)
+  (ready? case-ready? set-case-ready?!))
+
+(define declared '())
+(define cases #())
+
+(define (case-id c) (assoc-ref (case-spec c) "id"))
+
+(define* (declare-case name each? make body source #:key group params bytes items threads budgets tags fresh?
+                       (max-iterations (and each? 1000)) time-limit teardown check digest)
+  (define id (if (null? declared) 0 (1+ (case-id (car declared)))))
+  (define spec
+    `(("id" . ,id) ("name" . ,(string-append (prefix) name)) ("shape" . ,(if each? "each" "call"))
+      ("group" . ,group) ("params" . ,params) ("threads" . ,(and threads (list->vector threads)))
+      ("throughput" . ,(cond (bytes `(("unit" . "bytes") ("amount" . ,bytes)))
+                             (items `(("unit" . "items") ("amount" . ,items)))
+                             (else #f)))
+      ("budgets" . ,budgets) ("tags" . ,(and tags (list->vector tags))) ("fresh" . ,fresh?)
+      ("per_iteration_input" . ,each?) ("max_iterations" . ,max-iterations)
+      ("time_limit" . ,(and time-limit (inexact->exact (round (* time-limit 1000000000)))))
+      ("checked" . ,(and check #t)) ("source" . ,source)))
+  (set! declared (cons (make-case (filter cdr spec) make body teardown check digest max-iterations each? #f #f)
+                       declared)))
+
+;;; Measuring.
+
+;; The body is called through a variable, so that the compiler can neither inline nor hoist nor drop it, and the tare is
+;; the same loop with the identity.
+(define (loop n body input)
+  (let next ((i 0) (result #f))
+    (if (< i n) (next (1+ i) (body input)) result)))
+
+(define (loop-each inputs body)
+  (let next ((inputs inputs) (result #f))
+    (if (pair? inputs) (next (cdr inputs) (body (car inputs))) result)))
+
+(define (same x) x)
+(define sink #f)
+
+;; Guile's own real time follows the wall clock, which may be set; its run time is that of the process.
+(define clock-gettime
+  (pointer->procedure int (dynamic-func "clock_gettime" (dynamic-link)) (list int '*)))
+(define CLOCK_MONOTONIC 1)
+(define CLOCK_THREAD_CPUTIME_ID 3)
+
+(define (time-of bytes)
+  (+ (* (bytevector-s64-native-ref bytes 0) 1000000000) (bytevector-s64-native-ref bytes 8)))
+
+;; One thread's part of a batch: a procedure that runs it and returns start, end and CPU time in a list.
+(define (lane c kind n)
+  (let* ((body (if (string=? kind "c") (case-body c) same))
+         (inputs (and (case-each? c) (map-in-order (lambda (_) ((case-make c))) (iota n))))
+         (input (case-input c))
+         (stamps (map (lambda (_) (make-bytevector 16)) (iota 4)))
+         (run (if inputs (lambda () (loop-each inputs body)) (lambda () (loop n body input)))))
+    (match (map bytevector->pointer stamps)
+      ((cpu start end used)
+       (lambda ()
+         (clock-gettime CLOCK_THREAD_CPUTIME_ID cpu)
+         (clock-gettime CLOCK_MONOTONIC start)
+         (let ((result (run)))
+           (clock-gettime CLOCK_MONOTONIC end)
+           (clock-gettime CLOCK_THREAD_CPUTIME_ID used)
+           (set! sink result)
+           (match (map time-of stamps)
+             ((cpu start end used) (list start end (- used cpu))))))))))
+
+;; A batch on one or several threads, of which this one is the first; the others spin at a barrier.
+(define (batch c kind n threads)
+  (define here (make-atomic-box 0))
+  (define open (make-atomic-box 0))
+  (define done (make-atomic-box 0))
+  (define lanes (map-in-order (lambda (_) (lane c kind n)) (iota threads)))
+  (define results (make-vector threads #f))
+  (define (run i lane) (vector-set! results i (attempt lane (lambda (why) why))))
+  (for-each (lambda (i lane)
+              (call-with-new-thread
+               (lambda ()
+                 (increase! here)
+                 (await open 1)
+                 (run i lane)
+                 (increase! done))))
+            (iota (1- threads) 1) (cdr lanes))
+  (await here (1- threads))
+  (let ((before (gc-stats)))
+    (atomic-box-set! open 1)
+    (run 0 (car lanes))
+    (await done (1- threads))
+    (let* ((after (gc-stats))
+           (rise (lambda (key) (- (assq-ref after key) (assq-ref before key))))
+           (results (vector->list results)))
+      (for-each (lambda (why) (when (string? why) (error why))) results)
+      `(("id" . ,(case-id c)) ("kind" . ,kind) ("iterations" . ,(* n threads))
+        ("time.wall" . ,(- (apply max (map second results)) (apply min (map first results))))
+        ("time.cpu" . ,(apply + (map third results)))
+        ("alloc.bytes" . ,(rise 'heap-total-allocated)) ("gc.count" . ,(rise 'gc-times))
+        ("gc.time" . ,(rise 'gc-time-taken))
+        ,@(if (= threads 1)
+              '()
+              `(("threads" . ,(list->vector
+                               (map (match-lambda
+                                      ((start end cpu)
+                                       `(("iterations" . ,n) ("time.wall" . ,(- end start)) ("time.cpu" . ,cpu))))
+                                    results)))))))))
+
+(define (increase! box)
+  (let ((n (atomic-box-ref box)))
+    (unless (eq? (atomic-box-compare-and-swap! box n (1+ n)) n)
+      (increase! box))))
+
+;; A plain reference could be hoisted out of the loop by the compiler, an exchange of n for itself cannot.
+(define (await box n)
+  (let spin ((turns 1))
+    (unless (eq? (atomic-box-compare-and-swap! box n n) n)
+      (when (zero? (logand turns 65535)) (yield))
+      (spin (1+ turns)))))
+
+;;; Answering.
+
+;; Answers the host until it says bye, and does not return.  Without a host it runs scruple on this program.
+(define (bench-main)
+  (set! cases (list->vector (reverse declared)))
+  (refuse-twins)
+  (call-with-values connect
+    (lambda (in out)
+      (let next ()
+        (match (read-line in 'split)
+          ((line . #\newline)
+           (when (string=? line "cases")
+             (vector-for-each (lambda (c) (write-line `(("case" . ,(case-spec c))) out)) cases))
+           (when (string=? line "bye") (release-all))
+           (write-line (answer line) out)
+           (force-output out)
+           (if (string=? line "bye") (primitive-exit 0) (next)))
+          (_ (release-all) (primitive-exit 0)))))))
+
+(define (vector-for-each f v) (for-each f (vector->list v)))
+
+(define (write-line object port)
+  (write-json object port)
+  (newline port))
+
+;; The case that is being dealt with, for the reply to an exception in it.
+(define current #f)
+
+;; A request that cannot be carried out is left by raising the reply in a list that begins with refusal.
+(define (refuse kind why . more)
+  (raise-exception `(refusal ("error" . ,why) ("kind" . ,kind) . ,more)))
+
+(define (answer line)
+  (with-exception-handler
+      (match-lambda
+        (('refusal . reply) reply)
+        (e `(("error" . ,(message e)) ("kind" . "exception") ("id" . ,(case-id current)))))
+    (lambda ()
+      (match (string-split line #\space)
+        (("cases") `(("end" . "cases") ("count" . ,(vector-length cases))))
+        (("bye") '(("bye" . #t)))
+        (("hello" version) (number version) hello)
+        (("block" word . words) (block (cons word words)))
+        (("once" id) (set! current (find-case id)) (once current))
+        (("reset" id)
+         (set! current (find-case id))
+         (release current)
+         (prepare current)
+         `(("reset" . ,(case-id current))))
+        (_ (refuse "request" (string-append "unknown request: " line)))))
+    #:unwind? #t))
+
+(define (attempt thunk otherwise)
+  (with-exception-handler (lambda (e) (otherwise (message e))) thunk #:unwind? #t))
+
+(define (message e)
+  (string-trim-both
+   (call-with-output-string
+     (lambda (port)
+       (if (and (exception? e) (exception-with-message? e))
+           (let ((irritants (if (exception-with-irritants? e) (exception-irritants e) '())))
+             (display (attempt-format (exception-message e) irritants) port))
+           (print-exception port #f (exception-kind e) (exception-args e)))))))
+
+(define (attempt-format text irritants)
+  (or (false-if-exception (apply format #f text irritants))
+      (format #f "~a~{ ~s~}" text irritants)))
+
+(define hello
+  `(("scruple" . 1) ("sdk" . "scruple-guile 0.1.0") ("language" . "scheme")
+    ("runtime" . ,(string-append "guile " (version)))
+    ("clocks" . (("time.wall" . (("resolution" . 1))) ("time.cpu" . (("resolution" . 1) ("scope" . "thread")))))
+    ("features" . #("threads"))
+    ("counters" . #((("key" . "alloc.bytes") ("unit" . "bytes") ("quality" . "near")
+                     ("title" . "allocated, counted by blocks of some 4 KiB"))
+                    (("key" . "gc.count") ("unit" . "count") ("quality" . "near"))
+                    (("key" . "gc.time") ("unit" . "ns") ("quality" . "near"))))))
+
+(define (number word)
+  (if (and (<= 1 (string-length word) 15) (string-every char-set:digit word) (string-every char-set:ascii word))
+      (string->number word)
+      (refuse "request" (string-append "not a number: " word))))
+
+(define (find-case word)
+  (let ((id (number word)))
+    (if (< id (vector-length cases))
+        (vector-ref cases id)
+        (refuse "unknown-case" (string-append "no case " word) `("id" . ,id)))))
+
+(define (prepare c)
+  (unless (case-ready? c)
+    (unless (case-each? c) (set-case-input! c ((case-make c))))
+    (set-case-ready?! c #t)))
+
+(define (release c)
+  (when (case-ready? c)
+    (set-case-ready?! c #f)
+    (when (case-teardown c) ((case-teardown c) (case-input c)))
+    (set-case-input! c #f)))
+
+(define (release-all)
+  (vector-for-each
+   (lambda (c)
+     (attempt (lambda () (release c))
+              (lambda (why) (format (current-error-port) "~a: teardown: ~a~%" (assoc-ref (case-spec c) "name") why))))
+   cases))
+
+(define (once c)
+  (prepare c)
+  (let* ((result ((case-body c) (if (case-each? c) ((case-make c)) (case-input c))))
+         (digest (and (case-digest c) ((case-digest c) result)))
+         (verdict (or (not (case-check c)) ((case-check c) result))))
+    `(("once" . ,(case-id c)) ("ok" . ,(eq? verdict #t)) ("checked" . ,(and (case-check c) #t))
+      ,@(if digest `(("digest" . ,digest)) '())
+      ,@(if (eq? verdict #t) '() `(("why" . ,(if (string? verdict) verdict (format #f "the check says ~s" verdict))))))))
+
+(define (block words)
+  (let ((batches (map-in-order parse words)))
+    (for-each (match-lambda ((c . _) (set! current c) (prepare c))) batches)
+    `(("block" . ,(list->vector
+                   (map-in-order (match-lambda ((c kind n threads) (set! current c) (batch c kind n threads)))
+                                 batches)))
+      ("lost" . 0))))
+
+(define (parse word)
+  (match (append (string-split word #\:) '("1"))
+    ((id (and kind (or "c" "t")) iterations threads . (or () ("1")))
+     (let ((c (find-case id))
+           (n (number iterations))
+           (threads (number threads)))
+       (when (or (< n 1) (< threads 1) (and (case-most c) (> n (case-most c))))
+         (refuse "request" (string-append "iterations or threads out of bounds: " word) `("id" . ,(case-id c))))
+       (list c kind n threads)))
+    (_ (refuse "request" (string-append "not a batch: " word)))))
+
+;;; The world outside.
+
+(define (connect)
+  (let ((from (getenv "SCRUPLE_BENCH_IN"))
+        (to (getenv "SCRUPLE_BENCH_OUT")))
+    (unless (or from to) (by-hand))
+    (unless (and from to) (leave "only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set"))
+    (unsetenv "SCRUPLE_BENCH_IN")
+    (unsetenv "SCRUPLE_BENCH_OUT")
+    (let* ((in (attempt (lambda () (open-input-file from #:encoding "UTF-8")) leave))
+           (out (attempt (lambda () (open-output-file to #:encoding "UTF-8")) leave)))
+      (for-each (lambda (port)
+                  (set-port-conversion-strategy! port 'substitute)
+                  (fcntl port F_SETFD FD_CLOEXEC))
+                (list in out))
+      (setvbuf out 'block 65536)
+      (values in out))))
+
+;; Replaces a program that was started without a host by a host that starts it.
+(define (by-hand)
+  (let ((itself (string-split (string-trim-right (call-with-input-file "/proc/self/cmdline" get-string-all
+                                                   #:encoding "UTF-8")
+                                                 #\nul)
+                              #\nul)))
+    (unless (getenv "SCRUPLE_BENCH_HAND")
+      (setenv "SCRUPLE_BENCH_HAND" "1")
+      ;; Arguments are encoded as the locale says.
+      (false-if-exception (setlocale LC_CTYPE "C.UTF-8"))
+      (false-if-exception (apply execlp "scruple" "scruple" "bench" "--" itself)))
+    (leave (string-append "this is a bench program; run it with: scruple bench -- " (string-join itself " ")))))
+
+(define (refuse-twins)
+  (let ((seen (make-hash-table)))
+    (vector-for-each
+     (lambda (c)
+       (let* ((name (assoc-ref (case-spec c) "name"))
+              (params (or (assoc-ref (case-spec c) "params") '()))
+              (key (cons name (sort params (lambda (a b) (string<? (car a) (car b)))))))
+         (when (hash-ref seen key) (leave (format #f "two cases are called ~s with the same params" name)))
+         (hash-set! seen key #t)))
+     cases)))
+
+(define (leave why)
+  (format (current-error-port) "~a: ~a~%" (basename (car (command-line))) why)
+  (primitive-exit 2))
+
+;; Objects are association lists, arrays are vectors.
+(define (write-json value port)
+  (match value
+    (#t (display "true" port))
+    (#f (display "false" port))
+    ((? string?) (write-json-string value port))
+    ((? symbol?) (write-json-string (symbol->string value) port))
+    ((? exact-integer?) (display value port))
+    ((? real?) (display (if (finite? value) (exact->inexact value) "null") port))
+    ((? vector?)
+     (write-parts value "[" "]" write-json port))
+    (_
+     (write-parts (list->vector value) "{" "}"
+                  (lambda (pair port)
+                    (write-json (car pair) port)
+                    (display ":" port)
+                    (write-json (cdr pair) port))
+                  port))))
+
+(define (write-parts parts open close write-part port)
+  (display open port)
+  (let next ((i 0))
+    (when (< i (vector-length parts))
+      (unless (zero? i) (display "," port))
+      (write-part (vector-ref parts i) port)
+      (next (1+ i))))
+  (display close port))
+
+(define (write-json-string text port)
+  (display "\"" port)
+  (string-for-each
+   (lambda (c)
+     (cond ((memv c '(#\" #\\)) (display "\\" port) (display c port))
+           ((char<? c #\space) (format port "\\u~4,'0x" (char->integer c)))
+           (else (display c port))))
+   text)
+  (display "\"" port))

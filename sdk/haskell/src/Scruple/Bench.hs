@@ -1,0 +1,101 @@
+{-# OPTIONS_GHC -O2 #-}
+{-# LANGUAGE ScopedTypeVariables #-}
+
+-- | Cases for Scruple.
+--
+-- > import Scruple.Bench
+-- > main = scruple [ group "sort" [ param "n" n (bench "list" (nf sort [n, n - 1 .. 1])) | n <- [10, 100, 1000] ] ]
+--
+-- An SDK names cases, loops, and reads clocks and counters. Warming up, repeating and judging are Scruple's
+-- work.
+module Scruple.Bench
+  ( -- * Suites
+    Suite, scruple, group, bench, env
+    -- * What is weighed
+  , Body, nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest
+    -- * What is said about cases (it holds for all cases below)
+  , param, variant, items, bytes, threads, atMost, budget, inGroup, tagged, fresh, maxIterations, timeLimit
+  , JSON (..)
+    -- * For modules that build on this one
+  , leaf
+  ) where
+
+import Control.DeepSeq (NFData, rnf)
+import Control.Exception (evaluate)
+import Data.Maybe (isJust)
+import GHC.Stack
+
+import Scruple.Bench.Body
+import Scruple.Bench.Json (JSON (..))
+import Scruple.Bench.Protocol
+
+group :: String -> [Suite] -> Suite
+group = Group
+
+-- | A case. Its name, with those of the groups around it, is its path.
+bench :: HasCallStack => String -> Body b -> Suite
+bench name body@Body { bodyShape = shape, bodyMost = most, bodyCheck = judge } =
+  leaf callStack name (Just shape) (Plain body)
+    (\c -> c { caseOwnInputs = isJust most, caseMaxIterations = most, caseChecked = isJust judge })
+
+-- | A case of any kind, with its shape and a change to the fields that follow from its kind.
+leaf :: CallStack -> String -> Maybe String -> Work -> (Case -> Case) -> Suite
+leaf stack name shape work change = Leaf (change Case
+  { caseName = name, caseGroup = Nothing, caseShape = shape, caseParams = [], caseThroughput = Nothing
+  , caseThreads = [1], caseBudgets = [], caseTags = [], caseFresh = False, caseOwnInputs = False
+  , caseMaxIterations = Nothing, caseTimeLimit = Nothing, caseChecked = False, caseSource = source
+  , caseReadings = [], caseConcurrency = Nothing, caseWork = work })
+  where
+    source = case getCallStack stack of
+      [] -> Nothing
+      calls -> let at = snd (last calls) in Just (srcLocFile at ++ ":" ++ show (srcLocStartLine at))
+
+-- | Makes something for the cases below, in normal form, when the first of them is asked for; and takes it
+-- down at the end or when one of them is reset. The function must be lazy in it, since cases are listed
+-- without making it; where it is not, it is made for the listing.
+env :: NFData e => IO e -> (e -> IO ()) -> (e -> Suite) -> Suite
+env make = Env (make >>= \e -> evaluate (rnf e) >> return e)
+
+-- | A number that tells cases of one name apart; Scruple fits growth over it.
+param :: String -> Double -> Suite -> Suite
+param key v = Adjust (\c -> c { caseParams = (key, JNum v) : caseParams c })
+
+-- | A word that tells cases of one name apart.
+variant :: String -> String -> Suite -> Suite
+variant key v = Adjust (\c -> c { caseParams = (key, JStr v) : caseParams c })
+
+-- | How many items, or bytes, one iteration processes.
+items, bytes :: Double -> Suite -> Suite
+items n = Adjust (\c -> c { caseThroughput = Just ("items", n) })
+bytes n = Adjust (\c -> c { caseThroughput = Just ("bytes", n) })
+
+-- | The numbers of threads a case is to be run with (link with @-threaded@).
+threads :: [Int] -> Suite -> Suite
+threads ns = Adjust (\c -> c { caseThreads = ns })
+
+-- | A limit per iteration, such as @atMost "alloc.bytes" 320@.
+atMost :: String -> Double -> Suite -> Suite
+atMost key n = budget key [("max", JNum n)]
+
+-- | A limit in the protocol's own words, such as @budget "time.wall" [("max", JStr "+5%"), ("against", JStr
+-- "baseline")]@.
+budget :: String -> [(String, JSON)] -> Suite -> Suite
+budget key limits = Adjust (\c -> c { caseBudgets = (key, limits) : caseBudgets c })
+
+-- | Another place in reports than the group that the name begins with.
+inGroup :: String -> Suite -> Suite
+inGroup name = Adjust (\c -> c { caseGroup = Just name })
+
+tagged :: [String] -> Suite -> Suite
+tagged ts = Adjust (\c -> c { caseTags = caseTags c ++ ts })
+
+-- | Asks for processes of the case's own.
+fresh :: Suite -> Suite
+fresh = Adjust (\c -> c { caseFresh = True })
+
+maxIterations :: Int -> Suite -> Suite
+maxIterations n = Adjust (\c -> c { caseMaxIterations = Just n })
+
+-- | The most nanoseconds that one batch may take.
+timeLimit :: Int -> Suite -> Suite
+timeLimit n = Adjust (\c -> c { caseTimeLimit = Just n })

@@ -1,0 +1,299 @@
+{-# LANGUAGE BangPatterns #-}
+{-# LANGUAGE ExistentialQuantification #-}
+{-# LANGUAGE ScopedTypeVariables #-}
+-- The loops must not have their bodies floated out, whatever the user's flags are.
+{-# OPTIONS_GHC -O2 -fno-full-laziness -fno-prof-auto #-}
+
+-- | What is weighed: loops, their tares, and batches of them.
+module Scruple.Bench.Body
+  ( Body (..), nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest
+  , nfPlain, whnfPlain, ownInputs, forget
+  , Batch (..), plainBatch, plainOnce
+  , Refusal (..), refusal, withCapabilities, meet
+  ) where
+
+import Control.Concurrent
+import Control.DeepSeq (NFData, rnf)
+import Control.Exception
+import Control.Monad
+import Data.Int (Int16, Int32, Int64, Int8)
+import Data.IORef
+import Data.Maybe (fromMaybe, isJust)
+import Data.Typeable (Proxy (..), TypeRep, Typeable, typeOf, typeRep)
+import Data.Word (Word16, Word32, Word64, Word8)
+
+import Scruple.Bench.Json (JSON (..))
+import Scruple.Bench.Measure
+
+-- | Something that can be run n times, with its tare: the same loop around a body that does nothing.
+data Body b = forall i. Body
+  { bodyShape :: String
+  , bodyMost :: Maybe Int -- Set where every iteration has an input of its own.
+  , bodyMake :: Int -> IO i
+  , bodyFree :: Int -> i -> IO ()
+  , bodyLoop :: i -> Int -> IO ()
+  , bodyTare :: i -> Int -> IO ()
+  , bodyOne :: i -> IO b
+  , bodyCheck :: Maybe (b -> Maybe String)
+  , bodyDigest :: Maybe (b -> String)
+  }
+
+simple :: String -> (Int -> IO ()) -> (Int -> IO ()) -> IO b -> Body b
+simple shape loop tare one =
+  Body shape Nothing (\_ -> return ()) (\_ _ -> return ()) (\_ -> loop) (\_ -> tare) (\_ -> one) Nothing Nothing
+
+-- | Applies a function and evaluates the result, to normal form or to weak head normal form. The tare is the
+-- identity on the result's type where that is a plain number or character, else on @()@: a tare must not walk
+-- a large value.
+nf :: forall a b. (NFData b, Typeable b) => (a -> b) -> a -> Body b
+nf f x = nfPlain f x `inShape` scalarTare "nf" (Proxy :: Proxy b)
+
+whnf :: forall a b. Typeable b => (a -> b) -> a -> Body b
+whnf f x = whnfPlain f x `inShape` scalarTare "whnf" (Proxy :: Proxy b)
+
+inShape :: Body b -> (String, Int -> IO ()) -> Body b
+inShape (Body _ most make free loop _ one judge brief) (shape, tare) =
+  Body shape most make free loop (const tare) one judge brief
+
+-- | The same for any type of result, known or not. The tare is the identity on @()@.
+nfPlain :: NFData b => (a -> b) -> a -> Body b
+nfPlain f x = untyped "nf" (loopNF rnf f x) (oneNF rnf f x)
+
+whnfPlain :: (a -> b) -> a -> Body b
+whnfPlain f x = untyped "whnf" (loopWHNF f x) (oneNF (`seq` ()) f x)
+
+-- | Runs an action and evaluates its result.
+nfIO :: NFData b => IO b -> Body b
+whnfIO :: IO b -> Body b
+nfIO act = untyped "nfIO" (loopIO rnf act) (oneIO rnf act)
+whnfIO act = untyped "whnfIO" (loopIO (`seq` ()) act) (oneIO (`seq` ()) act)
+
+-- | Applies a function, runs the action that it returns, and evaluates the result.
+nfAppIO :: NFData b => (a -> IO b) -> a -> Body b
+whnfAppIO :: (a -> IO b) -> a -> Body b
+nfAppIO f x = untyped "nfAppIO" (loopApp rnf f x) (oneApp rnf f x)
+whnfAppIO f x = untyped "whnfAppIO" (loopApp (`seq` ()) f x) (oneApp (`seq` ()) f x)
+
+-- | A loop of the given kind, with the tare of that kind on @()@.
+untyped :: String -> (Int -> IO ()) -> IO b -> Body b
+untyped kind loop = simple kind loop (unitTare kind)
+
+-- | Applies an action to a new input in every iteration. All inputs of a batch are made before it, in normal
+-- form.
+nfInput :: (NFData i, NFData b) => IO i -> (i -> IO b) -> Body b
+nfInput make act = ownInputs 1000 make (\_ -> return ()) act
+
+-- | The same with a bound on the iterations of a batch and with something to be done to every input
+-- afterwards.
+ownInputs :: (NFData i, NFData b) => Int -> IO i -> (i -> IO ()) -> (i -> IO b) -> Body b
+ownInputs most make free act = Body
+  { bodyShape = "nfInput"
+  , bodyMost = Just most
+  , bodyMake = \n -> replicateM n (make >>= \i -> evaluate (rnf i) >> return i)
+  , bodyFree = \_ -> mapM_ free
+  , bodyLoop = \is _ -> overInputs rnf act is
+  , bodyTare = \is _ -> overInputs rnf (\_ -> return ()) is
+  , bodyOne = \is -> case is of
+      i : _ -> oneApp rnf act i
+      [] -> ioError (userError "no input was made")
+  , bodyCheck = Nothing
+  , bodyDigest = Nothing
+  }
+
+-- | Runs an action in every iteration on what was made for the batch; what is made is told the iterations.
+perBatch :: (NFData e, NFData b) => (Int -> IO e) -> (Int -> e -> IO ()) -> (e -> IO b) -> Body b
+perBatch make free act = Body
+  { bodyShape = "nfAppIO"
+  , bodyMost = Nothing
+  , bodyMake = \n -> make n >>= \e -> evaluate (rnf e) >> return e
+  , bodyFree = free
+  , bodyLoop = loopApp rnf act
+  , bodyTare = \_ -> unitTare "nfAppIO"
+  , bodyOne = oneApp rnf act
+  , bodyCheck = Nothing
+  , bodyDigest = Nothing
+  }
+
+-- | A loop of one's own, told how often to run.
+repeatedly :: (Int -> IO ()) -> Body ()
+repeatedly loop = simple "repeatedly" loop noLoop (loop 1)
+
+-- | A check of the result, made by @once@: what is wrong, or 'Nothing'.
+check :: (b -> Maybe String) -> Body b -> Body b
+check judge body = body { bodyCheck = Just judge }
+
+-- | A short string by which the results of two versions are compared.
+digest :: (b -> String) -> Body b -> Body b
+digest f body = body { bodyDigest = Just f }
+
+-- | The body without its result, check and digest.
+forget :: Body b -> Body ()
+forget (Body shape most make free loop tare one _ _) = Body shape most make free loop tare (void . one) Nothing Nothing
+
+-- The loops. None is inlined, so that every case and every tare runs the same code, and the function and its
+-- argument are unknown in it.
+
+loopNF :: (b -> ()) -> (a -> b) -> a -> Int -> IO ()
+loopNF !reduce !f x = go
+  where
+    go n
+      | n <= 0 = return ()
+      | otherwise = case f x of !y -> reduce y `seq` go (n - 1)
+{-# NOINLINE loopNF #-}
+
+loopWHNF :: (a -> b) -> a -> Int -> IO ()
+loopWHNF !f x = go
+  where
+    go n
+      | n <= 0 = return ()
+      | otherwise = f x `seq` go (n - 1)
+{-# NOINLINE loopWHNF #-}
+
+loopIO :: (b -> ()) -> IO b -> Int -> IO ()
+loopIO !reduce !act = go
+  where
+    go n
+      | n <= 0 = return ()
+      | otherwise = act >>= \y -> reduce y `seq` go (n - 1)
+{-# NOINLINE loopIO #-}
+
+loopApp :: (b -> ()) -> (a -> IO b) -> a -> Int -> IO ()
+loopApp !reduce !f x = go
+  where
+    go n
+      | n <= 0 = return ()
+      | otherwise = f x >>= \y -> reduce y `seq` go (n - 1)
+{-# NOINLINE loopApp #-}
+
+overInputs :: (b -> ()) -> (i -> IO b) -> [i] -> IO ()
+overInputs !reduce !act = go
+  where
+    go [] = return ()
+    go (i : is) = act i >>= \y -> reduce y `seq` go is
+{-# NOINLINE overInputs #-}
+
+noLoop :: Int -> IO ()
+noLoop _ = return ()
+{-# NOINLINE noLoop #-}
+
+-- One run, with its result; these allocate as little as the loops.
+
+oneNF :: (b -> ()) -> (a -> b) -> a -> IO b
+oneNF !reduce !f x = case f x of !y -> reduce y `seq` return y
+{-# NOINLINE oneNF #-}
+
+oneIO :: (b -> ()) -> IO b -> IO b
+oneIO !reduce !act = act >>= \y -> reduce y `seq` return y
+{-# NOINLINE oneIO #-}
+
+oneApp :: (b -> ()) -> (a -> IO b) -> a -> IO b
+oneApp !reduce !f x = f x >>= \y -> reduce y `seq` return y
+{-# NOINLINE oneApp #-}
+
+unitTare :: String -> Int -> IO ()
+unitTare kind = case kind of
+  "nf" -> loopNF rnf id ()
+  "whnf" -> loopWHNF id ()
+  "nfIO" -> loopIO rnf (return ())
+  "whnfIO" -> loopIO (`seq` ()) (return ())
+  "nfAppIO" -> loopApp rnf return ()
+  "whnfAppIO" -> loopApp (`seq` ()) return ()
+  _ -> noLoop
+
+scalarTare :: Typeable b => String -> Proxy b -> (String, Int -> IO ())
+scalarTare kind proxy = case lookup (typeRep proxy) scalars of
+  Just tare -> (kind ++ " " ++ show (typeRep proxy), tare (kind == "nf"))
+  Nothing -> (kind, unitTare kind)
+
+scalars :: [(TypeRep, Bool -> Int -> IO ())]
+scalars =
+  [ of_ (0 :: Int), of_ (0 :: Int8), of_ (0 :: Int16), of_ (0 :: Int32), of_ (0 :: Int64)
+  , of_ (0 :: Word), of_ (0 :: Word8), of_ (0 :: Word16), of_ (0 :: Word32), of_ (0 :: Word64)
+  , of_ (0 :: Integer), of_ (0 :: Double), of_ (0 :: Float), of_ 'a', of_ True ]
+  where
+    of_ :: (Typeable t, NFData t) => t -> (TypeRep, Bool -> Int -> IO ())
+    of_ !v = (typeOf v, \deep -> if deep then loopNF rnf id v else loopWHNF id v)
+
+-- | What a batch is answered with, and how many events its counters missed.
+data Batch = Batch { batchRow :: [(String, JSON)], batchMissed :: Int }
+
+-- | A batch of a plain body: the tare?, iterations for each thread, threads.
+plainBatch :: Body b -> Bool -> Int -> Maybe Int -> IO Batch
+plainBatch body tare n count
+  | maybe True (== 1) count = oneThread body tare n
+  | not rtsSupportsBoundThreads =
+      throwIO (refusal "unsupported" "several threads need a program linked with -threaded")
+  | otherwise = threadsBatch body tare n (fromMaybe 1 count)
+
+entry :: Int -> Reading -> [(String, JSON)]
+entry n r =
+  [("iterations", JInt n), ("time.wall", JInt (fromIntegral (ended r - began r)))]
+    ++ [("time.cpu", JInt ns) | Just ns <- [cpuTime r]] ++ [("alloc.bytes", JInt (allocated r))]
+
+oneThread :: Body b -> Bool -> Int -> IO Batch
+oneThread Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n =
+  bracket (make n) (free n) $ \i -> do
+    let !run = if tare then empty i else loop i
+    a <- gauges
+    r <- measuredAlone run n
+    b <- gauges
+    return (Batch (entry n r ++ gaugeEntries a b) (missed a b))
+
+threadsBatch :: Body b -> Bool -> Int -> Int -> IO Batch
+threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n count =
+  bracket (replicateM count (make n)) (mapM_ (free n)) $ \inputs -> withCapabilities count $ do
+    gate <- newIORef (0 :: Int)
+    a <- gauges
+    boxes <- forM (zip [0 ..] inputs) $ \(k, i) -> do
+      box <- newEmptyMVar
+      let !run = if tare then empty i else loop i
+      _ <- forkOn k (try (meet gate count (return ()) >> measured run n) >>= putMVar box)
+      return box
+    outcomes <- mapM takeMVar boxes
+    b <- gauges
+    rs <- mapM (either (throwIO :: SomeException -> IO a) return) outcomes
+    let whole = Reading
+          { began = minimum (map began rs), ended = maximum (map ended rs)
+          , cpuTime = sum <$> mapM cpuTime rs, allocated = sum (map allocated rs) }
+    return (Batch (entry (n * count) whole ++ gaugeEntries a b ++ [("threads", JArr (map (JObj . entry n) rs))])
+      (missed a b))
+
+-- | Every thread waits until all have come; the last one does something and lets all go. Yielding lets the
+-- others run where there are fewer cores.
+meet :: IORef Int -> Int -> IO () -> IO ()
+meet gate count act = do
+  come <- atomicModifyIORef' gate (\k -> (k + 1, k + 1))
+  if come == count then act >> writeIORef gate maxBound else wait
+  where wait = readIORef gate >>= \k -> when (k <= count) (yield >> wait)
+
+-- | At least so many capabilities, while something is done. Cases of one thread keep the number that the
+-- program has. Setting the number waits for all threads, so it is left as it is where threads are stuck.
+withCapabilities :: Int -> IO a -> IO a
+withCapabilities count act = do
+  before <- getNumCapabilities
+  let more = rtsSupportsBoundThreads && count > before
+  when more (setNumCapabilities count)
+  outcome <- try act
+  case outcome of
+    Left e | Just Refusal { refusalFatal = True } <- fromException e -> throwIO e
+    _ -> when more (setNumCapabilities before)
+  either throwIO return outcome
+
+plainOnce :: Body b -> IO [(String, JSON)]
+plainOnce Body { bodyMake = make, bodyFree = free, bodyOne = one, bodyCheck = judge, bodyDigest = brief } =
+  bracket (make 1) (free 1) $ \i -> do
+    y <- one i
+    why <- evaluate (judge >>= ($ y))
+    return $ [("ok", JBool (not (isJust why))), ("checked", JBool (isJust judge))]
+      ++ [("why", JStr w) | Just w <- [why]] ++ [("digest", JStr (f y)) | Just f <- [brief]]
+
+
+-- | A request that cannot be answered: the kind of error, what to say, whether the program must end, further
+-- fields.
+data Refusal = Refusal { refusalKind, refusalText :: String, refusalFatal :: Bool, refusalMore :: [(String, JSON)] }
+
+instance Show Refusal where show = refusalText
+instance Exception Refusal
+
+refusal :: String -> String -> Refusal
+refusal kind text = Refusal kind text False []

@@ -1,0 +1,316 @@
+{-# OPTIONS_GHC -O2 #-}
+{-# LANGUAGE ExistentialQuantification #-}
+{-# LANGUAGE ScopedTypeVariables #-}
+
+-- | The bench protocol, version 1: cases are listed, and requests are answered.
+module Scruple.Bench.Protocol (Suite (..), Case (..), Work (..), scruple) where
+
+import Control.Concurrent (rtsSupportsBoundThreads)
+import Control.Exception
+import Control.Monad
+import Data.IORef
+import Data.List (intercalate, sort)
+import Data.Maybe (fromMaybe, isJust)
+import Data.Version (showVersion)
+import Foreign.C.String (CString)
+import Foreign.C.Types (CInt (..))
+import Foreign.Marshal.Array (withArray0)
+import Foreign.Marshal.Utils (withMany)
+import Foreign.Ptr (Ptr, nullPtr)
+import GHC.Arr (Array, bounds, elems, inRange, listArray, (!))
+import GHC.Environment (getFullArgs)
+import GHC.IO.Handle.FD (fdToHandle)
+import GHC.Stats (getRTSStatsEnabled)
+import System.Environment (getExecutablePath, lookupEnv, setEnv, unsetEnv)
+import System.Exit (ExitCode (..), exitWith)
+import System.IO
+import System.IO.Error (isEOFError)
+import System.Info (compilerName, fullCompilerVersion)
+import System.Mem (performMajorGC)
+import System.Posix.Internals (c_safe_open, o_RDONLY, o_WRONLY, setCloseOnExec, withFilePath)
+
+import Scruple.Bench.Body
+import Scruple.Bench.Json
+import Scruple.Bench.Measure
+
+-- | Cases, in groups, with what is said about them and what has to be set up for them.
+data Suite
+  = Leaf Case
+  | Group String [Suite]
+  | Adjust (Case -> Case) Suite
+  | forall e. Env (IO e) (e -> IO ()) (e -> Suite)
+
+data Case = Case
+  { caseName :: String
+  , caseGroup :: Maybe String -- Where it is not the name up to its last slash.
+  , caseShape :: Maybe String
+  , caseParams :: [(String, JSON)]
+  , caseThroughput :: Maybe (String, Double)
+  , caseThreads :: [Int]
+  , caseBudgets :: [(String, [(String, JSON)])]
+  , caseTags :: [String]
+  , caseFresh :: Bool
+  , caseOwnInputs :: Bool
+  , caseMaxIterations :: Maybe Int
+  , caseTimeLimit :: Maybe Int
+  , caseChecked :: Bool
+  , caseSource :: Maybe String
+  , caseReadings :: [Counter]
+  , caseConcurrency :: Maybe [(String, JSON)]
+  , caseWork :: Work
+  }
+
+-- | What a case does when it is asked.
+data Work
+  = forall b. Plain (Body b)
+  | Special
+      { specialBatch :: Bool -> Int -> Maybe Int -> IO Batch -- ^ The tare?, iterations, threads.
+      , specialOnce :: IO [(String, JSON)]
+      }
+
+foreign import ccall unsafe "execvp" c_execvp :: CString -> Ptr CString -> IO CInt
+foreign import ccall unsafe "_exit" c_exit :: CInt -> IO ()
+
+-- | Declares the cases and answers Scruple until it says goodbye.
+scruple :: [Suite] -> IO ()
+scruple suites = do
+  requests <- lookupEnv "SCRUPLE_BENCH_IN"
+  replies <- lookupEnv "SCRUPLE_BENCH_OUT"
+  case (requests, replies) of
+    (Just i, Just o) -> do
+      hIn <- open "SCRUPLE_BENCH_IN" i o_RDONLY
+      hOut <- open "SCRUPLE_BENCH_OUT" o o_WRONLY
+      hSetBuffering hOut (BlockBuffering Nothing)
+      mapM_ unsetEnv ["SCRUPLE_BENCH_IN", "SCRUPLE_BENCH_OUT"]
+      entries <- concat <$> mapM (flatten [] id) suites
+      refuseDuplicates entries
+      inNewThread (serve hIn hOut (numbered entries))
+    (Nothing, Nothing) -> byHand
+    _ -> sayAndEnd "only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set; Scruple sets both"
+
+-- The descriptors that were handed over are closed in processes that cases start, and so are ours.
+open :: String -> FilePath -> CInt -> IO Handle
+open variable path flags = do
+  fd <- withFilePath path (\p -> c_safe_open p flags 0)
+  when (fd < 0) (sayAndEnd (variable ++ ": cannot open " ++ path))
+  setCloseOnExec fd
+  case splitAt 8 path of
+    ("/dev/fd/", digits) | Just given <- number digits -> setCloseOnExec (fromIntegral given)
+    _ -> return ()
+  h <- fdToHandle fd
+  mkTextEncoding "UTF-8//ROUNDTRIP" >>= hSetEncoding h
+  hSetNewlineMode h noNewlineTranslation
+  return h
+
+-- Where the program was started by hand, Scruple takes its place and starts it again.
+byHand :: IO ()
+byHand = do
+  again <- lookupEnv "SCRUPLE_BENCH_HAND"
+  self <- getExecutablePath
+  args <- getFullArgs
+  let line = ["scruple", "bench", "--", self] ++ args
+  unless (isJust again) $ do
+    setEnv "SCRUPLE_BENCH_HAND" "1"
+    mapM_ hFlush [stdout, stderr]
+    void (withMany withFilePath line (\ps -> withArray0 nullPtr ps (c_execvp (head ps))))
+  sayAndEnd ("this is a bench program; run it with: " ++ unwords line)
+
+sayAndEnd :: String -> IO a
+sayAndEnd text = hPutStrLn stderr text >> exitWith (ExitFailure 2)
+
+refuseDuplicates :: [Entry] -> IO ()
+refuseDuplicates entries = case [a | (a, b) <- zip keys (drop 1 keys), a == b] of
+  (name, params) : _ -> sayAndEnd ("two cases have the same name and parameters: " ++ show name ++ " " ++ params)
+  [] -> return ()
+  where keys = sort [(caseName c, render (JObj (caseParams c)) "") | Entry { entryCase = c } <- entries]
+
+serve :: Handle -> Handle -> Array Int Entry -> IO ()
+serve hIn hOut entries = loop
+  where
+    loop = request hIn >>= maybe (closeAll entries) (answer . splitOn ' ')
+    say reply = hPutStr hOut (render reply "\n")
+    answer line = case line of
+      ["bye"] -> closeAll entries >> say (JObj [("bye", JBool True)]) >> hFlush hOut
+      ["cases"] -> do
+        forM_ (zip [0 ..] (elems entries)) (\(k, e) -> say (JObj [("case", caseJSON k (entryCase e))]))
+        say (JObj [("end", JStr "cases"), ("count", JInt (length (elems entries)))])
+        hFlush hOut >> loop
+      _ -> do
+        (reply, fatal) <- carryOut entries line
+        say reply
+        hFlush hOut
+        if fatal then c_exit 1 else loop
+
+-- A line without its end is half a request, and is not carried out.
+request :: Handle -> IO (Maybe String)
+request h = go []
+  where
+    go seen = try (hGetChar h) >>= \c -> case c of
+      Right '\n' -> return (Just (reverse seen))
+      Right x -> go (x : seen)
+      Left e | isEOFError e -> return Nothing
+             | otherwise -> throwIO e
+
+carryOut :: Array Int Entry -> [String] -> IO (JSON, Bool)
+carryOut entries line = do
+  at <- newIORef Nothing
+  outcome <- try (perform entries at line >>= \reply -> evaluate (length (render reply "")) >> return reply)
+  case outcome of
+    Right reply -> return (reply, False)
+    Left e | Just UserInterrupt <- fromException e -> throwIO e
+    Left e -> do
+      k <- readIORef at
+      let ident = [("id", JInt n) | Just n <- [k]]
+      case fromException e of
+        Just (Refusal kind text fatal more) ->
+          return (JObj ([("error", JStr text), ("kind", JStr kind)] ++ ident ++ more
+            ++ [("fatal", JBool True) | fatal]), fatal)
+        Nothing -> do
+          text <- describe e
+          return (JObj ([("error", JStr text), ("kind", JStr "exception")] ++ ident), False)
+
+perform :: Array Int Entry -> IORef (Maybe Int) -> [String] -> IO JSON
+perform entries at line = case line of
+  ["hello", v] | Just _ <- number v -> hello
+  "block" : ws@(_ : _) -> do
+    batches <- mapM (parseBatch entries at) ws
+    opened <- forM batches $ \(k, tare, n, count) -> do
+      writeIORef at (Just k)
+      work <- entryOpen (entries ! k)
+      return (k, tare, n, count, work)
+    collectBefore [entries ! k | (k, _, _, _) <- batches]
+    rows <- forM opened $ \(k, tare, n, count, work) -> do
+      writeIORef at (Just k)
+      Batch row lost <- case work of
+        Plain body -> plainBatch body tare n count
+        Special { specialBatch = batch } -> batch tare n count
+      return (JObj ([("id", JInt k), ("kind", JStr (if tare then "t" else "c"))] ++ row), lost)
+    return (JObj [("block", JArr (map fst rows)), ("lost", JInt (sum (map snd rows)))])
+  ["once", w] -> do
+    k <- known entries at w
+    work <- entryOpen (entries ! k)
+    collectBefore [entries ! k]
+    row <- case work of
+      Plain body -> plainOnce body
+      Special { specialOnce = once } -> once
+    return (JObj (("once", JInt k) : row))
+  ["reset", w] -> do
+    k <- known entries at w
+    entryClose (entries ! k)
+    _ <- entryOpen (entries ! k)
+    return (JObj [("reset", JInt k)])
+  _ -> throwIO (refusal "request" ("unknown request: " ++ take 200 (unwords line)))
+
+-- Before cases that are asked for the first time, what came before them is collected, so that they start as
+-- in a new process. Later batches do not collect: that would keep collections, a part of the cost, out of
+-- every short batch.
+collectBefore :: [Entry] -> IO ()
+collectBefore asked = do
+  news <- filterM (readIORef . entryNew) asked
+  mapM_ (`writeIORef` False) (map entryNew news)
+  unless (null news) performMajorGC
+
+parseBatch :: Array Int Entry -> IORef (Maybe Int) -> String -> IO (Int, Bool, Int, Maybe Int)
+parseBatch entries at word = case splitOn ':' word of
+  [i, kind, n] -> parsed i kind n Nothing
+  [i, kind, n, t] -> maybe malformed (parsed i kind n . Just) (positive t)
+  _ -> malformed
+  where
+    malformed = throwIO (refusal "request" ("not a batch: " ++ take 200 word))
+    positive w = number w >>= \v -> if v > 0 then Just v else Nothing
+    parsed i kind n t
+      | kind `elem` ["c", "t"], Just iterations <- positive n, Just _ <- number i = do
+          k <- known entries at i
+          let most = caseMaxIterations (entryCase (entries ! k))
+          when (maybe False (< iterations) most) $
+            throwIO (refusal "request" ("at most " ++ show (fromMaybe 0 most) ++ " iterations are allowed"))
+          return (k, kind == "t", iterations, t)
+      | otherwise = malformed
+
+known :: Array Int Entry -> IORef (Maybe Int) -> String -> IO Int
+known entries at w = case number w of
+  Just k | inRange (bounds entries) k -> writeIORef at (Just k) >> return k
+         | otherwise -> writeIORef at (Just k) >> throwIO (refusal "unknown-case" ("there is no case " ++ w))
+  Nothing -> throwIO (refusal "request" ("not a case: " ++ take 200 w))
+
+hello :: IO JSON
+hello = do
+  timed <- getRTSStatsEnabled
+  present <- counters
+  clocks <- clocksJSON
+  return $ JObj
+    [ ("scruple", JInt 1), ("sdk", JStr "scruple-haskell 0.1.0"), ("language", JStr "haskell")
+    , ("runtime", JStr (compilerName ++ " " ++ showVersion fullCompilerVersion))
+    , ("clocks", clocks)
+    , ("features", JArr (map JStr (["threads" | rtsSupportsBoundThreads] ++ ["queues"])))
+    , ("counters", JArr (map counterJSON present))
+    , ("absent", JObj [("gc.time", JStr "needs -T: link with -with-rtsopts=-T or set GHCRTS=-T") | not timed]) ]
+
+closeAll :: Array Int Entry -> IO ()
+closeAll entries = forM_ (elems entries) $ \e ->
+  try (entryClose e) >>= either (\x -> describe x >>= hPutStrLn stderr . ("teardown: " ++)) return
+
+-- An exception's message may itself be endless or throw.
+describe :: SomeException -> IO String
+describe e = do
+  text <- try (let s = take 2000 (displayException e) in evaluate (length s) >> return s)
+  return (either (\(_ :: SomeException) -> "an exception whose message throws") id text)
+
+data Entry = Entry { entryCase :: Case, entryOpen :: IO Work, entryClose :: IO (), entryNew :: IORef Bool }
+
+flatten :: [String] -> (Case -> Case) -> Suite -> IO [Entry]
+flatten path change suite = case suite of
+  Leaf c -> do
+    let c' = change c { caseName = intercalate "/" (reverse (caseName c : path)) }
+    new <- newIORef True
+    return [Entry c' (return (caseWork c')) (return ()) new]
+  Group name suites -> concat <$> mapM (flatten (if null name then path else name : path) change) suites
+  Adjust f below -> flatten path (change . f) below
+  Env make free body -> do
+    made <- newIORef Nothing
+    let realise = readIORef made >>= \m -> case m of
+          Just (_, entries) -> return entries
+          Nothing -> do
+            e <- make
+            below <- flatten path change (body e)
+            let entries = numbered below
+            writeIORef made (Just (free e, entries))
+            return entries
+        close = readIORef made >>= \m -> case m of
+          Nothing -> return ()
+          Just (freeIt, entries) -> writeIORef made Nothing >> (mapM_ entryClose (elems entries) `finally` freeIt)
+    listed <- try $ do
+      entries <- flatten path change (body absentEnv)
+      mapM_ (\e -> evaluate (length (render (caseJSON 0 (entryCase e)) ""))) entries
+      return entries
+    entries <- case listed of
+      Right entries -> return entries
+      Left (_ :: SomeException) -> elems <$> realise
+    return [ e { entryOpen = realise >>= \real -> entryOpen (real ! k), entryClose = close }
+           | (k, e) <- zip [0 ..] entries ]
+
+absentEnv :: e
+absentEnv = error "a case was listed by looking into an environment that is not made yet: use a lazy pattern"
+
+numbered :: [a] -> Array Int a
+numbered xs = listArray (0, length xs - 1) xs
+
+caseJSON :: Int -> Case -> JSON
+caseJSON k c = JObj $
+  [("id", JInt k), ("name", JStr (caseName c))]
+    ++ [("group", JStr g) | Just g <- [caseGroup c]]
+    ++ [("shape", JStr s) | Just s <- [caseShape c]]
+    ++ [("params", JObj (caseParams c)) | not (null (caseParams c))]
+    ++ [("throughput", JObj [("unit", JStr u), ("amount", JNum n)]) | Just (u, n) <- [caseThroughput c]]
+    ++ [("threads", JArr (map JInt (caseThreads c))) | caseThreads c /= [1], rtsSupportsBoundThreads]
+    ++ [("budgets", JObj [(key, JObj limits) | (key, limits) <- caseBudgets c]) | not (null (caseBudgets c))]
+    ++ [("tags", JArr (map JStr (caseTags c))) | not (null (caseTags c))]
+    ++ [("fresh", JBool True) | caseFresh c]
+    ++ [("per_iteration_input", JBool True) | caseOwnInputs c]
+    ++ [("max_iterations", JInt n) | Just n <- [caseMaxIterations c]]
+    ++ [("time_limit", JInt n) | Just n <- [caseTimeLimit c]]
+    ++ [("checked", JBool True) | caseChecked c]
+    ++ [("source", JStr s) | Just s <- [caseSource c]]
+    ++ [("concurrency", JObj o) | Just o <- [caseConcurrency c]]
+    ++ [("readings", JArr (map counterJSON (caseReadings c))) | not (null (caseReadings c))]
+

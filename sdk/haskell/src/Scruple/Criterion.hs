@@ -1,0 +1,77 @@
+{-# OPTIONS_GHC -O2 #-}
+
+-- | Suites written for the package criterion, unchanged but for the import of this module instead of
+-- @Criterion.Main@ (and of "Scruple.Criterion.Types" instead of @Criterion.Types@). Sampling, analysis and
+-- reports are Scruple's affair: a 'Config' is accepted and has no effect, nor have criterion's command-line
+-- options.
+module Scruple.Criterion
+  ( defaultMain, defaultMainWith, defaultConfig
+  , Benchmark, Benchmarkable, bench, bgroup
+  , nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO
+  , env, envWithCleanup, perBatchEnv, perBatchEnvWithCleanup, perRunEnv, perRunEnvWithCleanup
+  ) where
+
+import Control.DeepSeq (NFData)
+import Control.Monad (void)
+import Data.Int (Int64)
+import GHC.Stack (HasCallStack, withFrozenCallStack)
+
+import Scruple.Bench (group, scruple)
+import qualified Scruple.Bench as Bench
+import Scruple.Bench.Body (forget, nfPlain, ownInputs, perBatch, whnfPlain)
+import Scruple.Criterion.Types
+
+defaultMain :: [Benchmark] -> IO ()
+defaultMain = scruple
+
+defaultMainWith :: Config -> [Benchmark] -> IO ()
+defaultMainWith _ = scruple
+
+bench :: HasCallStack => String -> Benchmarkable -> Benchmark
+bench name body = withFrozenCallStack (Bench.bench name body)
+
+bgroup :: String -> [Benchmark] -> Benchmark
+bgroup = group
+
+-- | These ask nothing of the result's type but what criterion asks, so that all cases of a kind share the
+-- tare on @()@.
+nf :: NFData b => (a -> b) -> a -> Benchmarkable
+nf f = forget . nfPlain f
+
+whnf :: (a -> b) -> a -> Benchmarkable
+whnf f = forget . whnfPlain f
+
+nfIO :: NFData a => IO a -> Benchmarkable
+nfIO = forget . Bench.nfIO
+
+whnfIO :: IO a -> Benchmarkable
+whnfIO = forget . Bench.whnfIO
+
+nfAppIO :: NFData b => (a -> IO b) -> a -> Benchmarkable
+nfAppIO f = forget . Bench.nfAppIO f
+
+whnfAppIO :: (a -> IO b) -> a -> Benchmarkable
+whnfAppIO f = forget . Bench.whnfAppIO f
+
+-- | What is made is kept until the cases in it are reset or the program ends, since cases are visited in
+-- turn.
+env :: NFData env => IO env -> (env -> Benchmark) -> Benchmark
+env make = Bench.env make (\_ -> return ())
+
+envWithCleanup :: NFData env => IO env -> (env -> IO a) -> (env -> Benchmark) -> Benchmark
+envWithCleanup make clean = Bench.env make (void . clean)
+
+perBatchEnv :: (NFData env, NFData b) => (Int64 -> IO env) -> (env -> IO b) -> Benchmarkable
+perBatchEnv make = perBatchEnvWithCleanup make (\_ _ -> return ())
+
+perBatchEnvWithCleanup
+  :: (NFData env, NFData b) => (Int64 -> IO env) -> (Int64 -> env -> IO ()) -> (env -> IO b) -> Benchmarkable
+perBatchEnvWithCleanup make clean = forget . perBatch (make . fromIntegral) (clean . fromIntegral)
+
+-- | As in criterion every run is timed on its own, on what was made just before it: a batch has one
+-- iteration.
+perRunEnv :: (NFData env, NFData b) => IO env -> (env -> IO b) -> Benchmarkable
+perRunEnv make = perRunEnvWithCleanup make (\_ -> return ())
+
+perRunEnvWithCleanup :: (NFData env, NFData b) => IO env -> (env -> IO ()) -> (env -> IO b) -> Benchmarkable
+perRunEnvWithCleanup make clean = forget . ownInputs 1 make clean

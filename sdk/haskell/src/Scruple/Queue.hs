@@ -1,0 +1,272 @@
+{-# LANGUAGE BangPatterns #-}
+{-# OPTIONS_GHC -O2 -fno-full-laziness -fno-prof-auto #-}
+
+-- | Concurrency cases: producers put elements into a queue and consumers take them out.
+--
+-- > queue "Chan" (between 2 2) (do c <- newChan; return (Ends (writeChan c) (readChan c)))
+--
+-- Every batch is followed by a ledger: each element was taken exactly once, or the figures do not count. Link
+-- with @-threaded@, else all threads share one core.
+module Scruple.Queue (Ends (..), Traffic (..), between, queue) where
+
+import Control.Concurrent
+import Control.Exception
+import Control.Monad
+import Data.IORef
+import Data.Maybe (isJust)
+import Foreign.Marshal.Alloc (free, mallocBytes)
+import Foreign.Marshal.Utils (fillBytes)
+import Foreign.Ptr (Ptr, plusPtr)
+import Foreign.Storable (peek, peekElemOff, poke, pokeElemOff)
+import GHC.Clock (getMonotonicTimeNSec)
+import GHC.Conc (getNumProcessors)
+import GHC.Stack (HasCallStack, callStack)
+import Numeric (showFFloat)
+
+import Scruple.Bench (JSON (..), Suite, leaf)
+import Scruple.Bench.Body
+import Scruple.Bench.Measure
+import Scruple.Bench.Protocol (Case (..), Work (..))
+import Scruple.Queue.Ledger
+
+-- | The two ends of a queue. Negative elements tell the consumers to end; a queue that drops elements must
+-- keep those.
+data Ends = Ends { put :: Int -> IO (), get :: IO Int }
+
+data Traffic = Traffic
+  { producers, consumers :: Int
+  , capacity :: Maybe Int -- ^ Only said; the queue itself has to keep to it.
+  , stall :: Int -- ^ After so many nanoseconds without progress the run is given up.
+  , observed :: Int -- ^ How many elements are stamped when fairness is observed.
+  }
+
+-- | So many producers and consumers, an unbounded queue, a stall limit of 1 s, 20,000 stamped elements.
+between :: Int -> Int -> Traffic
+between p c = Traffic p c Nothing 1000000000 20000
+
+-- | A case on a queue that is made anew for every batch. One iteration is one element.
+queue :: HasCallStack => String -> Traffic -> IO Ends -> Suite
+queue name t new = leaf callStack name (Just shape) work $ \c -> c
+  { caseChecked = True
+  , caseThroughput = Just ("items", 1)
+  , caseConcurrency = Just ([("producers", JInt (producers t)), ("consumers", JInt (consumers t))]
+      ++ [("capacity", JInt n) | Just n <- [capacity t]])
+  , caseReadings = readings }
+  where
+    shape = "queue " ++ show (producers t) ++ " -> " ++ show (consumers t)
+    work = Special { specialBatch = batch t new, specialOnce = fairness t new }
+
+readings :: [Counter]
+readings =
+  [ metric ("queue." ++ k) "count" "exact" | k <- ["put", "got", "lost", "duplicated", "invented", "order_broken"] ]
+    ++ [ (metric ("queue." ++ k) "ratio" q) { counterBetter = Just "more" }
+       | (k, q) <- [("balance.producers", "exact"), ("balance.consumers", "exact"), ("parallelism", "near")] ]
+    ++ [metric ("queue." ++ a ++ b) "count" "exact" | a <- ["late.", "age."], b <- ["mean", "p99", "max"]]
+    ++ [metric "queue.late.share" "ratio" "exact"]
+    ++ [metric ("queue.sojourn." ++ k) "ns" "near" | k <- ["p50", "p99", "max"]]
+
+batch :: Traffic -> IO Ends -> Bool -> Int -> Maybe Int -> IO Batch
+batch t new tare n count
+  | maybe False (/= producers t + consumers t) count =
+      throwIO (refusal "request" ("this case always has " ++ show (producers t + consumers t) ++ " threads"))
+  | tare = do
+      Run row _ _ lost' <- run t (return Nothing) plain n
+      return (Batch row lost')
+  | otherwise = do
+      Run row ledger _ lost' <- run t (Just <$> new) plain n
+      let row' = row ++ ledgerRow ledger
+      forM_ (faults ledger) (\text -> throwIO (Refusal "ledger" text False [("batch", JObj row')]))
+      return (Batch row' lost')
+
+fairness :: Traffic -> IO Ends -> IO [(String, JSON)]
+fairness t new = do
+  Run _ ledger stamps _ <- run t (Just <$> new) stamped (observed t)
+  let wrong = faults ledger
+  return ([("ok", JBool (not (isJust wrong))), ("checked", JBool True)]
+    ++ maybe (fairnessRow stamps) (\w -> [("why", JStr w)]) wrong)
+
+-- -----------------------------------------------------------------------------------------------------------
+-- The threads' loops. A consumer records what it got in rows of memory prepared beforehand, until an end mark
+-- comes or the memory is full. Each thread keeps the number of elements that it moved where the watchdog sees
+-- it.
+
+data Loops = Loops
+  { width :: Int -- Words in a row of a consumer's record.
+  , putting :: (Int -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
+  , getting :: IO Int -> Int -> Ptr Int -> Ptr Int -> IO () }
+
+plain, stamped :: Loops
+plain = Loops 1 produce consume
+stamped = Loops 3 produceStamped consumeStamped
+
+produce :: (Int -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
+produce give p _ moved m = go 0
+  where go !i = when (i < m) (give (element p i) >> poke moved (i + 1) >> go (i + 1))
+{-# NOINLINE produce #-}
+
+consume :: IO Int -> Int -> Ptr Int -> Ptr Int -> IO ()
+consume take' room record moved = go 0
+  where
+    go !i = when (i < room) $ do
+      e <- take'
+      when (e >= 0) (pokeElemOff record i e >> poke moved (i + 1) >> go (i + 1))
+{-# NOINLINE consume #-}
+
+produceStamped :: (Int -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
+produceStamped give p stamps moved m = go 0
+  where
+    go !i = when (i < m) $ do
+      at <- now
+      pokeElemOff stamps i at
+      give (element p i) >> poke moved (i + 1) >> go (i + 1)
+{-# NOINLINE produceStamped #-}
+
+consumeStamped :: IO Int -> Int -> Ptr Int -> Ptr Int -> IO ()
+consumeStamped take' room record moved = go 0
+  where
+    go !i = when (i < room) $ do
+      from <- now
+      e <- take'
+      when (e >= 0) $ do
+        to <- now
+        pokeElemOff record (3 * i) e >> pokeElemOff record (3 * i + 1) from >> pokeElemOff record (3 * i + 2) to
+        poke moved (i + 1) >> go (i + 1)
+{-# NOINLINE consumeStamped #-}
+
+now :: IO Int
+now = fromIntegral <$> getMonotonicTimeNSec
+
+-- The tare's ends: what is put is looked at, what is got is made up.
+nowhere :: Ends
+nowhere = Ends (\e -> e `seq` return ()) (return 0)
+{-# NOINLINE nowhere #-}
+
+-- -----------------------------------------------------------------------------------------------------------
+-- A run
+
+data Run = Run [(String, JSON)] Ledger [Stamp] Int
+
+data Event = Finished Int (Either SomeException Reading) | Stalled String String
+
+run :: Traffic -> IO (Maybe Ends) -> Loops -> Int -> IO Run
+run t new loops n = do
+  counts <- mallocBytes (128 * workers)
+  records <- forM [1 .. consumers t] (\_ -> mallocBytes (8 * room * width loops))
+  sent <- forM shares (\m -> mallocBytes (8 * (m + 1)))
+  fillBytes counts 0 (128 * workers)
+  made <- new
+  cores <- max 1 . min workers <$> getNumProcessors
+  gate <- newIORef 0
+  putting' <- newIORef (producers t)
+  working <- newIORef workers
+  cpu <- newIORef (0, 0)
+  events <- newEmptyMVar
+  let moved k = counts `plusPtr` (128 * k) :: Ptr Int
+      ends = maybe nowhere id made
+      finish = lastOf putting' (when (isJust made) (replicateM_ (consumers t) (put ends (-1))))
+      producer p stamps m = (\k -> putting loops (put ends) p stamps (moved p) k >> finish, m)
+      consumer c record m =
+        (\_ -> getting loops (get ends) (if isJust made then room else m) record (moved (producers t + c)), m)
+      jobs = zipWith3 producer [0 ..] sent shares ++ zipWith3 consumer [0 ..] records (sharesOf (consumers t))
+      begin k (loop, m) = forkOn (1 + k `mod` cores) $ do
+        r <- try $ do
+          meet gate workers (processNs >>= \v -> writeIORef cpu (v, v))
+          r <- measured loop m
+          lastOf working (processNs >>= \v -> modifyIORef' cpu (\(a, _) -> (a, v)))
+          return r
+        putMVar events (Finished k r)
+      standing = splitAt (producers t) <$> mapM (peek . moved) [0 .. workers - 1]
+  withCapabilities (cores + 1) $ do
+    before <- gauges
+    ids <- forM (zip [0 ..] jobs) (uncurry begin)
+    guard' <- forkOn 0 (watch (stall t) standing (putMVar events))
+    -- Where it goes wrong the threads may still run, so that what they write to is not freed.
+    rs <- replicateM workers (takeMVar events >>= judge standing)
+      `onException` mapM_ (forkIO . killThread) ids `finally` killThread guard'
+    after <- gauges
+    (c0, c1) <- readIORef cpu
+    (ps, gs) <- standing
+    rest <- maybe (return []) (leftovers (sum ps - sum gs)) made
+    taken <- forM (zip records gs) (\(r, g) -> mapM (\i -> peekElemOff r (i * width loops)) [0 .. g - 1])
+    let ledger = castLedger ps taken rest
+        inOrder = map snd (sortByIndex rs)
+        wall = fromIntegral (maximum (map ended inOrder) - minimum (map began inOrder)) :: Int
+    stamps <- if width loops == 3 && not (isJust (faults ledger))
+      then concat <$> zipWithM (stampsOf sent) records gs else return []
+    mapM_ free (counts : records ++ sent)
+    return $ Run
+      ([ ("iterations", JInt n), ("time.wall", JInt wall), ("time.cpu", JInt (c1 - c0))
+       , ("alloc.bytes", JInt (sum (map allocated inOrder))) ]
+        ++ gaugeEntries before after
+        ++ [ ("queue.balance.producers", JNum (jain ps)), ("queue.balance.consumers", JNum (jain gs))
+           , ("queue.parallelism", JNum (fromIntegral (c1 - c0) / fromIntegral (max 1 wall))) ]
+        ++ [("threads", JArr (zipWith3 thread [0 ..] (ps ++ gs) inOrder))])
+      ledger stamps (missed before after)
+  where
+    workers = producers t + consumers t
+    room = 2 * n + 64
+    shares = sharesOf (producers t)
+    sharesOf parts = [n `div` parts + (if k < n `mod` parts then 1 else 0) | k <- [0 .. parts - 1]]
+    sortByIndex rs = [(k, r) | k <- [0 .. workers - 1], (k', r) <- rs, k == k']
+    thread k m r = JObj
+      [ ("role", JStr (if k < producers t then "producer" else "consumer")), ("iterations", JInt m)
+      , ("time.wall", JInt (fromIntegral (ended r - began r))), ("alloc.bytes", JInt (allocated r)) ]
+
+lastOf :: IORef Int -> IO () -> IO ()
+lastOf left act = atomicModifyIORef' left (\k -> (k - 1, k - 1)) >>= \k -> when (k == 0) act
+
+stampsOf :: [Ptr Int] -> Ptr Int -> Int -> IO [Stamp]
+stampsOf sent record g = forM [0 .. g - 1] $ \i -> do
+  e <- peekElemOff record (3 * i)
+  at <- peekElemOff (sent !! producerOf e) (placeOf e)
+  Stamp at <$> peekElemOff record (3 * i + 1) <*> peekElemOff record (3 * i + 2)
+
+-- A thread that the runtime found to wait for ever is a deadlock, noticed before the stall limit.
+judge :: IO ([Int], [Int]) -> Event -> IO (Int, Reading)
+judge standing event = case event of
+  Finished k (Right r) -> return (k, r)
+  Finished _ (Left e)
+    | Just BlockedIndefinitelyOnMVar <- fromException e -> endless
+    | Just BlockedIndefinitelyOnSTM <- fromException e -> endless
+    | otherwise -> throwIO e
+  Stalled kind text -> stuck kind text
+  where
+    stuck kind text = throwIO (Refusal kind text True [])
+    endless = standing >>= stuck "deadlock" . ("no progress: a thread waits for ever: " ++) . tell
+
+tell :: ([Int], [Int]) -> String
+tell (ps, gs) = show (sum ps) ++ " put, " ++ show (sum gs) ++ " got"
+
+watch :: Int -> IO ([Int], [Int]) -> (Event -> IO ()) -> IO ()
+watch limit standing report = look (-1) 0 0
+  where
+    look seen since cpu = do
+      here <- standing
+      at <- now
+      used <- processNs
+      let moved = sum (fst here) + sum (snd here)
+      if moved /= seen then again moved at used
+        else if at - since < limit then again seen since cpu
+        else report (Stalled (if (used - cpu) * 50 < at - since then "deadlock" else "livelock")
+          ("no progress for " ++ seconds (at - since) ++ ": " ++ tell here ++ ", " ++ seconds (used - cpu)
+            ++ " of CPU used"))
+    again moved since cpu = threadDelay (max 1000 (limit `div` 10000)) >> look moved since cpu
+    seconds ns = showFFloat (Just 2) (fromIntegral ns / 1e9 :: Double) " s"
+
+-- What is still in the queue where an end mark overtook elements; what does not come within 50 ms is lost.
+leftovers :: Int -> Ends -> IO [Int]
+leftovers due ends
+  | due <= 0 = return []
+  | otherwise = do
+      found <- newIORef []
+      let more k = when (k > 0) $ do
+            e <- get ends
+            if e >= 0 then modifyIORef' found (e :) >> more (k - 1 :: Int) else more k
+      getter <- forkIO (more due `catch` \e -> const (return ()) (e :: SomeException))
+      let patient k = do
+            threadDelay 50000
+            k' <- length <$> readIORef found
+            if k' > k && k' < due then patient k' else return ()
+      patient 0
+      killThread getter
+      readIORef found

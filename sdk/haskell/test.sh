@@ -1,0 +1,63 @@
+#!/bin/sh
+# Builds with plain ghc, without network, into the given or a temporary folder, and checks: conformance, on one thread and
+# on several; bytes against the package weigh; names against the package criterion. With ALL=1 the slow maps, too.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:-$(mktemp -d)}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+[ $# -gt 0 ] || trap 'rm -rf "$out"' EXIT
+conformance=${SCRUPLE_CONFORMANCE:-$here/../conformance}
+cd "$here"
+
+# build NAME SOURCE [OPTION…]: a program of its own folder.
+build() {
+    name=$1 source=$2
+    shift 2
+    mkdir -p "$out/$name"
+    ghc --make -v0 -O -Wall "$@" -outputdir "$out/$name" "$source" -o "$out/$name/program"
+}
+has() { ghc-pkg list --global --simple-output "$1" 2>/dev/null | grep -q .; }
+# under MODULE NAME: a copy of the example with nothing changed but its import.
+under() {
+    mkdir -p "$out/$2-real"
+    sed "s/^import Scruple\.Criterion\.Types/import Criterion.Types/; s/^import Scruple\.[A-Z][a-z]*$/import $1/" "examples/$2.hs" > "$out/$2-real/$2.hs"
+    build "$2-real" "$out/$2-real/$2.hs"
+}
+
+echo "== conformance"
+build conformance tests/Conformance.hs -isrc -threaded
+build conformance-1 tests/Conformance.hs -isrc
+for program in conformance conformance-1; do
+    python3 "$conformance/run.py" -- "$out/$program/program" > "$out/$program.txt" || { cat "$out/$program.txt"; exit 1; }
+    echo "$program: $(tail -n 1 "$out/$program.txt")"
+done
+
+echo "== weigh"
+suites=Integers
+has store && has cereal && suites="$suites Encodings" || echo "store or cereal is not installed: Encodings left out"
+[ "${ALL:-}" = 1 ] && suites="$suites Maps"
+if has weigh; then
+    for suite in $suites; do
+        build "$suite" "examples/$suite.hs" -isrc
+        under Weigh "$suite"
+        python3 tests/compare.py "$conformance" weigh "$out/$suite-real/program" "$out/$suite/program"
+    done
+else
+    echo "weigh is not installed: not compared"
+fi
+
+echo "== criterion"
+build Words examples/Words.hs -isrc
+if has criterion; then
+    under Criterion.Main Words
+    python3 tests/compare.py "$conformance" names "$out/Words-real/program" "$out/Words/program"
+else
+    echo "criterion is not installed: not compared"
+fi
+
+echo "== the other examples"
+build Fnv examples/Fnv.hs -isrc
+build Events examples/Events.hs -isrc
+build Queues examples/Queues.hs -isrc -threaded
+echo built

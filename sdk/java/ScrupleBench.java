@@ -1,0 +1,498 @@
+import java.io.*;
+import java.lang.management.*;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.*;
+import java.time.Duration;
+import java.util.*;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.*;
+
+/**
+ * Declares cases for Scruple to weigh. Scruple starts the program, asks it for batches over two pipes and does all
+ * sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+ */
+public final class ScrupleBench {
+    private final List<Case<?>> cases = new ArrayList<>();
+    private Case<?> current; // for the reply to an exception in it
+
+    /** Declares a function of an int. */
+    public Case<Integer> ofInt(String name, int arg, IntUnaryOperator f) {
+        return new Case<Integer>(name, "int -> int", n -> sink = ints(f, arg, n), n -> sink = ints(sameInt, arg, n),
+            () -> f.applyAsInt(arg));
+    }
+
+    /** Declares a function of a long. */
+    public Case<Long> ofLong(String name, long arg, LongUnaryOperator f) {
+        return new Case<Long>(name, "long -> long", n -> sink = longs(f, arg, n), n -> sink = longs(sameLong, arg, n),
+            () -> f.applyAsLong(arg));
+    }
+
+    /** Declares a function of a double. */
+    public Case<Double> ofDouble(String name, double arg, DoubleUnaryOperator f) {
+        return new Case<Double>(name, "double -> double", n -> sinkDouble = doubles(f, arg, n),
+            n -> sinkDouble = doubles(sameDouble, arg, n), () -> f.applyAsDouble(arg));
+    }
+
+    /** Declares a function of an object. */
+    public <A, R> Case<R> of(String name, A arg, Function<? super A, ? extends R> f) {
+        return with(name, () -> arg, f);
+    }
+
+    /** Declares a function of an object that is made outside the timed part, at first use and after each reset. */
+    @SuppressWarnings("unchecked")
+    public <A, R> Case<R> with(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
+        Object[] arg = new Object[1];
+        Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
+        Case<R> c = new Case<R>(name, "Object -> Object", n -> sinkObject = objects(g, arg[0], n),
+            n -> sinkObject = objects(same, arg[0], n), () -> (R) g.apply(arg[0]));
+        c.input = () -> arg[0] = input.get();
+        return c;
+    }
+
+    /** Declares a function that gets a new object for every iteration, all of them made before the timed part. */
+    @SuppressWarnings("unchecked")
+    public <A, R> Case<R> each(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
+        Object[][] args = new Object[1][];
+        AtomicInteger next = new AtomicInteger();
+        Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
+        Case<R> c = new Case<R>(name, "each Object -> Object",
+            n -> sinkObject = objects(g, args[0], next.getAndAdd((int) n), n),
+            n -> sinkObject = objects(same, args[0], next.getAndAdd((int) n), n), () -> (R) g.apply(args[0][0]));
+        c.fill = n -> {
+            args[0] = new Object[(int) n];
+            Arrays.setAll(args[0], i -> input.get());
+            next.set(0);
+        };
+        c.spec.put("per_iteration_input", true);
+        return c.maxIterations(1000);
+    }
+
+    // The loops call the body through an interface that has been seen with several classes at this very place, so that
+    // the JIT compiler can neither inline the body, nor hoist or drop it, nor favour the first case. Nor may it know the
+    // identities, which are not final for that reason.
+    static volatile long sink;
+    static volatile double sinkDouble;
+    static volatile Object sinkObject;
+    private static volatile IntUnaryOperator sameInt = x -> x;
+    private static volatile LongUnaryOperator sameLong = x -> x;
+    private static volatile DoubleUnaryOperator sameDouble = x -> x;
+    private static volatile Function<Object, Object> same = x -> x;
+
+    private static int ints(IntUnaryOperator f, int arg, long n) {
+        int result = 0;
+        for (long i = 0; i < n; i++) { result = f.applyAsInt(arg); }
+        return result;
+    }
+
+    private static long longs(LongUnaryOperator f, long arg, long n) {
+        long result = 0;
+        for (long i = 0; i < n; i++) { result = f.applyAsLong(arg); }
+        return result;
+    }
+
+    private static double doubles(DoubleUnaryOperator f, double arg, long n) {
+        double result = 0;
+        for (long i = 0; i < n; i++) { result = f.applyAsDouble(arg); }
+        return result;
+    }
+
+    private static Object objects(Function<Object, Object> f, Object arg, long n) {
+        Object result = null;
+        for (long i = 0; i < n; i++) { result = f.apply(arg); }
+        return result;
+    }
+
+    private static Object objects(Function<Object, Object> f, Object[] args, int from, long n) {
+        Object result = null;
+        for (int i = from; i < from + n; i++) { result = f.apply(args[i]); }
+        return result;
+    }
+
+    private static void showClasses() {
+        List<IntUnaryOperator> ints = List.of(x -> x + 1, x -> x + 2, sameInt);
+        List<LongUnaryOperator> longs = List.of(x -> x + 1, x -> x + 2, sameLong);
+        List<DoubleUnaryOperator> doubles = List.of(x -> x + 1, x -> x + 2, sameDouble);
+        List<Function<Object, Object>> objects = List.of(x -> null, x -> "", same);
+        Object[] args = new Object[8];
+        for (int i = 0; i < 6000; i++) {
+            sink = ints(ints.get(i % 3), i, 8) + longs(longs.get(i % 3), i, 8);
+            sinkDouble = doubles(doubles.get(i % 3), i, 8);
+            sinkObject = objects(objects.get(i % 3), args, 8);
+            sinkObject = objects(objects.get(i % 3), args, 0, 8);
+        }
+    }
+
+    /** A declared case; its methods add to the declaration and return it. */
+    public final class Case<R> {
+        private final Map<String, Object> spec = new LinkedHashMap<>();
+        private final int id = cases.size();
+        private final LongConsumer body;
+        private final LongConsumer tare;
+        private final Supplier<R> once;
+        private LongConsumer fill = n -> { };
+        private Runnable setup = () -> { };
+        private Runnable input = () -> { };
+        private Runnable teardown = () -> { };
+        private Function<? super R, String> check;
+        private Function<? super R, String> digest;
+        private long most = Long.MAX_VALUE;
+        private boolean ready;
+
+        private Case(String name, String shape, LongConsumer body, LongConsumer tare, Supplier<R> once) {
+            this.body = body;
+            this.tare = tare;
+            this.once = once;
+            spec.put("id", id);
+            spec.put("name", name);
+            spec.put("shape", shape);
+            StackWalker.getInstance().walk(frames -> frames
+                .filter(f -> !f.getClassName().startsWith(ScrupleBench.class.getName())).findFirst())
+                .ifPresent(f -> spec.put("source", f.getFileName() + ":" + f.getLineNumber()));
+            cases.add(this);
+        }
+
+        private Case<R> say(String key, Object value) {
+            spec.put(key, value);
+            return this;
+        }
+
+        @SuppressWarnings("unchecked")
+        private Case<R> add(String field, String key, Object value) {
+            ((Map<String, Object>) spec.computeIfAbsent(field, f -> new TreeMap<>())).put(key, value);
+            return this;
+        }
+
+        /** Where reports put the case, if not at its name up to the last slash. */
+        public Case<R> group(String name) { return say("group", name); }
+        /** A parameter, a number or a string; cases of one name must differ in them. */
+        public Case<R> param(String key, Object value) { return add("params", key, value); }
+        /** How many bytes one iteration works through. */
+        public Case<R> bytes(long n) { return say("throughput", object("unit", "bytes", "amount", n)); }
+        /** How many things one iteration works through. */
+        public Case<R> items(long n) { return say("throughput", object("unit", "items", "amount", n)); }
+        /** The numbers of threads to run the case with; each thread runs all iterations. */
+        public Case<R> threads(Integer... n) { return say("threads", List.of(n)); }
+        /** The most that a metric may be per iteration, in its unit. */
+        public Case<R> max(String metric, Number limit) { return add("budgets", metric, object("max", limit)); }
+        /** The most that a metric may be relative to something, such as "+5%" against "baseline". */
+        public Case<R> max(String metric, String limit, String against) {
+            return add("budgets", metric, object("max", limit, "against", against));
+        }
+        /** Words by which cases can be selected. */
+        public Case<R> tags(String... tags) { return say("tags", List.of(tags)); }
+        /** The case wants processes of its own. */
+        public Case<R> fresh() { return say("fresh", true); }
+        /** The most iterations of one batch. */
+        public Case<R> maxIterations(int n) { most = n; return say("max_iterations", n); }
+        /** The longest that one batch may take before the host ends the program. */
+        public Case<R> timeLimit(Duration limit) { return say("time_limit", limit.toNanos()); }
+        /** Runs before the case is first used and after each reset, outside the timed part. */
+        public Case<R> setup(Runnable f) { setup = f; return this; }
+        /** Undoes what setup did, at a reset and at the end. */
+        public Case<R> teardown(Runnable f) { teardown = f; return this; }
+        /** Says what is wrong with the result of one call; null if nothing is. */
+        public Case<R> check(Function<? super R, String> f) { check = f; return say("checked", true); }
+        /** A short text by which the results of two versions are compared. */
+        public Case<R> digest(Function<? super R, String> f) { digest = f; return this; }
+
+        private void prepare() {
+            if (!ready) {
+                setup.run();
+                input.run();
+                ready = true;
+            }
+        }
+
+        private void release() {
+            if (ready) {
+                ready = false;
+                teardown.run();
+            }
+        }
+
+        private Map<String, Object> runOnce() {
+            prepare();
+            fill.accept(1);
+            R result = once.get();
+            Map<String, Object> reply = object("once", id, "ok", true, "checked", check != null);
+            if (digest != null) {
+                reply.put("digest", digest.apply(result));
+            }
+            String wrong = check == null ? null : check.apply(result);
+            if (wrong != null) {
+                reply.putAll(object("ok", false, "why", wrong));
+            }
+            return reply;
+        }
+    }
+
+    /** Answers the host until it says bye, and does not return. Without a host it runs scruple on this program. */
+    public void run() {
+        refuseTwins();
+        String from = System.getenv("SCRUPLE_BENCH_IN");
+        String to = System.getenv("SCRUPLE_BENCH_OUT");
+        if (from == null && to == null) {
+            byHand();
+        } else if (from == null || to == null) {
+            leave("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set");
+        }
+        try (InputStream in = new BufferedInputStream(new FileInputStream(from));
+                PrintStream out = new PrintStream(new FileOutputStream(to), false, StandardCharsets.UTF_8)) {
+            showClasses();
+            String line;
+            while ((line = readLine(in)) != null && !line.equals("bye")) {
+                if (line.equals("cases")) {
+                    cases.forEach(c -> out.print(json(object("case", c.spec)) + "\n"));
+                }
+                out.print(json(answer(line)) + "\n");
+                out.flush();
+            }
+            for (Case<?> c : cases) {
+                try {
+                    c.release();
+                } catch (Throwable e) {
+                    System.err.println(c.spec.get("name") + ": teardown: " + e);
+                }
+            }
+            if (line != null) {
+                out.print(json(object("bye", true)) + "\n");
+            }
+        } catch (IOException e) {
+            leave(e.getMessage());
+        }
+        System.exit(0);
+    }
+
+    /** Thrown where a request cannot be carried out. */
+    @SuppressWarnings("serial")
+    private static final class Refusal extends RuntimeException {
+        final Map<String, Object> reply;
+
+        Refusal(Object... pairs) {
+            reply = object(pairs);
+        }
+    }
+
+    private Map<String, Object> answer(String line) {
+        String[] words = line.split(" ", -1);
+        try {
+            if (line.equals("cases")) {
+                return object("end", "cases", "count", cases.size());
+            } else if (words[0].equals("block") && words.length > 1) {
+                return block(words);
+            } else if (words.length == 2 && words[0].equals("hello") && number(words[1]) >= 0) {
+                return hello();
+            } else if (words.length == 2 && words[0].equals("once")) {
+                current = find(words[1]);
+                return current.runOnce();
+            } else if (words.length == 2 && words[0].equals("reset")) {
+                current = find(words[1]);
+                current.release();
+                current.prepare();
+                return object("reset", current.id);
+            }
+            throw new Refusal("error", "unknown request: " + line, "kind", "request");
+        } catch (Refusal e) {
+            return e.reply;
+        } catch (Throwable e) {
+            String why = e.getMessage() == null ? e.toString() : e.getMessage();
+            return object("error", why, "kind", "exception", "id", current.id);
+        }
+    }
+
+    private static final com.sun.management.ThreadMXBean THREADS =
+        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+
+    private static Map<String, Object> hello() {
+        Map<String, Object> wall = object("resolution", 1);
+        Map<String, Object> cpu = object("resolution", 1, "scope", "thread");
+        return object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
+            "runtime", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"),
+            "clocks", object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
+            "counters", List.of(object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
+                object("key", "gc.count", "unit", "count", "quality", "near"),
+                object("key", "gc.time", "unit", "ns", "quality", "near", "title", "collections, in whole milliseconds")));
+    }
+
+    private Case<?> find(String word) {
+        long id = number(word);
+        if (id >= cases.size()) {
+            throw new Refusal("error", "no case " + word, "kind", "unknown-case", "id", id);
+        }
+        return cases.get((int) id);
+    }
+
+    private static long number(String word) {
+        if (!word.matches("[0-9]{1,15}")) {
+            throw new Refusal("error", "not a number: " + word, "kind", "request");
+        }
+        return Long.parseLong(word);
+    }
+
+    private Map<String, Object> block(String[] words) throws Throwable {
+        List<String[]> batches = new ArrayList<>();
+        for (String word : Arrays.asList(words).subList(1, words.length)) {
+            batches.add(validated(word));
+        }
+        for (String[] batch : batches) {
+            current = find(batch[0]);
+            current.prepare();
+        }
+        List<Object> replies = new ArrayList<>();
+        for (String[] batch : batches) {
+            current = find(batch[0]);
+            replies.add(measure(current, batch[1], number(batch[2]), batch.length < 4 ? 1 : (int) number(batch[3])));
+        }
+        return object("block", replies, "lost", 0);
+    }
+
+    private String[] validated(String word) {
+        String[] parts = word.split(":", -1);
+        if (parts.length < 3 || parts.length > 4 || !parts[1].matches("[ct]")) {
+            throw new Refusal("error", "not a batch: " + word, "kind", "request");
+        }
+        Case<?> c = find(parts[0]);
+        long n = number(parts[2]);
+        long threads = parts.length == 4 ? number(parts[3]) : 1;
+        if (n < 1 || n > c.most || threads < 1 || threads > 10_000) {
+            throw new Refusal("error", "iterations or threads out of bounds: " + word, "kind", "request", "id", c.id);
+        }
+        return parts;
+    }
+
+    /** Runs a batch on several threads, of which this one is the first; the others spin at a barrier. */
+    private static Map<String, Object> measure(Case<?> c, String kind, long n, int threads) throws Throwable {
+        AtomicInteger here = new AtomicInteger();
+        AtomicInteger open = new AtomicInteger();
+        LongConsumer body = kind.equals("c") ? c.body : c.tare;
+        class Lane extends Thread {
+            long start, end, cpu, bytes;
+            Throwable thrown;
+
+            @Override
+            public void run() {
+                long id = Thread.currentThread().getId();
+                try {
+                    bytes = -THREADS.getThreadAllocatedBytes(id);
+                    here.incrementAndGet();
+                    await(open, 1);
+                    cpu = -THREADS.getCurrentThreadCpuTime();
+                    start = System.nanoTime();
+                    body.accept(n);
+                    end = System.nanoTime();
+                    cpu += THREADS.getCurrentThreadCpuTime();
+                    bytes += THREADS.getThreadAllocatedBytes(id);
+                } catch (Throwable e) {
+                    thrown = e;
+                }
+            }
+        }
+        c.fill.accept(n * threads);
+        List<Lane> lanes = new ArrayList<>();
+        for (int i = 0; i < threads; i++) {
+            lanes.add(new Lane());
+        }
+        lanes.subList(1, threads).forEach(Thread::start);
+        await(here, threads - 1);
+        long collections = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionCount);
+        long collecting = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionTime);
+        open.set(1);
+        lanes.get(0).run();
+        for (Lane lane : lanes) {
+            lane.join();
+            if (lane.thrown != null) {
+                throw lane.thrown;
+            }
+        }
+        collections = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionCount) - collections;
+        collecting = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionTime) - collecting;
+        long start = lanes.stream().mapToLong(l -> l.start).min().getAsLong();
+        long end = lanes.stream().mapToLong(l -> l.end).max().getAsLong();
+        Map<String, Object> reply = object("id", c.id, "kind", kind, "iterations", n * threads,
+            "time.wall", end - start, "time.cpu", sum(lanes, l -> l.cpu), "alloc.bytes", sum(lanes, l -> l.bytes),
+            "gc.count", collections, "gc.time", collecting * 1_000_000);
+        if (threads > 1) {
+            List<Object> each = new ArrayList<>();
+            lanes.forEach(l -> each.add(object("iterations", n, "time.wall", l.end - l.start, "time.cpu", l.cpu)));
+            reply.put("threads", each);
+        }
+        return reply;
+    }
+
+    private static <T> long sum(List<T> list, ToLongFunction<T> of) { return list.stream().mapToLong(of).sum(); }
+
+    private static void await(AtomicInteger counter, int n) {
+        while (counter.get() < n) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Java cannot replace itself by another program, so it waits for it and passes its exit code on. */
+    private static void byHand() {
+        List<String> itself = List.of("java", "…");
+        try {
+            // The encoding is the one in which the arguments will be handed on.
+            String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
+            itself = List.of(new String(Files.readAllBytes(Path.of("/proc/self/cmdline")), encoding).split("\0"));
+            if (System.getenv("SCRUPLE_BENCH_HAND") == null) {
+                List<String> command = new ArrayList<>(List.of("scruple", "bench", "--"));
+                command.addAll(itself);
+                ProcessBuilder builder = new ProcessBuilder(command).inheritIO();
+                builder.environment().put("SCRUPLE_BENCH_HAND", "1");
+                System.exit(builder.start().waitFor());
+            }
+        } catch (IOException | InterruptedException e) { /* There is no scruple on the path. */ }
+        leave("this is a bench program; run it with: scruple bench -- " + String.join(" ", itself));
+    }
+
+    private void refuseTwins() {
+        Set<String> seen = new HashSet<>();
+        for (Case<?> c : cases) {
+            if (!seen.add(c.spec.get("name") + "\0" + c.spec.get("params"))) {
+                leave("two cases are called " + json(c.spec.get("name")) + " with the same params");
+            }
+        }
+    }
+
+    private static void leave(String why) {
+        System.err.println(why);
+        System.exit(2);
+    }
+
+    private static String readLine(InputStream in) throws IOException {
+        ByteArrayOutputStream line = new ByteArrayOutputStream();
+        for (int c = in.read(); c != '\n'; c = in.read()) {
+            if (c < 0) {
+                return null;
+            }
+            line.write(c);
+        }
+        return line.toString(StandardCharsets.UTF_8);
+    }
+
+    private static Map<String, Object> object(Object... pairs) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        for (int i = 0; i < pairs.length; i += 2) {
+            map.put((String) pairs[i], pairs[i + 1]);
+        }
+        return map;
+    }
+
+    private static String json(Object value) {
+        StringBuilder text = new StringBuilder();
+        if (value instanceof Map) {
+            ((Map<?, ?>) value).forEach((k, v) -> text.append(',').append(json(k)).append(':').append(json(v)));
+            return "{" + text.substring(Math.min(1, text.length())) + "}";
+        } else if (value instanceof List) {
+            ((List<?>) value).forEach(v -> text.append(',').append(json(v)));
+            return "[" + text.substring(Math.min(1, text.length())) + "]";
+        } else if (value instanceof Boolean || value instanceof Number && Double.isFinite(((Number) value).doubleValue())) {
+            return value.toString();
+        }
+        for (char c : String.valueOf(value).toCharArray()) {
+            text.append(c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : c);
+        }
+        return '"' + text.toString() + '"';
+    }
+}

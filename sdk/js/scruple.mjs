@@ -1,0 +1,391 @@
+// Declares cases for Scruple to weigh. Scruple starts the program, asks it for batches over two pipes and does all
+// sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+//
+//   import { bench, group, main } from './scruple.mjs'
+//   bench('parse/small', JSON.parse, { arg: '{"a":1}' })
+//   main()
+
+import { spawnSync } from 'node:child_process'
+import { openSync, readSync, writeSync } from 'node:fs'
+import { constants } from 'node:os'
+import { basename } from 'node:path'
+import v8 from 'node:v8'
+import { isMainThread, workerData, Worker } from 'node:worker_threads'
+
+const cases = []
+let prefix = ''
+
+/**
+ * Declares the function `body` as a case. It is called with `arg`, or with what `setup` or `input` returned. A body
+ * that is an async function (or has `async: true`) is awaited.
+ *
+ * Options: `arg`; `setup` makes the argument outside the timed part, at first use and after each reset, and
+ * `teardown` gets it back; `input` makes a new argument for every iteration; `check(result)` returns undefined or
+ * true, or says what is wrong, or throws; `digest(result)` returns a short text by which two versions' results are
+ * compared; `params`, `bytes` or `items` (per iteration), `threads`, `budgets`, `tags`, `fresh`, `maxIterations`,
+ * `timeLimit` (in milliseconds), `group`, `shape` as the protocol explains them.
+ */
+export function bench(name, body, options = {}) {
+  const o = options
+  const kind = o.async ?? body.constructor.name === 'AsyncFunction' ? 'async' : 'sync'
+  const most = o.maxIterations ?? (o.input ? 1000 : undefined)
+  const shape = o.shape ?? (o.setup || o.input ? undefined : `${kind} ${typeof o.arg}`)
+  const spec = {
+    id: cases.length, name: prefix + name, group: o.group, shape, params: o.params,
+    throughput: o.bytes ? { unit: 'bytes', amount: o.bytes } : o.items ? { unit: 'items', amount: o.items } : undefined,
+    threads: o.threads, budgets: o.budgets, tags: o.tags, fresh: o.fresh, max_iterations: most,
+    per_iteration_input: o.input ? true : undefined, checked: o.check ? true : undefined,
+    time_limit: o.timeLimit && Math.round(o.timeLimit * 1e6), source: caller(),
+  }
+  cases.push({ spec, options: o, body, kind, most, ready: false, arg: o.arg, loops: {} })
+}
+
+/** Puts `name/` before the names of the cases that `declare` declares. */
+export function group(name, declare) {
+  const outer = prefix
+  prefix += name + '/'
+  try {
+    declare()
+  } finally {
+    prefix = outer
+  }
+}
+
+/** Answers the host until it says bye, and does not return. Without a host it runs scruple on this program. */
+export async function main() {
+  if (!isMainThread && workerData?.scruple) return work(workerData.scruple)
+  refuseTwins()
+  const { requests, reply } = connect()
+  for (const line of requests) {
+    if (line === 'cases') for (const c of cases) reply({ case: c.spec })
+    if (line === 'bye') await releaseAll()
+    reply(await answer(line))
+    if (line === 'bye') process.exit(0)
+  }
+  await releaseAll()
+  process.exit(0)
+}
+
+class Refusal extends Error {
+  constructor(kind, message, id) {
+    super(message)
+    this.reply = { error: message, kind, id }
+  }
+}
+
+// The case that is being dealt with, for the reply to an exception in it.
+let current
+
+async function answer(line) {
+  const [verb, ...words] = line.split(' ')
+  try {
+    if (line === 'cases') return { end: 'cases', count: cases.length }
+    if (line === 'bye') return { bye: true }
+    if (verb === 'block' && words.length > 0) return await block(words)
+    if (verb === 'hello' && words.length === 1 && number(words[0]) >= 0) return hello()
+    if (verb === 'once' && words.length === 1) return await once((current = find(words[0])))
+    if (verb === 'reset' && words.length === 1) {
+      current = find(words[0])
+      await release(current)
+      await prepare(current)
+      return { reset: current.spec.id }
+    }
+    throw new Refusal('request', `unknown request: ${line}`)
+  } catch (e) {
+    return e instanceof Refusal ? e.reply : { error: message(e), kind: 'exception', id: current.spec.id }
+  }
+}
+
+const message = e => (e instanceof Error ? e.message || e.name : String(e))
+
+const ownThreadCpu = typeof process.threadCpuUsage === 'function'
+const counted = typeof v8.GCProfiler === 'function'
+
+function hello() {
+  return {
+    scruple: 1, sdk: 'scruple-js 0.1.0', language: 'javascript', runtime: `node ${process.version}`,
+    clocks: { 'time.wall': { resolution: 1 }, 'time.cpu': { resolution: 1000, scope: ownThreadCpu ? 'thread' : 'process' } },
+    features: ['threads'],
+    counters: !counted ? [] : [
+      { key: 'alloc.bytes', unit: 'bytes', quality: 'near', title: 'allocated on the heap, up to 100 bytes a batch or 0.1 %' },
+      { key: 'gc.count', unit: 'count', quality: 'near' },
+      { key: 'gc.time', unit: 'ns', quality: 'near' },
+    ],
+  }
+}
+
+function number(word) {
+  if (!/^\d{1,15}$/.test(word)) throw new Refusal('request', `not a number: ${word}`)
+  return Number(word)
+}
+
+function find(word) {
+  const id = number(word)
+  if (id >= cases.length) throw new Refusal('unknown-case', `no case ${word}`, id)
+  return cases[id]
+}
+
+async function prepare(c) {
+  if (!c.ready && c.options.setup) c.arg = await c.options.setup()
+  c.ready = true
+}
+
+async function release(c) {
+  const ready = c.ready
+  c.ready = false
+  if (ready && c.options.teardown) await c.options.teardown(c.arg)
+}
+
+async function releaseAll() {
+  for (const c of cases) {
+    try {
+      await release(c)
+    } catch (e) {
+      process.stderr.write(`${c.spec.name}: teardown: ${message(e)}\n`)
+    }
+  }
+}
+
+async function once(c) {
+  await prepare(c)
+  const { input, check, digest } = c.options
+  const result = await c.body(input ? await input() : c.arg)
+  const reply = { once: c.spec.id, ok: true, checked: !!check }
+  if (digest) reply.digest = String(await digest(result))
+  const wrong = check && (await check(result))
+  if (wrong !== undefined && wrong !== true) Object.assign(reply, { ok: false, why: message(wrong) })
+  return reply
+}
+
+async function block(words) {
+  const batches = words.map(parse)
+  for (const { c } of batches) await prepare((current = c))
+  const entries = []
+  for (const { c, kind, n, threads } of batches) {
+    current = c
+    const lanes = threads > 1 ? together(c, kind, n, threads) : [await lane(c, kind, n, () => {})]
+    entries.push(entry(c, kind, n, lanes))
+  }
+  return { block: entries, lost: 0 }
+}
+
+function parse(word) {
+  const [id, kind, n, threads = '1', ...more] = word.split(':')
+  if (n === undefined || more.length > 0 || !/^[ct]$/.test(kind)) throw new Refusal('request', `not a batch: ${word}`)
+  const batch = { c: find(id), kind, n: number(n), threads: number(threads) }
+  if (batch.n < 1 || batch.threads < 1 || batch.n > (batch.c.most ?? Infinity)) {
+    throw new Refusal('request', `iterations or threads out of bounds: ${word}`, batch.c.spec.id)
+  }
+  return batch
+}
+
+function entry(c, kind, n, lanes) {
+  const sum = key => lanes.reduce((s, l) => s + l[key], 0)
+  const wall = Math.max(...lanes.map(l => l.end)) - Math.min(...lanes.map(l => l.start))
+  const cpu = lanes.cpu ?? sum('cpu')
+  const e = { id: c.spec.id, kind, iterations: n * lanes.length, 'time.wall': wall, 'time.cpu': Math.round(cpu) }
+  if (counted) Object.assign(e, { 'alloc.bytes': sum('bytes'), 'gc.count': sum('collections'), 'gc.time': sum('pause') })
+  if (lanes.length > 1) {
+    e.threads = lanes.map(l => ({ iterations: n, 'time.wall': l.end - l.start, 'time.cpu': ownThreadCpu ? Math.round(l.cpu) : undefined }))
+  }
+  return e
+}
+
+// Every case and every tare has a loop of its own, compiled from its own text: V8 learns from what a loop has called,
+// and would treat a second function in the same loop differently from the first. The arguments come out of an array and
+// the results go into one, at an index that varies, so that neither can be hoisted nor dropped.
+function loopOf(c, kind) {
+  const call = `${c.kind === 'async' ? 'await ' : ''}f(args[${c.options.input ? 'i' : 'i & 1'}])`
+  const text = `return ${c.kind === 'async' ? 'async ' : ''}function (n, f, args, out) { // ${c.spec.id} ${kind}
+    for (let i = 0; i < n; i++) out[i & 1] = ${call}
+  }`
+  const tare = c.kind === 'async' ? async x => x : new Function(`return x => x // ${c.spec.id}`)()
+  return { run: new Function(text)(), f: kind === 'c' ? c.body : tare, out: [0, 0] }
+}
+
+// One thread's part of a batch. An empty run of the same loop shows what reading the heap allocates by itself.
+async function lane(c, kind, n, barrier) {
+  const loop = (c.loops[kind] ??= loopOf(c, kind))
+  const args = c.options.input ? [] : [c.arg, c.arg]
+  if (c.options.input) for (let i = 0; i < n; i++) args.push(await c.options.input())
+  const reading = ownThreadCpu ? process.threadCpuUsage : process.cpuUsage
+  const overhead = (await timed(loop, 0, args, () => {}, reading)).bytes
+  const l = await timed(loop, n, args, barrier, reading)
+  l.bytes = Math.max(0, l.bytes - overhead)
+  return l
+}
+
+async function timed({ run, f, out }, n, args, barrier, cpuNow) {
+  const collector = counted ? new v8.GCProfiler() : undefined
+  collector?.start()
+  const before = counted ? v8.getHeapStatistics().used_heap_size : 0
+  barrier()
+  const cpu = cpuNow.call(process)
+  const start = process.hrtime.bigint()
+  const pending = run(n, f, args, out)
+  if (pending !== undefined) await pending
+  const end = process.hrtime.bigint()
+  const used = cpuNow.call(process)
+  const after = counted ? v8.getHeapStatistics().used_heap_size : 0
+  const collections = collector?.stop().statistics ?? []
+  // What was allocated between two collections is the rise from one's end to the next one's start.
+  let bytes = 0
+  let last = before
+  for (const gc of collections) {
+    bytes += gc.beforeGC.heapStatistics.usedHeapSize - last
+    last = gc.afterGC.heapStatistics.usedHeapSize
+  }
+  return {
+    start: Number(start - epoch), end: Number(end - epoch),
+    cpu: (used.user + used.system - cpu.user - cpu.system) * 1000, bytes: bytes + after - last,
+    collections: collections.length, pause: Math.round(collections.reduce((s, gc) => s + gc.cost * 1000, 0)),
+  }
+}
+
+const epoch = workerData?.scruple?.epoch ?? process.hrtime.bigint()
+
+// Threads are workers that run this same program and share some memory with it: words that say what to do, who is at the
+// barrier, whether it is open and who is done; a lane's figures; and the text of an error.
+const ID = 0, KIND = 1, N = 2, TURN = 3, HERE = 4, OPEN = 5, DONE = 6, FAILED = 7
+const KEYS = ['start', 'end', 'cpu', 'bytes', 'collections', 'pause']
+const crew = []
+
+function views(memory) {
+  return { words: new Int32Array(memory, 0, 8), figures: new Float64Array(memory, 64, 6), text: new Uint8Array(memory, 128) }
+}
+
+function together(c, kind, n, threads) {
+  while (crew.length < threads) {
+    const memory = new SharedArrayBuffer(4096)
+    new Worker(process.argv[1], { argv: process.argv.slice(2), workerData: { scruple: { memory, epoch } } }).unref()
+    crew.push(views(memory))
+  }
+  const members = crew.slice(0, threads)
+  for (const { words } of members) {
+    words.set([c.spec.id, kind === 'c' ? 0 : 1, n])
+    words.fill(0, HERE)
+    Atomics.add(words, TURN, 1)
+    Atomics.notify(words, TURN)
+  }
+  const all = word => members.forEach(({ words }) => Atomics.wait(words, word, 0))
+  all(HERE)
+  const cpu = process.cpuUsage()
+  for (const { words } of members) Atomics.store(words, OPEN, 1)
+  all(DONE)
+  const used = process.cpuUsage(cpu)
+  const lanes = members.map(({ words, figures, text }) => {
+    if (words[FAILED] > 0) throw new Error(Buffer.from(text.slice(0, words[FAILED])).toString())
+    return Object.fromEntries(KEYS.map((key, i) => [key, figures[i]]))
+  })
+  // Where only the process's CPU time can be read, it is not known how it divides among the threads.
+  if (!ownThreadCpu) lanes.cpu = (used.user + used.system) * 1000
+  return lanes
+}
+
+async function work({ memory }) {
+  const { words, figures, text } = views(memory)
+  const signal = word => {
+    Atomics.store(words, word, 1)
+    Atomics.notify(words, word)
+  }
+  const barrier = () => {
+    signal(HERE)
+    while (Atomics.load(words, OPEN) === 0);
+  }
+  for (let turn = 0; ; turn++) {
+    Atomics.wait(words, TURN, turn)
+    try {
+      const c = cases[words[ID]]
+      await prepare(c)
+      const l = await lane(c, words[KIND] === 0 ? 'c' : 't', words[N], barrier)
+      figures.set(KEYS.map(key => l[key]))
+    } catch (e) {
+      words[FAILED] = new TextEncoder().encodeInto(message(e) || 'an exception', text).written
+    }
+    signal(HERE)
+    signal(DONE)
+  }
+}
+
+function connect() {
+  const { SCRUPLE_BENCH_IN: from, SCRUPLE_BENCH_OUT: to } = process.env
+  if (!from && !to) byHand()
+  if (!from || !to) leave('only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set')
+  delete process.env.SCRUPLE_BENCH_IN
+  delete process.env.SCRUPLE_BENCH_OUT
+  let input, output
+  try {
+    // Node opens files close-on-exec.
+    input = openSync(from, 'r')
+    output = openSync(to, 'w')
+  } catch (e) {
+    leave(e.message)
+  }
+  return { requests: lines(input), reply: o => send(output, JSON.stringify(o, plain) + '\n') }
+}
+
+// JSON has no NaN, no infinity and no big integers.
+function plain(_key, value) {
+  if (typeof value === 'bigint') return Number(value)
+  return typeof value === 'number' && !Number.isFinite(value) ? undefined : value
+}
+
+function* lines(fd) {
+  const chunk = Buffer.alloc(1 << 16)
+  let parts = []
+  for (let size; (size = retry(() => readSync(fd, chunk))) > 0; ) {
+    let from = 0
+    for (let to; (to = chunk.subarray(0, size).indexOf(10, from)) >= 0; from = to + 1) {
+      yield Buffer.concat([...parts, chunk.subarray(from, to)]).toString()
+      parts = []
+    }
+    parts.push(Buffer.from(chunk.subarray(from, size)))
+  }
+}
+
+function send(fd, text) {
+  for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(retry(() => writeSync(fd, rest)))
+}
+
+// A pipe that somebody has made non-blocking says EAGAIN.
+function retry(call) {
+  for (;;) {
+    try {
+      return call()
+    } catch (e) {
+      if (e.code !== 'EAGAIN') throw e
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+    }
+  }
+}
+
+// Node cannot replace itself by another program, so it waits for it and passes its exit code on.
+function byHand() {
+  const itself = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
+  if (!process.env.SCRUPLE_BENCH_HAND) {
+    const env = { ...process.env, SCRUPLE_BENCH_HAND: '1' }
+    const done = spawnSync('scruple', ['bench', '--', ...itself], { stdio: 'inherit', env })
+    if (!done.error) process.exit(done.status ?? 128 + constants.signals[done.signal])
+  }
+  leave(`this is a bench program; run it with: scruple bench -- ${itself.join(' ')}`)
+}
+
+function refuseTwins() {
+  const seen = new Set()
+  for (const { spec } of cases) {
+    const key = JSON.stringify([spec.name, Object.entries(spec.params ?? {}).sort()])
+    if (seen.has(key)) leave(`two cases are called ${JSON.stringify(spec.name)} with the same params`)
+    seen.add(key)
+  }
+}
+
+function leave(why) {
+  process.stderr.write(`${basename(process.argv[1])}: ${why}\n`)
+  process.exit(2)
+}
+
+// The line of the program that called bench.
+function caller() {
+  const [, file, line] = /([^/\\]+?):(\d+):\d+\)?$/.exec(new Error().stack.split('\n')[3]) ?? []
+  return file && `${file}:${line}`
+}

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Runs the conformance checks on the SDK; nothing is built and nothing is fetched.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+for file in "$here"/*.mjs; do node --check "$file"; done
+python3 "${SCRUPLE_CONFORMANCE:-$here/../conformance}/run.py" -- node "$here/conformance.mjs"

@@ -1,0 +1,441 @@
+"""Declares cases to be weighed by Scruple, and speaks its bench protocol. One file, only the standard library.
+
+    from scruple_bench import bench, main
+
+    @bench(params={"n": [10, 100, 1000]})
+    def sums(n):
+        return sum(range(n))
+
+    if __name__ == "__main__":
+        main()
+
+`scruple bench -- python3 this_file.py` then does the sampling and the statistics.
+"""
+
+import gc
+import itertools
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import sys
+import threading
+import time
+
+__version__ = "0.1.0"
+__all__ = ["bench", "main", "serve", "Case"]
+
+_wall, _cpu, _repeat = time.monotonic_ns, time.thread_time_ns, itertools.repeat
+_registry = []
+
+
+def bench(name=None, *, params=None, check=None, **options):
+    """Declares the decorated function as a case, or as one case for each combination of `params`.
+
+    The body's arguments are `args`; or the one thing that `setup` or `input` makes; or else the values of the params in
+    order. `setup`, `input` and `check` get the params as keywords. `input` makes a new argument for every iteration, outside
+    the timed part. `check` gets the result of one call: it raises AssertionError or returns False if that is wrong, and
+    may return a str, which is the digest that tells outputs apart. The other options are those of `Case`.
+    """
+    def declare(body):
+        grid = [dict(zip(params, values)) for values in itertools.product(*params.values())] if params else [{}]
+        for chosen in grid:
+            _registry.append(Case(name or body.__qualname__, body, params=chosen, check=check, **options))
+        return body
+
+    if callable(name):
+        body, name = name, None
+        return declare(body)
+    return declare
+
+
+class Case:
+    """One thing to be weighed; the decorator `bench` makes them."""
+
+    def __init__(self, name, body, *, params=None, args=None, setup=None, teardown=None, input=None, check=None,
+                 max_iterations=1000, threads=None, throughput=None, budgets=None, tags=None, group=None, shape=None,
+                 fresh=False, time_limit=None, source=None):
+        if (setup is not None) + (input is not None) + (args is not None) > 1:
+            raise ValueError(f"case {name!r}: only one of args, setup and input can make the body's arguments")
+        self.name, self.body, self.params = str(name), body, dict(params or {})
+        self.args, self.setup, self.teardown, self.input = args, setup, teardown, input
+        self.check, self.max_iterations, self.source = check, max_iterations, source or _source(body)
+        self.options = {"group": group, "shape": shape, "throughput": _throughput(throughput), "budgets": budgets,
+                        "threads": list(threads or []), "tags": list(tags or []), "fresh": fresh,
+                        "time_limit": time_limit}
+        self.ready, self.made = False, ()
+
+    def declaration(self, number):
+        fields = {"id": number, "name": self.name, "params": {k: _param(v) for k, v in self.params.items()},
+                  **self.options, "checked": self.check is not None, "source": self.source}
+        if self.input:
+            fields.update(per_iteration_input=True, max_iterations=self.max_iterations)
+        return {key: value for key, value in fields.items() if value or key in ("id", "name")}
+
+    def prepare(self):
+        """Makes what the body is called with, once."""
+        if not self.ready:
+            if self.setup:
+                self.made = (self.setup(**self.params),)
+            else:
+                self.made = tuple(self.params.values() if self.args is None else self.args)
+            self.ready = True
+
+    def dismiss(self):
+        if self.ready:
+            self.ready, made, self.made = False, self.made, ()
+            if self.teardown:
+                self.teardown(*made)
+
+    def loop(self, kind, iterations):
+        """A function without arguments that runs the timed part and returns (start, end, CPU time)."""
+        if self.input:
+            inputs = [self.input(**self.params) for _ in range(iterations)]
+            body = self.body if kind == "c" else _identities[1]
+            return lambda: _loop_over(body, inputs)
+        made, arity = self.made, len(self.made)
+        body = self.body if kind == "c" else _identities[min(arity, 3)]
+        loop = _loops[min(arity, 3)]
+        return lambda: loop(body, iterations, *made)
+
+    def once(self):
+        """Runs the body once; returns the fields that say what the check thinks of its result."""
+        result = self.body(self.input(**self.params)) if self.input else self.body(*self.made)
+        if not self.check:
+            return {"ok": True, "checked": False}
+        try:
+            said = self.check(result, **self.params)
+        except AssertionError as wrong:
+            return {"ok": False, "checked": True, "why": str(wrong) or "an assertion of the check failed"}
+        if said is False:
+            return {"ok": False, "checked": True, "why": "the check returned False"}
+        return {"ok": True, "checked": True, **({"digest": said} if isinstance(said, str) else {})}
+
+
+# The timed loops: one for each number of arguments, so that the call is the one that a program would write. Clocks are
+# read in here, the monotonic one innermost.
+
+def _loop_0(body, n):
+    turns = _repeat(None, n)
+    cpu, start = _cpu(), _wall()
+    for _ in turns:
+        body()
+    end = _wall()
+    return start, end, _cpu() - cpu
+
+
+def _loop_1(body, n, a):
+    turns = _repeat(None, n)
+    cpu, start = _cpu(), _wall()
+    for _ in turns:
+        body(a)
+    end = _wall()
+    return start, end, _cpu() - cpu
+
+
+def _loop_2(body, n, a, b):
+    turns = _repeat(None, n)
+    cpu, start = _cpu(), _wall()
+    for _ in turns:
+        body(a, b)
+    end = _wall()
+    return start, end, _cpu() - cpu
+
+
+def _loop_many(body, n, *args):
+    turns = _repeat(None, n)
+    cpu, start = _cpu(), _wall()
+    for _ in turns:
+        body(*args)
+    end = _wall()
+    return start, end, _cpu() - cpu
+
+
+def _loop_over(body, inputs):
+    cpu, start = _cpu(), _wall()
+    for a in inputs:
+        body(a)
+    end = _wall()
+    return start, end, _cpu() - cpu
+
+
+_loops = (_loop_0, _loop_1, _loop_2, _loop_many)
+_identities = (lambda: None, lambda a: a, lambda a, b: a, lambda *args: args)
+
+
+# The preload library's totals in its order, and what it says of those that it does not keep.
+_MALLOC = (("count", "count"), ("bytes", "bytes"), ("frees", "count"), ("freed_bytes", "bytes"))
+_UNKNOWN = 2**64 - 1
+
+
+class _Counters:
+    """What this process can count; the preload library's figures only where it is attached."""
+
+    def __init__(self):
+        self.announced = [{"key": "gc.count", "unit": "count", "quality": "exact"},
+                          {"key": "python.blocks", "unit": "count", "quality": "near", "better": "neither",
+                           "title": "blocks allocated and not freed"}]
+        self.snapshot = None
+        try:
+            import ctypes
+            self.heap = (ctypes.c_uint64 * 8)()
+            self.snapshot = ctypes.CDLL(None).scruple_heap_snapshot
+            self.snapshot.argtypes, self.snapshot.restype = [ctypes.c_uint64 * 8], None
+        except (ImportError, OSError, AttributeError, TypeError):
+            return
+        self.snapshot(self.heap)
+        # Small objects come from Python's own arenas, which malloc does not see.
+        for i, (word, unit) in enumerate(_MALLOC):
+            if self.heap[i] != _UNKNOWN:
+                self.announced.append({"key": f"malloc.{word}", "unit": unit, "quality": "near"})
+        if self.heap[5] != _UNKNOWN:
+            self.announced.append({"key": "malloc.peak", "unit": "bytes", "quality": "near", "per": "batch"})
+
+    def read(self):
+        collections = sum(generation["collections"] for generation in gc.get_stats())
+        blocks = sys.getallocatedblocks()
+        if not self.snapshot:
+            return collections, blocks, None
+        self.snapshot(self.heap)
+        return collections, blocks, tuple(self.heap)
+
+    def difference(self, before, after):
+        """The fields of the batch's entry, and how many events were lost."""
+        fields = {"gc.count": after[0] - before[0], "python.blocks": after[1] - before[1]}
+        if not self.snapshot:
+            return fields, 0
+        old, new = before[2], after[2]
+        fields.update({f"malloc.{word}": new[i] - old[i] for i, (word, _) in enumerate(_MALLOC) if new[i] != _UNKNOWN})
+        if new[5] != _UNKNOWN and new[5] > old[5]:
+            fields["malloc.peak"] = new[5] - old[4]
+        return fields, new[7] - old[7]
+
+
+class _Refused(Exception):
+    def __init__(self, kind, text, **more):
+        super().__init__(text)
+        self.reply = {"error": text, "kind": kind, **more}
+
+
+class _Server:
+    def __init__(self, cases, replies):
+        self.cases, self.replies, self.counters = cases, replies, _Counters()
+
+    def say(self, reply):
+        text = json.dumps(reply, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        self.replies.write(text.encode("utf-8", "replace") + b"\n")
+
+    def answer(self, request):
+        """Answers one request; False after `bye`."""
+        words = request.split(" ")
+        action = {"hello": self.hello, "cases": self.list, "block": self.block, "once": self.once,
+                  "reset": self.reset, "bye": self.bye}.get(words[0])
+        current = [None]
+        try:
+            if not action:
+                raise _Refused("request", f"unknown request: {request}")
+            action(words[1:], current)
+        except _Refused as refused:
+            self.say(refused.reply)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # A body may also call sys.exit or pytest.fail.
+            text = f"{type(problem).__name__}: {problem}"
+            where = {} if current[0] is None else {"id": current[0]}
+            self.say({"error": text, "kind": "exception", **where})
+        self.replies.flush()
+        return words != ["bye"]
+
+    def hello(self, words, _current):
+        if len(words) != 1 or not _whole(words[0]):
+            raise _Refused("request", "hello takes one version number")
+        cpu = {"resolution": _resolution("thread_time"), "scope": "thread"}
+        self.say({"scruple": 1, "sdk": f"scruple-python {__version__}", "language": "python",
+                  "runtime": f"{platform.python_implementation().lower()} {platform.python_version()}",
+                  "clocks": {"time.wall": {"resolution": _resolution("monotonic")}, "time.cpu": cpu},
+                  "features": ["threads"], "counters": self.counters.announced})
+
+    def list(self, words, _current):
+        if words:
+            raise _Refused("request", "cases takes no words")
+        for number, case in enumerate(self.cases):
+            self.say({"case": case.declaration(number)})
+        self.say({"end": "cases", "count": len(self.cases)})
+
+    def block(self, words, current):
+        if not words:
+            raise _Refused("request", "block takes words ID:KIND:ITERATIONS[:THREADS]")
+        batches = [self.batch(word) for word in words]
+        for number, *_ in batches:
+            current[0] = number
+            self.cases[number].prepare()
+        entries, lost = [], 0
+        for number, kind, iterations, threads in batches:
+            current[0] = number
+            entry, missed = self.run(self.cases[number], kind, iterations, threads)
+            entries.append({"id": number, "kind": kind, **entry})
+            lost += missed
+        self.say({"block": entries, "lost": lost})
+
+    def batch(self, word):
+        parsed = re.fullmatch(r"([0-9]{1,16}):([ct]):([0-9]{1,16})(?::([0-9]{1,9}))?", word)
+        if not parsed:
+            raise _Refused("request", f"not ID:KIND:ITERATIONS[:THREADS]: {word}")
+        number, iterations, threads = int(parsed[1]), int(parsed[3]), int(parsed[4] or 1)
+        case = self.case(number)
+        if iterations < 1 or threads < 1:
+            raise _Refused("request", f"iterations and threads begin at 1: {word}", id=number)
+        if case.input and iterations > case.max_iterations:
+            raise _Refused("request", f"at most {case.max_iterations} iterations in one batch: {word}", id=number)
+        return number, parsed[2], iterations, threads
+
+    def run(self, case, kind, iterations, threads):
+        loops = [case.loop(kind, iterations) for _ in range(threads)]
+        if threads == 1:
+            before = self.counters.read()
+            start, end, cpu = loops[0]()
+            after = self.counters.read()
+            times = [(start, end, cpu)]
+        else:
+            before, times, after = self.run_threads(loops)
+        fields, lost = self.counters.difference(before, after)
+        entry = {"iterations": iterations * threads,
+                 "time.wall": max(end for _, end, _ in times) - min(start for start, _, _ in times),
+                 "time.cpu": sum(cpu for _, _, cpu in times), **fields}
+        if threads > 1:
+            entry["threads"] = [{"iterations": iterations, "time.wall": end - start, "time.cpu": cpu}
+                                for start, end, cpu in times]
+        return entry, lost
+
+    def run_threads(self, loops):
+        times, problems = [None] * len(loops), []
+        barrier = threading.Barrier(len(loops) + 1)
+
+        def work(i):
+            barrier.wait()
+            try:
+                times[i] = loops[i]()
+            except BaseException as problem:
+                problems.append(problem)
+
+        workers = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(loops))]
+        for worker in workers:
+            worker.start()
+        before = self.counters.read()
+        barrier.wait()
+        for worker in workers:
+            worker.join()
+        after = self.counters.read()
+        if problems:
+            raise problems[0]
+        return before, times, after
+
+    def case(self, number):
+        if number >= len(self.cases):
+            raise _Refused("unknown-case", f"there is no case {number}", id=number)
+        return self.cases[number]
+
+    def one(self, words, current):
+        if len(words) != 1 or not _whole(words[0]):
+            raise _Refused("request", "this request takes one case id")
+        case = self.case(int(words[0]))
+        current[0] = int(words[0])
+        return case
+
+    def once(self, words, current):
+        case = self.one(words, current)
+        case.prepare()
+        self.say({"once": current[0], **case.once()})
+
+    def reset(self, words, current):
+        case = self.one(words, current)
+        case.dismiss()
+        case.prepare()
+        self.say({"reset": current[0]})
+
+    def bye(self, words, _current):
+        if words:
+            raise _Refused("request", "bye takes no words")
+        self.dismiss()
+        self.say({"bye": True})
+
+    def dismiss(self):
+        for case in self.cases:
+            try:
+                case.dismiss()
+            except Exception as problem:
+                print(f"teardown of {case.name}: {problem!r}", file=sys.stderr)
+
+
+def serve(cases):
+    """Speaks the protocol over the two paths in the environment until the host says bye."""
+    seen = set()
+    for case in cases:
+        key = (case.name, json.dumps({k: _param(v) for k, v in case.params.items()}, sort_keys=True))
+        if key in seen:
+            _end(f"two cases have the name {case.name!r} and the params {case.params}")
+        seen.add(key)
+    paths = os.environ.pop("SCRUPLE_BENCH_IN", None), os.environ.pop("SCRUPLE_BENCH_OUT", None)
+    if None in paths:
+        _end("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set")
+    try:
+        requests = open(paths[0], "rb")
+        replies = open(paths[1], "wb", buffering=1 << 16)
+    except OSError as problem:
+        _end(f"cannot open {problem.filename}: {problem.strerror}")
+    for path in paths:
+        if match := re.fullmatch(r"/dev/fd/(\d+)", path):
+            os.set_inheritable(int(match[1]), False)
+    server = _Server(cases, replies)
+    for line in requests:
+        if not line.endswith(b"\n"):
+            break
+        if not server.answer(line[:-1].decode("utf-8", "replace")):
+            return
+    server.dismiss()
+
+
+def main():
+    """Serves the declared cases, or, started by hand, becomes `scruple bench` of this program."""
+    if "SCRUPLE_BENCH_IN" in os.environ or "SCRUPLE_BENCH_OUT" in os.environ:
+        serve(_registry)
+        sys.exit(0)
+    me = [sys.executable, *getattr(sys, "orig_argv", [sys.executable, *sys.argv])[1:]]
+    scruple = shutil.which("scruple")
+    if scruple and "SCRUPLE_BENCH_HAND" not in os.environ:
+        sys.stdout.flush()
+        os.execve(scruple, ["scruple", "bench", "--", *me], {**os.environ, "SCRUPLE_BENCH_HAND": "1"})
+    _end(f"this is a bench program; run it with: scruple bench -- {' '.join(me)}")
+
+
+def _end(text):
+    print(f"{os.path.basename(sys.argv[0])}: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _whole(word):
+    return re.fullmatch(r"[0-9]{1,16}", word) is not None
+
+
+def _resolution(clock):
+    return max(1, round(time.get_clock_info(clock).resolution * 1e9))
+
+
+def _param(value):
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return value if number and abs(value) <= 2**53 else str(value)
+
+
+def _throughput(amount):
+    """A number is an amount of bytes; ("items", 12) and ("bytes", 12) say what they are."""
+    if amount is None:
+        return None
+    unit, amount = amount if isinstance(amount, (tuple, list)) else ("bytes", amount)
+    return {"unit": unit, "amount": amount}
+
+
+def _source(body):
+    code = getattr(body, "__code__", None)
+    return code and f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}"

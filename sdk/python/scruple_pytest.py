@@ -1,0 +1,112 @@
+"""Makes benchmarks of pytest tests, for Scruple. A test hands what is to be weighed to the fixture `scruple`:
+
+    def test_sorting(scruple):
+        assert scruple(sorted, [3, 1, 2]) == [1, 2, 3]
+
+Under plain `pytest` the fixture calls the function once, so the test is a test. Under `scruple bench -- pytest FILE` each
+such test is a case: the test runs once to find out what to weigh (its fixtures are over by then, so hand in what
+must live), the function is then called in batches, and the test's own assertions are the case's check.
+
+Options of a case stand in a mark: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize` become
+the case's params.
+"""
+
+import functools
+import os
+import sys
+
+import pytest
+
+import scruple_bench
+
+
+class Recorder:
+    """The fixture: calls the function, and remembers the call."""
+
+    def __init__(self):
+        self.call = None
+
+    def __call__(self, function, *args, **keywords):
+        if self.call:
+            raise RuntimeError("a test can hand only one function to the fixture scruple")
+        body = functools.partial(function, **keywords) if keywords else function
+        self.call = (body, args)
+        return body(*args)
+
+
+@pytest.fixture(name="scruple")
+def _scruple(request):
+    recorder = Recorder()
+    request.node.scruple_recorder = recorder
+    return recorder
+
+
+class TestCase(scruple_bench.Case):
+    """A case whose body is found by running a test."""
+
+    __test__ = False
+
+    def __init__(self, item):
+        path, line, _ = item.location
+        mark = item.get_closest_marker("scruple")
+        params = getattr(item, "callspec", None)
+        super().__init__(item.nodeid.partition("[")[0].replace("::", "/"), None,
+                         params=params.params if params else {}, check=True, source=f"{path}:{(line or 0) + 1}",
+                         **(mark.kwargs if mark else {}))
+        self.item, self.failure = item, None
+
+    def run_test(self):
+        """Why the test fails, or None."""
+        from _pytest.runner import runtestprotocol
+
+        self.item.scruple_recorder = None
+        for report in runtestprotocol(self.item, log=False, nextitem=None):
+            if report.failed:
+                return f"{report.when} of the test failed: {last_line(report.longreprtext)}"
+            if report.skipped:
+                return "the test was skipped"
+        return None
+
+    def prepare(self):
+        if not self.ready:
+            self.failure = self.run_test()
+            recorder = self.item.scruple_recorder
+            if recorder and recorder.call:
+                self.body, self.made = recorder.call
+            else:
+                self.failure = self.failure or "the test did not hand anything to the fixture scruple"
+            self.ready = True
+
+    def loop(self, kind, iterations):
+        if self.failure:
+            raise RuntimeError(self.failure)
+        return super().loop(kind, iterations)
+
+    def once(self):
+        why = self.failure or self.run_test()
+        return {"ok": False, "checked": True, "why": why} if why else {"ok": True, "checked": True}
+
+
+def last_line(text):
+    """The message of pytest's report: its lines that begin with E, or else its last line."""
+    lines = text.strip().splitlines() or [""]
+    return " ".join(line[1:].strip() for line in lines if line.startswith("E ")) or lines[-1]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "scruple(**options): options of the case that Scruple makes of this test")
+
+
+def is_benched():
+    return "SCRUPLE_BENCH_IN" in os.environ or "SCRUPLE_BENCH_OUT" in os.environ
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session):
+    if not is_benched() or session.config.option.collectonly:
+        return None
+    if session.testsfailed:
+        print("scruple: there were errors while collecting tests", file=sys.stderr)
+        raise session.Failed("errors while collecting")
+    scruple_bench.serve([TestCase(item) for item in session.items if "scruple" in getattr(item, "fixturenames", ())])
+    return True

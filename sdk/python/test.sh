@@ -1,0 +1,10 @@
+#!/bin/sh
+# Runs the conformance checks, and where pytest is installed the tests, which also plant mistakes for the runner to find.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+python3 "$here/../conformance/run.py" -- python3 "$here/conformance.py"
+if python3 -c "import pytest" 2>/dev/null; then
+    python3 -m pytest -q -p no:cacheprovider "$here/tests"
+else
+    echo "pytest is not installed: its tests are left out"
+fi

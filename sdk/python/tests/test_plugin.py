@@ -1,0 +1,63 @@
+"""The pytest plugin: tests stay tests by hand, and are cases under the host."""
+
+import sys
+from pathlib import Path
+
+SDK = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SDK.parent / "conformance"))
+
+from program import Program  # noqa: E402
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+    import pytest
+    runs = []
+
+    def test_plain():
+        assert True
+
+    def test_adding(scruple):
+        assert scruple(sum, [1, 2]) == 3
+
+    @pytest.mark.scruple(tags=["slow"], throughput=("items", 3))
+    @pytest.mark.parametrize("n", [10, 20])
+    def test_sorting(scruple, n, tmp_path):
+        assert tmp_path.exists()
+        assert scruple(sorted, list(range(n)), reverse=True)[-1] == 0
+
+    def test_wrong(scruple):
+        assert scruple(lambda: 4) == 5
+
+    def test_idle(scruple):
+        pass
+"""
+
+
+def test_by_hand_the_tests_are_tests(pytester):
+    pytester.makepyfile(test_it=TESTS)
+    pytester.syspathinsert(SDK)
+    pytester.runpytest("-p", "scruple_pytest").assert_outcomes(passed=5, failed=1)
+
+
+def test_under_the_host_they_are_cases(pytester, monkeypatch):
+    path = pytester.makepyfile(test_it=TESTS)
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    with Program([sys.executable, "-m", "pytest", "-q", "-p", "scruple_pytest", str(path)]) as program:
+        assert program.ask("hello 1")["scruple"] == 1
+        cases, end = program.cases()
+        assert [c["name"].rpartition("/")[2] for c in cases] == [
+            "test_adding", "test_sorting", "test_sorting", "test_wrong", "test_idle"]
+        assert cases[1]["params"] == {"n": 10} and cases[2]["params"] == {"n": 20}
+        assert cases[1]["tags"] == ["slow"] and cases[1]["throughput"] == {"unit": "items", "amount": 3}
+        assert cases[0]["source"].endswith(":7")
+        block = program.ask("block 0:c:100 2:c:100 2:t:100")["block"]
+        assert [entry["iterations"] for entry in block] == [100, 100, 100]
+        assert program.ask("once 1") == {"once": 1, "ok": True, "checked": True}
+        wrong = program.ask("once 3")
+        assert not wrong["ok"] and "assert 4 == 5" in wrong["why"]
+        assert program.ask("block 3:c:1")["kind"] == "exception"
+        assert "did not hand anything" in program.ask("block 4:c:1")["error"]
+        assert program.ask("block 0:c:1")["block"][0]["iterations"] == 1
+        assert program.ask("bye") == {"bye": True}
+        assert program.exit_code() == 0

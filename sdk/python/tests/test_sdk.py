@@ -1,0 +1,90 @@
+"""What conformance does not say of the Python SDK: how decorators are read, and how checks are judged."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SDK = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SDK))
+sys.path.insert(0, str(SDK.parent / "conformance"))
+
+from program import Program  # noqa: E402
+from scruple_bench import Case  # noqa: E402
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    started = []
+
+    def start(text):
+        path = tmp_path / "cases.py"
+        path.write_text("from scruple_bench import bench, main\n" + text + "\nmain()\n")
+        started.append(Program([sys.executable, str(path)]))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+def test_a_grid_of_params_is_a_case_each_with_arguments_in_order(program):
+    bench = program("@bench(params={'a': [1, 2], 'b': ['x', 'y']}, check=lambda r, a, b: f'{a}{b}' + r)\n"
+                    "def joined(a, b): return f'{a}-{b}'")
+    cases, _ = bench.cases()
+    assert [c["params"] for c in cases] == [
+        {"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"}]
+    assert bench.ask("once 3")["digest"] == "2y2-y"
+
+
+def test_setup_gets_the_params_and_teardown_what_setup_made(program, tmp_path):
+    note = tmp_path / "note"
+    bench = program(f"@bench(params={{'n': [3]}}, setup=lambda n: [n], check=lambda r, n: r == n,\n"
+                    f"       teardown=lambda made: open({str(note)!r}, 'a').write(str(made)))\n"
+                    "def first(made): return made[0]")
+    assert bench.ask("once 0")["ok"]
+    bench.ask("reset 0")
+    assert note.read_text() == "[3]"
+    bench.ask("bye")
+    assert bench.exit_code() == 0 and note.read_text() == "[3][3]"
+
+
+@pytest.mark.parametrize("check, why", [
+    ("lambda r: False", "returned False"), ("lambda r: 1 / 0", None), ("lambda r: None", "")])
+def test_checks_are_judged(program, check, why):
+    reply = program(f"@bench(check={check})\ndef f(): pass").ask("once 0")
+    if why is None:
+        assert reply["kind"] == "exception" and "ZeroDivisionError" in reply["error"]
+    else:
+        assert reply["ok"] == (why == "") and why in reply.get("why", "")
+
+
+def test_an_exit_in_a_body_is_an_error_of_the_case(program):
+    bench = program("import sys\n@bench\ndef leaves(): sys.exit(3)\n@bench\ndef stays(): pass")
+    assert bench.ask("block 0:c:1")["kind"] == "exception"
+    assert bench.ask("block 1:c:1")["block"][0]["iterations"] == 1
+
+
+def test_the_same_name_and_params_twice_are_refused(program):
+    bench = program("@bench('x')\ndef f(): pass\n@bench('x')\ndef g(): pass")
+    assert bench.exit_code() == 2
+    assert "two cases have the name 'x'" in bench.output("complaints")
+
+
+def test_a_body_has_one_source_of_arguments():
+    with pytest.raises(ValueError, match="only one of"):
+        Case("x", print, args=[1], setup=dict)
+
+
+def test_the_example_declares_the_seven(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    with Program([sys.executable, str(SDK / "examples/fnv.py")]) as bench:
+        assert [c["name"] for c in bench.cases()[0]] == [
+            "fnv/loop", "fnv/id", "fnv/fnv1", "fnv/fnv4", "fnv/fnv8", "fnv/us", "fnv/ms"]
+
+
+def test_the_module_needs_nothing_but_the_standard_library():
+    code = f"import sys; sys.path.insert(0, {str(SDK)!r}); import scruple_bench"
+    assert subprocess.run([sys.executable, "-I", "-S", "-c", code], check=False).returncode == 0

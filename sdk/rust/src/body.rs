@@ -1,0 +1,195 @@
+//! What a case does: how its argument comes about, its loop, and the tare of the same shape.
+
+use crate::clock::Span;
+use crate::heap::Heap;
+use crate::opaque::opaque;
+use crate::team::{self, Measured};
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::rc::Rc;
+
+/// Whether a batch runs the case or its tare.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Case,
+    Tare,
+}
+
+/// What a check says of a result: a digest or nothing, or why it is wrong.
+pub type Verdict = Result<Option<String>, String>;
+
+/// A check, which is told the result of one run. The body and the handle that declares it share one.
+pub type Check<R> = Rc<RefCell<Option<Box<dyn Fn(&R) -> Verdict>>>>;
+
+fn judge<R>(check: &Check<R>, result: &R) -> Option<Verdict> {
+    check.borrow().as_ref().map(|check| check(result))
+}
+
+/// What the server needs of a case. All of it may panic.
+pub trait Body {
+    fn prepare(&mut self) {}
+    fn dismiss(&mut self) {}
+    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String>;
+    /// Runs the body once; nothing where there is no check.
+    fn once(&mut self) -> Option<Verdict>;
+}
+
+/// The identity where argument and result have one type, else a constant of the result's size.
+#[inline(always)]
+fn tare<A: 'static, R: 'static>(argument: A) {
+    if TypeId::of::<A>() == TypeId::of::<R>() {
+        opaque(argument);
+    } else {
+        opaque(argument);
+        opaque(MaybeUninit::<R>::zeroed());
+    }
+}
+
+/// Runs the loop between the clocks, and the clocks between the counters.
+#[inline(always)]
+fn measure(heap: Heap, timed: impl FnOnce()) -> Result<Measured, String> {
+    let before = heap.read();
+    let span = Span::of(timed);
+    let after = heap.read();
+    Ok(Measured { spans: vec![span], before, after })
+}
+
+#[inline(always)]
+fn repeat(iterations: u64, mut one: impl FnMut()) {
+    for _ in 0..iterations {
+        one();
+    }
+}
+
+/// A body of an argument that is copied for every iteration.
+pub struct Plain<A, R, F> {
+    pub argument: A,
+    pub body: F,
+    pub check: Check<R>,
+}
+
+impl<A: Copy + 'static, R: 'static, F: FnMut(A) -> R> Body for Plain<A, R, F> {
+    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
+        debug_assert_eq!(threads, 1);
+        let (argument, body) = (self.argument, &mut self.body);
+        match kind {
+            Kind::Case => measure(heap, || repeat(iterations, || drop(opaque(body(opaque(argument)))))),
+            Kind::Tare => measure(heap, || repeat(iterations, || tare::<A, R>(opaque(argument)))),
+        }
+    }
+
+    fn once(&mut self) -> Option<Verdict> {
+        let result = (self.body)(self.argument);
+        judge(&self.check, &result)
+    }
+}
+
+/// A body of something that is set up when the case is first asked for.
+pub struct SetUp<S, R, M, F> {
+    pub setup: M,
+    pub input: Option<S>,
+    pub body: F,
+    pub check: Check<R>,
+}
+
+impl<S: 'static, R: 'static, M: FnMut() -> S, F: FnMut(&mut S) -> R> Body for SetUp<S, R, M, F> {
+    fn prepare(&mut self) {
+        if self.input.is_none() {
+            self.input = Some((self.setup)());
+        }
+    }
+
+    fn dismiss(&mut self) {
+        self.input = None;
+    }
+
+    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
+        debug_assert_eq!(threads, 1);
+        let body = &mut self.body;
+        let input = self.input.as_mut().ok_or("the case is not set up")?;
+        match kind {
+            Kind::Case => measure(heap, || repeat(iterations, || drop(opaque(body(black_box(&mut *input)))))),
+            Kind::Tare => measure(heap, || {
+                repeat(iterations, || {
+                    black_box(&mut *input);
+                    tare::<(), R>(());
+                })
+            }),
+        }
+    }
+
+    fn once(&mut self) -> Option<Verdict> {
+        self.prepare();
+        let result = (self.body)(self.input.as_mut()?);
+        judge(&self.check, &result)
+    }
+}
+
+/// A body of an input of its own for every iteration.
+pub struct Each<I, R, M, F> {
+    pub make: M,
+    pub body: F,
+    pub check: Check<R>,
+    pub inputs: Vec<I>,
+}
+
+impl<I: 'static, R: 'static, M: FnMut() -> I, F: FnMut(&mut I) -> R> Body for Each<I, R, M, F> {
+    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
+        debug_assert_eq!(threads, 1);
+        self.inputs.clear();
+        self.inputs.extend((0..iterations).map(|_| (self.make)()));
+        let (body, inputs) = (&mut self.body, &mut self.inputs);
+        let measured = match kind {
+            Kind::Case => measure(heap, || {
+                for input in inputs.iter_mut() {
+                    drop(opaque(body(black_box(input))));
+                }
+            }),
+            Kind::Tare => measure(heap, || {
+                for input in inputs.iter_mut() {
+                    black_box(input);
+                    tare::<(), R>(());
+                }
+            }),
+        };
+        self.inputs.clear();
+        measured
+    }
+
+    fn once(&mut self) -> Option<Verdict> {
+        let result = (self.body)(&mut (self.make)());
+        judge(&self.check, &result)
+    }
+}
+
+/// A body that several threads run at once.
+pub struct Shared<R, F> {
+    pub body: F,
+    pub check: Check<R>,
+}
+
+impl<R: 'static, F: Fn() -> R + Sync> Body for Shared<R, F> {
+    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
+        let body = &self.body;
+        let timed = || match kind {
+            Kind::Case => repeat(iterations, || drop(opaque(body()))),
+            Kind::Tare => repeat(iterations, || tare::<(), R>(())),
+        };
+        if threads == 1 {
+            return measure(heap, timed);
+        }
+        let job = |barrier: &team::Barrier| {
+            barrier.stand();
+            Span::of(timed)
+        };
+        let jobs = (0..threads).map(|_| Box::new(job) as team::Job).collect();
+        team::run(heap, jobs, None)
+    }
+
+    fn once(&mut self) -> Option<Verdict> {
+        let result = (self.body)();
+        judge(&self.check, &result)
+    }
+}

@@ -1,0 +1,266 @@
+//! What a case says of itself, and the handle by which a program says it.
+
+use crate::body::{Check, Verdict};
+use crate::json::{self, Object};
+use crate::queue::{Flow, Passing};
+use std::panic::Location;
+use std::time::Duration;
+
+/// What every case has, whatever its body.
+pub struct Declaration {
+    pub name: String,
+    pub source: &'static Location<'static>,
+    pub params: Vec<(String, Param)>,
+    pub shape: Option<String>,
+    pub group: Option<String>,
+    pub throughput: Option<(&'static str, f64)>,
+    pub threads: Vec<usize>,
+    pub budgets: Vec<(String, Limit)>,
+    pub tags: Vec<String>,
+    pub fresh: bool,
+    pub per_iteration_input: bool,
+    pub max_iterations: Option<u64>,
+    pub time_limit: Option<Duration>,
+    pub checked: bool,
+    pub passing: Option<Passing>,
+}
+
+/// The value of a param: growth is fitted over numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Param {
+    /// A number.
+    Number(f64),
+    /// Anything else.
+    Text(String),
+}
+
+impl From<&str> for Param {
+    fn from(text: &str) -> Param {
+        Param::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Param {
+    fn from(text: String) -> Param {
+        Param::Text(text)
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty)*) => {$(
+        impl From<$t> for Param {
+            fn from(number: $t) -> Param { Param::Number(number as f64) }
+        }
+        impl From<$t> for Limit {
+            fn from(number: $t) -> Limit { Limit::At(number as f64) }
+        }
+    )*};
+}
+numbers!(i32 i64 u32 u64 usize f64);
+
+/// The most that a metric may be, per iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// In the metric's own unit: nanoseconds, bytes, a count.
+    At(f64),
+    /// Relative to the baseline, such as `+5%`.
+    Above(String),
+}
+
+impl From<&str> for Limit {
+    fn from(text: &str) -> Limit {
+        Limit::Above(text.to_owned())
+    }
+}
+
+impl Declaration {
+    #[track_caller]
+    pub fn new(name: &str) -> Declaration {
+        Declaration {
+            name: name.to_owned(),
+            source: Location::caller(),
+            params: Vec::new(),
+            shape: None,
+            group: None,
+            throughput: None,
+            threads: Vec::new(),
+            budgets: Vec::new(),
+            tags: Vec::new(),
+            fresh: false,
+            per_iteration_input: false,
+            max_iterations: None,
+            time_limit: None,
+            checked: false,
+            passing: None,
+        }
+    }
+
+    /// Name and params: what no two cases share.
+    pub fn identity(&self) -> String {
+        format!("{}\0{}", self.name, self.params().done())
+    }
+
+    fn params(&self) -> Object {
+        self.params.iter().fold(Object::default(), |object, (key, value)| match value {
+            Param::Number(n) if n.is_finite() => object.number(key, *n),
+            Param::Number(n) => object.text(key, &n.to_string()),
+            Param::Text(text) => object.text(key, text),
+        })
+    }
+
+    fn budgets(&self) -> Object {
+        self.budgets.iter().fold(Object::default(), |object, (metric, limit)| {
+            let limit = match limit {
+                Limit::At(n) => Object::default().number("max", *n),
+                Limit::Above(text) => Object::default().text("max", text).text("against", "baseline"),
+            };
+            object.object(metric, limit)
+        })
+    }
+
+    /// The case as `cases` tells it.
+    pub fn tell(&self, id: usize) -> Object {
+        let mut case = Object::default().integer("id", id as u64).text("name", &self.name);
+        case = case.text("source", &format!("{}:{}", self.source.file(), self.source.line()));
+        for (key, text) in [("group", &self.group), ("shape", &self.shape)] {
+            if let Some(text) = text {
+                case = case.text(key, text);
+            }
+        }
+        for (key, object) in [("params", self.params()), ("budgets", self.budgets())] {
+            if !object.is_empty() {
+                case = case.object(key, object);
+            }
+        }
+        if let Some((unit, amount)) = self.throughput {
+            case = case.object("throughput", Object::default().text("unit", unit).number("amount", amount));
+        }
+        if !self.threads.is_empty() {
+            case = case.list("threads", self.threads.iter().map(usize::to_string));
+        }
+        if !self.tags.is_empty() {
+            case = case.list("tags", self.tags.iter().map(|tag| json::string(tag)));
+        }
+        for (key, flag) in [
+            ("fresh", self.fresh),
+            ("per_iteration_input", self.per_iteration_input),
+            ("checked", self.checked),
+        ] {
+            if flag {
+                case = case.flag(key, true);
+            }
+        }
+        for (key, n) in [
+            ("max_iterations", self.max_iterations),
+            ("time_limit", self.time_limit.map(|d| d.as_nanos() as u64)),
+        ] {
+            if let Some(n) = n {
+                case = case.integer(key, n);
+            }
+        }
+        match &self.passing {
+            Some(passing) => passing.tell(case),
+            None => case,
+        }
+    }
+}
+
+/// A case that has just been declared. Each method says one more thing of it.
+pub struct Case<'a, R> {
+    pub(crate) declaration: &'a mut Declaration,
+    pub(crate) checker: Check<R>,
+}
+
+impl<R: 'static> Case<'_, R> {
+    /// Looks at the result of one run: an error says why it is wrong, and the text is a digest by which the outputs of two
+    /// versions are compared.
+    pub fn check(self, check: impl Fn(&R) -> Verdict + 'static) -> Self {
+        self.checker.replace(Some(Box::new(check)));
+        self.declaration.checked = true;
+        self
+    }
+
+    /// What distinguishes this case from others of its name.
+    pub fn param(self, key: &str, value: impl Into<Param>) -> Self {
+        self.declaration.params.push((key.to_owned(), value.into()));
+        self
+    }
+
+    /// How many bytes one iteration processes.
+    pub fn throughput_bytes(self, bytes: u64) -> Self {
+        self.declaration.throughput = Some(("bytes", bytes as f64));
+        self
+    }
+
+    /// How many items one iteration processes.
+    pub fn throughput_items(self, items: u64) -> Self {
+        self.declaration.throughput = Some(("items", items as f64));
+        self
+    }
+
+    /// The most that a metric may be: `budget("time.wall", 1500)`, `budget("malloc.bytes", "+5%")`.
+    pub fn budget(self, metric: &str, max: impl Into<Limit>) -> Self {
+        self.declaration.budgets.push((metric.to_owned(), max.into()));
+        self
+    }
+
+    /// A word by which cases are selected.
+    pub fn tag(self, tag: &str) -> Self {
+        self.declaration.tags.push(tag.to_owned());
+        self
+    }
+
+    /// Where reports put the case, if not by its name.
+    pub fn group(self, group: &str) -> Self {
+        self.declaration.group = Some(group.to_owned());
+        self
+    }
+
+    /// What the tare looks like; cases of one shape share it. By default, the types of argument and result.
+    pub fn shape(self, shape: &str) -> Self {
+        self.declaration.shape = Some(shape.to_owned());
+        self
+    }
+
+    /// The case wants processes of its own.
+    pub fn fresh(self) -> Self {
+        self.declaration.fresh = true;
+        self
+    }
+
+    /// For one batch.
+    pub fn time_limit(self, limit: Duration) -> Self {
+        self.declaration.time_limit = Some(limit);
+        self
+    }
+
+    /// The most iterations of one batch.
+    pub fn max_iterations(self, most: u64) -> Self {
+        self.declaration.max_iterations = Some(most);
+        self
+    }
+}
+
+impl Case<'_, Flow> {
+    fn passing(self, change: impl FnOnce(&mut Passing)) -> Self {
+        if let Some(passing) = &mut self.declaration.passing {
+            change(passing);
+        }
+        self
+    }
+
+    /// How many elements the queue holds; for the report. Unbounded by default.
+    pub fn capacity(self, capacity: usize) -> Self {
+        self.passing(|p| p.capacity = Some(capacity))
+    }
+
+    /// How many elements pass when fairness is observed; 20,000 by default.
+    pub fn once_elements(self, elements: u64) -> Self {
+        self.passing(|p| p.once_elements = elements)
+    }
+
+    /// After so long without any element moving, the case is said to be stuck; 1 s by default.
+    pub fn stall(self, limit: Duration) -> Self {
+        self.passing(|p| p.stall = limit)
+    }
+}

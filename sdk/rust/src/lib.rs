@@ -1,0 +1,218 @@
+//! Declares cases to be weighed by Scruple: what a function costs in time, allocations and more.
+//!
+//! A program declares its cases and hands over; `scruple bench` starts it, asks for batches, and does all sampling and
+//! statistics, so this crate only names cases, loops, and reads clocks and counters. In `benches/sums.rs`, with
+//! `harness = false` under `[[bench]]`:
+//!
+//! ```no_run
+//! use scruple_bench::Bench;
+//!
+//! fn main() {
+//!     let mut bench = Bench::new();
+//!     bench.case_with("one step of FNV-1a", 2166136261u32, |h| (h ^ 7).wrapping_mul(16777619));
+//!     for n in [10u64, 100, 1000] {
+//!         bench.case_with("sum", n, |n| (0..n).sum::<u64>()).param("n", n).throughput_items(n);
+//!     }
+//!     bench.case_input("sort", || vec![3, 1, 2], |v| v.sort()).tag("slow");
+//!     bench.main()
+//! }
+//! ```
+//!
+//! `cargo bench` then weighs them: started by hand, the program becomes `scruple bench` of itself. The harness's own weight is
+//! taken by a tare: the same loop around the identity, or around a constant of the result's size.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod body;
+mod case;
+mod clock;
+mod fairness;
+mod heap;
+mod json;
+mod ledger;
+mod opaque;
+mod queue;
+mod serve;
+mod team;
+
+pub use body::Verdict;
+pub use case::{Case, Limit, Param};
+pub use queue::{Consumer, Flow, Producer};
+pub use std::hint::black_box;
+
+use body::{Body, Check, Each, Plain, SetUp, Shared};
+use case::Declaration;
+use queue::{Pass, Passing};
+use std::any::type_name;
+use std::time::Duration;
+
+/// What a case does.
+enum Work {
+    Body(Box<dyn Body>),
+    Flow(Box<dyn Pass>),
+}
+
+struct Entry {
+    declaration: Declaration,
+    work: Work,
+}
+
+/// The cases of one program.
+#[derive(Default)]
+pub struct Bench {
+    entries: Vec<Entry>,
+}
+
+/// The types of argument and result, by which cases share their tares.
+fn shape<A, R>() -> Option<String> {
+    Some(format!("{} -> {}", type_name::<A>(), type_name::<R>()))
+}
+
+impl Bench {
+    /// No cases yet.
+    pub fn new() -> Bench {
+        Bench::default()
+    }
+
+    fn add<R>(&mut self, declaration: Declaration, checker: Check<R>, work: Work) -> Case<'_, R> {
+        self.entries.push(Entry { declaration, work });
+        let entry = self.entries.last_mut().expect("an entry was added");
+        Case { declaration: &mut entry.declaration, checker }
+    }
+
+    /// A body without an argument. Values that the compiler must not know beforehand go through [`black_box`].
+    #[track_caller]
+    pub fn case<R: 'static>(&mut self, name: &str, mut body: impl FnMut() -> R + 'static) -> Case<'_, R> {
+        self.case_with(name, (), move |()| body())
+    }
+
+    /// A body of an argument that is copied for every iteration.
+    #[track_caller]
+    pub fn case_with<A: Copy + 'static, R: 'static>(
+        &mut self,
+        name: &str,
+        argument: A,
+        body: impl FnMut(A) -> R + 'static,
+    ) -> Case<'_, R> {
+        let check = Check::default();
+        let work = Work::Body(Box::new(Plain { argument, body, check: check.clone() }));
+        self.add(Declaration { shape: shape::<A, R>(), ..Declaration::new(name) }, check, work)
+    }
+
+    /// A body of something that is made when the case is first asked for, and dropped at the end.
+    #[track_caller]
+    pub fn case_setup<S: 'static, R: 'static>(
+        &mut self,
+        name: &str,
+        setup: impl FnMut() -> S + 'static,
+        body: impl FnMut(&mut S) -> R + 'static,
+    ) -> Case<'_, R> {
+        let check = Check::default();
+        let work = Work::Body(Box::new(SetUp { setup, input: None, body, check: check.clone() }));
+        self.add(Declaration { shape: shape::<&mut S, R>(), ..Declaration::new(name) }, check, work)
+    }
+
+    /// A body that uses up its input: every iteration gets one of its own, made and dropped outside of the timed part.
+    #[track_caller]
+    pub fn case_input<I: 'static, R: 'static>(
+        &mut self,
+        name: &str,
+        make: impl FnMut() -> I + 'static,
+        body: impl FnMut(&mut I) -> R + 'static,
+    ) -> Case<'_, R> {
+        let check = Check::default();
+        let work = Work::Body(Box::new(Each { make, body, check: check.clone(), inputs: Vec::new() }));
+        let declaration = Declaration {
+            shape: shape::<&mut I, R>().map(|shape| format!("each {shape}")),
+            per_iteration_input: true,
+            max_iterations: Some(1000),
+            ..Declaration::new(name)
+        };
+        self.add(declaration, check, work)
+    }
+
+    /// A body that so many threads run at once: one reading for each number in the list.
+    #[track_caller]
+    pub fn case_threads<R: 'static>(
+        &mut self,
+        name: &str,
+        threads: &[usize],
+        body: impl Fn() -> R + Sync + 'static,
+    ) -> Case<'_, R> {
+        let check = Check::default();
+        let work = Work::Body(Box::new(Shared { body, check: check.clone() }));
+        let declaration = Declaration { threads: threads.to_vec(), ..Declaration::new(name) };
+        self.add(Declaration { shape: shape::<(), R>(), ..declaration }, check, work)
+    }
+
+    /// A queue between so many producers and consumers: throughput by element, the ledger of what was put and taken, and
+    /// how nearly first-in first-out it behaves. `open` makes a new queue and its ends; closures are ends, too.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// let mut bench = scruple_bench::Bench::new();
+    /// bench.queue("mpsc", 2, 1, || {
+    ///     let (tx, rx) = mpsc::channel();
+    ///     let put = |tx: mpsc::Sender<u64>| move |element| tx.send(element).is_ok();
+    ///     (vec![put(tx.clone()), put(tx)], vec![move || rx.recv().ok()])
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn queue<P: Producer, C: Consumer>(
+        &mut self,
+        name: &str,
+        producers: usize,
+        consumers: usize,
+        open: impl FnMut() -> (Vec<P>, Vec<C>) + 'static,
+    ) -> Case<'_, Flow> {
+        let stall = Duration::from_secs(1);
+        let passing = Passing { producers, consumers, capacity: None, once_elements: 20_000, stall };
+        let declaration = Declaration {
+            max_iterations: Some(1_000_000),
+            checked: true,
+            passing: Some(passing),
+            ..Declaration::new(name)
+        };
+        self.add(declaration, Check::default(), Work::Flow(Box::new(open)))
+    }
+
+    /// Serves the declared cases to Scruple until it says bye; or, started by hand, becomes `scruple bench` of this program.
+    pub fn main(self) -> ! {
+        std::process::exit(serve::main(self.entries))
+    }
+}
+
+/// A whole program in a few lines: for each case its name, its argument if it has one, and its body.
+///
+/// ```no_run
+/// scruple_bench::main! {
+///     "fnv/one step"(h: u32 = 2166136261) => (h ^ 7).wrapping_mul(16777619);
+///     "collect"() => (0..100).collect::<Vec<u32>>();
+/// }
+/// ```
+#[macro_export]
+macro_rules! main {
+    ($($cases:tt)*) => {
+        fn main() {
+            let mut bench = $crate::Bench::new();
+            $crate::cases!(bench; $($cases)*);
+            bench.main()
+        }
+    };
+}
+
+/// Adds cases, written as in [`main!`], to a [`Bench`]: `cases!(bench; "name"() => work();)`.
+#[macro_export]
+macro_rules! cases {
+    ($bench:ident; ) => {};
+    ($bench:ident; $name:literal () => $body:expr; $($rest:tt)*) => {
+        $bench.case($name, || $body);
+        $crate::cases!($bench; $($rest)*);
+    };
+    ($bench:ident; $name:literal ($argument:ident : $type:ty = $value:expr) => $body:expr; $($rest:tt)*) => {
+        $bench.case_with($name, $value, |$argument: $type| $body);
+        $crate::cases!($bench; $($rest)*);
+    };
+}

@@ -1,0 +1,417 @@
+//! The protocol: requests are lines of words, replies lines of JSON.
+
+use crate::body::Kind;
+use crate::clock::{self, Span};
+use crate::heap::{self, Heap};
+use crate::json::Object;
+use crate::queue::{Order, Passing};
+use crate::team::{Measured, message};
+use crate::{Entry, Work};
+use std::collections::HashSet;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::exit;
+
+const IN: &str = "SCRUPLE_BENCH_IN";
+const OUT: &str = "SCRUPLE_BENCH_OUT";
+const HAND: &str = "SCRUPLE_BENCH_HAND";
+const MOST: u64 = 1 << 53;
+
+/// An error reply, in place of the answer.
+struct Refusal(Object);
+
+impl Refusal {
+    fn new(kind: &str, id: Option<usize>, text: &str) -> Refusal {
+        let reply = Object::default().text("error", text).text("kind", kind);
+        Refusal(if let Some(id) = id { reply.integer("id", id as u64) } else { reply })
+    }
+
+    fn request(text: &str) -> Refusal {
+        Refusal::new("request", None, text)
+    }
+}
+
+/// One word of a block.
+struct Batch {
+    id: usize,
+    kind: Kind,
+    iterations: u64,
+    threads: usize,
+}
+
+struct Server {
+    entries: Vec<Entry>,
+    ready: Vec<bool>,
+    heap: Heap,
+    replies: BufWriter<File>,
+}
+
+/// Serves; returns the exit code.
+pub fn main(entries: Vec<Entry>) -> i32 {
+    let mut seen = HashSet::new();
+    if let Some(twin) = entries.iter().find(|entry| !seen.insert(entry.declaration.identity())) {
+        return end(&format!("two cases have the name {:?} and the same params", twin.declaration.name));
+    }
+    let (input, output) = match (env::var_os(IN), env::var_os(OUT)) {
+        (None, None) => return by_hand(),
+        (Some(input), Some(output)) => (input, output),
+        _ => return end(&format!("only one of {IN} and {OUT} is set")),
+    };
+    let opened = File::open(&input).map_err(|e| format!("cannot open {}: {e}", input.display())).and_then(
+        |requests| {
+            let replies = OpenOptions::new().write(true).open(&output);
+            Ok((requests, replies.map_err(|e| format!("cannot open {}: {e}", output.display()))?))
+        },
+    );
+    let (requests, replies) = match opened {
+        Ok(both) => both,
+        Err(why) => return end(&why),
+    };
+    keep_from_children(&[input, output]);
+    let ready = vec![false; entries.len()];
+    let mut server = Server { entries, ready, heap: Heap::look(), replies: BufWriter::new(replies) };
+    let mut requests = BufReader::new(requests);
+    let mut line = Vec::new();
+    while requests.read_until(b'\n', &mut line).is_ok_and(|_| line.pop() == Some(b'\n')) {
+        let request = String::from_utf8_lossy(&line);
+        if request == "bye" {
+            server.dismiss_all();
+            server.say(Object::default().flag("bye", true));
+            server.flush();
+            return 0;
+        }
+        if let Err(Refusal(reply)) = server.answer(&request) {
+            server.say(reply);
+        }
+        server.flush();
+        line.clear();
+    }
+    server.dismiss_all();
+    0
+}
+
+/// Processes that a case starts shall not speak on the host's line.
+fn keep_from_children(paths: &[OsString]) {
+    // SAFETY: the program has not started any thread yet, or none that changes the environment is the SDK's.
+    unsafe {
+        env::remove_var(IN);
+        env::remove_var(OUT);
+    }
+    #[cfg(unix)]
+    for descriptor in paths.iter().filter_map(|p| p.to_str()?.strip_prefix("/dev/fd/")?.parse::<i32>().ok()) {
+        unsafe extern "C" {
+            fn fcntl(descriptor: i32, command: i32, ...) -> i32;
+        }
+        const F_SETFD: i32 = 2;
+        const FD_CLOEXEC: i32 = 1;
+        // SAFETY: this sets a flag of a descriptor and touches no memory.
+        unsafe { fcntl(descriptor, F_SETFD, FD_CLOEXEC) };
+    }
+    #[cfg(not(unix))]
+    let _ = paths;
+}
+
+fn end(text: &str) -> i32 {
+    let program = env::args().next().unwrap_or_default();
+    eprintln!("{program}: {text}");
+    2
+}
+
+fn by_hand() -> i32 {
+    let me: Vec<OsString> = env::args_os().collect();
+    if env::var_os(HAND).is_none() {
+        let mut scruple = std::process::Command::new("scruple");
+        scruple.args(["bench", "--"]).args(&me).env(HAND, "1");
+        #[cfg(unix)]
+        let _ = std::os::unix::process::CommandExt::exec(&mut scruple);
+        #[cfg(not(unix))]
+        if let Ok(status) = scruple.status() {
+            return status.code().unwrap_or(1);
+        }
+    }
+    let words: Vec<String> = me.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    end(&format!("this is a bench program; run it with: scruple bench -- {}", words.join(" ")))
+}
+
+fn whole(word: &str) -> Option<u64> {
+    let digits = !word.is_empty() && word.len() <= 16 && word.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| word.parse().ok()).flatten().filter(|n| *n <= MOST)
+}
+
+/// What a body panics with becomes an error of its case.
+fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Refusal> {
+    let result = catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(message(&*panic)));
+    result.map_err(|why| Refusal::new("exception", Some(id), &why))
+}
+
+impl Server {
+    fn say(&mut self, reply: Object) {
+        let mut line = reply.done();
+        line.push('\n');
+        // A host that is gone shows itself at the next request.
+        let _ = self.replies.write_all(line.as_bytes());
+    }
+
+    fn flush(&mut self) {
+        let _ = self.replies.flush();
+    }
+
+    fn answer(&mut self, request: &str) -> Result<(), Refusal> {
+        let (word, rest) = request.split_once(' ').map_or((request, None), |(word, rest)| (word, Some(rest)));
+        match (word, rest) {
+            ("hello", Some(version)) if whole(version).is_some() => self.say(hello(self.heap)),
+            ("hello", _) => return Err(Refusal::request("hello takes one version number")),
+            ("cases", None) => self.list(),
+            ("block", Some(words)) => self.block(words)?,
+            ("once", Some(id)) => self.once(id)?,
+            ("reset", Some(id)) => {
+                let id = self.id(id)?;
+                self.dismiss(id)?;
+                self.prepare(id)?;
+                self.say(Object::default().integer("reset", id as u64));
+            }
+            _ => return Err(Refusal::request(&format!("unknown request: {request}"))),
+        }
+        Ok(())
+    }
+
+    fn list(&mut self) {
+        for id in 0..self.entries.len() {
+            let case = self.entries[id].declaration.tell(id);
+            self.say(Object::default().object("case", case));
+        }
+        self.say(Object::default().text("end", "cases").integer("count", self.entries.len() as u64));
+    }
+
+    fn id(&self, word: &str) -> Result<usize, Refusal> {
+        let id =
+            whole(word).ok_or_else(|| Refusal::request(&format!("not the id of a case: {word}")))? as usize;
+        if id < self.entries.len() {
+            return Ok(id);
+        }
+        Err(Refusal::new("unknown-case", Some(id), &format!("there is no case {id}")))
+    }
+
+    fn batch(&self, word: &str) -> Result<Batch, Refusal> {
+        let parts: Vec<&str> = word.split(':').collect();
+        let parsed = match parts[..] {
+            [id, kind @ ("c" | "t"), n] => whole(id).zip(whole(n)).map(|(_, n)| (id, kind, n, 1)),
+            [id, kind @ ("c" | "t"), n, threads] => {
+                whole(id).zip(whole(n)).zip(whole(threads)).map(|((_, n), threads)| (id, kind, n, threads))
+            }
+            _ => None,
+        };
+        let Some((id, kind, iterations, threads)) = parsed else {
+            return Err(Refusal::request(&format!("not ID:KIND:ITERATIONS[:THREADS]: {word}")));
+        };
+        let id = self.id(id)?;
+        let refuse = |kind: &str, why: &str| Err(Refusal::new(kind, Some(id), &format!("{why}: {word}")));
+        let declaration = &self.entries[id].declaration;
+        if iterations < 1 || !(1..=4096).contains(&threads) {
+            return refuse("request", "iterations and threads begin at 1, threads end at 4096");
+        }
+        if declaration.max_iterations.is_some_and(|most| iterations > most) {
+            return refuse("request", "more iterations than the case's max_iterations");
+        }
+        let threads = threads as usize;
+        match &declaration.passing {
+            Some(Passing { producers, consumers, .. })
+                if threads != 1 && threads != producers + consumers =>
+            {
+                return refuse("request", "a concurrency case has its own number of threads");
+            }
+            None if threads > 1 && declaration.threads.is_empty() => {
+                return refuse("unsupported", "only the cases of case_threads run on several threads");
+            }
+            _ => {}
+        }
+        let kind = if kind == "c" { Kind::Case } else { Kind::Tare };
+        Ok(Batch { id, kind, iterations, threads })
+    }
+
+    fn prepare(&mut self, id: usize) -> Result<(), Refusal> {
+        if let (false, Work::Body(body)) = (self.ready[id], &mut self.entries[id].work) {
+            guarded(id, || {
+                body.prepare();
+                Ok(())
+            })?;
+            self.ready[id] = true;
+        }
+        Ok(())
+    }
+
+    fn dismiss(&mut self, id: usize) -> Result<(), Refusal> {
+        if let (true, Work::Body(body)) = (self.ready[id], &mut self.entries[id].work) {
+            self.ready[id] = false;
+            guarded(id, || {
+                body.dismiss();
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn dismiss_all(&mut self) {
+        for id in 0..self.entries.len() {
+            // What a drop panics with is on stderr already.
+            let _ = self.dismiss(id);
+        }
+    }
+
+    fn block(&mut self, words: &str) -> Result<(), Refusal> {
+        let batches = words.split(' ').map(|word| self.batch(word)).collect::<Result<Vec<_>, _>>()?;
+        for batch in &batches {
+            self.prepare(batch.id)?;
+        }
+        let (mut entries, mut lost) = (Vec::with_capacity(batches.len()), 0);
+        for batch in &batches {
+            let (entry, missed) = self.run(batch)?;
+            entries.push(entry.done());
+            lost += missed;
+        }
+        self.say(Object::default().list("block", entries).integer("lost", lost));
+        Ok(())
+    }
+
+    fn run(&mut self, batch: &Batch) -> Result<(Object, u64), Refusal> {
+        let Batch { id, kind, iterations, threads } = *batch;
+        if matches!(self.entries[id].work, Work::Flow(_)) {
+            return self.run_flow(batch);
+        }
+        let (heap, Work::Body(body)) = (self.heap, &mut self.entries[id].work) else { unreachable!() };
+        let measured = guarded(id, || body.batch(kind, iterations, threads, heap))?;
+        let mut entry = whole_entry(batch, &measured, iterations * threads as u64);
+        if threads > 1 {
+            let each = measured.spans.iter().map(|span| span_object(iterations, span).done());
+            entry = entry.list("threads", each);
+        }
+        Ok((entry, heap::lost(&measured.before, &measured.after)))
+    }
+
+    fn run_flow(&mut self, batch: &Batch) -> Result<(Object, u64), Refusal> {
+        let Batch { id, kind, iterations, .. } = *batch;
+        let passed = self.pass(id, kind, iterations, false)?;
+        let measured = &passed.measured;
+        let mut entry = whole_entry(batch, measured, iterations);
+        let mut fault = None;
+        if kind == Kind::Case {
+            let ledger = passed.ledger();
+            let (wall, cpu) = whole_times(&measured.spans);
+            entry = passed.tell(&ledger, entry, cpu.map(|cpu| cpu as f64 / wall as f64));
+            fault = ledger.fault();
+        }
+        let each = measured.spans.iter().zip(&passed.moved).enumerate();
+        let each =
+            each.map(|(i, (span, moved))| span_object(*moved, span).text("role", passed.role(i)).done());
+        entry = entry.list("threads", each);
+        match fault {
+            Some(why) => Err(Refusal(Refusal::new("ledger", Some(id), &why).0.object("batch", entry))),
+            None => Ok((entry, heap::lost(&measured.before, &measured.after))),
+        }
+    }
+
+    fn pass(
+        &mut self,
+        id: usize,
+        kind: Kind,
+        elements: u64,
+        stamped: bool,
+    ) -> Result<crate::queue::Passed, Refusal> {
+        let Entry { declaration, work: Work::Flow(flow) } = &mut self.entries[id] else { unreachable!() };
+        let Some(passing) = &declaration.passing else { unreachable!() };
+        let replies = std::cell::RefCell::new(&mut self.replies);
+        let give_up = |put: u64, got: u64, panic: Option<String>, cpu: Option<u64>| {
+            let stall = passing.stall.as_secs_f64();
+            let used = cpu.map(|cpu| format!(", {:.2} s of CPU used", cpu as f64 / 1e9)).unwrap_or_default();
+            let idle = cpu.is_some_and(|cpu| (cpu as f64) < 0.02e9 * stall);
+            let kind = if panic.is_some() {
+                "exception"
+            } else if idle {
+                "deadlock"
+            } else {
+                "livelock"
+            };
+            let text =
+                panic.unwrap_or_else(|| format!("no progress for {stall:.1} s: {put} put, {got} got{used}"));
+            let reply = Refusal::new(kind, Some(id), &text).0.flag("fatal", true);
+            let mut replies = replies.borrow_mut();
+            let _ = writeln!(replies, "{}", reply.done()).and_then(|()| replies.flush());
+            exit(1)
+        };
+        let order = Order { kind, elements, stamped, heap: self.heap, give_up: &give_up };
+        guarded(id, || flow.pass(passing, order))
+    }
+
+    fn once(&mut self, word: &str) -> Result<(), Refusal> {
+        let id = self.id(word)?;
+        self.prepare(id)?;
+        let reply = Object::default().integer("once", id as u64);
+        let reply = match &mut self.entries[id].work {
+            Work::Body(body) => match guarded(id, || Ok(body.once()))? {
+                None => reply.flag("ok", true).flag("checked", false),
+                Some(Ok(None)) => reply.flag("ok", true).flag("checked", true),
+                Some(Ok(Some(digest))) => {
+                    reply.flag("ok", true).flag("checked", true).text("digest", &digest)
+                }
+                Some(Err(why)) => reply.flag("ok", false).flag("checked", true).text("why", &why),
+            },
+            Work::Flow(_) => {
+                let elements = self.entries[id].declaration.passing.as_ref().map_or(0, |p| p.once_elements);
+                let passed = self.pass(id, Kind::Case, elements, true)?;
+                let reply = match passed.ledger().fault() {
+                    None => reply.flag("ok", true),
+                    Some(why) => reply.flag("ok", false).text("why", &why),
+                };
+                passed.tell_fairness(reply.flag("checked", true))
+            }
+        };
+        self.say(reply);
+        Ok(())
+    }
+}
+
+fn hello(heap: Heap) -> Object {
+    let clock = |scope| {
+        let clock = Object::default().integer("resolution", 1);
+        if scope { clock.text("scope", "thread") } else { clock }
+    };
+    let mut clocks = Object::default().object("time.wall", clock(false));
+    if clock::thread_cpu().is_some() {
+        clocks = clocks.object("time.cpu", clock(true));
+    }
+    Object::default()
+        .integer("scruple", 1)
+        .text("sdk", concat!("scruple-rust ", env!("CARGO_PKG_VERSION")))
+        .text("language", "rust")
+        .text("runtime", if cfg!(debug_assertions) { "rustc, with debug assertions" } else { "rustc" })
+        .object("clocks", clocks)
+        .list("features", ["\"threads\"".to_owned(), "\"queues\"".to_owned()])
+        .list("counters", heap.announce())
+}
+
+/// From the first start to the last end, and the sum of CPU times.
+fn whole_times(spans: &[Span]) -> (u64, Option<u64>) {
+    let start = spans.iter().map(|span| span.start).min().unwrap_or(0);
+    let end = spans.iter().map(|span| span.end).max().unwrap_or(0);
+    (end - start, spans.iter().map(|span| span.cpu).sum())
+}
+
+fn times(entry: Object, iterations: u64, wall: u64, cpu: Option<u64>) -> Object {
+    let entry = entry.integer("iterations", iterations).integer("time.wall", wall);
+    if let Some(cpu) = cpu { entry.integer("time.cpu", cpu) } else { entry }
+}
+
+fn span_object(iterations: u64, span: &Span) -> Object {
+    times(Object::default(), iterations, span.end - span.start, span.cpu)
+}
+
+fn whole_entry(batch: &Batch, measured: &Measured, iterations: u64) -> Object {
+    let (wall, cpu) = whole_times(&measured.spans);
+    let kind = if batch.kind == Kind::Case { "c" } else { "t" };
+    let entry = Object::default().integer("id", batch.id as u64).text("kind", kind);
+    let entry = times(entry, iterations, wall, cpu);
+    heap::tell(entry, &measured.before, &measured.after)
+}

@@ -1,0 +1,169 @@
+//! Threads that start at once, and what they did.
+
+use crate::clock::{self, Span};
+use crate::heap::{Heap, Totals};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Where threads gather until they are let go.
+#[derive(Default)]
+pub struct Barrier {
+    ready: AtomicUsize,
+    go: AtomicBool,
+}
+
+impl Barrier {
+    /// Stands at the barrier. Turning in place first keeps the start together; yielding later lets others arrive.
+    pub fn stand(&self) {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+        let mut turns = 0;
+        while !self.go.load(Ordering::Acquire) {
+            pause(&mut turns);
+        }
+    }
+}
+
+/// A few turns in place, then the processor is left to others.
+#[inline]
+pub fn pause(turns: &mut u32) {
+    *turns += 1;
+    if *turns > 1000 { thread::yield_now() } else { std::hint::spin_loop() }
+}
+
+/// What one thread does.
+pub type Job<'a> = Box<dyn FnOnce(&Barrier) -> Span + Send + 'a>;
+
+/// The times of all threads and the counters of the process.
+pub struct Measured {
+    pub spans: Vec<Span>,
+    pub before: Totals,
+    pub after: Totals,
+}
+
+/// What a panic said.
+pub fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".into())
+}
+
+/// What is done about threads that make no progress.
+pub struct Watch<'a> {
+    /// How much has been done so far.
+    pub progress: &'a dyn Fn() -> u64,
+    /// How long that may stay the same.
+    pub stall: Duration,
+    /// Is told the last panic, if there was one, and the CPU time used meanwhile. It must end the process, since threads
+    /// cannot be ended.
+    pub give_up: &'a dyn Fn(Option<String>, Option<u64>),
+}
+
+/// Runs each job on a thread of its own. A job must stand at the barrier once, and returns its times.
+pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<Measured, String> {
+    let (barrier, size) = (Barrier::default(), jobs.len());
+    let (done, ended) = (Mutex::new(Done::default()), Condvar::new());
+    thread::scope(|scope| {
+        let handles: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                let (barrier, done, ended) = (&barrier, &done, &ended);
+                scope.spawn(move || {
+                    let result = catch_unwind(AssertUnwindSafe(|| job(barrier)));
+                    let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+                    done.count += 1;
+                    ended.notify_one();
+                    result.map_err(|panic| done.panic = Some(message(&*panic))).ok()
+                })
+            })
+            .collect();
+        while barrier.ready.load(Ordering::Acquire) < size {
+            thread::yield_now();
+        }
+        let before = heap.read();
+        barrier.go.store(true, Ordering::Release);
+        wait(&done, &ended, size, watch);
+        let after = heap.read();
+        let spans: Vec<Span> =
+            handles.into_iter().filter_map(|handle| handle.join().ok().flatten()).collect();
+        match done.lock().unwrap_or_else(|e| e.into_inner()).panic.take() {
+            Some(panic) => Err(panic),
+            None => Ok(Measured { spans, before, after }),
+        }
+    })
+}
+
+/// How many threads have ended, and what the last panic among them said.
+#[derive(Default)]
+struct Done {
+    count: usize,
+    panic: Option<String>,
+}
+
+fn wait(done: &Mutex<Done>, ended: &Condvar, size: usize, watch: Option<Watch<'_>>) {
+    let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(Watch { progress, stall, give_up }) = watch else {
+        while done.count < size {
+            done = ended.wait(done).unwrap_or_else(|e| e.into_inner());
+        }
+        return;
+    };
+    let (mut last, mut since, mut cpu) = (0, clock::wall(), clock::process_cpu());
+    while done.count < size {
+        done = ended.wait_timeout(done, Duration::from_millis(50)).unwrap_or_else(|e| e.into_inner()).0;
+        let now = progress() + done.count as u64;
+        if now != last {
+            (last, since, cpu) = (now, clock::wall(), clock::process_cpu());
+        } else if clock::wall() - since > stall.as_nanos() as u64 && done.count < size {
+            give_up(done.panic.take(), clock::process_cpu().zip(cpu).map(|(now, then)| now - then));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_on_one_thread_is_reported_and_the_others_end() {
+        let job = |i: usize| -> Job<'static> {
+            Box::new(move |barrier| {
+                barrier.stand();
+                Span::of(|| assert!(i != 1, "a deliberate panic on thread {i}"))
+            })
+        };
+        let result = run(Heap::look(), (0..3).map(job).collect(), None);
+        assert_eq!(result.err().as_deref(), Some("a deliberate panic on thread 1"));
+    }
+
+    #[test]
+    fn a_stall_is_noticed_and_progress_is_not() {
+        let stalls = AtomicUsize::new(0);
+        let moved = AtomicUsize::new(0);
+        let busy = |step: usize| -> Job<'_> {
+            let moved = &moved;
+            Box::new(move |barrier| {
+                barrier.stand();
+                Span::of(|| {
+                    for _ in 0..6 {
+                        moved.fetch_add(step, Ordering::Relaxed);
+                        thread::sleep(Duration::from_millis(100));
+                    }
+                })
+            })
+        };
+        for (step, stalled) in [(1, false), (0, true)] {
+            let watch = Watch {
+                progress: &|| moved.load(Ordering::Relaxed) as u64,
+                stall: Duration::from_millis(350),
+                give_up: &|_, _| {
+                    stalls.fetch_add(1, Ordering::Relaxed);
+                },
+            };
+            assert!(run(Heap::look(), vec![busy(step)], Some(watch)).is_ok());
+            assert_eq!(stalls.load(Ordering::Relaxed) > 0, stalled);
+        }
+    }
+}
