@@ -1,0 +1,29 @@
+# Each target does all of its own set-up on a fresh Debian or Ubuntu machine with Rust, works twice, and needs no
+# network once everything is there. `make demo` and `make test` say what they install.
+
+.PHONY: demo test bench docs packages-demo packages-test packages-bench
+
+demo: packages-demo
+	cargo build --release --package scruple
+	sh demo/run.sh target/release/scruple
+
+test: packages-test
+	sh .ci/test.sh
+
+bench: packages-bench
+	cargo build --release --package scruple
+	python3 bench/run.py --scruple target/release/scruple
+
+# Writes the documents that are made from runs: the reference of the command line and the transcripts.
+docs:
+	cargo build --release --package scruple
+	python3 docs/make.py --scruple target/release/scruple
+
+packages-demo:
+	sh .ci/packages.sh gcc gzip xz-utils zstd
+
+packages-test:
+	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt)
+
+packages-bench:
+	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt .ci/packages-bench.txt)
