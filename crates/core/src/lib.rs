@@ -7,6 +7,7 @@
 pub mod budget;
 pub mod changepoint;
 pub mod compare;
+pub mod history;
 pub mod judge;
 pub mod knee;
 pub mod metric;

@@ -1,0 +1,236 @@
+//! A range of versions of one repository: what became of each, what was read, and what may be concluded.
+//!
+//! A [`History`] is what was measured; [`judge`] makes a [`Judgement`] of it; reports are written from both.
+
+mod judge;
+
+pub use judge::judge;
+
+use crate::metric::Better;
+use crate::run::Run;
+use crate::stats::quantile::Interval;
+use crate::unit::Unit;
+use crate::words::words;
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// What has become of a version.
+    pub enum State {
+        /// Nothing has been done yet.
+        Queued = "queued",
+        /// Its build is under way, or was when the process ended.
+        Building = "building",
+        /// A build step failed; `why` and `log` say how.
+        BuildFailed = "build-failed",
+        /// It was built, but the check that comes before weighing failed, or its output was wrong.
+        CheckFailed = "check-failed",
+        /// Its build, its check or one of its commands took longer than allowed and was ended.
+        TimedOut = "timed-out",
+        /// It was built and may be weighed; how often it was is told by its readings.
+        Built = "built",
+        /// Its artefacts are byte for byte those of another version, whose twin it is.
+        SameBinary = "same-binary",
+        /// The range, the configuration or the adaptive search left it out so far.
+        Skipped = "skipped",
+    }
+}
+
+/// One commit of the range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Version {
+    /// The full id of the commit.
+    pub commit: String,
+    /// The ids of its parents, the first parent first.
+    pub parents: Vec<String>,
+    /// The first line of its message.
+    pub title: String,
+    /// Who wrote it.
+    pub author: String,
+    /// When it was committed, in milliseconds since 1970.
+    pub time: i64,
+    /// Tags that name it.
+    pub tags: Vec<String>,
+    /// What has become of it.
+    pub state: State,
+    /// Why it could not be built or weighed, in a line.
+    pub why: Option<String>,
+    /// The file with the whole output of what failed.
+    pub log: Option<String>,
+    /// For [`State::SameBinary`]: the commit of the range that has the same artefacts and was built first.
+    pub same_as: Option<String>,
+    /// Changes that the commit declares as intended.
+    pub accepted: Vec<Acceptance>,
+}
+
+impl Version {
+    /// The id as it is shown: the first ten characters.
+    pub fn short(&self) -> &str {
+        self.commit.get(..10).unwrap_or(&self.commit)
+    }
+}
+
+/// An intended change: by a trailer in the commit's message, or by a line in a tracked file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Acceptance {
+    /// The subject it is about; none for all.
+    pub subject: Option<String>,
+    /// The metric it is about; none for all.
+    pub metric: Option<String>,
+    /// The reason that was given.
+    pub reason: String,
+}
+
+/// What was measured of a range.
+///
+/// The arms of the run are one for each subject at each version that was weighed: `arm.version` holds the full id of the
+/// commit, and `arm.name` the name of the subject alone. Readings of two arms with the same block were taken side by
+/// side. What building costs is among an arm's figures (`build.time`, `build.bytes`), of its first subject only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// The name of the repository: the last part of its path or URL.
+    pub repository: String,
+    /// The URL of the remote, where there is one.
+    pub remote: Option<String>,
+    /// The range, as it was asked for.
+    pub range: String,
+    /// The versions, oldest first, in topological order.
+    pub versions: Vec<Version>,
+    /// The readings.
+    pub run: Run,
+}
+
+words! {
+    /// The form of a change.
+    pub enum Form {
+        /// The level stays changed.
+        Step = "step",
+        /// The level changed and came back within a few versions; `until` says where.
+        Spike = "spike",
+        /// The level came back to what it was before an earlier change, which `undoes` names.
+        Revert = "revert",
+    }
+}
+
+/// One version's value in a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Index into the history's versions.
+    pub version: usize,
+    /// The median of the readings, in the metric's unit; corrected for what the machine did meanwhile where versions
+    /// were weighed in turns.
+    pub value: f64,
+    /// The least reading.
+    pub least: f64,
+    /// The interval of the value, where there are enough readings.
+    pub interval: Option<Interval>,
+    /// The readings, in order.
+    pub readings: Vec<f64>,
+    /// Whether the readings are those of another version with the same artefacts.
+    pub copied: bool,
+}
+
+/// A change of level in a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The form.
+    pub form: Form,
+    /// Index into the versions: the one that most probably brought the change.
+    pub at: usize,
+    /// Indices of all versions that may have brought it, at 95 %, in order, `at` among them. Versions that were not
+    /// weighed between two that were belong to it; those with the same artefacts as their predecessor do not.
+    pub set: Vec<usize>,
+    /// Index of the last version that surely has the old level.
+    pub before: usize,
+    /// For a spike: the last version at the spike's level.
+    pub until: Option<usize>,
+    /// For a revert: `at` of the change that it takes back.
+    pub undoes: Option<usize>,
+    /// The level before, in the unit of the metric.
+    pub from: f64,
+    /// The level after.
+    pub to: f64,
+    /// New level by old level; infinite where the old one is zero.
+    pub ratio: f64,
+    /// Interval of the ratio at 95 %; none for exact metrics.
+    pub interval: Option<Interval>,
+    /// How probable such a change is in noise alone, corrected for search and for the number of series; 0 for exact ones.
+    pub p: f64,
+    /// Whether this is for the better; none where neither is.
+    pub better: Option<bool>,
+    /// The reason why it is intended, where a version of the set says so.
+    pub accepted: Option<String>,
+}
+
+/// The effect between two versions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// Index of the earlier version.
+    pub from: usize,
+    /// Index of the later version.
+    pub to: usize,
+    /// Value at the later by value at the earlier.
+    pub ratio: f64,
+    /// Its interval at 95 %, from readings taken side by side; none for exact metrics and where there are too few.
+    pub interval: Option<Interval>,
+    /// Whether anything changed, surely: for exact metrics any difference, else an interval that excludes 1.
+    pub surely: bool,
+}
+
+/// One metric of one subject over the versions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// The subject's name.
+    pub subject: String,
+    /// The metric's key.
+    pub metric: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// Whether every reading of every version repeated, so that any change is a change.
+    pub exact: bool,
+    /// The values of the versions that were weighed, in order.
+    pub points: Vec<Point>,
+    /// The changes, in order.
+    pub changes: Vec<Change>,
+    /// The level of each stretch: first version, last version, level.
+    pub levels: Vec<(usize, usize, f64)>,
+    /// Standard deviation of values about their level, relative; 0 for exact metrics.
+    pub noise: f64,
+    /// The standard deviation between versions with the same artefacts, relative: what "no change" looks like.
+    pub twins: Option<f64>,
+    /// Two levels between which the series goes back and forth, if it does: then no change is named.
+    pub modes: Option<[f64; 2]>,
+    /// The smallest step that would have been found, relative; none for exact metrics and too short series.
+    pub detectable: Option<f64>,
+    /// From the first weighed version to the last.
+    pub whole: Option<Effect>,
+    /// Why nothing can be said, where nothing can.
+    pub cannot: Option<String>,
+}
+
+/// What a change of build cost buys: "is it a win?"
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BreakEven {
+    /// The subject whose runs are set against the build.
+    pub subject: String,
+    /// Index of the earlier version.
+    pub from: usize,
+    /// Index of the later version.
+    pub to: usize,
+    /// What a build costs more than before, in nanoseconds; negative where it costs less.
+    pub build: f64,
+    /// What a run costs more than before, in nanoseconds; negative where it costs less.
+    pub run: f64,
+    /// After so many runs for each build the later version has cost less; none where one version is better in both.
+    pub runs: Option<f64>,
+}
+
+/// What may be concluded from a history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The series, subject by subject, each in the order of the metric table.
+    pub series: Vec<Series>,
+    /// For each subject, from the first weighed version to the last.
+    pub break_even: Vec<BreakEven>,
+}
