@@ -242,6 +242,8 @@ fn compare_ranges(reference: &[f64], arm: &[f64], lower: bool, margin: f64, floo
 
 /// The comparison to quote for an arm, among the metrics shown: wall time where it tells, else processor time where
 /// that tells, else wall time; where neither is shown, the first metric that differs, or else the first.
+///
+/// Wall time that is "small" tells little: a difference of processor time beyond the margin then says more.
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
     let of = |key: &str| {
         let shown = shown.iter().any(|other| other == key);
@@ -249,8 +251,11 @@ pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option
     };
     let decided = |j: &&Judged| j.comparison.verdict != Verdict::DontKnow;
     let differs = |j: &&Judged| j.comparison.verdict == Verdict::Different;
+    let plain = |j: &&Judged| matches!(j.comparison.verdict, Verdict::Different | Verdict::Same);
     let (wall, cpu) = (of("time.wall"), of("time.cpu"));
-    wall.filter(decided)
+    wall.filter(plain)
+        .or(cpu.filter(differs))
+        .or(wall.filter(decided))
         .or(cpu.filter(decided))
         .or(wall)
         .or(cpu)

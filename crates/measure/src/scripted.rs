@@ -123,10 +123,8 @@ impl Weigher for Scripted {
         Ok(Weighing {
             readings,
             ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
-            captured: (pass == Pass::Memory).then(|| Captured {
-                stdout: digest_of(&entry.stdout),
-                stderr: digest_of(&entry.stderr),
-            }),
+            captured: (pass == Pass::Memory)
+                .then(|| Captured { stdout: digest_of(&entry.stdout), stderr: digest_of(&entry.stderr) }),
             last_words: if pass == Pass::Timing { String::new() } else { entry.stderr.clone() },
             left_behind: entry.left_behind,
             shield_lost: None,

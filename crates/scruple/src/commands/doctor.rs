@@ -194,7 +194,12 @@ fn program(words: &[String]) -> Result<String, Fault> {
         line(
             &mut text,
             "runtime",
-            &format!("{}{version}, recognised by {}, asked by {}", found.runtime.word(), found.by, found.asked),
+            &format!(
+                "{}{version}, recognised by {}, asked by {}",
+                found.runtime.word(),
+                found.by,
+                found.asked
+            ),
         );
         line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
         for (key, why) in found.lacking {

@@ -218,7 +218,10 @@ fn what_a_haskell_program_can_be_asked_for_is_said() {
 fn a_heap_profile_without_anything_in_it_says_what_to_do() {
     let place = Place::new();
     let head = "JOB \"prog\"\nDATE \"d\"\nSAMPLE_UNIT \"seconds\"\nVALUE_UNIT \"bytes\"\n";
-    place.write("prog.hp", format!("{head}BEGIN_SAMPLE 0.0\nEND_SAMPLE 0.0\nBEGIN_SAMPLE 0.01\nEND_SAMPLE 0.01\n"));
+    place.write(
+        "prog.hp",
+        format!("{head}BEGIN_SAMPLE 0.0\nEND_SAMPLE 0.0\nBEGIN_SAMPLE 0.01\nEND_SAMPLE 0.01\n"),
+    );
     assert_snapshot!(ghc(&place, &["heap", "prog.hp"]).stdout, @r"
     Heap of ‘prog’
     Nothing was alive at any of its moments: the program ended before the first that was due; take them
