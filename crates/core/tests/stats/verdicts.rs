@@ -253,6 +253,7 @@ fn the_headline_is_whichever_time_says_most() {
     let cpu = |verdict| ("time.cpu".to_owned(), verdict);
     assert_eq!(quoted(different, different), wall(Verdict::Different));
     assert_eq!(quoted(same, different), wall(Verdict::Same));
+    assert_eq!(quoted((0.0, 0.015), (0.02, 0.004)), cpu(Verdict::Small));
     assert_eq!(quoted(small, different), cpu(Verdict::Different));
     assert_eq!(quoted(small, same), wall(Verdict::Small));
     assert_eq!(quoted(unknown, small), cpu(Verdict::Small));
