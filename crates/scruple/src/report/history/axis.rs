@@ -2,6 +2,11 @@
 
 use scruple_core::unit::{Unit, tick};
 
+/// The height that a value beside the axis wants for itself.
+const ROOM: f64 = 20.0;
+/// More values than this beside an axis only confuse.
+const MOST: f64 = 9.0;
+
 /// A vertical axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
@@ -54,15 +59,16 @@ impl Axis {
     /// The values to write beside the axis, each with its text.
     pub(super) fn ticks(&self, unit: &Unit) -> Vec<(f64, String)> {
         let decades = if self.logarithmic { (self.high / self.low).log10() } else { 0.0 };
+        let most = ((self.bottom - self.top) / ROOM).clamp(2.0, MOST);
         if decades < 1.0 {
-            let step = round_step(self.high - self.low);
+            let step = round_step(self.high - self.low, most);
             let first = (self.low / step).ceil() as i64;
             let last = (self.high / step).floor() as i64;
             let all = (first..=last).take(20).map(|times| times as f64 * step);
             return all.map(|value| (value, tick(value, step, unit))).collect();
         }
-        let digits: &[f64] = if decades < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        let every = ((decades / 6.0).ceil() as i32).max(1);
+        let digits: &[f64] = if decades * 3.0 <= most { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let every = ((decades / most).ceil() as i32).max(1);
         let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         powers
             .filter(|power| power % every == 0)
@@ -73,10 +79,10 @@ impl Axis {
     }
 }
 
-/// A round distance of which about four fit into the span.
-fn round_step(span: f64) -> f64 {
-    let power = 10_f64.powf((span / 4.0).log10().floor());
-    let fits = |step: &f64| span / step <= 5.0;
+/// A round distance of which no more than that many fit into the span.
+fn round_step(span: f64, most: f64) -> f64 {
+    let power = 10_f64.powf((span / most).log10().floor());
+    let fits = |step: &f64| span / step <= most;
     [1.0, 2.0, 5.0].iter().map(|digit| digit * power).find(fits).unwrap_or(10.0 * power)
 }
 
@@ -95,8 +101,8 @@ mod tests {
         assert_eq!(ticks(&[3e6, 60e6], true), ["5 ms", "10 ms", "20 ms", "50 ms"]);
         assert_eq!(ticks(&[200e6, 201e6], true), ["195 ms", "200 ms", "205 ms", "210 ms"]);
         assert_eq!(ticks(&[17e6, 1.23e9], false), ["0", "500 ms", "1 s"]);
-        assert_eq!(ticks(&[5.0, 5.0], false), ["4.8 ns", "5 ns", "5.2 ns"]);
-        assert_eq!(ticks(&[1.0, 1e14], true).len(), 5);
+        assert_eq!(ticks(&[5.0, 5.0], false), ["4.8 ns", "4.9 ns", "5 ns", "5.1 ns", "5.2 ns"]);
+        assert_eq!(ticks(&[1.0, 1e14], true), ["1 ns", "10 µs", "100 ms", "1000 s"]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ const STYLE: &str = "<style>\n\
     .scruple .badge{fill:var(--hue)}.scruple text.count{fill:var(--paper);font-weight:bold;text-anchor:middle}\n\
     .scruple .state{fill:none;stroke:var(--hue);stroke-width:1.6}.scruple text.hue{fill:var(--hue)}\n\
     .scruple .name{font-weight:bold}.scruple .told{text-anchor:end}.scruple text.faint{fill:var(--mild)}\n\
+    .scruple text.head,.scruple text.name,.scruple text.told{paint-order:stroke;stroke:var(--paper);stroke-width:3px}\n\
     .scruple .frame{fill:none;stroke:var(--faint)}\n\
     .scruple .at{fill:transparent}.scruple .at:hover{fill:var(--ink);fill-opacity:.12}\n\
     </style>\n";
@@ -93,7 +94,7 @@ pub(super) fn svg(page: &Page<'_>, options: Options) -> String {
         })
         .collect();
     let bottom = top;
-    let mut out = head(width as usize, (bottom + 150.0) as usize, &title);
+    let mut out = head(width as usize, (bottom + 182.0) as usize, &title);
     out.push_str(STYLE);
     for event in &page.events {
         guide(event, &columns, (tops[0], bottom), &mut out);
@@ -104,7 +105,7 @@ pub(super) fn svg(page: &Page<'_>, options: Options) -> String {
     out.push_str(&badges);
     states(page, &columns, bottom + 12.0, &mut out);
     names(page, &columns, bottom + 28.0, &mut out);
-    legend(options, bottom + 140.0, &mut out);
+    legend(options, bottom + 142.0, &mut out);
     columns_to_point_at(page, &columns, &frames, (tops[0], bottom + 20.0), &mut out);
     out.push_str("</svg>\n");
     out
@@ -239,14 +240,18 @@ fn names(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
 
 /// What the strokes mean.
 fn legend(options: Options, y: f64, out: &mut String) {
-    let told = match options.combined {
-        true => "least readings; number and dashes: a change, its colour for better or worse; shade: versions that may have brought it",
-        false => {
-            "line: median, dotted: least reading, shade: interval, dots: readings, thick: level; \
-             number and dashes: a change, shaded over the versions that may have brought it"
-        }
+    let told: [&str; 2] = match options.combined {
+        true => ["least readings of each version", ""],
+        false => [
+            "line: median · dotted: least reading · shade around it: interval · dots: readings · thick: level",
+            "hollow: readings of another version with the same binary",
+        ],
     };
-    let _ = writeln!(out, "<text class=\"faint\" x=\"{LEFT}\" y=\"{y:.1}\">{told}</text>");
+    let guides = "number and dashes: a change, by its colour for better or worse; green, red or grey shade: versions that may have brought it";
+    for (index, line) in [guides, told[0], told[1]].iter().enumerate() {
+        let y = y + 15.0 * index as f64;
+        let _ = writeln!(out, "<text class=\"faint\" x=\"{LEFT}\" y=\"{y:.1}\">{line}</text>");
+    }
 }
 
 /// Transparent columns that tell about a version when they are pointed at; narrow ones are put together.
@@ -281,7 +286,8 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
     if sharing > 3 {
         return told;
     }
-    let _ = write!(told, "\n{}, {}", words::plain(&version.author), crate::report::json::timestamp(version.time));
+    let _ =
+        write!(told, "\n{}, {}", words::plain(&version.author), crate::report::json::timestamp(version.time));
     let state = words::state(page, index);
     if state != "weighed" {
         let why = version.why.as_deref().map_or(String::new(), |why| format!(": {}", words::plain(why)));
@@ -291,10 +297,12 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
         if let Some(point) = series.points.iter().find(|point| point.version == index) {
             let value = quantity(point.value, &series.unit);
             let interval = point.interval.map_or(String::new(), |interval| {
-                let (low, high) = (quantity(interval.low, &series.unit), quantity(interval.high, &series.unit));
+                let (low, high) =
+                    (quantity(interval.low, &series.unit), quantity(interval.high, &series.unit));
                 format!(" [{low}, {high}]")
             });
-            let _ = write!(told, "\n{}: {value}{interval}, n = {}", words::series(series), point.readings.len());
+            let _ =
+                write!(told, "\n{}: {value}{interval}, n = {}", words::series(series), point.readings.len());
         }
     }
     for event in page.events.iter().filter(|event| event.set.contains(&index)) {

@@ -43,7 +43,8 @@ fn least(sample: &Sample) -> Option<f64> {
     Some(if sample.unit == Unit::Nanoseconds { least / 1e9 } else { least })
 }
 
-const HEAD: &str = "position,commit,state,same_as,subject,metric,unit,quality,n,median,least,low,high,copied,absent\n";
+const HEAD: &str =
+    "position,commit,state,same_as,subject,metric,unit,quality,n,median,least,low,high,copied,absent\n";
 
 /// Every figure of every version; a version without figures has a row of its own.
 pub(super) fn all(page: &Page<'_>) -> String {

@@ -28,6 +28,17 @@ pub(super) enum Course {
 }
 
 impl Course {
+    /// The course of changes: the weightiest of them decides.
+    pub(super) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Course {
+        let known = changes.filter(|(_, change)| change.better.is_some());
+        let first = known.min_by_key(|(series, _)| weight(&series.metric));
+        match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
+            Some((Some(false), false)) => Course::Regression,
+            Some((Some(true), _)) => Course::Improvement,
+            _ => Course::Change,
+        }
+    }
+
     /// The word at the beginning of a line.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -39,15 +50,8 @@ impl Course {
 }
 
 /// What people ask about first stands first: it decides whether an event as a whole is for the better.
-const WEIGHT: [&str; 7] = [
-    "time.wall",
-    "time.cpu",
-    "alloc.bytes",
-    "malloc.bytes",
-    "memory.peak",
-    "heap.live_max",
-    "malloc.peak",
-];
+const WEIGHT: [&str; 7] =
+    ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
 
 /// The place of a metric among those that decide; what a build costs comes last.
 pub(super) fn weight(metric: &str) -> usize {
@@ -56,15 +60,9 @@ pub(super) fn weight(metric: &str) -> usize {
 }
 
 impl Event<'_> {
-    /// Which way it goes: its weightiest change decides.
+    /// Which way it goes.
     pub(super) fn course(&self) -> Course {
-        let known = self.changes.iter().filter(|(_, change)| change.better.is_some());
-        let first = known.min_by_key(|(series, _)| weight(&series.metric));
-        match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
-            Some((Some(false), false)) => Course::Regression,
-            Some((Some(true), _)) => Course::Improvement,
-            _ => Course::Change,
-        }
+        Course::of(self.changes.iter())
     }
 
     /// Whether anything in it is for the worse without having been accepted.

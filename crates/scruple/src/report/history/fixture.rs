@@ -93,14 +93,11 @@ pub(super) fn rich() -> Made {
     }];
     let wall = |at, before, from, to| change(Form::Step, at, before, from, to, 0.012);
     let exact = |at, before, from, to| change(Form::Step, at, before, from, to, 0.0);
-    let spike =
-        |from, to, noise| Change { until: Some(18), ..change(Form::Spike, 17, 16, from, to, noise) };
+    let spike = |from, to, noise| Change { until: Some(18), ..change(Form::Spike, 17, 16, from, to, noise) };
     let back = |from, to, noise| Change { undoes: Some(17), ..change(Form::Revert, 19, 18, from, to, noise) };
     let one_of = |change: Change| Change { set: vec![27, 28, 29, 30], before: 26, ..change };
-    let accepted = |change: Change| Change {
-        accepted: Some("modules are kept, see the design".to_owned()),
-        ..change
-    };
+    let accepted =
+        |change: Change| Change { accepted: Some("modules are kept, see the design".to_owned()), ..change };
     let plans = vec![
         Plan {
             subject: "init",
@@ -145,7 +142,12 @@ pub(super) fn rich() -> Made {
             unit: Unit::Bytes,
             exact: true,
             noise: 0.0,
-            levels: vec![(0, 44_104_512_344.0), (5, 1_009_993_328.0), (13, 1_211_991_992.0), (24, 1_211_991_976.0)],
+            levels: vec![
+                (0, 44_104_512_344.0),
+                (5, 1_009_993_328.0),
+                (13, 1_211_991_992.0),
+                (24, 1_211_991_976.0),
+            ],
             changes: vec![
                 exact(5, 4, 44_104_512_344.0, 1_009_993_328.0),
                 exact(13, 11, 1_009_993_328.0, 1_211_991_992.0),
@@ -226,7 +228,8 @@ pub(super) fn long(count: usize) -> Made {
 
 /// Versions that were built, and nothing else.
 pub(super) fn bare(count: usize) -> Vec<Version> {
-    let commit = |index: usize| format!("{:010x}{:030x}", (index as u64 + 1) * 7_919_317 % 0xff_ffff_ffff, index);
+    let mixed = |index: usize| (index as u64 + 1).wrapping_mul(0x9e_3779_b97f) & 0xff_ffff_ffff;
+    let commit = |index: usize| format!("{:010x}{index:030x}", mixed(index));
     (0..count)
         .map(|index| Version {
             commit: commit(index),
@@ -313,12 +316,17 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
             version: index,
             value,
             least: readings.iter().copied().fold(f64::INFINITY, f64::min),
-            interval: (!plan.exact).then_some(Interval { low: value - half, high: value + half, level: 0.95 }),
+            interval: (!plan.exact).then_some(Interval {
+                low: value - half,
+                high: value + half,
+                level: 0.95,
+            }),
             readings,
             copied: false,
         });
     }
-    let ends: Vec<usize> = plan.levels.iter().skip(1).map(|(from, _)| from - 1).chain([versions.len() - 1]).collect();
+    let ends: Vec<usize> =
+        plan.levels.iter().skip(1).map(|(from, _)| from - 1).chain([versions.len() - 1]).collect();
     let levels = plan.levels.iter().zip(ends).map(|((from, level), to)| (*from, to, *level)).collect();
     let whole = points.first().zip(points.last()).filter(|(first, last)| first.version < last.version);
     let whole = whole.map(|(first, last)| {

@@ -16,7 +16,8 @@ fn place(remote: &str) -> Option<(String, String)> {
     let host = authority.rsplit('@').next()?.split(':').next()?.to_lowercase();
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
-    let tame = |text: &str, others: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c));
+    let tame =
+        |text: &str, others: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c));
     let fits = host.contains('.') && tame(&host, ".-") && path.contains('/') && tame(path, "._-~/+");
     fits.then(|| (host, path.to_owned()))
 }
@@ -43,7 +44,9 @@ pub(super) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option
     let base = format!("https://{host}/{path}");
     Some(match (host.as_str(), first) {
         ("github.com", _) | (_, "github") => format!("{base}/compare/{from}...{to}"),
-        ("codeberg.org" | "gitea.com", _) | (_, "gitea" | "forgejo") => format!("{base}/compare/{from}...{to}"),
+        ("codeberg.org" | "gitea.com", _) | (_, "gitea" | "forgejo") => {
+            format!("{base}/compare/{from}...{to}")
+        }
         (_, "gitlab") => format!("{base}/-/compare/{from}...{to}"),
         ("bitbucket.org", _) => format!("{base}/branches/compare/{to}%0D{from}"),
         ("git.sr.ht", _) => format!("{base}/log/{to}"),
@@ -71,13 +74,13 @@ mod tests {
             link("git@gitlab.com:group/inner/tool.git"),
             "https://gitlab.com/group/inner/tool/-/compare/aa...bb"
         );
-        assert_eq!(link("https://gitlab.example.org/a/b"), "https://gitlab.example.org/a/b/-/compare/aa...bb");
+        assert_eq!(
+            link("https://gitlab.example.org/a/b"),
+            "https://gitlab.example.org/a/b/-/compare/aa...bb"
+        );
         assert_eq!(link("https://codeberg.org/a/b.git"), "https://codeberg.org/a/b/compare/aa...bb");
         assert_eq!(link("git@gitea.example.org:a/b.git"), "https://gitea.example.org/a/b/compare/aa...bb");
-        assert_eq!(
-            link("git@bitbucket.org:a/b.git"),
-            "https://bitbucket.org/a/b/branches/compare/bb%0Daa"
-        );
+        assert_eq!(link("git@bitbucket.org:a/b.git"), "https://bitbucket.org/a/b/branches/compare/bb%0Daa");
         assert_eq!(link("git@git.sr.ht:~a/b"), "https://git.sr.ht/~a/b/log/bb");
     }
 

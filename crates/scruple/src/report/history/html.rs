@@ -76,7 +76,7 @@ fn summary(page: &Page<'_>, out: &mut String) {
                 };
                 let class = direction(better, false);
                 format!(
-                    "<td class=\"n\">{from}<td class=\"n\">{to}<td class=\"n\">{}<td class=\"{class}\">{word}",
+                    "<td class=\"n\">{from}<td class=\"n\">{to}<td class=\"n\">{}<td class=\"verdict {class}\">{word}",
                     escape(&effect)
                 )
             }
@@ -149,7 +149,7 @@ fn changes(page: &Page<'_>, out: &mut String) {
             };
             let _ = writeln!(
                 out,
-                "<tr{}>{head}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"{class}\">{word}{form}<td class=\"n\">{}</tr>",
+                "<tr{}>{head}<td class=\"verdict\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"verdict {class}\">{word}{form}<td class=\"n\">{}</tr>",
                 if index == 0 { " class=\"first\"" } else { "" },
                 escape(&words::series(series)),
                 quantity(change.from, &series.unit),
@@ -191,7 +191,7 @@ fn event_cells(page: &Page<'_>, event: &Event<'_>, rows: usize) -> String {
     let kinds: String =
         words::kind(page, event).iter().map(|kind| format!("<br><small>{}</small>", escape(kind))).collect();
     format!(
-        "<td class=\"n {class}\" rowspan=\"{rows}\"><b>{}</b><td rowspan=\"{rows}\"><code>{culprit}</code>{most}\
+        "<td class=\"n {class}\" rowspan=\"{rows}\"><b>{}</b><td class=\"which\" rowspan=\"{rows}\"><code>{culprit}</code>{most}\
          <td rowspan=\"{rows}\" class=\"title\">{}{kinds}",
         event.number,
         escape(&words::plain(&page.version(event.at).title))
@@ -201,7 +201,7 @@ fn event_cells(page: &Page<'_>, event: &Event<'_>, rows: usize) -> String {
 /// Every version, and what became of it.
 fn versions(page: &Page<'_>, out: &mut String) {
     out.push_str(
-        "<h2>Versions</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"n\">place<th>version<th>state<th>title<th>author<th>date</tr>\n",
+        "<h2>Versions</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"n\">place<th>version<th>state<th>title<th>author<th class=\"n\">date</tr>\n",
     );
     for (index, version) in page.history.versions.iter().enumerate() {
         let class = match version.state {
@@ -213,7 +213,7 @@ fn versions(page: &Page<'_>, out: &mut String) {
         let date = timestamp(version.time);
         let _ = writeln!(
             out,
-            "<tr><td class=\"n\">{}<td><code>{}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td>{}</tr>",
+            "<tr><td class=\"n\">{}<td><code>{}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
             index + 1,
             escape(&words::named(page, index)),
             escape(&words::state(page, index)),

@@ -89,10 +89,11 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
     let mut out = String::new();
     for subject in subjects(page) {
         let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
-        let found: Vec<(&Series, f64)> = of.map(|(series, change)| (*series, change.ratio)).collect();
+        let found: Vec<(&Series, f64)> = of.clone().map(|(series, change)| (*series, change.ratio)).collect();
         if !found.is_empty() {
-            let mut told =
-                line(page, event.course(), subject, &found, event.before, event.last()).trim_end().to_owned();
+            let course = Course::of(of);
+            let line = line(page, course, subject, &found, event.before, event.last());
+            let mut told = line.trim_end().to_owned();
             for kind in words::kind(page, event) {
                 let _ = write!(told, " – {}", escaped(&kind));
             }
@@ -162,7 +163,11 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
         return (!interval.contains(1.0)).then_some(effect);
     }
     let level = |index: usize| {
-        series.levels.iter().find(|(first, last, _)| (*first..=*last).contains(&index)).map(|(_, _, level)| *level)
+        series
+            .levels
+            .iter()
+            .find(|(first, last, _)| (*first..=*last).contains(&index))
+            .map(|(_, _, level)| *level)
     };
     let (old, new) = (level(from)?, level(to)?);
     (old != new).then_some(new / old)
@@ -206,7 +211,7 @@ fn table(page: &Page<'_>, out: &mut String) {
                 escaped(&words::series(series)),
                 quantity(change.from, &series.unit),
                 quantity(change.to, &series.unit),
-                escaped(&words::change_text(series, change)),
+                words::change_text(series, change).replace('|', "\\|"),
             );
         }
     }

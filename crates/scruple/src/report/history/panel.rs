@@ -10,6 +10,9 @@ use std::fmt::Write as _;
 /// Above this many readings in a panel, they are not drawn one by one.
 const DOTS: usize = 6000;
 
+/// The metrics that may stand on each of the three axes of a combined panel.
+const THREE: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
+
 /// What a panel shows.
 pub(super) struct Frame<'a> {
     /// Its series: one, or up to three that share it.
@@ -27,15 +30,17 @@ pub(super) fn frames<'a>(page: &Page<'a>, options: Options) -> Vec<Frame<'a>> {
         // The three axes do not depend on which metrics tables show.
         let of = |key: &&str| {
             let fits = |one: &&Series| {
-                one.subject == subject && one.metric == *key && one.points.iter().any(|point| point.least > 0.0)
+                one.subject == subject
+                    && one.metric == *key
+                    && one.points.iter().any(|point| point.least > 0.0)
             };
             page.judgement.series.iter().find(fits)
         };
         keys.iter().find_map(of)
     };
-    let frame = |subject: &str| {
-        let three = [&csv::ALLOCATIONS[..], &csv::MEMORY[..], &csv::TIME[..]];
-        Frame { series: three.iter().filter_map(|keys| choose(subject, keys)).collect(), options }
+    let frame = |subject: &str| Frame {
+        series: THREE.iter().filter_map(|keys| choose(subject, keys)).collect(),
+        options,
     };
     page.subjects().into_iter().map(frame).filter(|frame| !frame.series.is_empty()).collect()
 }
@@ -72,7 +77,9 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
         let most = point.readings.iter().copied().filter(|_| few).fold(point.value, f64::max);
         [point.value, point.least, bounds[0], bounds[1], most]
     };
-    let Some(axis) = Axis::of(points.iter().flat_map(drawn), !frame.options.linear, (top, bottom)) else { return };
+    let Some(axis) = Axis::of(points.iter().flat_map(drawn), !frame.options.linear, (top, bottom)) else {
+        return;
+    };
     let effect = series.whole.as_ref().and_then(|whole| words::whole(series, whole));
     let told = effect.map_or(String::new(), |(from, to, effect)| format!("{from} → {to}, {effect}"));
     let scale = if !axis.logarithmic && !frame.options.linear { " (linear, since it has zeros)" } else { "" };
@@ -105,11 +112,17 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
         dots(points, &axis, columns, out);
     }
     let least = |point: &Point| Some(point.least).filter(|least| *least < point.value);
-    line("least", points.iter().filter_map(|point| Some((point.version, least(point)?))), &axis, columns, out);
+    line(
+        "least",
+        points.iter().filter_map(|point| Some((point.version, least(point)?))),
+        &axis,
+        columns,
+        out,
+    );
     line("median", points.iter().map(|point| (point.version, point.value)), &axis, columns, out);
     levels(series, &axis, columns, out);
     if columns.step() >= 5.0 {
-        for point in points {
+        for point in points.iter().filter(|point| point.value.is_finite()) {
             let class = if point.copied { "copy" } else { "mark" };
             let (x, y) = (columns.x(point.version), axis.y(point.value));
             let _ = write!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.4\"/>");
@@ -121,6 +134,7 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
 /// Allocations, memory and time, each on an axis of its own, with a mark of its own.
 fn three(frame: &Frame<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
     let mut beside = columns.left;
+    let mut ruled = None;
     if let Some(first) = frame.series.first() {
         let name = words::plain(&first.subject);
         let _ = writeln!(
@@ -131,11 +145,14 @@ fn three(frame: &Frame<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &
         );
         beside += 6.7 * name.chars().count().min(44) as f64 + 24.0;
     }
-    for (place, series) in frame.series.iter().enumerate() {
+    for series in &frame.series {
+        // An axis has its place and colour by what it measures, whether or not the others are there.
+        let place = THREE.iter().position(|keys| keys.contains(&series.metric.as_str())).unwrap_or(0);
         let values = series.points.iter().map(|point| point.least);
         let Some(axis) = Axis::of(values, !frame.options.linear, (top, bottom)) else { continue };
-        let class = ["c1", "c2", "c3"][place.min(2)];
-        let mark = ["m0 -3.4a3.4 3.4 0 1 0 .01 0z", "m-3 -3h6v6h-6z", "m0 -4l4 7h-8z"][place.min(2)];
+        ruled = ruled.or(Some(place));
+        let class = ["c1", "c2", "c3"][place];
+        let mark = ["m0 -3.4a3.4 3.4 0 1 0 .01 0z", "m-3 -3h6v6h-6z", "m0 -4l4 7h-8z"][place];
         let _ = write!(out, "<g class=\"{class}\">");
         let at = match place {
             0 => columns.left - 6.0,
@@ -143,9 +160,10 @@ fn three(frame: &Frame<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &
         };
         for (value, text) in axis.ticks(&series.unit) {
             let y = axis.y(value);
-            if place == 0 {
+            if ruled == Some(place) {
                 let (left, right) = (columns.left, columns.right);
-                let _ = write!(out, "<path class=\"line\" fill=\"none\" d=\"M{left:.1} {y:.1}H{right:.1}\"/>");
+                let _ =
+                    write!(out, "<path class=\"line\" fill=\"none\" d=\"M{left:.1} {y:.1}H{right:.1}\"/>");
             }
             let class = if place == 0 { "hue told" } else { "hue" };
             let _ = write!(
@@ -216,7 +234,7 @@ fn dots(points: &[Point], axis: &Axis, columns: &Columns, out: &mut String) {
     let mut path = String::new();
     for point in points.iter().filter(|point| !point.copied) {
         let last = point.readings.len().saturating_sub(1).max(1) as f64;
-        for (index, reading) in point.readings.iter().enumerate() {
+        for (index, reading) in point.readings.iter().enumerate().filter(|(_, reading)| reading.is_finite()) {
             let x = columns.x(point.version) + (index as f64 / last - 0.5) * spread;
             let _ = write!(path, "M{x:.1} {:.1}h0", axis.y(*reading));
         }

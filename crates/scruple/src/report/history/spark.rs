@@ -23,7 +23,8 @@ pub(super) fn column(index: usize, versions: usize, columns: usize) -> usize {
 /// The scale is logarithmic where values differ tenfold, and never so fine that a tenth of the value fills the height:
 /// what hardly changes ought to look so.
 pub(super) fn line(cells: &[Cell], columns: usize) -> String {
-    let values = || cells.iter().filter_map(|cell| if let Cell::Value(value) = cell { Some(*value) } else { None });
+    let values =
+        || cells.iter().filter_map(|cell| if let Cell::Value(value) = cell { Some(*value) } else { None });
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(f64::NEG_INFINITY, f64::max);
     let logarithmic = low > 0.0 && high / low > 10.0;

@@ -26,7 +26,8 @@ pub(super) fn text(page: &Page<'_>, width: usize) -> String {
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {state}: these are the readings taken so far");
     }
     if page.shown.is_empty() {
-        let _ = writeln!(out, "\n{}", wrap("No version was weighed, so nothing can be said of costs.", width));
+        let _ =
+            writeln!(out, "\n{}", wrap("No version was weighed, so nothing can be said of costs.", width));
     }
     courses(page, width, &mut out);
     changes(page, width, &mut out);
@@ -36,7 +37,12 @@ pub(super) fn text(page: &Page<'_>, width: usize) -> String {
         let told = format!("Smaller steps would have been missed: {}.", detectable.join(", "));
         let _ = writeln!(out, "\n{}", hanging(&told, width));
     }
-    section("Is it a win?", page.judgement.break_even.iter().map(|one| words::break_even(page, one)), width, &mut out);
+    section(
+        "Is it a win?",
+        page.judgement.break_even.iter().map(|one| words::break_even(page, one)),
+        width,
+        &mut out,
+    );
     section("Still open", words::open(page), width, &mut out);
     for warning in &page.history.run.warnings {
         let told = wrap(&words::plain(&warning.text), width.saturating_sub(2)).replace('\n', "\n  ");
@@ -76,12 +82,13 @@ fn courses(page: &Page<'_>, width: usize, out: &mut String) {
     for (series, value) in page.shown.iter().zip(&values) {
         if subject != Some(&series.subject) {
             subject = Some(&series.subject);
-            let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", fit(&words::plain(&series.subject), width).trim_end());
+            let _ =
+                writeln!(out, "\n{BOLD}{}{BOLD:#}", fit(&words::plain(&series.subject), width).trim_end());
         }
         let head = format!("  {}  ", fit(&metric_name(series), name));
         match (value, &series.whole) {
             (Some((first, last, effect)), Some(whole)) => {
-                let head = format!("{head}{} → {}  ", right(first, from), right(last, to));
+                let head = format!("{head}{} → {}", right(first, from), right(last, to));
                 let (word, style) = match (whole.surely, words::is_better(series, whole.ratio)) {
                     (true, Some(better)) => {
                         (words::direction(series, whole.ratio), if better { GOOD } else { BAD })
@@ -89,14 +96,16 @@ fn courses(page: &Page<'_>, width: usize, out: &mut String) {
                     (true, None) => ("same", DIM),
                     (false, _) => ("no sure change", DIM),
                 };
-                let used = head.width() + effect.width() + 2 + word.width();
-                let gap = if used > width { format!("\n{}", " ".repeat(name + 4)) } else { String::new() };
-                let _ = writeln!(out, "{head}{gap}{effect}  {style}{word}{style:#}");
+                told(&[&head, effect], (word, style), 4, width, out);
             }
             _ => {
                 let only = series.points.first().map(|point| quantity(point.value, &series.unit));
                 let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
-                let told = format!("{head}{}{}", only.map_or(String::new(), |value| value + "  "), words::plain(why));
+                let told = format!(
+                    "{head}{}{}",
+                    only.map_or(String::new(), |value| value + "  "),
+                    words::plain(why)
+                );
                 let _ = writeln!(out, "{}", fit(&told, width).trim_end());
             }
         }
@@ -176,9 +185,14 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
             pieces = wrap(&culprit, room).lines().map(str::to_owned).collect();
             pieces.push(fit(&most, width.saturating_sub(indent)).trim_end().to_owned());
         }
-        let _ = writeln!(out, "{head}{style}{word}{style:#}  {}", pieces.join(&format!("\n{}", " ".repeat(indent))));
+        let _ = writeln!(
+            out,
+            "{head}{style}{word}{style:#}  {}",
+            pieces.join(&format!("\n{}", " ".repeat(indent)))
+        );
         for kind in words::kind(page, event) {
-            let told = wrap(&kind, width.saturating_sub(indent)).replace('\n', &format!("\n{}", " ".repeat(indent)));
+            let told =
+                wrap(&kind, width.saturating_sub(indent)).replace('\n', &format!("\n{}", " ".repeat(indent)));
             let _ = writeln!(out, "{}{OPEN}{told}{OPEN:#}", " ".repeat(indent));
         }
         effects(event, indent, width, out);
@@ -190,7 +204,10 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
     let _ = writeln!(
         out,
         "{DIM}{}{DIM:#}",
-        wrap(&format!("No change was found at the other {} that were weighed.", words::number(quiet.count(), "version")), width)
+        wrap(
+            &format!("No change was found at the other {}.", words::number(quiet.count(), "weighed version")),
+            width
+        )
     );
 }
 
@@ -207,15 +224,37 @@ fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
         };
         let levels =
             format!("{} → {}", quantity(change.from, &series.unit), quantity(change.to, &series.unit));
-        let told = words::change_text(series, change);
-        let word = words::direction(series, change.ratio);
         let head = format!("{}{}", " ".repeat(indent), fit(&name(series), names));
-        let line = match head.width() + levels.width() + told.width() + word.width() + 6 <= width {
-            true => format!("{head}  {levels}  {told}"),
-            false if head.width() + told.width() + word.width() + 4 <= width => format!("{head}  {told}"),
-            false => format!("{head}\n{}{told}", " ".repeat(indent + 2)),
-        };
-        let _ = writeln!(out, "{line}  {style}{word}{style:#}");
+        let word = words::direction(series, change.ratio);
+        told(&[&head, &levels, &words::change_text(series, change)], (word, style), indent + 2, width, out);
+    }
+}
+
+/// Pieces beside each other with a word at the end, in as many lines as they need.
+fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usize, out: &mut String) {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for (index, piece) in pieces.iter().chain([&word]).enumerate() {
+        let gap = if index == 0 { 0 } else { 2 };
+        if used > 0 && used + gap + piece.width() > width {
+            lines.push(" ".repeat(indent));
+            used = indent;
+        } else {
+            used += gap;
+        }
+        used += piece.width();
+        if let Some(line) = lines.last_mut() {
+            if !line.trim().is_empty() {
+                line.push_str("  ");
+            }
+            match index == pieces.len() {
+                true => line.push_str(&format!("{style}{word}{style:#}")),
+                false => line.push_str(piece),
+            }
+        }
+    }
+    for line in lines {
+        let _ = writeln!(out, "{}", line.trim_end());
     }
 }
 

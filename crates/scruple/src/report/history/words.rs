@@ -1,16 +1,17 @@
 //! Sentences and short texts that several forms of the page share.
 
-use super::event::Event;
 use super::Page;
+use super::event::Event;
 use crate::report::{range_text, title};
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
 use scruple_core::stats::quantile::Interval;
-use scruple_core::unit::{Unit, change, exact, grouped, quantity, share};
+use scruple_core::unit::{Unit, change, exact, grouped, quantity, share, times_between};
 
 /// Text of others in which nothing steers a terminal or turns the direction of writing around.
 pub(super) fn plain(text: &str) -> String {
     let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
@@ -111,6 +112,7 @@ pub(super) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
 /// A ratio as text, with its interval where there is one.
 pub(super) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, unit: &Unit) -> String {
     match interval {
+        Some(interval) if ratio < 0.5 => times_between(ratio, interval.low, interval.high),
         Some(interval) => format!("{} {}", change(ratio), range_text(ratio, interval.low, interval.high)),
         None if difference == 0.0 => "±0".to_owned(),
         // A percentage that would round away is told in full.
@@ -200,12 +202,19 @@ pub(super) fn open(page: &Page<'_>) -> Vec<String> {
             0 => "more runs of them would tell which".to_owned(),
             _ => format!("{unweighed} of them {} not weighed", if unweighed == 1 { "was" } else { "were" }),
         };
-        lines.push(format!("#{} was brought by one of {} versions; {narrow}.", event.number, event.set.len()));
+        lines.push(format!(
+            "#{} was brought by one of {} versions; {narrow}.",
+            event.number,
+            event.set.len()
+        ));
     }
     for one in &page.shown {
         if let Some([low, high]) = one.modes {
             let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
-            lines.push(format!("{} goes back and forth between {low} and {high}: no change is named.", series(one)));
+            lines.push(format!(
+                "{} goes back and forth between {low} and {high}: no change is named.",
+                series(one)
+            ));
         }
         if let Some(why) = &one.cannot {
             lines.push(format!("{}: nothing can be said, because {}.", series(one), plain(why)));
