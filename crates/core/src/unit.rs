@@ -144,7 +144,8 @@ pub fn quantity(value: f64, unit: &Unit) -> String {
     scale.text(value, decimals)
 }
 
-/// A round value beside an axis: no more digits than tell it from the next one, `step` away.
+/// A round value beside an axis, with no more digits than tell it from the next one, `step` away; a step is 1, 2 or 5
+/// times a power of ten.
 pub fn tick(value: f64, step: f64, unit: &Unit) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(tick(1e9, 1e9, &Unit::Nanoseconds), "1 s");
         assert_eq!(tick(1.5e9, 0.5e9, &Unit::Nanoseconds), "1.5 s");
         assert_eq!(tick(2e6, 0.5e6, &Unit::Bytes), "2 MB");
-        assert_eq!(tick(200_250.0, 250.0, &Unit::Count), "200.25 k");
+        assert_eq!(tick(200_200.0, 200.0, &Unit::Count), "200.2 k");
         assert_eq!(tick(-20.0, 10.0, &Unit::Ratio), "-20");
         assert_eq!(tick(0.0, 1.0, &Unit::Bytes), "0");
     }

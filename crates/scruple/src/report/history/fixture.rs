@@ -40,7 +40,7 @@ fn change(form: Form, at: usize, before: usize, from: f64, to: f64, noise: f64) 
     let ratio = to / from;
     let level = 0.95;
     let interval =
-        (noise > 0.0).then(|| Interval { low: ratio * (1.0 - noise), high: ratio * (1.0 + noise), level });
+        (noise > 0.0).then_some(Interval { low: ratio * (1.0 - noise), high: ratio * (1.0 + noise), level });
     Change {
         form,
         at,

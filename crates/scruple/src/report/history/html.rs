@@ -29,6 +29,7 @@ pub(super) fn text(page: &Page<'_>) -> String {
     list("Still open", words::open(page), &mut out);
     let detectable = words::detectable(page).into_iter();
     list("Smaller steps would have been missed", detectable, &mut out);
+    list("So much do versions with the same binary differ", words::twins(page), &mut out);
     list("Remarks", page.history.run.warnings.iter().map(|warning| words::plain(&warning.text)), &mut out);
     versions(page, &mut out);
     let _ = writeln!(out, "<h2>To paste</h2>\n<pre class=\"whole\">{}</pre>", escape(&markdown::text(page)));

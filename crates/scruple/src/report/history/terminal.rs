@@ -32,10 +32,12 @@ pub(super) fn text(page: &Page<'_>, width: usize) -> String {
     courses(page, width, &mut out);
     changes(page, width, &mut out);
     not_weighed(page, width, &mut out);
-    let detectable = words::detectable(page);
-    if !detectable.is_empty() {
-        let told = format!("Smaller steps would have been missed: {}.", detectable.join(", "));
-        let _ = writeln!(out, "\n{}", hanging(&told, width));
+    let known = [
+        ("Smaller steps would have been missed", words::detectable(page)),
+        ("So much do versions with the same binary differ", words::twins(page)),
+    ];
+    for (head, figures) in known.iter().filter(|(_, figures)| !figures.is_empty()) {
+        let _ = writeln!(out, "\n{}", hanging(&format!("{head}: {}.", figures.join(", ")), width));
     }
     section(
         "Is it a win?",

@@ -193,6 +193,12 @@ pub(super) fn detectable(page: &Page<'_>) -> Vec<String> {
     known.filter_map(|one| Some(format!("{} {}", series(one), share(one.detectable?)))).collect()
 }
 
+/// How much versions with the same artefacts differ, where there are some: what "no change" looks like.
+pub(super) fn twins(page: &Page<'_>) -> Vec<String> {
+    let known = page.shown.iter().filter(|series| !series.exact);
+    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.twins?)))).collect()
+}
+
 /// What is still open: sets, modes, and series of which nothing can be said.
 pub(super) fn open(page: &Page<'_>) -> Vec<String> {
     let mut lines = Vec::new();
