@@ -101,7 +101,7 @@ pub(super) fn rich() -> Made {
     let plans = vec![
         Plan {
             subject: "init",
-            metric: "build.time",
+            metric: "start.cold",
             unit: Unit::Nanoseconds,
             exact: false,
             noise: 0.02,

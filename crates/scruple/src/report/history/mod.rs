@@ -39,11 +39,10 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// The page with the metrics that tables usually show, what building costs, and the program's own metrics.
+    /// The page with the metrics that tables usually show and those that programs brought themselves.
     pub fn of(history: &'a History, judgement: &'a Judgement) -> Page<'a> {
         let usual = |series: &&Series| {
             DEFAULT_METRICS.contains(&series.metric.as_str())
-                || series.metric.starts_with("build.")
                 || scruple_core::metric::metric(&series.metric).is_none()
         };
         let mut arms: HashMap<&str, Vec<&Arm>> = HashMap::new();

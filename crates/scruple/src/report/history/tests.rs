@@ -324,7 +324,7 @@ fn the_report_on_a_terminal() {
     another, 1 check failed, 1 timed out
 
     init
-      build.time    40.9 s →  44.3 s  +8.12 % [+5.96, +10.29]  more
+      start.cold    40.9 s →  44.3 s  +8.12 % [+5.96, +10.29]  more
                    ▁▁▁▁▁▇▇××▆▇▇▇▇▆×▇▆▇▇▆▇×▆▇▆▆▇··▆▆▇▇▇
                         1
       wall          12.3 s → 17.2 ms  0.001393 × [0.001376, 0.001409]  faster
@@ -353,7 +353,7 @@ fn the_report_on_a_terminal() {
         a spike until be1e08c46d
         wall  201 ms → 390 ms  +94.0 % [+92.1, +96.0]  slower
      #1 improvement  b54cda58fa  Mutable vectors for the memory
-        build.time   41.0 s → 44.2 s  +7.80 % [+6.51, +9.10]  more
+        start.cold   41.0 s → 44.2 s  +7.80 % [+6.51, +9.10]  more
         wall         12.3 s → 138 ms  0.01121 × [0.01108, 0.01134]  faster
         peak memory  1.93 GB → 2.25 GB  +16.6 % [+15.2, +18.0]  more
         allocated    44.1 GB → 1.01 GB  0.0229 ×  less
@@ -384,10 +384,10 @@ fn the_report_on_a_terminal() {
       36fbefaa69  timed out: the build took longer than 10 min
                   logs/36fbefaa69.log
 
-    Smaller steps would have been missed: init build.time 3.0 %, init wall 1.8 %,
+    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
       init peak memory 0.5 %, parse wall 3.0 %.
 
-    So much do versions with the same binary differ: init build.time 0.5 %, init
+    So much do versions with the same binary differ: init start.cold 0.5 %, init
       wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
 
     Is it a win?
@@ -427,7 +427,7 @@ fn lines_to_paste() {
     |  |  |  | init allocated | 1.01 GB | 1.21 GB | +20.0 % |
     |  |  |  | parse allocated | 3.15 MB | 3.15 MB | +32 B |
     | 3 | 1fe68f0aee | `Trace each step` | init wall | 201 ms | 390 ms | +94.0 % [+92.1, +96.0] |
-    | 1 | b54cda58fa | `Mutable vectors for the memory` | init build.time | 41.0 s | 44.2 s | +7.80 % [+6.51, +9.10] |
+    | 1 | b54cda58fa | `Mutable vectors for the memory` | init start.cold | 41.0 s | 44.2 s | +7.80 % [+6.51, +9.10] |
     |  |  |  | init wall | 12.3 s | 138 ms | 0.01121 × [0.01108, 0.01134] |
     |  |  |  | init peak memory | 1.93 GB | 2.25 GB | +16.6 % [+15.2, +18.0] |
     |  |  |  | init allocated | 44.1 GB | 1.01 GB | 0.0229 × |
@@ -444,7 +444,7 @@ fn lines_to_paste() {
     - e3779b97f0: `check failed: the output of ‘init’ is not that of the first version`
     - 36fbefaa69: `timed out: the build took longer than 10 min`
 
-    Smaller steps would have been missed: init build.time 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
+    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
 
     Is it a win? init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it 12.3 s less: it pays off after 1 run for each build.
 
