@@ -6,6 +6,8 @@ mod chart;
 pub mod csv;
 mod detail;
 mod flame;
+#[allow(dead_code, reason = "no verb writes histories yet")]
+pub mod history;
 pub mod json;
 pub mod junit;
 pub mod leak;
