@@ -81,9 +81,34 @@ pub struct ConfiguredCommand {
 
 /// The keys that a table of the file may have, for messages about mistyped ones.
 const KEYS: [&str; 28] = [
-    "command", "bench", "budgets", "store", "name", "run", "params", "prepare", "program", "max", "build", "history",
-    "steps", "artifacts", "check", "env", "toolchain", "clean", "limit", "range", "overlay", "commits", "patch",
-    "replace", "file", "from", "to", "url",
+    "command",
+    "bench",
+    "budgets",
+    "store",
+    "name",
+    "run",
+    "params",
+    "prepare",
+    "program",
+    "max",
+    "build",
+    "history",
+    "steps",
+    "artifacts",
+    "check",
+    "env",
+    "toolchain",
+    "clean",
+    "limit",
+    "range",
+    "overlay",
+    "commits",
+    "patch",
+    "replace",
+    "file",
+    "from",
+    "to",
+    "url",
 ];
 
 impl Config {

@@ -12,13 +12,16 @@ use std::path::PathBuf;
 /// range keeps what was read. Build steps, commands and exceptions for old commits can stand in scruple.toml, which is
 /// read from the working folder and never from a commit.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, after_long_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_long_help = "\
 Examples:
   scruple history v1.0..HEAD --build 'make' --artifact app -- ./app input.txt
   scruple history --steps 20 --build 'cargo build --release' --artifact target/release/app -- ./target/release/app
   scruple history --repo https://example.org/tool.git --tags --build ./configure --build make --artifact tool -- ./tool
   scruple history                      # everything from scruple.toml
-")]
+"
+)]
 pub struct HistoryArgs {
     /// Something else than weighing.
     #[command(subcommand)]

@@ -7,7 +7,9 @@ use crate::cli::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, Ta
 use crate::config::{Config, ConfiguredCommand, ConfiguredHistory};
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history::{self, Effort, Means, Overlay, Recipe, Replacement, Request, Selection, Template, accept};
+use crate::history::{
+    self, Effort, Means, Overlay, Recipe, Replacement, Request, Selection, Template, accept,
+};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use scruple_core::history::{Acceptance, History, State, judge};
@@ -108,8 +110,9 @@ fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, F
     let select = &args.select;
     let mut commits = select.commits.clone();
     if let Some(path) = &select.commits_from {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display()))
+        })?;
         commits.extend(text.split_whitespace().map(str::to_owned));
         if commits.is_empty() {
             return Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display())));
@@ -197,7 +200,8 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
         combinations = arms::extend(&combinations, name, values);
     }
     let template = |params: BTreeMap<String, String>| {
-        let mut template = Template::new(std::slice::from_ref(&command.run), Some(&arms::named(&command.name, &params)))?;
+        let mut template =
+            Template::new(std::slice::from_ref(&command.run), Some(&arms::named(&command.name, &params)))?;
         template.params = params;
         Ok(template)
     };
@@ -262,14 +266,23 @@ fn table(history: &History) -> String {
     for version in &history.versions {
         let _ = write!(text, "{}  {:12}", version.short(), version.state.word());
         for arm in history.run.arms.iter().filter(|arm| arm.version.as_ref() == Some(&version.commit)) {
-            let shown = |key: &str, unit: &Unit| arm.sample(key).map(|sample| quantity(median(&sample.readings), unit));
+            let shown = |key: &str, unit: &Unit| {
+                arm.sample(key).map(|sample| quantity(median(&sample.readings), unit))
+            };
             let rounds = arm.sample("time.wall").map_or(0, |sample| sample.readings.len());
             let cells = [shown("time.wall", &Unit::Nanoseconds), shown("time.cpu", &Unit::Nanoseconds)];
-            let bytes = arm.sample("malloc.bytes").map(|sample| exact(median(&sample.readings), &Unit::Bytes));
-            let cells: Vec<String> = cells.into_iter().chain([bytes]).map(|cell| cell.unwrap_or("–".to_owned())).collect();
+            let bytes =
+                arm.sample("malloc.bytes").map(|sample| exact(median(&sample.readings), &Unit::Bytes));
+            let cells: Vec<String> =
+                cells.into_iter().chain([bytes]).map(|cell| cell.unwrap_or("–".to_owned())).collect();
             let _ = write!(text, "  {} ({rounds})", cells.join("  "));
         }
-        let _ = writeln!(text, "  {}{}", version.title, version.why.as_ref().map_or(String::new(), |why| format!("  [{why}]")));
+        let _ = writeln!(
+            text,
+            "  {}{}",
+            version.title,
+            version.why.as_ref().map_or(String::new(), |why| format!("  [{why}]"))
+        );
     }
     for warning in &history.run.warnings {
         let _ = writeln!(text, "remark: {}", warning.text);
@@ -282,9 +295,9 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
     let place = history::place_of(args.repo.as_deref())?;
     let repository = Repository::at(Path::new(&place));
     let revision = format!("{}^{{commit}}", args.commit);
-    let commit = repository.ask(["rev-parse", "--verify", "--end-of-options", &revision]).map_err(|refused| {
-        refused.fault(&format!("there is no commit ‘{}’ in ‘{place}’", args.commit))
-    })?;
+    let commit = repository
+        .ask(["rev-parse", "--verify", "--end-of-options", &revision])
+        .map_err(|refused| refused.fault(&format!("there is no commit ‘{}’ in ‘{place}’", args.commit)))?;
     let reason = args.reason.trim().to_owned();
     if reason.is_empty() || reason.contains('\n') {
         return Err(Fault::usage("a reason is one line that says something: give it with --reason"));

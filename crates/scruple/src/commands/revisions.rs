@@ -7,8 +7,8 @@ use crate::arms;
 use crate::cli::{CompareArgs, SamplingArgs};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
-use crate::history::pair::{self, Revisions};
 use crate::history;
+use crate::history::pair::{self, Revisions};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -93,11 +93,11 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
 fn remark_on_break_even(run: &mut Run) {
     let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
     let runs = judged.iter().find(|one| one.metric == "time.wall");
-    let surely = runs.is_some_and(|one| {
-        matches!(one.comparison.verdict, Verdict::Different | Verdict::Small)
-    });
+    let surely =
+        runs.is_some_and(|one| matches!(one.comparison.verdict, Verdict::Different | Verdict::Small));
     let [old, new, ..] = run.arms.as_slice() else { return };
-    let middle = |arm: &scruple_core::subject::Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
+    let middle =
+        |arm: &scruple_core::subject::Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
     let by = |key: &str| Some(middle(new, key)? - middle(old, key)?);
     let (Some(build), Some(each)) = (by("build.time"), by("time.wall")) else { return };
     if !surely || build * each >= 0.0 {

@@ -68,7 +68,9 @@ impl Builder {
         }
         let log = self.cache.log(commit);
         match fs::remove_file(&log) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(&log, error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(unwritable(&log, error));
+            }
             _ => {}
         }
         match self.build_in_tree(commit, &effective, &log) {
@@ -96,7 +98,10 @@ impl Builder {
             self.shell("check", &check, State::CheckFailed, effective, log)?;
         }
         self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
-            Early::Failed(State::BuildFailed, format!("the build left no ‘{missing}’, which is to be an artefact"))
+            Early::Failed(
+                State::BuildFailed,
+                format!("the build left no ‘{missing}’, which is to be an artefact"),
+            )
         })
     }
 
@@ -117,7 +122,11 @@ impl Builder {
             if !ran.well() {
                 self.cache.check_space()?;
                 let place = tree.display();
-                return Err(Fault::usage(format!("cannot make the tree ‘{place}’: git {}; see {}", ran.how(), log.display())));
+                return Err(Fault::usage(format!(
+                    "cannot make the tree ‘{place}’: git {}; see {}",
+                    ran.how(),
+                    log.display()
+                )));
             }
         }
         let objects = self.common.join("objects");
@@ -156,7 +165,8 @@ impl Builder {
 
     /// Submodules come from the clone beside the source's own, where it has one, else from where they are said to be.
     fn submodules(&mut self, log: &Path) -> Result<(), Early> {
-        let words = ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
+        let words =
+            ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
         let names = Repository::at(&self.cache.tree()).ask(words).unwrap_or_default();
         let origin = self.origin.clone();
         self.git(&["config", "remote.origin.url", &origin], "be told its origin", log)?;
@@ -168,19 +178,34 @@ impl Builder {
                 self.git(&["config", &key, &url], "be told its submodules", log)?;
             }
         }
-        let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive", "--force"];
+        let update = [
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "update",
+            "--init",
+            "--recursive",
+            "--force",
+        ];
         self.git(&update, "be given its submodules", log)
     }
 
     fn git(&mut self, words: &[&str], what: &str, log: &Path) -> Result<(), Early> {
         let tree = self.cache.tree();
-        let words: Vec<&str> =
-            ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"].iter().chain(words).copied().collect();
+        let words: Vec<&str> = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
         let child = Child { words: &words, folder: &tree, env: &[], log, limit: Some(GIT_LIMIT) };
         let ran = self.hands.run(&child)?;
         match ran.well() {
             true => Ok(()),
-            false => Err(Early::Failed(State::BuildFailed, format!("its tree could not {what}: git {}", ran.how()))),
+            false => Err(Early::Failed(
+                State::BuildFailed,
+                format!("its tree could not {what}: git {}", ran.how()),
+            )),
         }
     }
 

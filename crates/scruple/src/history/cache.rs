@@ -46,8 +46,13 @@ impl Cache {
         }
         let path = folder.join("lock");
         let failed = |error| unwritable(&path, error);
-        let mut lock =
-            File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        let mut lock = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
         let mut holders = String::new();
         lock.read_to_string(&mut holders).map_err(failed)?;
         match lock.try_lock() {
@@ -61,11 +66,13 @@ impl Cache {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let began = Instant::now();
-        while holders.split_whitespace().skip(1).any(is_launcher) && began.elapsed() < Duration::from_secs(5) {
+        while holders.split_whitespace().skip(1).any(is_launcher) && began.elapsed() < Duration::from_secs(5)
+        {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let words: Vec<String> =
-            std::iter::once(std::process::id().to_string()).chain(launchers.iter().map(i32::to_string)).collect();
+        let words: Vec<String> = std::iter::once(std::process::id().to_string())
+            .chain(launchers.iter().map(i32::to_string))
+            .collect();
         fs::write(&path, words.join(" ")).map_err(failed)?;
         Ok(Cache { folder, _lock: lock })
     }

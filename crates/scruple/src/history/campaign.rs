@@ -69,7 +69,8 @@ impl Campaign {
         let sequence = store.next_sequence(&history.run.id)?;
         let subject = |arm: &Arm| request.subjects.iter().position(|subject| subject.name == arm.name);
         let arms = history.run.arms.iter().enumerate();
-        let arms = arms.filter_map(|(place, arm)| Some(((subject(arm)?, arm.version.clone()?), place))).collect();
+        let arms =
+            arms.filter_map(|(place, arm)| Some(((subject(arm)?, arm.version.clone()?), place))).collect();
         let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
         let block = blocks.max().map_or(0, |last| last + 1);
         let mut campaign = Campaign {
@@ -202,7 +203,11 @@ impl Campaign {
             if old.pass == Pass::Build {
                 return false;
             }
-            if old.quality == Quality::Exact && new.quality == Quality::Exact && old.repeats() && new.repeats() {
+            if old.quality == Quality::Exact
+                && new.quality == Quality::Exact
+                && old.repeats()
+                && new.repeats()
+            {
                 return old.readings.first() != new.readings.first();
             }
             if !matches!(key, "time.wall" | "time.cpu") {
@@ -226,7 +231,9 @@ impl Campaign {
     /// Finds the stretches between which a change may lie in a version that nobody has looked at.
     fn narrow(&mut self) {
         let judgement = judge(&view(self.history.clone()), ERROR);
-        let open = |index: &usize| matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued);
+        let open = |index: &usize| {
+            matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued)
+        };
         let changes = judgement.series.iter().flat_map(|series| &series.changes);
         let unclear = changes.filter(|change| change.set.iter().any(open));
         self.suspected = unclear.filter_map(|change| Some((change.before, *change.set.last()?))).collect();
@@ -287,7 +294,8 @@ impl Campaign {
                 self.history.run.arms.push(template.arm(commit, &effective));
             }
         }
-        let arms: Vec<(usize, &Arm)> = added.iter().map(|place| (*place, &self.history.run.arms[*place])).collect();
+        let arms: Vec<(usize, &Arm)> =
+            added.iter().map(|place| (*place, &self.history.run.arms[*place])).collect();
         self.put(index, &arms)?;
         let Some(arm) = self.arms.get(&(0, commit.to_owned())).copied() else { return Ok(()) };
         if self.history.run.arms[arm].figures.contains_key("build.bytes") {
@@ -339,8 +347,10 @@ impl Campaign {
         });
         let twins: Vec<usize> = twins.map(|(index, _)| index).take(TWINS).collect();
         let all: Vec<usize> = set.iter().copied().chain(twins).collect();
-        let visits: Vec<(usize, usize)> =
-            all.iter().flat_map(|index| (0..self.subjects.len()).map(move |subject| (*index, subject))).collect();
+        let visits: Vec<(usize, usize)> = all
+            .iter()
+            .flat_map(|index| (0..self.subjects.len()).map(move |subject| (*index, subject)))
+            .collect();
         let plan = Plan::new(visits.len(), self.history.run.seed);
         let block = self.block;
         self.block += 1;
@@ -389,14 +399,17 @@ impl Campaign {
                 return Err(Fault::internal(format!("the launcher process failed: {error}")));
             }
             Err(error @ WeighError::Script(_)) => return Err(Fault::usage(error)),
-            Err(error) => return self.reject(index, State::CheckFailed, error.to_string(), "").map(|()| None),
+            Err(error) => {
+                return self.reject(index, State::CheckFailed, error.to_string(), "").map(|()| None);
+            }
         };
         if let Some((state, why)) = self.objection(index, subject, pass, &job, &weighing)? {
             let said = weighing.captured.as_ref().map_or("", |captured| captured.stderr_tail.as_str());
             return self.reject(index, state, why, said).map(|()| None);
         }
         if weighing.left_behind > 0 {
-            let text = format!("‘{}’ left processes behind, which Scruple ended", self.subjects[subject].name);
+            let text =
+                format!("‘{}’ left processes behind, which Scruple ended", self.subjects[subject].name);
             self.history.run.warn("left-behind", text);
         }
         self.keep(arm, pass, block, weighing.readings)?;
@@ -424,10 +437,16 @@ impl Campaign {
                 return Ok(Some((State::TimedOut, format!("‘{name}’ took longer than {limit} {within}"))));
             }
             Ending::Exited(code) => {
-                return Ok(Some((State::CheckFailed, format!("‘{name}’ ended with exit code {code} {within}"))));
+                return Ok(Some((
+                    State::CheckFailed,
+                    format!("‘{name}’ ended with exit code {code} {within}"),
+                )));
             }
             Ending::Signaled(signal) => {
-                return Ok(Some((State::CheckFailed, format!("‘{name}’ was ended by signal {signal} {within}"))));
+                return Ok(Some((
+                    State::CheckFailed,
+                    format!("‘{name}’ was ended by signal {signal} {within}"),
+                )));
             }
         }
         let Some(captured) = &weighing.captured else { return Ok(None) };
@@ -438,7 +457,8 @@ impl Campaign {
             self.subjects[subject].params(&effective)
         };
         let own: BTreeMap<String, String> = params(&self.history.entries[index]);
-        let mut others = self.history.entries.iter().take(index).filter(|entry| entry.version.state == State::Built);
+        let mut others =
+            self.history.entries.iter().take(index).filter(|entry| entry.version.state == State::Built);
         let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
         Ok(match reference {
             Some(reference) if self.same_output && reference.outputs.get(&name) != Some(&output) => {

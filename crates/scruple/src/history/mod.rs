@@ -84,7 +84,12 @@ pub struct Means {
 
 impl Means {
     /// Takes the folder of a repository's builds, and what starts programs there.
-    fn take(launcher: Launcher, weighing: Option<i32>, flag: &Arc<AtomicBool>, place: &str) -> Result<(Cache, Hands), Fault> {
+    fn take(
+        launcher: Launcher,
+        weighing: Option<i32>,
+        flag: &Arc<AtomicBool>,
+        place: &str,
+    ) -> Result<(Cache, Hands), Fault> {
         let hands = Hands::new(launcher, flag.clone());
         let folder = place::history_folder()?.join(source::key(place));
         let launchers: Vec<i32> = weighing.into_iter().chain([hands.pid()]).collect();
@@ -100,8 +105,7 @@ pub fn take(
     store: Store,
     fresh: impl FnOnce() -> Run,
 ) -> Result<(History, Option<Fault>), Fault> {
-    let (cache, mut hands) =
-        Means::take(means.launcher, means.weighing, &means.interrupted, &request.place)?;
+    let (cache, mut hands) = Means::take(means.launcher, means.weighing, &means.interrupted, &request.place)?;
     let source = Source::open(&request.place, cache.folder(), &mut hands)?;
     let selected = request.selection.versions(&source)?;
     let trees: HashMap<String, String> =
@@ -131,7 +135,8 @@ pub fn take(
         run,
     };
     remarks::begin(&mut history, before.as_ref(), &source);
-    let changed = before.is_none_or(|before| before.entries != history.entries || before.range != history.range);
+    let changed =
+        before.is_none_or(|before| before.entries != history.entries || before.range != history.range);
     if !known {
         store.begin_history(&history)?;
     } else if changed {
@@ -173,21 +178,11 @@ fn view(history: StoredHistory) -> History {
     let versions: Vec<_> = history.entries.into_iter().map(|entry| entry.version).collect();
     let mut run = history.run;
     run.arms.retain(|arm| versions.iter().any(|version| Some(&version.commit) == arm.version.as_ref()));
-    History {
-        repository: history.repository,
-        remote: history.remote,
-        range: history.range,
-        versions,
-        run,
-    }
+    History { repository: history.repository, remote: history.remote, range: history.range, versions, run }
 }
 
 /// What is known of a version, or that nothing is. What may change without the version does so: tags, acceptances.
-fn listed(
-    version: scruple_core::history::Version,
-    known: &mut HashMap<String, Entry>,
-    retry: bool,
-) -> Entry {
+fn listed(version: scruple_core::history::Version, known: &mut HashMap<String, Entry>, retry: bool) -> Entry {
     let Some(mut entry) = known.remove(&version.commit) else {
         return Entry { version, artefacts: None, counted: false, outputs: BTreeMap::new() };
     };

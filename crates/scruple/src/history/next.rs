@@ -62,12 +62,7 @@ pub enum Step {
 }
 
 /// The next step. `differ` says whether two weighed versions do, beyond noise.
-pub fn next(
-    seen: &[Seen],
-    effort: &Effort,
-    spent: Duration,
-    differ: impl Fn(usize, usize) -> bool,
-) -> Step {
+pub fn next(seen: &[Seen], effort: &Effort, spent: Duration, differ: impl Fn(usize, usize) -> bool) -> Step {
     let time_left = effort.budget.is_none_or(|budget| spent < budget);
     let build = match effort.adaptive {
         false => seen.iter().position(Seen::open),

@@ -60,7 +60,10 @@ pub fn build(
             source.commit(&revisions.reference)?;
             let base = source.repository.ask(["merge-base", &revisions.reference, "HEAD"]);
             let base = base.map_err(|_| {
-                Fault::usage(format!("‘{}’ and HEAD have no commit in common: name a revision instead", revisions.reference))
+                Fault::usage(format!(
+                    "‘{}’ and HEAD have no commit in common: name a revision instead",
+                    revisions.reference
+                ))
             })?;
             (format!("{} ({})", revisions.reference, &base[..10.min(base.len())]), base)
         }
@@ -108,7 +111,10 @@ fn arm(
     let mut arm = subject.arm(commit, &effective);
     arm.name = format!("{} @{label}", subject.name);
     let mut job = subject.job(label, &effective, &folder, time_limit).map_err(|why| {
-        Fault::usage(format!("‘{}’ cannot be launched among the artefacts of ‘{label}’: {why}; --artifact names what to keep", subject.name))
+        Fault::usage(format!(
+            "‘{}’ cannot be launched among the artefacts of ‘{label}’: {why}; --artifact names what to keep",
+            subject.name
+        ))
     })?;
     job.name.clone_from(&arm.name);
     let reading = |key: &str, value: u64, source: &str| Some(Reading::of(metric(key)?, value as f64, source));

@@ -102,7 +102,10 @@ impl Recipe {
     /// first words of the steps and the C and Rust compilers are.
     fn tools(&self) -> Result<String, Fault> {
         if self.toolchain.is_empty() {
-            let steps = self.steps.iter().chain(self.overlays.iter().flat_map(|overlay| overlay.steps.iter().flatten()));
+            let steps = self
+                .steps
+                .iter()
+                .chain(self.overlays.iter().flat_map(|overlay| overlay.steps.iter().flatten()));
             let mut words: Vec<&str> = steps
                 .flat_map(|step| step.split(['&', ';', '|', '\n']))
                 .filter_map(|part| part.split_whitespace().find(|word| !word.contains('=')))

@@ -42,7 +42,8 @@ pub fn end(history: &mut StoredHistory) {
     let mut changed: Vec<String> = Vec::new();
     let built: Vec<_> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
     for pair in built.windows(2) {
-        let differs = |(name, output): (&String, &String)| pair[0].outputs.get(name).is_some_and(|o| o != output);
+        let differs =
+            |(name, output): (&String, &String)| pair[0].outputs.get(name).is_some_and(|o| o != output);
         if pair[1].outputs.iter().any(differs) {
             changed.push(pair[1].version.short().to_owned());
         }

@@ -113,7 +113,8 @@ impl Selection {
         let text = self.text();
         match refused {
             Refused::Said(said) if said.contains("unknown revision") || said.contains("bad revision") => {
-                match self.range.is_some() || source.repository.ask(["rev-parse", "--verify", "HEAD"]).is_ok() {
+                match self.range.is_some() || source.repository.ask(["rev-parse", "--verify", "HEAD"]).is_ok()
+                {
                     true => source.unknown(&text),
                     false => Fault::usage(format!("‘{}’ has no commits yet", source.place)),
                 }

@@ -27,9 +27,8 @@ pub struct Source {
 
 /// Whether this names a repository that is to be fetched.
 pub fn is_url(text: &str) -> bool {
-    let scp = |text: &str| {
-        text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.contains('@'))
-    };
+    let scp =
+        |text: &str| text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.contains('@'));
     text.contains("://") || (scp(text) && !Path::new(text).exists())
 }
 
@@ -57,7 +56,10 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
     }
     let folder = PathBuf::from(named.unwrap_or("."));
     let absolute = folder.canonicalize().map_err(|error| {
-        Fault::usage(format!("cannot open the repository ‘{}’: {error}; name one with --repo", folder.display()))
+        Fault::usage(format!(
+            "cannot open the repository ‘{}’: {error}; name one with --repo",
+            folder.display()
+        ))
     })?;
     let tried = format!("‘{}’ cannot be used as a repository", absolute.display());
     let words = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
@@ -68,9 +70,9 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
             let words = ["rev-parse", "--path-format=absolute", "--git-dir"];
             Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))
         }
-        Err(Refused::Said(said)) => Err(Fault::usage(format!(
-            "{tried}: {said}; go to one, or name its path or URL with --repo"
-        ))),
+        Err(Refused::Said(said)) => {
+            Err(Fault::usage(format!("{tried}: {said}; go to one, or name its path or URL with --repo")))
+        }
         Err(refused) => Err(refused.fault(&tried)),
     }
 }
@@ -86,14 +88,18 @@ impl Source {
         };
         let repository = Repository::at(&local);
         let words = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-shallow-repository"];
-        let answer = repository.ask(words).map_err(|refused| refused.fault(&format!("cannot read ‘{place}’")))?;
+        let answer =
+            repository.ask(words).map_err(|refused| refused.fault(&format!("cannot read ‘{place}’")))?;
         let (common, shallow) = answer.split_once('\n').unwrap_or((&answer, "false"));
         let remote = match url {
             true => Some(place.to_owned()),
             false => repository.ask(["remote", "get-url", "origin"]).ok(),
         };
-        if !url && repository.ask(["status", "--porcelain", "--untracked-files=no"]).is_ok_and(|s| !s.is_empty()) {
-            let text = "the working tree has changes that are not committed: they are not part of any version here";
+        if !url
+            && repository.ask(["status", "--porcelain", "--untracked-files=no"]).is_ok_and(|s| !s.is_empty())
+        {
+            let text =
+                "the working tree has changes that are not committed: they are not part of any version here";
             remarks.push(("dirty-tree", text.to_owned()));
         }
         Ok(Source {
@@ -110,12 +116,12 @@ impl Source {
     /// The full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, Fault> {
         let peeled = format!("{revision}^{{commit}}");
-        self.repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).map_err(|refused| {
-            match refused {
+        self.repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).map_err(
+            |refused| match refused {
                 Refused::Said(_) => self.unknown(revision),
                 refused => refused.fault(""),
-            }
-        })
+            },
+        )
     }
 
     /// The error for a revision that is not there.
@@ -133,7 +139,8 @@ impl Source {
             return Ok(vec![self.commit(range)?]);
         }
         let answer = self.repository.ask(["rev-list", "--end-of-options", range, "--"]);
-        let answer = answer.map_err(|refused| refused.fault(&format!("cannot read the commits ‘{range}’")))?;
+        let answer =
+            answer.map_err(|refused| refused.fault(&format!("cannot read the commits ‘{range}’")))?;
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
@@ -141,7 +148,10 @@ impl Source {
     /// nothing of the repository changes.
     pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
         let failed = |refused: Refused| refused.fault("cannot read the working tree");
-        let index = self.repository.ask(["rev-parse", "--path-format=absolute", "--git-path", "index"]).map_err(failed)?;
+        let index = self
+            .repository
+            .ask(["rev-parse", "--path-format=absolute", "--git-path", "index"])
+            .map_err(failed)?;
         let copy = objects.join("scruple-index");
         std::fs::copy(&index, &copy).map_err(|error| super::child::unwritable(&copy, error))?;
         let theirs = self.common.join("objects");
@@ -203,7 +213,10 @@ fn mirror(
     let said = said.trim_start_matches("fatal: ").trim();
     let said = if said.is_empty() { ran.how() } else { said.to_owned() };
     if known {
-        remarks.push(("not-fetched", format!("‘{url}’ could not be reached ({said}): these are the versions fetched before")));
+        remarks.push((
+            "not-fetched",
+            format!("‘{url}’ could not be reached ({said}): these are the versions fetched before"),
+        ));
         return Ok(there);
     }
     Err(Fault::usage(format!(

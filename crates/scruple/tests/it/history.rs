@@ -131,7 +131,8 @@ fn commits_are_selected_as_git_would_and_thinned() {
 #[test]
 fn adaptively_the_ends_come_first_and_then_the_difference() {
     let place = Place::new();
-    Repository::new(&place, "repo").commit_allocations((0..40).map(|index| if index < 23 { 100 } else { 200 }));
+    Repository::new(&place, "repo")
+        .commit_allocations((0..40).map(|index| if index < 23 { 100 } else { 200 }));
     let words = ["history", "bisect", "--repo", "repo", "--rounds", "6"];
     let answer = place.run(words.iter().chain(&BUILD).chain(&["--", "./app"]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -156,7 +157,10 @@ fn overlays_make_old_versions_weighable() {
     let flagged = repository.commit_program("flagged", 10, 100, "#ifndef FLAG\n#error no flag\n#endif");
     let patched = repository.commit_program("patched", 10, 100, "return 1;");
     repository.commit_program("new", 10, 100, "if (argc > 1 && atoi(argv[1]) != 4096) return 7;");
-    place.write("fix.patch", "--- a/app.c\n+++ b/app.c\n@@ -8,3 +8,3 @@\n p = p;\n-return 1;\n+return argc < 3;\n return 0;\n");
+    place.write(
+        "fix.patch",
+        "--- a/app.c\n+++ b/app.c\n@@ -8,3 +8,3 @@\n p = p;\n-return 1;\n+return argc < 3;\n return 0;\n",
+    );
     place.write(
         "scruple.toml",
         format!(
@@ -203,7 +207,17 @@ fn acceptances_are_read_from_messages_and_from_the_file() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_program("first", 10, 100, "");
-    let trailer = place.run(["history", "accept", "HEAD", "--repo", "repo", "--metric", "malloc.bytes", "--reason", "a cache"]);
+    let trailer = place.run([
+        "history",
+        "accept",
+        "HEAD",
+        "--repo",
+        "repo",
+        "--metric",
+        "malloc.bytes",
+        "--reason",
+        "a cache",
+    ]);
     assert_eq!(trailer.stdout, "Scruple-Accept: malloc.bytes: a cache\n");
     repository.write("app.c", &crate::repository::program(10, 200, ""));
     repository.commit(&format!("more\n\nIt is faster.\n\n{}", trailer.stdout));
@@ -212,8 +226,15 @@ fn acceptances_are_read_from_messages_and_from_the_file() {
     assert_eq!(place.history(&["--rounds", "1", "--time-only"]).code, 0);
     let recorded: Recorded = place.recorded();
     let accepted = |title: &str| recorded.version(title)["accepted"][0].clone();
-    assert_eq!(accepted("more"), serde_json::json!({"subject": null, "metric": "malloc.bytes", "reason": "a cache"}));
-    assert_eq!(accepted("first"), serde_json::json!({"subject": null, "metric": null, "reason": "the first"}));
-    let wrong = place.run(["history", "accept", "HEAD", "--repo", "repo", "--metric", "tiem", "--reason", "x"]);
+    assert_eq!(
+        accepted("more"),
+        serde_json::json!({"subject": null, "metric": "malloc.bytes", "reason": "a cache"})
+    );
+    assert_eq!(
+        accepted("first"),
+        serde_json::json!({"subject": null, "metric": null, "reason": "the first"})
+    );
+    let wrong =
+        place.run(["history", "accept", "HEAD", "--repo", "repo", "--metric", "tiem", "--reason", "x"]);
     assert_eq!(wrong.code, 2);
 }

@@ -20,7 +20,10 @@ fn assert_refused(answer: &Answer, parts: &[&str]) {
 fn what_is_no_repository_or_no_range_is_one_error() {
     let place = Place::new();
     std::fs::create_dir(place.file("repo")).expect("a folder");
-    assert_refused(&quick(&place, &[]), &["cannot be used as a repository", "not a git repository", "--repo"]);
+    assert_refused(
+        &quick(&place, &[]),
+        &["cannot be used as a repository", "not a git repository", "--repo"],
+    );
     let repository = Repository::new(&place, "repo");
     assert_refused(&quick(&place, &[]), &["has no commits yet"]);
     repository.commit_allocations([1]);
@@ -100,7 +103,18 @@ fn a_missing_toolchain_is_a_state_of_every_version_and_can_be_tried_again() {
     repository.commit_allocations([1, 2]);
     let tool = place.file("tools/compile-it");
     let command = format!("{} -O1 -o app app.c", tool.display());
-    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", &command, "--artifact", "app"];
+    let words = [
+        "history",
+        "--repo",
+        "repo",
+        "--rounds",
+        "1",
+        "--time-only",
+        "--build",
+        &command,
+        "--artifact",
+        "app",
+    ];
     let take = |more: &[&'static str]| place.run(words.iter().chain(more).chain(&["--", "./app"]));
     let answer = take(&[]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
@@ -143,7 +157,12 @@ fn submodules_come_from_the_local_clone_and_are_a_state_where_they_cannot() {
     let url = place.file("repo").display().to_string();
     repository.git(&["remote", "add", "origin", &url]);
     repository.git(&[&local[..], &add].concat());
-    repository.commit_program("with a submodule", 10, 100, "\n#include \"inner/value.h\"\nprintf(\"%d\", VALUE);");
+    repository.commit_program(
+        "with a submodule",
+        10,
+        100,
+        "\n#include \"inner/value.h\"\nprintf(\"%d\", VALUE);",
+    );
     // The clone beside the repository's own has it, even when the address does not.
     std::fs::rename(place.file("inner"), place.file("moved")).expect("a rename");
     let answer = quick(&place, &[]);
@@ -165,7 +184,16 @@ fn a_build_that_hangs_is_ended_with_everything_it_started() {
     repository.write("make.sh", "cp make.sh app; chmod +x app");
     repository.commit("builds");
     let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", "sh make.sh"];
-    let answer = place.run(words.iter().chain(&["--build-limit", "1s", "--artifact", "make.sh", "--", "sh", "-c", "true"]));
+    let answer = place.run(words.iter().chain(&[
+        "--build-limit",
+        "1s",
+        "--artifact",
+        "make.sh",
+        "--",
+        "sh",
+        "-c",
+        "true",
+    ]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     assert_eq!(recorded.states(), ["timed-out", "built"]);
@@ -208,7 +236,10 @@ fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
     std::fs::create_dir(place.file("small")).expect("a folder");
     // A file system of one's own is the only disk that a test may fill.
     let script = "mount -t tmpfs -o size=256k tmpfs small && exec \"$@\"";
-    let may = Command::new("unshare").args(["-rm", "sh", "-c", &script.replace("exec \"$@\"", "true")]).current_dir(place.path()).output();
+    let may = Command::new("unshare")
+        .args(["-rm", "sh", "-c", &script.replace("exec \"$@\"", "true")])
+        .current_dir(place.path())
+        .output();
     if !may.is_ok_and(|output| output.status.success()) {
         return skip("no file system can be mounted here");
     }
@@ -216,11 +247,21 @@ fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
     let mut command = Command::new("unshare");
     let template = place.command(["x"]);
     command.current_dir(place.path()).stdin(Stdio::null());
-    template.get_envs().for_each(|(name, value)| {
-        value.map_or_else(|| command.env_remove(name), |value| command.env(name, value));
-    });
+    for (name, value) in template.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     command.env("XDG_CACHE_HOME", place.file("small")).args(["-rm", "sh", "-c", script, "sh"]);
-    command.arg(env!("CARGO_BIN_EXE_scruple")).args(["history", "--repo", "repo", "--rounds", "1", "--time-only"]);
+    command.arg(env!("CARGO_BIN_EXE_scruple")).args([
+        "history",
+        "--repo",
+        "repo",
+        "--rounds",
+        "1",
+        "--time-only",
+    ]);
     command.args(["--build", step, "--artifact", "app", "--", "./app"]);
     let answer = place.finish(&mut command);
     assert_eq!(answer.code, 2, "{}", answer.exchange());

@@ -25,7 +25,8 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     let log = place.file("launches").display().to_string();
     let step = ["--build", "sleep 0.01"];
     let words = ["history", "--repo", "repo", "--time-only", "--rounds", "400", "--seed", "7"];
-    let words: Vec<&str> = words.iter().chain(&BUILD).chain(&step).chain(&["--", "./app", &log]).copied().collect();
+    let words: Vec<&str> =
+        words.iter().chain(&BUILD).chain(&step).chain(&["--", "./app", &log]).copied().collect();
     let mut moment = 1_u64;
     for kill in 0..kills() {
         moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -63,7 +64,8 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
     place.assert_no_processes();
     let work = std::fs::read_dir(place.work()).expect("a folder").flatten();
-    let left: Vec<_> = work.filter(|entry| entry.file_name().to_string_lossy().starts_with("work-")).collect();
+    let left: Vec<_> =
+        work.filter(|entry| entry.file_name().to_string_lossy().starts_with("work-")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -82,7 +84,8 @@ fn what_a_history_costs_beside_building_and_running_can_be_seen() {
         repository.commit(&format!("version {index}"));
     });
     let words = ["history", "--repo", "repo", "--all", "--rounds", "2", "--time-only", "--build", "true"];
-    let words: Vec<&str> = words.iter().chain(&["--artifact", "app.sh", "--", "sh", "app.sh"]).copied().collect();
+    let words: Vec<&str> =
+        words.iter().chain(&["--artifact", "app.sh", "--", "sh", "app.sh"]).copied().collect();
     let timed = || {
         let began = Instant::now();
         let answer = place.run(&words);

@@ -82,7 +82,8 @@ impl Place {
 
     /// What the log of a version says.
     pub fn log_of(&self, version: &Value) -> String {
-        let path = version["log"].as_str().expect("a log").replace("[place]", &self.path().display().to_string());
+        let path =
+            version["log"].as_str().expect("a log").replace("[place]", &self.path().display().to_string());
         std::fs::read_to_string(path).expect("a log")
     }
 
