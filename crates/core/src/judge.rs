@@ -155,7 +155,7 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
         {
             let comparison = compare::compare_exact(&reference.readings, &arm.readings, lower, margin, level);
             found.push((index, comparison));
-        } else if arm.pass == Pass::Timing {
+        } else if matches!(arm.pass, Pass::Timing | Pass::Build) {
             let (left, right) = if pair.paired {
                 reference.paired(arm)
             } else {

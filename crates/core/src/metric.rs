@@ -27,6 +27,8 @@ words! {
         Memory = "memory",
         /// The allocation counter and the runtime's own counters are attached.
         Counting = "counting",
+        /// Nothing is launched: what it took to build the program is noted.
+        Build = "build",
     }
 }
 
@@ -120,7 +122,7 @@ impl Metric {
     }
 }
 
-use Pass::{Counting, Memory, Timing};
+use Pass::{Build, Counting, Memory, Timing};
 use Quality::{Exact, Near, Noisy, Sampled};
 
 /// The metrics Scruple itself knows, in the order of reports.
@@ -359,6 +361,22 @@ pub static METRICS: &[Metric] = &[
         "heap peak",
         "the most memory that the language runtime held for its heap, garbage included",
     ),
+    Metric::built_in(
+        "build.time",
+        Unit::Nanoseconds,
+        Noisy,
+        Build,
+        "build",
+        "elapsed time of the build steps of a version, on top of what earlier builds left unless they began clean",
+    ),
+    Metric::built_in(
+        "build.bytes",
+        Unit::Bytes,
+        Exact,
+        Build,
+        "built bytes",
+        "the size of a version's artefacts, all files together",
+    ),
 ];
 
 /// The metrics shown when none are asked for.
@@ -371,6 +389,8 @@ pub const DEFAULT_METRICS: &[&str] = &[
     "malloc.peak",
     "alloc.bytes",
     "gc.count",
+    "build.time",
+    "build.bytes",
 ];
 
 /// The declared metric of that key.

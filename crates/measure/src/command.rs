@@ -167,7 +167,7 @@ impl Commands {
             (Pass::Timing, _) => timing(&outcome),
             (Pass::Memory, _) => memory(&outcome),
             (Pass::Counting, Some(instrument)) => instrument.read(&outcome),
-            (Pass::Counting, None) => Vec::new(),
+            (Pass::Counting, None) | (Pass::Build, _) => Vec::new(),
         };
         Ok(Weighing {
             readings,

@@ -199,7 +199,7 @@ fn prepare_one(name: &str, command: &str, shell: Option<&[String]>, base: &Job) 
 }
 
 /// Splits a command into words, and refuses what only a shell would understand.
-fn words(command: &str) -> Result<Vec<String>, Fault> {
+pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     if let Some(sign) = shell_sign(command) {
         return Err(Fault::usage(format!(
             "‘{command}’ uses {sign}, which only a shell understands: add -S sh to run it in one (its cost is then \
@@ -362,7 +362,8 @@ fn combinations(args: &ScanArgs) -> Result<Vec<Parameters>, Fault> {
     Ok(all)
 }
 
-fn extend(all: &[Parameters], name: &str, values: &[String]) -> Vec<Parameters> {
+/// Each of these with each value of one more parameter.
+pub fn extend(all: &[Parameters], name: &str, values: &[String]) -> Vec<Parameters> {
     let with = |params: &Parameters, value: &String| {
         let mut params = params.clone();
         params.insert(name.to_owned(), value.clone());
@@ -394,11 +395,13 @@ fn scan(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Fault>
     Ok((0..=count).map(|i| format!("{:.decimals$}", from + by * i as f64)).collect())
 }
 
-fn substitute(text: &str, params: &Parameters) -> String {
+/// Fills in parameters: `{name}` becomes the value of that name.
+pub fn substitute(text: &str, params: &Parameters) -> String {
     params.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
-fn named(name: &str, params: &Parameters) -> String {
+/// The name of a command with these parameters.
+pub fn named(name: &str, params: &Parameters) -> String {
     let replaced = substitute(name, params);
     if params.is_empty() || replaced != name {
         return replaced;

@@ -1,5 +1,9 @@
 //! `scruple.toml`: commands, bench programs and budgets of a project.
 
+mod history;
+
+pub use history::ConfiguredHistory;
+
 use crate::fault::Fault;
 use scruple_core::budget::Budget;
 use scruple_core::metric::edit_distance;
@@ -19,6 +23,10 @@ struct File {
     budgets: BTreeMap<String, BudgetEntry>,
     #[serde(default)]
     store: StoreEntry,
+    #[serde(default)]
+    build: history::BuildEntry,
+    #[serde(default)]
+    history: history::HistoryEntry,
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,8 +80,36 @@ pub struct ConfiguredCommand {
 }
 
 /// The keys that a table of the file may have, for messages about mistyped ones.
-const KEYS: [&str; 10] =
-    ["command", "bench", "budgets", "store", "name", "run", "params", "prepare", "program", "max"];
+const KEYS: [&str; 28] = [
+    "command",
+    "bench",
+    "budgets",
+    "store",
+    "name",
+    "run",
+    "params",
+    "prepare",
+    "program",
+    "max",
+    "build",
+    "history",
+    "steps",
+    "artifacts",
+    "check",
+    "env",
+    "toolchain",
+    "clean",
+    "limit",
+    "range",
+    "overlay",
+    "commits",
+    "patch",
+    "replace",
+    "file",
+    "from",
+    "to",
+    "url",
+];
 
 impl Config {
     /// Looks for the file upwards from the working folder.

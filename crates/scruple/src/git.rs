@@ -1,6 +1,9 @@
-//! What git says about a folder, through the git program.
+//! What git says, through the git program.
 
-use std::path::Path;
+use crate::fault::Fault;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The state of a working tree.
@@ -29,4 +32,104 @@ fn answer(folder: &Path, words: &[&str]) -> Option<String> {
         .output()
         .ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Variables by which a caller, such as a hook of git, would make git look at another repository than the one meant.
+pub const MISLEADING: [&str; 6] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+];
+
+/// A repository that git is asked about.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    folder: PathBuf,
+}
+
+/// What git refused, in its own words.
+#[derive(Debug)]
+pub enum Refused {
+    /// Git said no.
+    Said(String),
+    /// Git itself could not be had.
+    NoGit(Fault),
+}
+
+impl Refused {
+    /// The error for the user: what was tried, and what git said of it.
+    pub fn fault(self, tried: &str) -> Fault {
+        match self {
+            Refused::Said(said) => Fault::usage(format!("{tried}: {said}")),
+            Refused::NoGit(fault) => fault,
+        }
+    }
+}
+
+impl Repository {
+    /// The repository that this folder is in; whether it is one shows when it is asked.
+    pub fn at(folder: &Path) -> Repository {
+        Repository { folder: folder.to_owned() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What git answers to these words.
+    pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, Refused> {
+        self.ask_with(words, &[], None)
+    }
+
+    /// The same, with variables set and lines on standard input.
+    pub fn ask_with<S: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = S>,
+        env: &[(&str, &OsStr)],
+        input: Option<&str>,
+    ) -> Result<String, Refused> {
+        let no_git = |error: std::io::Error| {
+            Refused::NoGit(Fault::usage(format!("cannot run git: {error}; histories need the git program")))
+        };
+        let mut command = Command::new("git");
+        MISLEADING.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command
+            .arg("-C")
+            .arg(&self.folder)
+            .args(words)
+            .envs(env.iter().copied())
+            .env("LC_ALL", "C")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(no_git)?;
+        let writer = child.stdin.take().zip(input.map(str::to_owned)).map(|(mut stdin, text)| {
+            // Git may answer while it still reads, so that the two must not wait for each other.
+            std::thread::spawn(move || stdin.write_all(text.as_bytes()))
+        });
+        let output = child.wait_with_output().map_err(no_git)?;
+        if let Some(writer) = writer {
+            // A git that did not want to read all of it says why by itself.
+            let _ = writer.join();
+        }
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()),
+            false => Err(Refused::Said(said(&String::from_utf8_lossy(&output.stderr)))),
+        }
+    }
+}
+
+/// The first line of what git wrote on its way out that says anything, without git's own prefixes.
+fn said(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("git gave no reason");
+    let line = line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line);
+    line.trim().to_owned()
 }

@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod fault;
 mod git;
+mod history;
 mod import;
 mod place;
 mod progress;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => commands::run::run(&args),
         Verb::Bench(args) => commands::bench::bench(&args),
         Verb::Compare(args) => commands::compare::compare(&args),
+        Verb::History(args) => commands::history::history(&args),
         Verb::Show(args) => commands::show::show(&args),
         Verb::Import(args) => commands::import::import(&args),
         Verb::List(args) => commands::list::list(&args),

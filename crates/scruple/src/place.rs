@@ -46,6 +46,22 @@ pub fn existing_store(named: Option<&Path>) -> Result<Store, Fault> {
     Ok(Store::open_existing(&store_path(named)?)?)
 }
 
+/// Where histories keep their clones and builds: below the user's cache, or the temporary folder where that is not
+/// writable.
+pub fn history_folder() -> Result<PathBuf, Fault> {
+    let cache = user_folder("XDG_CACHE_HOME", ".cache").ok().map(|cache| cache.join("scruple/history"));
+    let mut problem = String::new();
+    for folder in cache.into_iter().chain([std::env::temp_dir().join("scruple/history")]) {
+        match std::fs::create_dir_all(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => problem = format!("‘{}’: {error}", folder.display()),
+        }
+    }
+    Err(Fault::usage(format!(
+        "there is no folder to build in ({problem}): set XDG_CACHE_HOME or TMPDIR to a writable one"
+    )))
+}
+
 /// A folder of this process's own for files that measured programs execute or map; it goes when it is dropped.
 pub struct WorkFolder {
     path: PathBuf,

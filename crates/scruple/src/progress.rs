@@ -48,4 +48,11 @@ impl Progress {
         self.bar.set_position(done as u64);
         self.bar.set_message(format!("{doing} · process {} · {name}", process + 1));
     }
+
+    /// Shows how far a history is.
+    pub fn tell(&self, doing: &str, done: usize, all: usize, name: &str) {
+        self.bar.set_length(all as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(format!("{doing} · {name}"));
+    }
 }

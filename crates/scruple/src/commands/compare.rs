@@ -1,6 +1,6 @@
-//! `scruple compare`: two stored runs against each other.
+//! `scruple compare`: two stored runs against each other, or two revisions.
 
-use super::output;
+use super::{output, revisions};
 use crate::arms;
 use crate::cli::CompareArgs;
 use crate::fault::{Code, Fault};
@@ -12,11 +12,20 @@ use scruple_core::subject::{Arm, Role};
 
 /// Prints the comparison.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
+    let (reference, run) = match (&args.reference, &args.run) {
+        _ if args.base.is_some() || !args.command.is_empty() => return revisions::compare(args),
+        (Some(reference), Some(run)) => (reference, run),
+        _ => {
+            return Err(Fault::usage(
+                "name a second stored run to compare with; or two revisions, and the command to weigh behind --",
+            ));
+        }
+    };
     output::check_metrics(&args.metrics)?;
     output::check_exports(&args.results)?;
     let budgets = output::budgets(&args.limit)?;
-    let store = place::existing_store(args.store.as_deref())?;
-    let (left, right) = (store.find(&args.reference)?, store.find(&args.run)?);
+    let store = place::existing_store(args.store.store.as_deref())?;
+    let (left, right) = (store.find(reference)?, store.find(run)?);
     let matched = matched_arms(&left, &right)?;
     let mut run = merged(&left, &right, &matched);
     output::check_limits(&budgets, run.arms.iter())?;

@@ -2,7 +2,7 @@
 
 use super::{output, start};
 use crate::arms::{self, Prepared};
-use crate::cli::{RunArgs, SamplingArgs};
+use crate::cli::{ResultArgs, RunArgs, SamplingArgs};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::place::{self, WorkFolder};
@@ -57,22 +57,24 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     let mut session = Session::new(weigher, prepared, run, store, interrupted, ignore_failure, progress)?;
     let result = session.take(&effort);
     drop(work);
-    conclude(session, result, args, &budgets)
+    conclude(session, result, &args.results, &args.sampling.metrics, &budgets)
 }
 
-fn conclude(
+/// Prints what was read, and says how it ended.
+pub fn conclude(
     session: Session,
     result: Result<(), Stop>,
-    args: &RunArgs,
+    results: &ResultArgs,
+    metrics: &[String],
     budgets: &[scruple_core::budget::Budget],
 ) -> Result<Code, Fault> {
     let footer = session.stored_at().map(|path| terminal::stored(&session.run.id, path));
     let anything = session.run.arms.iter().any(|arm| arm.sample("time.wall").is_some());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
-        let mut report = Report::of(&session.run, &args.sampling.metrics, budgets);
+        let mut report = Report::of(&session.run, metrics, budgets);
         report.memory_maps = session.memory_maps();
-        code = output::write(&report, &args.results, footer.as_deref())?;
+        code = output::write(&report, results, footer.as_deref())?;
     }
     match result {
         Err(Stop::Failed(fault)) => return Err(fault),
@@ -90,7 +92,8 @@ fn conclude(
     }
 }
 
-fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
+/// How long and how often to measure.
+pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
     let usage = |message: &str| Err(Fault::usage(message));
     if args.runs == Some(0) || args.max_runs == Some(0) {
         return usage("no blocks at all cannot be measured: give -r or -M at least 1");
@@ -113,14 +116,16 @@ fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
 }
 
 /// What weighs: this machine, or a script.
-enum Source {
+pub enum Source {
+    /// Programs are launched.
     Machine(Launcher),
+    /// Readings are played.
     Script(Script),
 }
 
 impl Source {
     /// The launcher is forked here, while the process is still small and has one thread.
-    fn open(scripted: Option<&Path>) -> Result<Source, Fault> {
+    pub fn open(scripted: Option<&Path>) -> Result<Source, Fault> {
         let Some(path) = scripted else {
             let launcher = Launcher::start();
             let failed = |error| Fault::internal(format!("cannot fork the launcher process: {error}"));
@@ -133,7 +138,16 @@ impl Source {
         })
     }
 
-    fn into_weigher(self, interrupted: &Arc<AtomicBool>, work: &WorkFolder) -> Box<dyn Weigher> {
+    /// The process that launches programs, where there is one.
+    pub fn pid(&self) -> Option<i32> {
+        match self {
+            Source::Machine(launcher) => Some(launcher.pid()),
+            Source::Script(_) => None,
+        }
+    }
+
+    /// What weighs, with every instrument.
+    pub fn into_weigher(self, interrupted: &Arc<AtomicBool>, work: &WorkFolder) -> Box<dyn Weigher> {
         match self {
             Source::Script(script) => Box::new(Scripted::new(script)),
             Source::Machine(launcher) => {

@@ -4,9 +4,11 @@
 //! ends. A run whose process was killed is read back from its journal, so that at most the reading under way is lost.
 
 mod error;
+mod histories;
 mod sqlite;
 
 pub use error::StoreError;
+pub use histories::{Entry, StoredHistory};
 
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, State};
@@ -16,11 +18,10 @@ use scruple_core::unit::Unit;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sqlite::{Database, Failure, Refusal, Row, Value};
-
 use std::path::{Path, PathBuf};
 
 /// The migrations, in order; the position of the last one applied is the version of a store.
-const MIGRATIONS: &[&str] = &[include_str!("sql/0001_runs.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("sql/0001_runs.sql"), include_str!("sql/0002_histories.sql")];
 
 /// An open store.
 pub struct Store {
@@ -160,21 +161,23 @@ impl Store {
                         json(&run.warnings),
                     ],
                 )?;
-        for (position, arm) in run.arms.iter().enumerate() {
-            self.database.execute(
-                "INSERT INTO arm (run_id, position, name, role, version, subject, params) \
-                         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-                &[
-                    run.id.clone().into(),
-                    (position as i64).into(),
-                    arm.name.clone().into(),
-                    arm.role.word().into(),
-                    arm.version.clone().into(),
-                    json(&arm.subject),
-                    json(&arm.params),
-                ],
-            )?;
-        }
+        let mut arms = run.arms.iter().enumerate();
+        arms.try_for_each(|(position, arm)| self.insert_arm(&run.id, position, arm))
+    }
+
+    fn insert_arm(&self, run: &str, position: usize, arm: &Arm) -> Result<(), Failure> {
+        self.database.execute(
+            "INSERT INTO arm (run_id, position, name, role, version, subject, params) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            &[
+                run.into(),
+                (position as i64).into(),
+                arm.name.clone().into(),
+                arm.role.word().into(),
+                arm.version.clone().into(),
+                json(&arm.subject),
+                json(&arm.params),
+            ],
+        )?;
         Ok(())
     }
 
@@ -207,17 +210,17 @@ impl Store {
 
     /// Writes a run that has ended: its samples take the place of its journal.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
-        self.database
-            .transaction(|| {
-                self.database.execute(
-                    "UPDATE run SET state = $1, terms = $2, warnings = $3 WHERE id = $4",
-                    &[run.state.word().into(), json(&run.terms), json(&run.warnings), run.id.clone().into()],
-                )?;
-                self.insert_figures(run)?;
-                self.database.execute("DELETE FROM journal WHERE run_id = $1", &[run.id.clone().into()])?;
-                Ok(())
-            })
-            .map_err(|failure| self.error(failure))
+        self.database.transaction(|| self.write_end(run)).map_err(|failure| self.error(failure))
+    }
+
+    fn write_end(&self, run: &Run) -> Result<(), Failure> {
+        self.database.execute(
+            "UPDATE run SET state = $1, terms = $2, warnings = $3 WHERE id = $4",
+            &[run.state.word().into(), json(&run.terms), json(&run.warnings), run.id.clone().into()],
+        )?;
+        self.insert_figures(run)?;
+        self.database.execute("DELETE FROM journal WHERE run_id = $1", &[run.id.clone().into()])?;
+        Ok(())
     }
 
     fn insert_figures(&self, run: &Run) -> Result<(), Failure> {
@@ -271,7 +274,8 @@ impl Store {
                 .map(|row| {
                     let id = row.text(0).to_owned();
                     let names = self.database.query(
-                        "SELECT name FROM arm WHERE run_id = $1 AND role = 'subject' ORDER BY position",
+                        // The versions of a history share the names of its subjects.
+                        "SELECT name FROM arm WHERE run_id = $1 AND role = 'subject' GROUP BY name ORDER BY MIN(position)",
                         &[id.clone().into()],
                     )?;
                     Ok(Listed {

@@ -55,6 +55,10 @@ impl Row {
         }
     }
 
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        matches!(self.0.get(column), None | Some(Value::Null))
+    }
+
     pub(super) fn integer(&self, column: usize) -> i64 {
         match self.0.get(column) {
             Some(Value::Integer(number)) => *number,

@@ -5,6 +5,7 @@
 //! depend on the machine being quiet.
 
 mod programs;
+mod repository;
 mod script;
 mod support;
 
@@ -24,6 +25,9 @@ mod bad_stores;
 mod baseline;
 mod costs;
 mod ghc;
+mod history;
+mod history_faults;
+mod history_kills;
 mod interruption;
 mod kills;
 mod memory;

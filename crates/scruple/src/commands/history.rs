@@ -1,0 +1,317 @@
+//! `scruple history`: every version of a range, built once and weighed side by side.
+
+use super::run::Source;
+use super::{output, start};
+use crate::arms;
+use crate::cli::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, TakeArgs};
+use crate::config::{Config, ConfiguredCommand, ConfiguredHistory};
+use crate::fault::{Code, Fault};
+use crate::git::Repository;
+use crate::history::{
+    self, Effort, Means, Overlay, Recipe, Replacement, Request, Selection, Template, accept,
+};
+use crate::place::{self, WorkFolder};
+use crate::progress::Progress;
+use scruple_core::history::{Acceptance, History, State, judge};
+use scruple_core::run::Terms;
+use scruple_core::stats::quantile::median;
+use scruple_core::unit::{Unit, exact, quantity};
+use scruple_measure::launcher::Launcher;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// The share of false changes among those that are named.
+const ERROR: f64 = 0.05;
+
+/// Rounds where the user does not say how many.
+const ROUNDS: u32 = 20;
+const ADAPTIVE_ROUNDS: u32 = 10;
+
+/// Does what the verb says; without one, weighs a range.
+pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
+    match &args.verb {
+        None => take(&args.take, false),
+        Some(HistoryVerb::Bisect(args)) => take(args, true),
+        Some(HistoryVerb::Accept(args)) => accept(args),
+        Some(HistoryVerb::Status(args)) => status(args),
+        Some(HistoryVerb::Report(args)) => report(args),
+    }
+}
+
+fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
+    let launcher = start_launcher()?;
+    let source = Source::open(args.scripted.as_deref())?;
+    let config = Config::find()?;
+    let configured = config.history()?;
+    let effort = &args.effort;
+    let time_limit = arms::duration(&args.build.time_limit)?;
+    let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
+    let request = Request {
+        place: history::place_of(args.build.repo.as_deref())?,
+        selection: selection(args, configured.range.clone())?,
+        recipe: recipe(&args.build, configured)?,
+        subjects: subjects(&args.command, args.command_name.as_deref(), &config)?,
+        effort: Effort {
+            adaptive: narrow,
+            fill: !narrow,
+            rounds: effort.rounds.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),
+            suspects: effort.rounds.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
+            budget: match effort.rounds {
+                Some(_) => None,
+                None => Some(arms::duration(&effort.budget)?),
+            },
+        },
+        adaptive: (narrow || effort.adaptive).then_some(true).or(effort.all.then_some(false)),
+        same_output: args.build.same_output,
+        time_limit: Some(time_limit),
+        time_only: effort.time_only,
+        retry: args.retry,
+        narrow,
+    };
+    let Some(store) = place::open_store(&args.store)? else {
+        return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));
+    };
+    let work = WorkFolder::make()?;
+    let interrupted = start::interruption_flag()?;
+    let label = args.store.label.as_deref();
+    let fresh = match &source {
+        Source::Script(_) => start::scripted_run(effort.seed, label, terms),
+        Source::Machine(_) => start::empty_run(effort.seed, label, terms, &[]),
+    };
+    let means = Means {
+        launcher,
+        weighing: source.pid(),
+        weigher: source.into_weigher(&interrupted, &work),
+        interrupted,
+        progress: Progress::new(),
+    };
+    let (history, fault) = history::take(request, means, store, || fresh)?;
+    drop(work);
+    show(&history, args.color)?;
+    match fault {
+        Some(fault) => Err(fault),
+        None if history.versions.iter().any(|version| version.state == State::Built) => Ok(Code::Fine),
+        None => Err(Fault::program(
+            "no version could be built and weighed: `scruple history status` says why, and --retry tries again",
+        )),
+    }
+}
+
+/// The launcher of builds, forked while the process is small.
+pub fn start_launcher() -> Result<Launcher, Fault> {
+    Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher process: {error}")))
+}
+
+fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, Fault> {
+    let select = &args.select;
+    let mut commits = select.commits.clone();
+    if let Some(path) = &select.commits_from {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display()))
+        })?;
+        commits.extend(text.split_whitespace().map(str::to_owned));
+        if commits.is_empty() {
+            return Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display())));
+        }
+    }
+    Ok(Selection {
+        range: args.range.clone().or(configured.filter(|_| commits.is_empty())),
+        first_parent: select.first_parent,
+        merges: select.merges.then_some(true).or(select.no_merges.then_some(false)),
+        tags: select.tags,
+        every: select.every.map(|every| every as usize),
+        steps: select.steps.map(|steps| steps as usize),
+        since: select.since.clone(),
+        until: select.until.clone(),
+        commits,
+    })
+}
+
+/// The recipe: what the command line says takes the place of what the configuration does.
+pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe, Fault> {
+    let mut env = configured.env;
+    for pair in &args.env {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| Fault::usage(format!("‘{pair}’ sets no variable: write --env NAME=VALUE")))?;
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    let either = |given: &Vec<String>, configured: Vec<String>| match given.is_empty() {
+        true => configured,
+        false => given.clone(),
+    };
+    let limit: Duration = arms::duration(configured.limit.as_ref().unwrap_or(&args.build_limit))?;
+    let replacement = |(file, from, to)| Replacement { file, from, to };
+    let overlays = configured.overlays.into_iter().map(|overlay| Overlay {
+        commits: overlay.commits,
+        patch: overlay.patch,
+        replace: overlay.replace.into_iter().map(replacement).collect(),
+        steps: overlay.steps,
+        env: overlay.env,
+        params: overlay.params,
+    });
+    Ok(Recipe {
+        steps: either(&args.build, configured.steps),
+        artefacts: either(&args.artifact, configured.artefacts),
+        check: args.check.clone().or(configured.check),
+        env,
+        toolchain: either(&args.toolchain, configured.toolchain),
+        clean: args.clean || configured.clean,
+        limit: Some(limit),
+        overlays: overlays.collect(),
+        params: configured.params,
+    })
+}
+
+/// What is weighed: the command behind `--`, or those of the configuration with each of their parameters.
+pub fn subjects(command: &[String], name: Option<&str>, config: &Config) -> Result<Vec<Template>, Fault> {
+    let folder = std::path::absolute(config.folder()).or_else(|_| std::env::current_dir());
+    let folder = folder.map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+    let here = BTreeMap::from([("here".to_owned(), folder.display().to_string())]);
+    let mut found = match command.is_empty() {
+        false => vec![Template::new(command, name)?],
+        true => config.commands().iter().map(configured).collect::<Result<Vec<_>, _>>()?.concat(),
+    };
+    for template in &mut found {
+        template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
+    }
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Fault::usage(
+            "name the command to weigh behind --, such as `scruple history --build make --artifact app -- ./app`, or put \
+             [[command]]s into scruple.toml",
+        )),
+    }
+}
+
+fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
+    if command.prepare.is_some() {
+        return Err(Fault::usage(format!(
+            "the command ‘{}’ of scruple.toml has a prepare step, which versions cannot have: name the command to weigh behind --",
+            command.name
+        )));
+    }
+    let mut combinations = vec![BTreeMap::new()];
+    for (name, values) in &command.params {
+        combinations = arms::extend(&combinations, name, values);
+    }
+    let template = |params: BTreeMap<String, String>| {
+        let mut template =
+            Template::new(std::slice::from_ref(&command.run), Some(&arms::named(&command.name, &params)))?;
+        template.params = params;
+        Ok(template)
+    };
+    combinations.into_iter().map(template).collect()
+}
+
+fn status(args: &StoredArgs) -> Result<Code, Fault> {
+    let history = stored(args)?;
+    let text = if args.json { json(&history) } else { states(&history) };
+    output::print(&text, args.color)?;
+    Ok(Code::Fine)
+}
+
+fn report(args: &StoredArgs) -> Result<Code, Fault> {
+    let history = stored(args)?;
+    match args.json {
+        true => output::print(&json(&history), args.color)?,
+        false => show(&history, args.color)?,
+    }
+    Ok(Code::Fine)
+}
+
+fn stored(args: &StoredArgs) -> Result<History, Fault> {
+    let place = history::place_of(args.repo.as_deref())?;
+    history::stored(&place, &place::existing_store(args.store.as_deref())?)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    history: &'a History,
+}
+
+fn json(history: &History) -> String {
+    crate::report::json::document(&Document { history })
+}
+
+/// What has become of each version, and why.
+fn states(history: &History) -> String {
+    let mut text = format!("{}  {}  {}\n", history.repository, history.range, history.run.state.word());
+    for version in &history.versions {
+        let _ = write!(text, "{}  {:12}  {}", version.short(), version.state.word(), version.title);
+        if let Some(same) = &version.same_as {
+            let _ = write!(text, "  (as {})", same.get(..10).unwrap_or(same));
+        }
+        text.push('\n');
+        for more in version.why.iter().chain(&version.log) {
+            let _ = writeln!(text, "            {more}");
+        }
+    }
+    text
+}
+
+/// Prints what was read and what may be concluded: the one place that knows how a history is shown.
+fn show(history: &History, colour: crate::cli::Colour) -> Result<(), Fault> {
+    let _judgement = judge(history, ERROR);
+    output::print(&table(history), colour)
+}
+
+/// Versions and the medians of their readings.
+fn table(history: &History) -> String {
+    let mut text = format!("{}  {}\n", history.repository, history.range);
+    for version in &history.versions {
+        let _ = write!(text, "{}  {:12}", version.short(), version.state.word());
+        for arm in history.run.arms.iter().filter(|arm| arm.version.as_ref() == Some(&version.commit)) {
+            let shown = |key: &str, unit: &Unit| {
+                arm.sample(key).map(|sample| quantity(median(&sample.readings), unit))
+            };
+            let rounds = arm.sample("time.wall").map_or(0, |sample| sample.readings.len());
+            let cells = [shown("time.wall", &Unit::Nanoseconds), shown("time.cpu", &Unit::Nanoseconds)];
+            let bytes =
+                arm.sample("malloc.bytes").map(|sample| exact(median(&sample.readings), &Unit::Bytes));
+            let cells: Vec<String> =
+                cells.into_iter().chain([bytes]).map(|cell| cell.unwrap_or("–".to_owned())).collect();
+            let _ = write!(text, "  {} ({rounds})", cells.join("  "));
+        }
+        let _ = writeln!(
+            text,
+            "  {}{}",
+            version.title,
+            version.why.as_ref().map_or(String::new(), |why| format!("  [{why}]"))
+        );
+    }
+    for warning in &history.run.warnings {
+        let _ = writeln!(text, "remark: {}", warning.text);
+    }
+    text
+}
+
+fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
+    output::check_metrics(args.metric.as_slice())?;
+    let place = history::place_of(args.repo.as_deref())?;
+    let repository = Repository::at(Path::new(&place));
+    let revision = format!("{}^{{commit}}", args.commit);
+    let commit = repository
+        .ask(["rev-parse", "--verify", "--end-of-options", &revision])
+        .map_err(|refused| refused.fault(&format!("there is no commit ‘{}’ in ‘{place}’", args.commit)))?;
+    let reason = args.reason.trim().to_owned();
+    if reason.is_empty() || reason.contains('\n') {
+        return Err(Fault::usage("a reason is one line that says something: give it with --reason"));
+    }
+    let acceptance = Acceptance { subject: args.subject.clone(), metric: args.metric.clone(), reason };
+    let text = accept::text(&acceptance);
+    if !args.file {
+        output::print(&format!("{}: {text}\n", accept::TRAILER), crate::cli::Colour::Auto)?;
+        return Ok(Code::Fine);
+    }
+    let path = Path::new(&place).join(accept::FILE);
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+    let written = file.and_then(|mut file| writeln!(file, "{commit} {text}"));
+    written.map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))?;
+    output::print(&format!("added to {}: commit it\n", path.display()), crate::cli::Colour::Auto)?;
+    Ok(Code::Fine)
+}

@@ -1,0 +1,70 @@
+//! Intended changes: a trailer in the message of the commit that brings one, or a line in a tracked file.
+
+use super::selection::Selected;
+use super::source::Source;
+use crate::fault::Fault;
+use scruple_core::history::Acceptance;
+
+/// The tracked file, in the top folder of the repository.
+pub const FILE: &str = ".scruple-accepted";
+/// The key of the trailer.
+pub const TRAILER: &str = "Scruple-Accept";
+
+/// Reads `METRIC: REASON`, `SUBJECT/METRIC: REASON` or `*: REASON`; nothing where no reason is given.
+pub fn parse(text: &str) -> Option<Acceptance> {
+    let (about, reason) = text.trim().split_once(':')?;
+    let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty() && text != "*");
+    let (subject, metric) = match about.rsplit_once('/') {
+        Some((subject, metric)) => (named(subject), named(metric)),
+        None => (None, named(about)),
+    };
+    let reason = reason.trim();
+    (!reason.is_empty()).then(|| Acceptance { subject, metric, reason: reason.to_owned() })
+}
+
+/// The text that [`parse`] reads back.
+pub fn text(acceptance: &Acceptance) -> String {
+    let metric = acceptance.metric.as_deref().unwrap_or("*");
+    match &acceptance.subject {
+        Some(subject) => format!("{subject}/{metric}: {}", acceptance.reason),
+        None => format!("{metric}: {}", acceptance.reason),
+    }
+}
+
+/// Adds what the file of the newest version says: lines of a commit's id, a space, and what a trailer would say. Lines
+/// that begin with `#` are for people.
+pub fn from_file(source: &Source, all: &mut [Selected]) -> Result<(), Fault> {
+    let Some(newest) = all.last() else { return Ok(()) };
+    let blob = format!("{}:{FILE}", newest.version.commit);
+    // What is not committed yet counts too: who accepts a change wants to see it accepted.
+    let working = std::fs::read_to_string(source.repository.folder().join(FILE)).ok();
+    let Some(text) = working.or_else(|| source.repository.ask(["cat-file", "blob", &blob]).ok()) else {
+        return Ok(());
+    };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let acceptance = line.split_once(' ').and_then(|(commit, rest)| Some((commit, parse(rest)?)));
+        let Some((commit, acceptance)) = acceptance else {
+            return Err(Fault::usage(format!(
+                "‘{FILE}’ has a line that cannot be read, ‘{line}’: write COMMIT METRIC: REASON"
+            )));
+        };
+        if let Some(one) = all.iter_mut().find(|one| one.version.commit.starts_with(commit)) {
+            one.version.accepted.push(acceptance);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for line in ["time.cpu: safer hashing", "parse/malloc.bytes: a cache", "*: rewritten: all of it"] {
+            assert_eq!(text(&parse(line).expect("an acceptance")), line);
+        }
+        assert_eq!(parse("time.cpu:"), None);
+        assert_eq!(parse("no reason"), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Building one version: its tree, its overlays, its steps, its check, its artefacts.
+
+use super::cache::{Artefacts, Cache};
+use super::child::{Child, Hands, Ran, note, unwritable};
+use super::recipe::{Effective, Resolved};
+use super::source::Source;
+use crate::fault::Fault;
+use crate::git::Repository;
+use scruple_core::history::State;
+use scruple_measure::launch::Ending;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// Git in the tree may take this long; fetching submodules is what can take time.
+const GIT_LIMIT: Duration = Duration::from_secs(600);
+
+/// What became of a build.
+pub enum Outcome {
+    /// It may be weighed.
+    Ready(Artefacts),
+    /// It may not: the state, why, and the log.
+    Failed(State, String),
+}
+
+/// Builds versions, one at a time, all in the same tree.
+pub struct Builder {
+    /// The folder of trees, logs and artefacts.
+    pub cache: Cache,
+    /// What starts programs.
+    pub hands: Hands,
+    recipe: Resolved,
+    common: std::path::PathBuf,
+    origin: String,
+    ready: bool,
+}
+
+/// Why a version's build ended early: for its own reason, or for one that is no version's.
+enum Early {
+    Failed(State, String),
+    Fault(Fault),
+}
+
+impl From<Fault> for Early {
+    fn from(fault: Fault) -> Early {
+        Early::Fault(fault)
+    }
+}
+
+impl Builder {
+    /// A builder of the versions of this source.
+    pub fn new(cache: Cache, hands: Hands, recipe: Resolved, source: &Source) -> Builder {
+        let origin = source.remote.clone().unwrap_or_else(|| source.place.clone());
+        Builder { cache, hands, recipe, common: source.common.clone(), origin, ready: false }
+    }
+
+    /// What holds for a commit.
+    pub fn effective(&self, commit: &str) -> Effective {
+        self.recipe.of(commit)
+    }
+
+    /// Builds a commit, unless the same was built before.
+    pub fn build(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
+        let effective = self.recipe.of(commit);
+        let essence = format!("{tree} {}", effective.essence);
+        if let Some(found) = self.cache.find(&essence) {
+            return Ok(Outcome::Ready(found));
+        }
+        let log = self.cache.log(commit);
+        match fs::remove_file(&log) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(unwritable(&log, error));
+            }
+            _ => {}
+        }
+        match self.build_in_tree(commit, &effective, &log) {
+            Ok(artefacts) => {
+                self.cache.remember(&essence, &artefacts)?;
+                Ok(Outcome::Ready(artefacts))
+            }
+            Err(Early::Fault(fault)) => Err(fault),
+            Err(Early::Failed(state, why)) => {
+                self.cache.check_space()?;
+                Ok(Outcome::Failed(state, why))
+            }
+        }
+    }
+
+    fn build_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Artefacts, Early> {
+        self.prepare_tree(commit)?;
+        self.check_out(commit, log)?;
+        self.overlay(effective, log)?;
+        let mut time = Duration::ZERO;
+        for step in &effective.steps {
+            time += self.shell("step", step, State::BuildFailed, effective, log)?;
+        }
+        if let Some(check) = self.recipe.recipe().check.clone() {
+            self.shell("check", &check, State::CheckFailed, effective, log)?;
+        }
+        self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
+            Early::Failed(
+                State::BuildFailed,
+                format!("the build left no ‘{missing}’, which is to be an artefact"),
+            )
+        })
+    }
+
+    /// Makes the tree's repository, which borrows the objects of the source.
+    pub fn prepare_tree(&mut self, commit: &str) -> Result<(), Fault> {
+        if self.ready {
+            return Ok(());
+        }
+        let (tree, log) = (self.cache.tree(), self.cache.log("tree"));
+        let git = tree.join(".git");
+        let failed = |error| unwritable(&tree, error);
+        fs::create_dir_all(&tree).map_err(failed)?;
+        if !git.join("HEAD").exists() {
+            let format = if commit.len() > 40 { "--object-format=sha256" } else { "--object-format=sha1" };
+            let words = ["git", "init", "--quiet", format, "--initial-branch=none", "."];
+            let child = Child { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
+            let ran = self.hands.run(&child)?;
+            if !ran.well() {
+                self.cache.check_space()?;
+                let place = tree.display();
+                return Err(Fault::usage(format!(
+                    "cannot make the tree ‘{place}’: git {}; see {}",
+                    ran.how(),
+                    log.display()
+                )));
+            }
+        }
+        let objects = self.common.join("objects");
+        let borrowed = git.join("objects/info/alternates");
+        fs::create_dir_all(git.join("objects/info")).map_err(failed)?;
+        fs::write(&borrowed, format!("{}\n", objects.display())).map_err(failed)?;
+        // A git that was killed here leaves its lock; nobody else works in this tree.
+        for lock in ["index.lock", "HEAD.lock", "config.lock"] {
+            let lock = git.join(lock);
+            if lock.exists() {
+                fs::remove_file(&lock).map_err(failed)?;
+            }
+        }
+        self.ready = true;
+        Ok(())
+    }
+
+    /// Puts the tree into the state of the commit. Ignored files stay, so that builds are incremental, but no artefact
+    /// of another version does, since a build that makes none must not pass for one that did.
+    fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), Early> {
+        let tree = self.cache.tree();
+        for name in &self.recipe.recipe().artefacts {
+            let path = tree.join(name);
+            if path.is_symlink() || path.is_file() {
+                fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
+            }
+        }
+        self.git(&["checkout", "--quiet", "--force", "--detach", commit, "--"], "be checked out", log)?;
+        let how = if self.recipe.recipe().clean { "-ffdxq" } else { "-ffdq" };
+        self.git(&["clean", how], "be cleaned", log)?;
+        if tree.join(".gitmodules").exists() {
+            self.submodules(log)?;
+        }
+        Ok(())
+    }
+
+    /// Submodules come from the clone beside the source's own, where it has one, else from where they are said to be.
+    fn submodules(&mut self, log: &Path) -> Result<(), Early> {
+        let words =
+            ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
+        let names = Repository::at(&self.cache.tree()).ask(words).unwrap_or_default();
+        let origin = self.origin.clone();
+        self.git(&["config", "remote.origin.url", &origin], "be told its origin", log)?;
+        let names = names.lines().filter_map(|line| line.strip_prefix("submodule.")?.strip_suffix(".path"));
+        for name in names {
+            let clone = self.common.join("modules").join(name);
+            if clone.is_dir() {
+                let (key, url) = (format!("submodule.{name}.url"), clone.display().to_string());
+                self.git(&["config", &key, &url], "be told its submodules", log)?;
+            }
+        }
+        let update = [
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "update",
+            "--init",
+            "--recursive",
+            "--force",
+        ];
+        self.git(&update, "be given its submodules", log)
+    }
+
+    fn git(&mut self, words: &[&str], what: &str, log: &Path) -> Result<(), Early> {
+        let tree = self.cache.tree();
+        let words: Vec<&str> = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
+        let child = Child { words: &words, folder: &tree, env: &[], log, limit: Some(GIT_LIMIT) };
+        let ran = self.hands.run(&child)?;
+        match ran.well() {
+            true => Ok(()),
+            false => Err(Early::Failed(
+                State::BuildFailed,
+                format!("its tree could not {what}: git {}", ran.how()),
+            )),
+        }
+    }
+
+    fn overlay(&mut self, effective: &Effective, log: &Path) -> Result<(), Early> {
+        for patch in &effective.patches {
+            let name = patch.display().to_string();
+            note(log, &format!("+ git apply {name}\n"))?;
+            self.git(&["apply", "--whitespace=nowarn", &name], &format!("take the patch ‘{name}’"), log)?;
+        }
+        for one in &effective.replace {
+            let path = self.cache.tree().join(&one.file);
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            if !text.contains(&one.from) {
+                let why = format!("the overlay’s text to replace does not stand in ‘{}’", one.file);
+                note(log, &format!("{why}: {}\n", one.from))?;
+                return Err(Early::Failed(State::BuildFailed, why));
+            }
+            fs::write(&path, text.replace(&one.from, &one.to)).map_err(|error| unwritable(&path, error))?;
+        }
+        Ok(())
+    }
+
+    fn shell(
+        &mut self,
+        what: &str,
+        command: &str,
+        state: State,
+        effective: &Effective,
+        log: &Path,
+    ) -> Result<Duration, Early> {
+        note(log, &format!("+ {command}\n"))?;
+        let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
+        let child = Child { words: &["sh", "-c", command], folder: &tree, env: &effective.env, log, limit };
+        let ran: Ran = self.hands.run(&child)?;
+        let how = ran.how();
+        match ran.ending {
+            Ending::Exited(0) => Ok(ran.wall),
+            Ending::TimedOut => Err(Early::Failed(State::TimedOut, format!("the {what} ‘{command}’ {how}"))),
+            _ => Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}"))),
+        }
+    }
+}

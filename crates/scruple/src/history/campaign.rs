@@ -1,0 +1,489 @@
+//! A history under way: builds versions, weighs them, and writes down each before the next.
+
+use super::build::{Builder, Outcome};
+use super::cache::Artefacts;
+use super::child::{interrupted, note};
+use super::next::{Effort, Seen, Step, next};
+use super::subjects::Template;
+use super::{Request, remarks, view};
+use crate::fault::Fault;
+use crate::progress::Progress;
+use crate::store::{Store, StoredHistory, add_readings};
+use scruple_core::compare::{Verdict, compare_noisy};
+use scruple_core::history::{History, State, judge};
+use scruple_core::metric::{Pass, Quality, metric};
+use scruple_core::plan::Plan;
+use scruple_core::run;
+use scruple_core::sample::Reading;
+use scruple_core::subject::Arm;
+use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
+use scruple_measure::launch::Ending;
+use scruple_measure::launcher::LaunchError;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// So many versions with the artefacts of another are timed all the same: what they differ by is what nothing differs by.
+const TWINS: usize = 2;
+/// Launches of the memory pass, and of each instrument in the counting pass; long programs have one.
+const REPEATS: u32 = 2;
+const LONG: Duration = Duration::from_secs(20);
+/// The share of false changes among those that are looked into.
+const ERROR: f64 = 0.05;
+
+/// A history under way.
+pub struct Campaign {
+    store: Store,
+    history: StoredHistory,
+    trees: HashMap<String, String>,
+    builder: Builder,
+    weigher: Box<dyn Weigher>,
+    subjects: Vec<Template>,
+    effort: Effort,
+    same_output: bool,
+    time_only: bool,
+    time_limit: Option<Duration>,
+    suspected: Vec<(usize, usize)>,
+    interrupted: Arc<AtomicBool>,
+    progress: Progress,
+    sequence: u64,
+    block: u32,
+    arms: HashMap<(usize, String), usize>,
+}
+
+impl Campaign {
+    /// A campaign that goes on where the history is.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        store: Store,
+        history: StoredHistory,
+        trees: HashMap<String, String>,
+        builder: Builder,
+        weigher: Box<dyn Weigher>,
+        request: &Request,
+        effort: Effort,
+        interrupted: Arc<AtomicBool>,
+        progress: Progress,
+    ) -> Result<Campaign, Fault> {
+        let sequence = store.next_sequence(&history.run.id)?;
+        let subject = |arm: &Arm| request.subjects.iter().position(|subject| subject.name == arm.name);
+        let arms = history.run.arms.iter().enumerate();
+        let arms =
+            arms.filter_map(|(place, arm)| Some(((subject(arm)?, arm.version.clone()?), place))).collect();
+        let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
+        let block = blocks.max().map_or(0, |last| last + 1);
+        let mut campaign = Campaign {
+            store,
+            history,
+            trees,
+            builder,
+            weigher,
+            subjects: request.subjects.clone(),
+            effort,
+            same_output: request.same_output,
+            time_only: request.time_only,
+            time_limit: request.time_limit,
+            suspected: Vec::new(),
+            interrupted,
+            progress,
+            sequence,
+            block,
+            arms,
+        };
+        if request.narrow {
+            campaign.narrow();
+        }
+        Ok(campaign)
+    }
+
+    /// Goes on until nothing is left to do. What was done before an error is kept. `begun` says that the store has the
+    /// history as under way already.
+    pub fn run(&mut self, begun: bool) -> Result<(), Fault> {
+        let mut begun = begun;
+        let mut result = Ok(());
+        while result.is_ok() {
+            let seen = self.seen();
+            let step = next(&seen, &self.effort, self.spent(), |a, b| self.differ(a, b));
+            if step == Step::Done {
+                break;
+            }
+            if !begun {
+                begun = true;
+                result = self.store.resume_history(&self.history).map_err(Fault::from);
+            }
+            if result.is_ok() {
+                result = match step {
+                    Step::Build(index) => self.build(index),
+                    Step::Count(index) => self.count(index),
+                    Step::Block(set) => self.take_block(&set),
+                    Step::Done => Ok(()),
+                };
+            }
+        }
+        self.progress.clear();
+        if !begun {
+            remarks::end(&mut self.history);
+        }
+        match begun {
+            true => self.rest(result),
+            false => result,
+        }
+    }
+
+    /// The history as reports see it.
+    pub fn into_history(self) -> History {
+        view(self.history)
+    }
+
+    fn rest(&mut self, result: Result<(), Fault>) -> Result<(), Fault> {
+        self.history.run.state = match &result {
+            Ok(()) => run::State::Complete,
+            Err(fault) if fault.code == crate::fault::Code::Interrupted => run::State::Interrupted,
+            Err(_) => run::State::Failed,
+        };
+        let mut stored = Ok(());
+        for index in 0..self.history.entries.len() {
+            let version = &mut self.history.entries[index].version;
+            if result.is_ok() && matches!(version.state, State::Queued | State::Building) {
+                version.state = State::Skipped;
+                stored = stored.and_then(|()| self.put(index, &[]));
+            }
+        }
+        remarks::end(&mut self.history);
+        let stored = stored.and_then(|()| Ok(self.store.rest_history(&self.history.run)?));
+        result.and(stored)
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        let places: HashMap<&str, usize> =
+            self.history.entries.iter().enumerate().map(|(i, e)| (e.version.commit.as_str(), i)).collect();
+        let seen = |entry: &crate::store::Entry| Seen {
+            state: entry.version.state,
+            original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
+            counted: entry.counted || self.time_only,
+            rounds: self.rounds(&entry.version.commit),
+        };
+        self.history.entries.iter().map(seen).collect()
+    }
+
+    /// Timing launches of the command that has the fewest.
+    fn rounds(&self, commit: &str) -> u32 {
+        let of = |subject| {
+            let arm = &self.history.run.arms[*self.arms.get(&(subject, commit.to_owned()))?];
+            Some(arm.sample("time.wall")?.readings.len() as u32)
+        };
+        (0..self.subjects.len()).map(|subject| of(subject).unwrap_or(0)).min().unwrap_or(0)
+    }
+
+    /// Measuring time so far, over all of the history's life. While looking between versions that do not differ, builds
+    /// take from the same budget, since it is they that cost then.
+    fn spent(&self) -> Duration {
+        let total = |key: &str| -> f64 {
+            let samples = self.history.run.arms.iter().filter_map(|arm| arm.sample(key));
+            samples.flat_map(|sample| &sample.readings).sum()
+        };
+        let builds = if self.effort.adaptive { total("build.time") } else { 0.0 };
+        Duration::from_nanos((total("time.wall") + builds) as u64)
+    }
+
+    /// The arms of a version, or of the one that it shares its artefacts with.
+    fn arms_of(&self, index: usize) -> Vec<Option<&Arm>> {
+        let version = &self.history.entries[index].version;
+        let commit = version.same_as.as_ref().unwrap_or(&version.commit);
+        let arm = |subject| Some(&self.history.run.arms[*self.arms.get(&(subject, commit.clone()))?]);
+        (0..self.subjects.len()).map(arm).collect()
+    }
+
+    /// Whether two versions differ beyond noise in anything that is exact, or in time.
+    fn differ(&self, a: usize, b: usize) -> bool {
+        let margin = self.history.run.terms.margin;
+        let clearly = |left: &Arm, right: &Arm, key: &str| {
+            let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
+            if old.pass == Pass::Build {
+                return false;
+            }
+            if old.quality == Quality::Exact
+                && new.quality == Quality::Exact
+                && old.repeats()
+                && new.repeats()
+            {
+                return old.readings.first() != new.readings.first();
+            }
+            if !matches!(key, "time.wall" | "time.cpu") {
+                return false;
+            }
+            let (old, new) = old.paired(new);
+            let verdict = compare_noisy(&old, &new, true, margin, 0.99).verdict;
+            matches!(verdict, Verdict::Different | Verdict::Small)
+        };
+        let different = |(left, right): (Option<&Arm>, Option<&Arm>)| match (left, right) {
+            // Work that was told to be another cannot be compared.
+            (Some(left), Some(right)) if left.params == right.params => {
+                left.figures.keys().any(|key| clearly(left, right, key))
+            }
+            _ => false,
+        };
+        self.suspected.iter().any(|(from, to)| a < *to && *from < b)
+            || self.arms_of(a).into_iter().zip(self.arms_of(b)).any(different)
+    }
+
+    /// Finds the stretches between which a change may lie in a version that nobody has looked at.
+    fn narrow(&mut self) {
+        let judgement = judge(&view(self.history.clone()), ERROR);
+        let open = |index: &usize| {
+            matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued)
+        };
+        let changes = judgement.series.iter().flat_map(|series| &series.changes);
+        let unclear = changes.filter(|change| change.set.iter().any(open));
+        self.suspected = unclear.filter_map(|change| Some((change.before, *change.set.last()?))).collect();
+    }
+
+    fn put(&self, index: usize, arms: &[(usize, &Arm)]) -> Result<(), Fault> {
+        let (run, entry) = (&self.history.run.id, &self.history.entries[index]);
+        Ok(self.store.put_version(run, index, entry, arms)?)
+    }
+
+    fn build(&mut self, index: usize) -> Result<(), Fault> {
+        let version = &mut self.history.entries[index].version;
+        version.state = State::Building;
+        let commit = version.commit.clone();
+        let built = self.history.entries.iter().filter(|entry| entry.artefacts.is_some()).count();
+        let title = &self.history.entries[index].version.title;
+        self.progress.tell("building", built, self.history.entries.len(), title);
+        self.put(index, &[])?;
+        let tree = self.trees.get(&commit).cloned().unwrap_or_default();
+        let outcome = match self.builder.build(&commit, &tree) {
+            Ok(outcome) => outcome,
+            Err(fault) => {
+                self.history.entries[index].version.state = State::Queued;
+                self.put(index, &[])?;
+                return Err(fault);
+            }
+        };
+        match outcome {
+            Outcome::Failed(state, why) => {
+                let log = self.builder.cache.log(&commit).display().to_string();
+                let version = &mut self.history.entries[index].version;
+                (version.state, version.why, version.log) = (state, Some(why), Some(log));
+                self.put(index, &[])
+            }
+            Outcome::Ready(artefacts) => self.built(index, &commit, &artefacts),
+        }
+    }
+
+    /// Notes a build: the version, its arms, and what the build cost.
+    fn built(&mut self, index: usize, commit: &str, artefacts: &Artefacts) -> Result<(), Fault> {
+        let effective = self.builder.effective(commit);
+        let twin = self.history.entries.iter().find(|other| {
+            let theirs = || self.builder.effective(&other.version.commit);
+            other.version.state == State::Built
+                && other.artefacts.as_ref() == Some(&artefacts.digest)
+                && (theirs().params, theirs().env) == (effective.params.clone(), effective.env.clone())
+        });
+        let same_as = twin.map(|twin| twin.version.commit.clone());
+        let entry = &mut self.history.entries[index];
+        entry.version.state = if same_as.is_some() { State::SameBinary } else { State::Built };
+        (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
+        let mut added = Vec::new();
+        for (subject, template) in self.subjects.iter().enumerate() {
+            let key = (subject, commit.to_owned());
+            if !self.arms.contains_key(&key) {
+                self.arms.insert(key, self.history.run.arms.len());
+                added.push(self.history.run.arms.len());
+                self.history.run.arms.push(template.arm(commit, &effective));
+            }
+        }
+        let arms: Vec<(usize, &Arm)> =
+            added.iter().map(|place| (*place, &self.history.run.arms[*place])).collect();
+        self.put(index, &arms)?;
+        let Some(arm) = self.arms.get(&(0, commit.to_owned())).copied() else { return Ok(()) };
+        if self.history.run.arms[arm].figures.contains_key("build.bytes") {
+            return Ok(());
+        }
+        let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
+        let readings = [
+            reading("build.time", artefacts.time as f64, "the build steps' elapsed time"),
+            reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
+        ];
+        self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
+    }
+
+    fn keep(&mut self, arm: usize, pass: Pass, block: u32, readings: Vec<Reading>) -> Result<(), Fault> {
+        let run = &self.history.run.id;
+        self.store.journal(run, self.sequence, arm, pass, block, &readings)?;
+        self.sequence += 1;
+        add_readings(&mut self.history.run.arms[arm], readings, pass, block);
+        Ok(())
+    }
+
+    /// The memory and counting passes of one version.
+    fn count(&mut self, index: usize) -> Result<(), Fault> {
+        let counting = self.weigher.counting_launches();
+        for subject in 0..self.subjects.len() {
+            let mut first = None;
+            for (pass, least, most) in
+                [(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * REPEATS)]
+            {
+                for block in 0..most {
+                    if block >= least && first.is_some_and(|first| first > LONG) {
+                        break;
+                    }
+                    let Some(weighing) = self.visit(index, subject, pass, block, 0)? else { return Ok(()) };
+                    first = first.or(Some(weighing));
+                }
+            }
+        }
+        self.history.entries[index].counted = true;
+        self.put(index, &[])
+    }
+
+    /// Launches the commands of these versions once each, in an order drawn from the seed.
+    fn take_block(&mut self, set: &[usize]) -> Result<(), Fault> {
+        let twins = self.history.entries.iter().enumerate().filter(|(_, entry)| {
+            let original = entry.version.same_as.as_ref();
+            entry.version.state == State::SameBinary
+                && set.iter().any(|index| Some(&self.history.entries[*index].version.commit) == original)
+        });
+        let twins: Vec<usize> = twins.map(|(index, _)| index).take(TWINS).collect();
+        let all: Vec<usize> = set.iter().copied().chain(twins).collect();
+        let visits: Vec<(usize, usize)> = all
+            .iter()
+            .flat_map(|index| (0..self.subjects.len()).map(move |subject| (*index, subject)))
+            .collect();
+        let plan = Plan::new(visits.len(), self.history.run.seed);
+        let block = self.block;
+        self.block += 1;
+        for (visited, place) in plan.order(block).into_iter().enumerate() {
+            let (index, subject) = visits[place];
+            let version = &self.history.entries[index].version;
+            if !matches!(version.state, State::Built | State::SameBinary) {
+                continue;
+            }
+            let doing = format!("weighing · round {}", block + 1);
+            self.progress.tell(&doing, visited, visits.len(), version.short());
+            self.visit(index, subject, Pass::Timing, block, plan.padding(block))?;
+        }
+        Ok(())
+    }
+
+    /// Launches one command of one version once and keeps the readings. Nothing where the version turned out not to be
+    /// weighable, which is then its state.
+    fn visit(
+        &mut self,
+        index: usize,
+        subject: usize,
+        pass: Pass,
+        block: u32,
+        padding: usize,
+    ) -> Result<Option<Duration>, Fault> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(interrupted());
+        }
+        let entry = &self.history.entries[index];
+        let (commit, short) = (entry.version.commit.clone(), entry.version.short().to_owned());
+        let Some(arm) = self.arms.get(&(subject, commit.clone())).copied() else { return Ok(None) };
+        let folder = self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default());
+        let effective = self.builder.effective(&commit);
+        let template = &self.subjects[subject];
+        let job = match template.job(&short, &effective, &folder, self.time_limit) {
+            Ok(job) => job,
+            Err(why) => {
+                let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
+                return self.reject(index, State::CheckFailed, why, "").map(|()| None);
+            }
+        };
+        let weighing = match self.weigher.weigh(&job, pass, block, padding) {
+            Ok(weighing) => weighing,
+            Err(WeighError::Launch(LaunchError::Launcher(error))) => {
+                return Err(Fault::internal(format!("the launcher process failed: {error}")));
+            }
+            Err(error @ WeighError::Script(_)) => return Err(Fault::usage(error)),
+            Err(error) => {
+                return self.reject(index, State::CheckFailed, error.to_string(), "").map(|()| None);
+            }
+        };
+        if let Some((state, why)) = self.objection(index, subject, pass, &job, &weighing)? {
+            let said = weighing.captured.as_ref().map_or("", |captured| captured.stderr_tail.as_str());
+            return self.reject(index, state, why, said).map(|()| None);
+        }
+        if weighing.left_behind > 0 {
+            let text =
+                format!("‘{}’ left processes behind, which Scruple ended", self.subjects[subject].name);
+            self.history.run.warn("left-behind", text);
+        }
+        self.keep(arm, pass, block, weighing.readings)?;
+        Ok(Some(weighing.wall))
+    }
+
+    /// What is wrong with a launch, if anything is.
+    fn objection(
+        &mut self,
+        index: usize,
+        subject: usize,
+        pass: Pass,
+        job: &Job,
+        weighing: &Weighing,
+    ) -> Result<Option<(State, String)>, Fault> {
+        let name = self.subjects[subject].name.clone();
+        let within = format!("in the {} pass", pass.word());
+        match weighing.ending {
+            _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
+            Ending::Interrupted => return Err(interrupted()),
+            Ending::Exited(0) => {}
+            Ending::TimedOut => {
+                let limit = job.time_limit.map_or(0.0, |limit| limit.as_nanos() as f64);
+                let limit = scruple_core::unit::quantity(limit, &scruple_core::unit::Unit::Nanoseconds);
+                return Ok(Some((State::TimedOut, format!("‘{name}’ took longer than {limit} {within}"))));
+            }
+            Ending::Exited(code) => {
+                return Ok(Some((
+                    State::CheckFailed,
+                    format!("‘{name}’ ended with exit code {code} {within}"),
+                )));
+            }
+            Ending::Signaled(signal) => {
+                return Ok(Some((
+                    State::CheckFailed,
+                    format!("‘{name}’ was ended by signal {signal} {within}"),
+                )));
+            }
+        }
+        let Some(captured) = &weighing.captured else { return Ok(None) };
+        let output = format!("{:016x}:{}", captured.stdout.hash, captured.stdout.length);
+        self.history.entries[index].outputs.insert(name.clone(), output.clone());
+        let params = |entry: &crate::store::Entry| {
+            let effective = self.builder.effective(&entry.version.commit);
+            self.subjects[subject].params(&effective)
+        };
+        let own: BTreeMap<String, String> = params(&self.history.entries[index]);
+        let mut others =
+            self.history.entries.iter().take(index).filter(|entry| entry.version.state == State::Built);
+        let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
+        Ok(match reference {
+            Some(reference) if self.same_output && reference.outputs.get(&name) != Some(&output) => {
+                let why = format!("‘{name}’ prints something else than at {}", reference.version.short());
+                Some((State::CheckFailed, why))
+            }
+            _ => None,
+        })
+    }
+
+    /// Records that a version that was built cannot be weighed, and neither can those with the same artefacts.
+    fn reject(&mut self, index: usize, state: State, why: String, said: &str) -> Result<(), Fault> {
+        let commit = self.history.entries[index].version.commit.clone();
+        let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
+        let log = self.builder.cache.log(&commit);
+        note(&log, &format!("{why}\n{said}\n"))?;
+        for other in 0..self.history.entries.len() {
+            let version = &mut self.history.entries[other].version;
+            let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
+            if other == index || alike {
+                (version.state, version.same_as) = (state, None);
+                (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
+                self.put(other, &[])?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Programs that prepare a version: git, build steps, checks. They run below a launcher, which ends them and all they
+//! started when their time is over, when the user interrupts, and when Scruple is killed.
+
+use crate::fault::{Code, Fault};
+use crate::git::MISLEADING;
+use scruple_measure::launch::{Ending, Launch, Options};
+use scruple_measure::launcher::{LaunchError, Launcher};
+use scruple_measure::program::Program;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What starts programs and waits for them.
+pub struct Hands {
+    launcher: Launcher,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// One program to be run.
+pub struct Child<'a> {
+    /// Its words.
+    pub words: &'a [&'a str],
+    /// Its working folder.
+    pub folder: &'a Path,
+    /// Variables on top of Scruple's own.
+    pub env: &'a [(String, String)],
+    /// The file that its output is added to.
+    pub log: &'a Path,
+    /// When it is ended.
+    pub limit: Option<Duration>,
+}
+
+/// How it ended, and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub ending: Ending,
+    /// Elapsed time.
+    pub wall: Duration,
+}
+
+impl Ran {
+    /// Whether all went well.
+    pub fn well(&self) -> bool {
+        self.ending == Ending::Exited(0)
+    }
+
+    /// How it ended, as the end of a sentence.
+    pub fn how(&self) -> String {
+        match self.ending {
+            Ending::Exited(127) => "named a program that is not there (exit code 127)".to_owned(),
+            Ending::Exited(code) => format!("ended with exit code {code}"),
+            Ending::Signaled(signal) => format!("was ended by signal {signal}"),
+            Ending::TimedOut => "took longer than allowed and was ended".to_owned(),
+            Ending::Interrupted => "was interrupted".to_owned(),
+        }
+    }
+}
+
+impl Hands {
+    /// Hands that work through this launcher until the flag is set.
+    pub fn new(launcher: Launcher, interrupted: Arc<AtomicBool>) -> Hands {
+        Hands { launcher, interrupted }
+    }
+
+    /// The launcher's process.
+    pub fn pid(&self) -> i32 {
+        self.launcher.pid()
+    }
+
+    /// Whether the user has interrupted.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(interrupted()),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a program to its end.
+    pub fn run(&mut self, child: &Child<'_>) -> Result<Ran, Fault> {
+        self.check()?;
+        let path = match Program::find(child.words[0].as_ref(), child.folder) {
+            Ok(program) => program.path,
+            Err(_) => PathBuf::from(child.words[0]),
+        };
+        let unwritable = |error| unwritable(child.log, error);
+        let out = OpenOptions::new().create(true).append(true).open(child.log).map_err(unwritable)?;
+        let err = out.try_clone().map_err(unwritable)?;
+        let null = File::open("/dev/null").map_err(unwritable)?;
+        let launch = Launch {
+            path,
+            argv: child.words.iter().map(OsString::from).collect(),
+            env: environment(child.env),
+            folder: child.folder.to_owned(),
+            stdio: [null.into(), out.into(), err.into()],
+            options: Options { time_limit: child.limit, ..Options::default() },
+        };
+        let outcome = match self.launcher.launch(&launch, &self.interrupted) {
+            Ok(outcome) => outcome,
+            Err(LaunchError::Launcher(error)) => {
+                return Err(Fault::internal(format!("the launcher process failed: {error}")));
+            }
+            // As a shell has it: a program that cannot be started is one more way for a step to fail.
+            Err(error) => {
+                note(child.log, &format!("{error}\n"))?;
+                return Ok(Ran { ending: Ending::Exited(127), wall: Duration::ZERO });
+            }
+        };
+        match outcome.ending {
+            Ending::Interrupted => Err(interrupted()),
+            _ if self.interrupted.load(Ordering::Relaxed) => Err(interrupted()),
+            ending => Ok(Ran { ending, wall: Duration::from_nanos(outcome.wall) }),
+        }
+    }
+}
+
+/// Scruple's own environment without what would mislead git, and these variables on top.
+fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, _)| MISLEADING.iter().all(|other| name != other))
+        .filter(|(name, _)| more.iter().all(|(other, _)| name.as_os_str() != other.as_str()))
+        .collect();
+    env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
+    env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
+    env
+}
+
+/// Adds a text to a log.
+pub fn note(log: &Path, text: &str) -> Result<(), Fault> {
+    let file = OpenOptions::new().create(true).append(true).open(log);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(log, error))
+}
+
+/// A file of Scruple's own could not be written: no fault of any version.
+pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
+    let advice = match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            "free some space, or set XDG_CACHE_HOME to a folder that has more; the same command then goes on"
+        }
+        _ => "make its folder writable, or set XDG_CACHE_HOME to one that is; the same command then goes on",
+    };
+    Fault::usage(format!("cannot write ‘{}’: {error}; {advice}", path.display()))
+}
+
+/// The user interrupted.
+pub fn interrupted() -> Fault {
+    Fault {
+        code: Code::Interrupted,
+        message: "interrupted; what had been read is kept, and the same command goes on".to_owned(),
+    }
+}

@@ -1,0 +1,232 @@
+//! The history of a repository: every version of a range is built once, and then weighed beside the others.
+//!
+//! [`take`] does one history from where it was left to where nothing is left to do.
+
+pub mod accept;
+mod build;
+mod cache;
+mod campaign;
+mod child;
+mod next;
+pub mod pair;
+mod recipe;
+mod remarks;
+mod selection;
+mod source;
+mod subjects;
+
+pub use next::Effort;
+pub use recipe::{Overlay, Recipe, Replacement};
+pub use selection::Selection;
+pub use source::place_of;
+pub use subjects::Template;
+
+use crate::fault::Fault;
+use crate::place;
+use crate::progress::Progress;
+use crate::store::{Entry, Store, StoredHistory};
+use build::Builder;
+use cache::Cache;
+use campaign::Campaign;
+use child::Hands;
+use scruple_core::history::{History, State};
+use scruple_core::run::Run;
+use scruple_measure::command::Weigher;
+use scruple_measure::launcher::Launcher;
+use source::Source;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// More versions than this are weighed adaptively, unless the user says otherwise.
+const MANY: usize = 16;
+
+/// What was asked for.
+pub struct Request {
+    /// The absolute path or the URL of the repository.
+    pub place: String,
+    /// Which versions.
+    pub selection: Selection,
+    /// How they are built.
+    pub recipe: Recipe,
+    /// What is weighed at each.
+    pub subjects: Vec<Template>,
+    /// How much is measured.
+    pub effort: Effort,
+    /// Whether to begin with the ends; by the number of versions where it is not said.
+    pub adaptive: Option<bool>,
+    /// Whether a version that prints something else than the first one is wrong.
+    pub same_output: bool,
+    /// How long a command may run.
+    pub time_limit: Option<Duration>,
+    /// Read clocks only.
+    pub time_only: bool,
+    /// Build again what could not be built.
+    pub retry: bool,
+    /// Look into the sets of versions that changes are put down to.
+    pub narrow: bool,
+}
+
+/// What works: processes that start programs, what weighs, what tells of an interruption.
+pub struct Means {
+    /// Starts builds.
+    pub launcher: Launcher,
+    /// The process that starts measured programs, where there is one.
+    pub weighing: Option<i32>,
+    /// Weighs.
+    pub weigher: Box<dyn Weigher>,
+    /// Set by the user's interruption.
+    pub interrupted: Arc<AtomicBool>,
+    /// What is shown meanwhile.
+    pub progress: Progress,
+}
+
+impl Means {
+    /// Takes the folder of a repository's builds, and what starts programs there.
+    fn take(
+        launcher: Launcher,
+        weighing: Option<i32>,
+        flag: &Arc<AtomicBool>,
+        place: &str,
+    ) -> Result<(Cache, Hands), Fault> {
+        let hands = Hands::new(launcher, flag.clone());
+        let folder = place::history_folder()?.join(source::key(place));
+        let launchers: Vec<i32> = weighing.into_iter().chain([hands.pid()]).collect();
+        Ok((Cache::take(folder, &launchers)?, hands))
+    }
+}
+
+/// Brings a history to where nothing is left to do, and hands it back; with the error that ended it early, if one did.
+/// `fresh` makes the run of a history that there is not yet.
+pub fn take(
+    request: Request,
+    means: Means,
+    store: Store,
+    fresh: impl FnOnce() -> Run,
+) -> Result<(History, Option<Fault>), Fault> {
+    let (cache, mut hands) = Means::take(means.launcher, means.weighing, &means.interrupted, &request.place)?;
+    let source = Source::open(&request.place, cache.folder(), &mut hands)?;
+    let selected = request.selection.versions(&source)?;
+    let trees: HashMap<String, String> =
+        selected.iter().map(|one| (one.version.commit.clone(), one.tree.clone())).collect();
+    let mut run = fresh();
+    let identity = identity(&request, &run.provenance.machine_class);
+    let stored = store.history(&identity)?;
+    let recipe = request.recipe.clone().resolve(&source)?;
+    let known = stored.is_some();
+    let before = stored.clone();
+    let range = request.selection.text();
+    let mut entries: HashMap<String, Entry> = HashMap::new();
+    if let Some(stored) = stored {
+        run = stored.run;
+        let all = stored.entries.into_iter().chain(stored.unlisted);
+        entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
+    }
+    let entries = selected.into_iter().map(|one| listed(one.version, &mut entries, request.retry)).collect();
+    let mut history = StoredHistory {
+        identity,
+        source: source.place.clone(),
+        repository: source.name.clone(),
+        remote: source.remote.clone(),
+        range,
+        entries,
+        unlisted: Vec::new(),
+        run,
+    };
+    remarks::begin(&mut history, before.as_ref(), &source);
+    let changed =
+        before.is_none_or(|before| before.entries != history.entries || before.range != history.range);
+    if !known {
+        store.begin_history(&history)?;
+    } else if changed {
+        store.resume_history(&history)?;
+    }
+    let builder = Builder::new(cache, hands, recipe, &source);
+    let effort = Effort {
+        adaptive: request.adaptive.unwrap_or(history.entries.len() > MANY),
+        ..request.effort.clone()
+    };
+    let mut campaign = Campaign::new(
+        store,
+        history,
+        trees,
+        builder,
+        means.weigher,
+        &request,
+        effort,
+        means.interrupted,
+        means.progress,
+    )?;
+    let fault = campaign.run(!known || changed).err();
+    Ok((campaign.into_history(), fault))
+}
+
+/// The newest stored history of a repository, as it is.
+pub fn stored(place: &str, store: &Store) -> Result<History, Fault> {
+    let found = store.history_of(place)?;
+    found.map(view).ok_or_else(|| {
+        Fault::usage(format!(
+            "the store ‘{}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo",
+            store.path().display()
+        ))
+    })
+}
+
+/// A history as reports see it: without what the range does not have.
+fn view(history: StoredHistory) -> History {
+    let versions: Vec<_> = history.entries.into_iter().map(|entry| entry.version).collect();
+    let mut run = history.run;
+    run.arms.retain(|arm| versions.iter().any(|version| Some(&version.commit) == arm.version.as_ref()));
+    History { repository: history.repository, remote: history.remote, range: history.range, versions, run }
+}
+
+/// What is known of a version, or that nothing is. What may change without the version does so: tags, acceptances.
+fn listed(version: scruple_core::history::Version, known: &mut HashMap<String, Entry>, retry: bool) -> Entry {
+    let Some(mut entry) = known.remove(&version.commit) else {
+        return Entry { version, artefacts: None, counted: false, outputs: BTreeMap::new() };
+    };
+    (entry.version.tags, entry.version.accepted) = (version.tags, version.accepted);
+    let failed = matches!(entry.version.state, State::BuildFailed | State::CheckFailed | State::TimedOut);
+    if entry.version.state == State::Building || (retry && failed) {
+        (entry.version.state, entry.version.why, entry.version.log) = (State::Queued, None, None);
+    }
+    entry
+}
+
+/// The same repository, recipe, subjects and machine class are the same history, whatever the range.
+fn identity(request: &Request, machine_class: &str) -> String {
+    let recipe = Recipe { limit: None, ..request.recipe.clone() };
+    let parts = (&request.place, recipe.essence(), &request.subjects, request.same_output, machine_class);
+    digest(&format!("{parts:?}"))
+}
+
+/// A digest of a text, in 32 hexadecimal digits (FNV-1a, 128 bits).
+pub fn digest(text: &str) -> String {
+    let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    });
+    format!("{hash:032x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source::{is_url, key, last_part};
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_published_function() {
+        // From the test vectors of the FNV reference, for the empty text and for "a".
+        assert_eq!(digest(""), "6c62272e07bb014262b821756295c58d");
+        assert_eq!(digest("a"), "d228cb696f1a8caf78912b704e4a8964");
+    }
+
+    #[test]
+    fn repositories_are_named_by_their_last_part_and_told_apart() {
+        assert_eq!(last_part("https://example.org/a/tool.git"), "tool");
+        assert_eq!(last_part("git@example.org:a/tool.git"), "tool");
+        assert_eq!(last_part("/home/me/tool/.git"), "tool");
+        assert_ne!(key("/a/tool"), key("/b/tool"));
+        assert!(is_url("ssh://host/x") && is_url("git@host:x") && !is_url("/a/b") && !is_url("../b"));
+    }
+}

@@ -1,0 +1,249 @@
+//! What is to be done next: decided anew from what is known each time, so that a history that was killed goes on where
+//! it was, and one that is finished has nothing left to do.
+
+use scruple_core::history::State;
+use std::time::Duration;
+
+/// Rounds that a version needs before it is compared: with fewer there are no intervals.
+pub const FIRST: u32 = 6;
+
+/// Rounds that every version gets, however long they take.
+const LEAST: u32 = 3;
+
+/// How much is to be measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effort {
+    /// Build and weigh the ends first, and then where the difference is.
+    pub adaptive: bool,
+    /// Also look between versions that do not differ, while there is time.
+    pub fill: bool,
+    /// Rounds for every version.
+    pub rounds: u32,
+    /// Rounds for versions on both sides of a difference, where adaptive.
+    pub suspects: u32,
+    /// Time after which no more is measured than must be; none where the rounds were given.
+    pub budget: Option<Duration>,
+}
+
+/// What is known of one version.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// What has become of it.
+    pub state: State,
+    /// The version that it shares its artefacts with.
+    pub original: Option<usize>,
+    /// Whether the memory and counting passes are done.
+    pub counted: bool,
+    /// Timing launches of the command that has the fewest.
+    pub rounds: u32,
+}
+
+impl Seen {
+    fn open(&self) -> bool {
+        matches!(self.state, State::Queued | State::Building | State::Skipped)
+    }
+
+    fn failed(&self) -> bool {
+        matches!(self.state, State::BuildFailed | State::CheckFailed | State::TimedOut)
+    }
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Build this version.
+    Build(usize),
+    /// Take the memory and counting passes of this version.
+    Count(usize),
+    /// Launch these once each, side by side.
+    Block(Vec<usize>),
+    /// Nothing.
+    Done,
+}
+
+/// The next step. `differ` says whether two weighed versions do, beyond noise.
+pub fn next(seen: &[Seen], effort: &Effort, spent: Duration, differ: impl Fn(usize, usize) -> bool) -> Step {
+    let time_left = effort.budget.is_none_or(|budget| spent < budget);
+    let build = match effort.adaptive {
+        false => seen.iter().position(Seen::open),
+        true => wanted(seen, effort, time_left, &differ),
+    };
+    if let Some(index) = build {
+        return Step::Build(index);
+    }
+    let built = |index: &usize| seen[*index].state == State::Built;
+    let all: Vec<usize> = (0..seen.len()).filter(built).collect();
+    if let Some(index) = all.iter().find(|index| !seen[**index].counted) {
+        return Step::Count(*index);
+    }
+    let below = |rounds: u32, of: &[usize]| -> Vec<usize> {
+        of.iter().copied().filter(|index| seen[*index].rounds < rounds).collect()
+    };
+    let first = if effort.adaptive { FIRST.min(effort.rounds) } else { effort.rounds };
+    let mut stages = vec![below(if time_left { first } else { LEAST.min(first) }, &all)];
+    if effort.adaptive && time_left {
+        stages.push(below(effort.suspects, &suspects(seen, &differ)));
+        stages.push(below(effort.rounds, &all));
+    }
+    match stages.into_iter().find(|needy| !needy.is_empty()) {
+        Some(needy) => Step::Block(beside(&needy, &all)),
+        None => Step::Done,
+    }
+}
+
+/// These, and what they are to be compared with: the nearest built version on either side of each, and the first.
+fn beside(needy: &[usize], all: &[usize]) -> Vec<usize> {
+    let mut set: Vec<usize> = needy.to_vec();
+    set.extend(all.first());
+    for index in needy {
+        let place = all.partition_point(|other| other < index);
+        set.extend(place.checked_sub(1).and_then(|before| all.get(before)));
+        set.extend(all.get(place + 1));
+    }
+    set.sort_unstable();
+    set.dedup();
+    set
+}
+
+/// Whether a version, or the one that it shares its artefacts with, can be compared.
+fn weighed(seen: &[Seen], index: usize) -> bool {
+    let one = &seen[seen[index].original.unwrap_or(index)];
+    one.state == State::Built && one.counted && one.rounds >= FIRST
+}
+
+/// The versions that can be compared, each with its neighbour.
+fn neighbours(seen: &[Seen]) -> Vec<(usize, usize)> {
+    let weighed: Vec<usize> = (0..seen.len()).filter(|index| weighed(seen, *index)).collect();
+    weighed.windows(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// The version that is to be built next: an end, or the middle of a stretch whose ends differ, or of the widest one.
+fn wanted(
+    seen: &[Seen],
+    effort: &Effort,
+    time_left: bool,
+    differ: &impl Fn(usize, usize) -> bool,
+) -> Option<usize> {
+    let mut live = (0..seen.len()).filter(|index| !seen[*index].failed());
+    let (first, last) = (live.next()?, live.next_back());
+    if let Some(end) = [Some(first), last].into_iter().flatten().find(|end| seen[*end].open()) {
+        return Some(end);
+    }
+    if !time_left {
+        return None;
+    }
+    let mut stretches = Vec::new();
+    for (a, b) in neighbours(seen) {
+        let open: Vec<usize> = (a + 1..b).filter(|index| seen[*index].open()).collect();
+        // What was built within is to be weighed before more is built there.
+        let under_way = (a + 1..b).any(|index| seen[index].state == State::Built);
+        if let Some(middle) = open.get(open.len() / 2)
+            && !under_way
+        {
+            stretches.push((a, b, open.len(), *middle));
+        }
+    }
+    if let Some((.., middle)) = stretches.iter().find(|(a, b, ..)| differ(*a, *b)) {
+        return Some(*middle);
+    }
+    let waits = (0..seen.len()).any(|index| seen[index].state == State::Built && !weighed(seen, index));
+    if !effort.fill || waits {
+        return None;
+    }
+    stretches.iter().max_by_key(|(.., open, _)| *open).map(|(.., middle)| *middle)
+}
+
+/// Versions on both sides of a difference that no version in between can explain any more.
+fn suspects(seen: &[Seen], differ: &impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let pairs = neighbours(seen).into_iter().filter(|(a, b)| differ(*a, *b));
+    let mut found: Vec<usize> =
+        pairs.flat_map(|(a, b)| [a, b]).map(|index| seen[index].original.unwrap_or(index)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EFFORT: Effort = Effort {
+        adaptive: true,
+        fill: false,
+        rounds: 10,
+        suspects: 20,
+        budget: Some(Duration::from_secs(60)),
+    };
+
+    fn queued(count: usize) -> Vec<Seen> {
+        vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0 }; count]
+    }
+
+    /// Plays a history whose versions have these costs; negative ones cannot be built. Returns the steps.
+    fn play(costs: &[i32], effort: &Effort) -> (Vec<Seen>, Vec<Step>) {
+        let mut seen = queued(costs.len());
+        let mut steps = Vec::new();
+        loop {
+            let step = next(&seen, effort, Duration::ZERO, |a, b| costs[a] != costs[b]);
+            match &step {
+                Step::Build(index) => {
+                    seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
+                }
+                Step::Count(index) => seen[*index].counted = true,
+                Step::Block(set) => set.iter().for_each(|index| seen[*index].rounds += 1),
+                Step::Done => return (seen, steps),
+            }
+            steps.push(step);
+            assert!(steps.len() < 10_000, "it never ends");
+        }
+    }
+
+    #[test]
+    fn the_ends_come_first_and_a_single_step_is_found_by_bisection() {
+        let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
+        let (seen, steps) = play(&costs, &EFFORT);
+        assert_eq!(steps[..2], [Step::Build(0), Step::Build(99)]);
+        let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == State::Built).collect();
+        assert!(built.contains(&36) && built.contains(&37) && built.len() <= 9, "{built:?}");
+        assert!(seen[36].rounds >= 20 && seen[37].rounds >= 20, "suspects get more rounds");
+    }
+
+    #[test]
+    fn versions_that_cannot_be_built_are_passed_over() {
+        let mut costs: Vec<i32> = (0..40).map(|index| i32::from(index >= 20)).collect();
+        costs[0] = -1;
+        costs[39] = -1;
+        (17..=22).for_each(|index| costs[index] = -1);
+        let (seen, _) = play(&costs, &EFFORT);
+        assert_eq!([seen[1].state, seen[38].state], [State::Built; 2]);
+        assert_eq!([seen[16].state, seen[23].state], [State::Built; 2]);
+    }
+
+    #[test]
+    fn while_there_is_time_every_stretch_is_looked_into() {
+        let (seen, _) = play(&[0; 20], &Effort { fill: true, ..EFFORT });
+        assert!(seen.iter().all(|one| one.state == State::Built && one.rounds >= 10));
+        let (seen, _) = play(&[0; 20], &EFFORT);
+        assert_eq!(seen.iter().filter(|one| one.state == State::Built).count(), 2);
+    }
+
+    #[test]
+    fn without_time_versions_get_the_least_that_must_be() {
+        let plain = Effort { adaptive: false, ..EFFORT };
+        let mut seen = queued(3);
+        seen.iter_mut().for_each(|one| (one.state, one.counted) = (State::Built, true));
+        let late = Duration::from_secs(61);
+        assert_eq!(next(&seen, &plain, late, |_, _| false), Step::Block(vec![0, 1, 2]));
+        seen.iter_mut().for_each(|one| one.rounds = 3);
+        assert_eq!(next(&seen, &plain, late, |_, _| false), Step::Done);
+    }
+
+    #[test]
+    fn versions_that_are_added_are_weighed_beside_their_neighbours() {
+        let plain = Effort { adaptive: false, ..EFFORT };
+        let mut seen = queued(6);
+        seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (State::Built, true, 10));
+        seen[4].rounds = 0;
+        assert_eq!(next(&seen, &plain, Duration::ZERO, |_, _| false), Step::Block(vec![0, 3, 4, 5]));
+    }
+}

@@ -1,0 +1,127 @@
+//! Two versions to be weighed side by side: two revisions, or a revision and what is in the working tree.
+
+use super::build::{Builder, Outcome};
+use super::cache::Artefacts;
+use super::source::Source;
+use super::{Means, Recipe, Template};
+use crate::arms::{Hooks, Prepared};
+use crate::fault::Fault;
+use crate::git::Repository;
+use crate::store::add_readings;
+use scruple_core::metric::{Pass, metric};
+use scruple_core::sample::Reading;
+use scruple_measure::launcher::Launcher;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Which two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revisions {
+    /// The revision compared with; or a branch, whose merge base with HEAD is meant.
+    pub reference: String,
+    /// Whether it is such a branch.
+    pub base: bool,
+    /// The other revision; what is in the working tree where there is none.
+    pub other: Option<String>,
+}
+
+/// Both versions, built; nobody else builds in that folder while this is there.
+pub struct Pair {
+    _builder: Builder,
+    /// The arms, the reference first, with what building them cost.
+    pub prepared: Vec<Prepared>,
+    /// Sentences that the user should read.
+    pub remarks: Vec<(&'static str, String)>,
+}
+
+/// Builds both versions, one after the other, before anything is measured.
+pub fn build(
+    place: &str,
+    revisions: &Revisions,
+    recipe: Recipe,
+    subject: &Template,
+    time_limit: Option<Duration>,
+    launcher: Launcher,
+    weighing: Option<i32>,
+    flag: &Arc<AtomicBool>,
+) -> Result<Pair, Fault> {
+    let (cache, mut hands) = Means::take(launcher, weighing, flag, place)?;
+    let source = Source::open(place, cache.folder(), &mut hands)?;
+    let head = source.commit("HEAD")?;
+    let resolved = recipe.resolve(&source)?;
+    let mut builder = Builder::new(cache, hands, resolved, &source);
+    builder.prepare_tree(&head)?;
+    let mut remarks = Vec::new();
+    let reference = match revisions.base {
+        false => (revisions.reference.clone(), source.commit(&revisions.reference)?),
+        true => {
+            source.commit(&revisions.reference)?;
+            let base = source.repository.ask(["merge-base", &revisions.reference, "HEAD"]);
+            let base = base.map_err(|_| {
+                Fault::usage(format!(
+                    "‘{}’ and HEAD have no commit in common: name a revision instead",
+                    revisions.reference
+                ))
+            })?;
+            (format!("{} ({})", revisions.reference, &base[..10.min(base.len())]), base)
+        }
+    };
+    let other = match &revisions.other {
+        Some(revision) => (revision.clone(), source.commit(revision)?),
+        None => match source.snapshot(&builder.cache.tree().join(".git/objects"))? {
+            Some(snapshot) => ("working tree".to_owned(), snapshot),
+            None => (format!("HEAD ({})", &head[..10.min(head.len())]), head),
+        },
+    };
+    if revisions.other.is_some() {
+        remarks.extend(source.remarks.clone());
+    }
+    let mut prepared = Vec::new();
+    for (label, commit) in [reference, other] {
+        let artefacts = ready(&mut builder, &label, &commit)?;
+        prepared.push(arm(&builder, subject, &label, &commit, &artefacts, time_limit)?);
+    }
+    Ok(Pair { _builder: builder, prepared, remarks })
+}
+
+fn ready(builder: &mut Builder, label: &str, commit: &str) -> Result<Artefacts, Fault> {
+    let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
+    let tree = tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))?;
+    match builder.build(commit, &tree)? {
+        Outcome::Ready(artefacts) => Ok(artefacts),
+        Outcome::Failed(_, why) => {
+            let log = builder.cache.log(commit);
+            Err(Fault::program(format!("‘{label}’ cannot be weighed: {why}; see {}", log.display())))
+        }
+    }
+}
+
+fn arm(
+    builder: &Builder,
+    subject: &Template,
+    label: &str,
+    commit: &str,
+    artefacts: &Artefacts,
+    time_limit: Option<Duration>,
+) -> Result<Prepared, Fault> {
+    let effective = builder.effective(commit);
+    let folder: PathBuf = builder.cache.built(&artefacts.digest);
+    let mut arm = subject.arm(commit, &effective);
+    arm.name = format!("{} @{label}", subject.name);
+    let mut job = subject.job(label, &effective, &folder, time_limit).map_err(|why| {
+        Fault::usage(format!(
+            "‘{}’ cannot be launched among the artefacts of ‘{label}’: {why}; --artifact names what to keep",
+            subject.name
+        ))
+    })?;
+    job.name.clone_from(&arm.name);
+    let reading = |key: &str, value: u64, source: &str| Some(Reading::of(metric(key)?, value as f64, source));
+    let readings = [
+        reading("build.time", artefacts.time, "the build steps' elapsed time"),
+        reading("build.bytes", artefacts.bytes, "sizes of files"),
+    ];
+    add_readings(&mut arm, readings.into_iter().flatten(), Pass::Build, 0);
+    Ok(Prepared { arm, job, hooks: Hooks::default() })
+}

@@ -1,0 +1,175 @@
+//! What versions are built from besides their trees: steps, environment, overlays for parts of a range, tools.
+
+use super::source::Source;
+use crate::fault::Fault;
+use scruple_measure::program::Program;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How every version is built and checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recipe {
+    /// Shell commands, run in the tree in this order.
+    pub steps: Vec<String>,
+    /// Files and folders of the tree to keep; the whole tree where none are named.
+    pub artefacts: Vec<String>,
+    /// A shell command that must succeed in the tree after the build.
+    pub check: Option<String>,
+    /// Variables for steps, check and measured programs.
+    pub env: BTreeMap<String, String>,
+    /// Commands whose output tells toolchains apart.
+    pub toolchain: Vec<String>,
+    /// Remove what earlier builds left before each build.
+    pub clean: bool,
+    /// How long a step or the check may take.
+    pub limit: Option<Duration>,
+    /// Exceptions for parts of the range, in order.
+    pub overlays: Vec<Overlay>,
+    /// The values of parameters, where no overlay says otherwise.
+    pub params: BTreeMap<String, String>,
+}
+
+/// What is different for a part of the range.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overlay {
+    /// A range, or one commit.
+    pub commits: String,
+    /// The file of a patch, and its text.
+    pub patch: Option<(PathBuf, String)>,
+    /// Replacements in files.
+    pub replace: Vec<Replacement>,
+    /// Steps that take the place of the recipe's.
+    pub steps: Option<Vec<String>>,
+    /// Variables on top of the recipe's.
+    pub env: BTreeMap<String, String>,
+    /// Values of parameters.
+    pub params: BTreeMap<String, String>,
+}
+
+/// A text that takes the place of another wherever that stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// The file, from the top of the tree.
+    pub file: String,
+    /// What stands there.
+    pub from: String,
+    /// What is to stand there.
+    pub to: String,
+}
+
+/// What holds for one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effective {
+    /// Files of patches.
+    pub patches: Vec<PathBuf>,
+    /// Replacements.
+    pub replace: Vec<Replacement>,
+    /// Steps.
+    pub steps: Vec<String>,
+    /// Variables.
+    pub env: Vec<(String, String)>,
+    /// Values of parameters.
+    pub params: BTreeMap<String, String>,
+    /// What makes builds of the same tree differ, as text.
+    pub essence: String,
+}
+
+/// A recipe whose overlays know their commits, and whose tools are known.
+pub struct Resolved {
+    recipe: Recipe,
+    members: Vec<HashSet<String>>,
+    tools: String,
+}
+
+impl Recipe {
+    /// Finds the commits of the overlays, and looks at the tools.
+    pub fn resolve(self, source: &Source) -> Result<Resolved, Fault> {
+        let members = |overlay: &Overlay| Ok(source.members(&overlay.commits)?.into_iter().collect());
+        let members = self.overlays.iter().map(members).collect::<Result<_, Fault>>()?;
+        let tools = self.tools()?;
+        Ok(Resolved { recipe: self, members, tools })
+    }
+
+    /// A text that two recipes share exactly if they say the same.
+    pub fn essence(&self) -> String {
+        format!("{self:?}")
+    }
+
+    /// What tells this machine's tools from others: the output of the commands that ask them, or else which files the
+    /// first words of the steps and the C and Rust compilers are.
+    fn tools(&self) -> Result<String, Fault> {
+        if self.toolchain.is_empty() {
+            let steps = self
+                .steps
+                .iter()
+                .chain(self.overlays.iter().flat_map(|overlay| overlay.steps.iter().flatten()));
+            let mut words: Vec<&str> = steps
+                .flat_map(|step| step.split(['&', ';', '|', '\n']))
+                .filter_map(|part| part.split_whitespace().find(|word| !word.contains('=')))
+                .filter(|word| !word.contains('/'))
+                .chain(["cc", "rustc"])
+                .collect();
+            words.sort_unstable();
+            words.dedup();
+            return Ok(words.into_iter().filter_map(identity).collect());
+        }
+        let mut said = String::new();
+        for command in &self.toolchain {
+            let output = std::process::Command::new("sh").args(["-c", command]).output();
+            match output {
+                Ok(output) if output.status.success() => {
+                    said += &format!("{command}\n{}", String::from_utf8_lossy(&output.stdout));
+                }
+                Ok(output) => {
+                    return Err(Fault::usage(format!(
+                        "the toolchain command ‘{command}’ failed ({}): install the tool, or name another command",
+                        output.status
+                    )));
+                }
+                Err(error) => return Err(Fault::usage(format!("cannot run ‘{command}’: {error}"))),
+            }
+        }
+        Ok(said)
+    }
+}
+
+fn identity(word: &str) -> Option<String> {
+    let path = Program::find(OsStr::new(word), Path::new("/")).ok()?.path.canonicalize().ok()?;
+    let data = path.metadata().ok()?;
+    Some(format!("{} {} {}\n", path.display(), data.len(), data.mtime()))
+}
+
+impl Resolved {
+    /// The recipe itself.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// What holds for this commit.
+    pub fn of(&self, commit: &str) -> Effective {
+        let recipe = &self.recipe;
+        let (mut env, mut params) = (recipe.env.clone(), recipe.params.clone());
+        let mut steps = &recipe.steps;
+        let (mut patches, mut replace, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        let overlays = recipe.overlays.iter().zip(&self.members);
+        for (overlay, _) in overlays.filter(|(_, members)| members.contains(commit)) {
+            env.extend(overlay.env.clone());
+            params.extend(overlay.params.clone());
+            steps = overlay.steps.as_ref().unwrap_or(steps);
+            replace.extend(overlay.replace.iter().cloned());
+            if let Some((file, text)) = &overlay.patch {
+                patches.push(file.clone());
+                texts.push(text);
+            }
+        }
+        let essence = format!(
+            "{:?}",
+            (&texts, &replace, steps, &env, &recipe.artefacts, &recipe.check, recipe.clean, &self.tools)
+        );
+        let (steps, env) = (steps.clone(), env.into_iter().collect());
+        Effective { patches, replace, steps, env, params, essence }
+    }
+}

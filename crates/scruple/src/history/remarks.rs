@@ -1,0 +1,59 @@
+//! What a reader must know of a history in order not to be misled by it.
+
+use super::source::Source;
+use crate::store::StoredHistory;
+use scruple_core::history::State;
+
+/// Remarks that hold for the latest look at the range and are made anew each time.
+const PASSING: [&str; 4] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ"];
+
+/// Remarks before anything is done.
+pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source: &Source) {
+    history.run.warnings.retain(|warning| !PASSING.contains(&warning.code.as_str()));
+    for (code, text) in &source.remarks {
+        history.run.warn(code, text.clone());
+    }
+    let Some(before) = before.filter(|before| before.range == history.range) else { return };
+    let gone = |commit: &String| history.entries.iter().all(|entry| entry.version.commit != *commit);
+    let count = before.entries.iter().filter(|entry| gone(&entry.version.commit)).count();
+    if count > 0 {
+        let text = format!(
+            "‘{}’ no longer has {count} version{} that it had: was it rewritten? Their readings are kept but not shown",
+            history.range,
+            if count == 1 { "" } else { "s" }
+        );
+        history.run.warn("range-rewritten", text);
+    }
+}
+
+/// Remarks once nothing is left to do.
+pub fn end(history: &mut StoredHistory) {
+    let skipped = history.entries.iter().filter(|entry| entry.version.state == State::Skipped).count();
+    if skipped > 0 {
+        let all = history.entries.len();
+        history.run.warn(
+            "not-weighed",
+            format!(
+                "{skipped} of {all} versions were never built: what came and went again among them is not seen; a \
+                 longer --budget looks at more, `scruple history bisect` at those that a change is put down to"
+            ),
+        );
+    }
+    let mut changed: Vec<String> = Vec::new();
+    let built: Vec<_> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
+    for pair in built.windows(2) {
+        let differs =
+            |(name, output): (&String, &String)| pair[0].outputs.get(name).is_some_and(|o| o != output);
+        if pair[1].outputs.iter().any(differs) {
+            changed.push(pair[1].version.short().to_owned());
+        }
+    }
+    if let Some(first) = changed.first() {
+        let more = changed.len() - 1;
+        let more = if more > 0 { format!(", and at {more} more") } else { String::new() };
+        history.run.warn(
+            "outputs-differ",
+            format!("what is printed changes at {first}{more}: is it still the same work? --same-output sets such versions apart"),
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Which commits of a repository are versions of a history.
+
+use super::accept;
+use super::source::Source;
+use crate::fault::Fault;
+use crate::git::Refused;
+use scruple_core::history::{State, Version};
+use std::collections::{HashMap, HashSet};
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// A range as git understands it; everything that HEAD reaches where there is none.
+    pub range: Option<String>,
+    /// Follow first parents only.
+    pub first_parent: bool,
+    /// Only merges, or none.
+    pub merges: Option<bool>,
+    /// Only commits that a tag names.
+    pub tags: bool,
+    /// Every n-th commit, counted from the last.
+    pub every: Option<usize>,
+    /// So many commits, evenly, with both ends.
+    pub steps: Option<usize>,
+    /// Not older than this.
+    pub since: Option<String>,
+    /// Not younger than this.
+    pub until: Option<String>,
+    /// These and no others.
+    pub commits: Vec<String>,
+}
+
+/// A version and the tree that it is built from.
+pub struct Selected {
+    /// The version, queued.
+    pub version: Version,
+    /// The id of its tree.
+    pub tree: String,
+}
+
+/// One line of the log for each commit: fields divided by zero bytes, the trailers within theirs by ones.
+const FORMAT: &str = "--format=%H%x00%P%x00%T%x00%ct%x00%an%x00%s%x00%(trailers:key=Scruple-Accept,valueonly,separator=%x01)%x1e";
+
+impl Selection {
+    /// The range in words.
+    pub fn text(&self) -> String {
+        match (&self.range, self.commits.len()) {
+            (Some(range), _) => range.clone(),
+            (None, 0) => "HEAD".to_owned(),
+            (None, n) => format!("{n} commits"),
+        }
+    }
+
+    /// The versions, oldest first, in topological order.
+    pub fn versions(&self, source: &Source) -> Result<Vec<Selected>, Fault> {
+        let chosen: Vec<String> =
+            self.commits.iter().map(|revision| source.commit(revision)).collect::<Result<_, _>>()?;
+        let text = self.text();
+        let mut words: Vec<&str> = vec!["log", "--topo-order", "--reverse", FORMAT];
+        words.extend(self.first_parent.then_some("--first-parent"));
+        words.extend(self.merges.map(|only| if only { "--merges" } else { "--no-merges" }));
+        let since = self.since.as_ref().map(|moment| format!("--since={moment}"));
+        let until = self.until.as_ref().map(|moment| format!("--until={moment}"));
+        words.extend(since.iter().chain(&until).map(String::as_str));
+        words.push("--end-of-options");
+        match chosen.is_empty() {
+            true => words.extend(text.split_whitespace()),
+            false => words.extend(chosen.iter().map(String::as_str)),
+        }
+        words.push("--");
+        let answer = source.repository.ask(&words).map_err(|refused| self.refused(source, refused))?;
+        let tags = tags(source)?;
+        let mut all: Vec<Selected> =
+            answer.split('\x1e').filter_map(|line| selected(line.trim_start_matches('\n'), &tags)).collect();
+        check_depth(source, &all)?;
+        if !chosen.is_empty() {
+            let chosen: HashSet<&String> = chosen.iter().collect();
+            all.retain(|one| chosen.contains(&one.version.commit));
+        }
+        if self.tags {
+            all.retain(|one| !one.version.tags.is_empty());
+        }
+        let mut all = self.thinned(all);
+        if all.is_empty() {
+            return Err(Fault::usage(format!(
+                "the range ‘{text}’ of ‘{}’ has no commits{}: `git log {text}` shows what a range has",
+                source.place,
+                if self.restricts() { " that fit the other options" } else { "" }
+            )));
+        }
+        accept::from_file(source, &mut all)?;
+        Ok(all)
+    }
+
+    fn restricts(&self) -> bool {
+        self.merges.is_some() || self.tags || self.since.is_some() || self.until.is_some()
+    }
+
+    fn thinned(&self, all: Vec<Selected>) -> Vec<Selected> {
+        let count = all.len();
+        let kept: HashSet<usize> = match (self.every, self.steps) {
+            (Some(every), _) => (0..count).rev().step_by(every.max(1)).collect(),
+            (_, Some(steps)) if steps < count => {
+                let last = steps.max(2) - 1;
+                (0..=last).map(|step| (step * (count - 1) + last / 2) / last).collect()
+            }
+            _ => return all,
+        };
+        all.into_iter().enumerate().filter(|(index, _)| kept.contains(index)).map(|(_, one)| one).collect()
+    }
+
+    fn refused(&self, source: &Source, refused: Refused) -> Fault {
+        let text = self.text();
+        match refused {
+            Refused::Said(said) if said.contains("unknown revision") || said.contains("bad revision") => {
+                match self.range.is_some() || source.repository.ask(["rev-parse", "--verify", "HEAD"]).is_ok()
+                {
+                    true => source.unknown(&text),
+                    false => Fault::usage(format!("‘{}’ has no commits yet", source.place)),
+                }
+            }
+            refused => refused.fault(&format!("cannot list the commits of ‘{text}’")),
+        }
+    }
+}
+
+/// A clone that is cut off below would take the oldest commit that it has for the first that there was.
+fn check_depth(source: &Source, all: &[Selected]) -> Result<(), Fault> {
+    if !source.shallow {
+        return Ok(());
+    }
+    let cut = std::fs::read_to_string(source.common.join("shallow")).unwrap_or_default();
+    let cut: HashSet<&str> = cut.lines().collect();
+    match all.iter().find(|one| cut.contains(one.version.commit.as_str())) {
+        None => Ok(()),
+        Some(one) => Err(Fault::usage(format!(
+            "‘{}’ is a shallow clone that ends at {}, inside the range: `git fetch --unshallow` gets the rest, or name a range above it",
+            source.place,
+            one.version.short()
+        ))),
+    }
+}
+
+fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected> {
+    let fields: Vec<&str> = line.split('\0').collect();
+    let [commit, parents, tree, time, author, title, accepted] = fields.as_slice() else { return None };
+    let version = Version {
+        commit: (*commit).to_owned(),
+        parents: parents.split_whitespace().map(str::to_owned).collect(),
+        title: (*title).to_owned(),
+        author: (*author).to_owned(),
+        time: time.parse::<i64>().unwrap_or(0) * 1000,
+        tags: tags.get(*commit).cloned().unwrap_or_default(),
+        state: State::Queued,
+        why: None,
+        log: None,
+        same_as: None,
+        accepted: accepted.split('\x01').filter_map(accept::parse).collect(),
+    };
+    Some(Selected { version, tree: (*tree).to_owned() })
+}
+
+/// The tags of each commit; annotated ones name it through an object of their own.
+fn tags(source: &Source) -> Result<HashMap<String, Vec<String>>, Fault> {
+    let words = ["for-each-ref", "refs/tags", "--format=%(objectname) %(*objectname) %(refname:short)"];
+    let answer = source.repository.ask(words).map_err(|refused| refused.fault("cannot list tags"))?;
+    let mut found: HashMap<String, Vec<String>> = HashMap::new();
+    for line in answer.lines() {
+        let mut parts = line.splitn(3, ' ');
+        if let (Some(object), Some(peeled), Some(name)) = (parts.next(), parts.next(), parts.next()) {
+            let commit = if peeled.is_empty() { object } else { peeled };
+            found.entry(commit.to_owned()).or_default().push(name.to_owned());
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,225 @@
+//! The repository whose versions are weighed: a folder of this machine, or a mirror of a remote one.
+
+use super::child::{Child, Hands};
+use crate::fault::Fault;
+use crate::git::{Refused, Repository};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A repository whose commits can be read.
+pub struct Source {
+    /// Where git is asked.
+    pub repository: Repository,
+    /// The absolute path or the URL: what tells repositories apart.
+    pub place: String,
+    /// The last part of that.
+    pub name: String,
+    /// The URL of the remote, where there is one.
+    pub remote: Option<String>,
+    /// The folder that holds objects, modules and other things that working trees share.
+    pub common: PathBuf,
+    /// Whether history is cut off.
+    pub shallow: bool,
+    /// Sentences that the user should read.
+    pub remarks: Vec<(&'static str, String)>,
+}
+
+/// Whether this names a repository that is to be fetched.
+pub fn is_url(text: &str) -> bool {
+    let scp =
+        |text: &str| text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.contains('@'));
+    text.contains("://") || (scp(text) && !Path::new(text).exists())
+}
+
+/// A folder's name for a repository: its last part, and a digest, since several end alike.
+pub fn key(place: &str) -> String {
+    let name: String = last_part(place)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+        .collect();
+    format!("{name}-{}", &super::digest(place)[..12])
+}
+
+/// The name of a repository.
+pub fn last_part(place: &str) -> String {
+    let trimmed = place.trim_end_matches('/');
+    let trimmed = trimmed.strip_suffix("/.git").unwrap_or(trimmed);
+    let last = trimmed.rsplit(['/', ':']).next().unwrap_or(trimmed);
+    last.strip_suffix(".git").unwrap_or(last).to_owned()
+}
+
+/// The absolute path or the URL of the repository that is meant.
+pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
+    if let Some(url) = named.filter(|text| is_url(text)) {
+        return Ok(url.to_owned());
+    }
+    let folder = PathBuf::from(named.unwrap_or("."));
+    let absolute = folder.canonicalize().map_err(|error| {
+        Fault::usage(format!(
+            "cannot open the repository ‘{}’: {error}; name one with --repo",
+            folder.display()
+        ))
+    })?;
+    let tried = format!("‘{}’ cannot be used as a repository", absolute.display());
+    let words = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
+    match Repository::at(&absolute).ask(words) {
+        Ok(top) => Ok(top),
+        // A bare repository has no working tree, and its top is itself.
+        Err(Refused::Said(said)) if said.contains("work tree") => {
+            let words = ["rev-parse", "--path-format=absolute", "--git-dir"];
+            Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))
+        }
+        Err(Refused::Said(said)) => {
+            Err(Fault::usage(format!("{tried}: {said}; go to one, or name its path or URL with --repo")))
+        }
+        Err(refused) => Err(refused.fault(&tried)),
+    }
+}
+
+impl Source {
+    /// Opens the repository; a remote one is mirrored below `folder` first.
+    pub fn open(place: &str, folder: &Path, hands: &mut Hands) -> Result<Source, Fault> {
+        let mut remarks = Vec::new();
+        let url = is_url(place);
+        let local = match url {
+            true => mirror(place, folder, hands, &mut remarks)?,
+            false => PathBuf::from(place),
+        };
+        let repository = Repository::at(&local);
+        let words = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-shallow-repository"];
+        let answer =
+            repository.ask(words).map_err(|refused| refused.fault(&format!("cannot read ‘{place}’")))?;
+        let (common, shallow) = answer.split_once('\n').unwrap_or((&answer, "false"));
+        let remote = match url {
+            true => Some(place.to_owned()),
+            false => repository.ask(["remote", "get-url", "origin"]).ok(),
+        };
+        if !url
+            && repository.ask(["status", "--porcelain", "--untracked-files=no"]).is_ok_and(|s| !s.is_empty())
+        {
+            let text =
+                "the working tree has changes that are not committed: they are not part of any version here";
+            remarks.push(("dirty-tree", text.to_owned()));
+        }
+        Ok(Source {
+            name: last_part(place),
+            place: place.to_owned(),
+            remote,
+            common: PathBuf::from(common),
+            shallow: shallow == "true",
+            repository,
+            remarks,
+        })
+    }
+
+    /// The full id of the commit that a revision names.
+    pub fn commit(&self, revision: &str) -> Result<String, Fault> {
+        let peeled = format!("{revision}^{{commit}}");
+        self.repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).map_err(
+            |refused| match refused {
+                Refused::Said(_) => self.unknown(revision),
+                refused => refused.fault(""),
+            },
+        )
+    }
+
+    /// The error for a revision that is not there.
+    pub fn unknown(&self, revision: &str) -> Fault {
+        let advice = match self.shallow {
+            true => "the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
+            false => "`git log` and `git tag` list what there is".to_owned(),
+        };
+        Fault::usage(format!("there is no revision ‘{revision}’ in ‘{}’: {advice}", self.place))
+    }
+
+    /// The ids of the commits of a range; of the commit alone where it is no range.
+    pub fn members(&self, range: &str) -> Result<Vec<String>, Fault> {
+        if !range.contains("..") {
+            return Ok(vec![self.commit(range)?]);
+        }
+        let answer = self.repository.ask(["rev-list", "--end-of-options", range, "--"]);
+        let answer =
+            answer.map_err(|refused| refused.fault(&format!("cannot read the commits ‘{range}’")))?;
+        Ok(answer.lines().map(str::to_owned).collect())
+    }
+
+    /// A commit of what is in the working tree now, where that differs from HEAD. Its objects go to `objects`, and
+    /// nothing of the repository changes.
+    pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
+        let failed = |refused: Refused| refused.fault("cannot read the working tree");
+        let index = self
+            .repository
+            .ask(["rev-parse", "--path-format=absolute", "--git-path", "index"])
+            .map_err(failed)?;
+        let copy = objects.join("scruple-index");
+        std::fs::copy(&index, &copy).map_err(|error| super::child::unwritable(&copy, error))?;
+        let theirs = self.common.join("objects");
+        let env: [(&str, &OsStr); 3] = [
+            ("GIT_INDEX_FILE", copy.as_os_str()),
+            ("GIT_OBJECT_DIRECTORY", objects.as_os_str()),
+            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", theirs.as_os_str()),
+        ];
+        let work = || -> Result<Option<String>, Refused> {
+            self.repository.ask_with(["add", "--update", ":/"], &env, None)?;
+            let tree = self.repository.ask_with(["write-tree"], &env, None)?;
+            if tree == self.repository.ask(["rev-parse", "HEAD^{tree}"])? {
+                return Ok(None);
+            }
+            let identity = ["-c", "user.name=Scruple", "-c", "user.email=scruple@localhost"];
+            let words = ["commit-tree", &tree, "-p", "HEAD", "-m", "the working tree"];
+            let words = identity.iter().chain(&words);
+            self.repository.ask_with(words, &env, None).map(Some)
+        };
+        let result = work().map_err(failed);
+        // A copy that stays is overwritten the next time.
+        let _ = std::fs::remove_file(&copy);
+        result
+    }
+}
+
+/// Fetches all branches and tags of a remote repository into a bare one below `folder`.
+fn mirror(
+    url: &str,
+    folder: &Path,
+    hands: &mut Hands,
+    remarks: &mut Vec<(&'static str, String)>,
+) -> Result<PathBuf, Fault> {
+    let (there, log) = (folder.join("mirror.git"), folder.join("fetch.log"));
+    let began = log.metadata().map_or(0, |data| data.len()) as usize;
+    let limit = Some(Duration::from_secs(3600));
+    let known = there.is_dir();
+    let partial = folder.join("mirror.partial");
+    let target = partial.display().to_string();
+    if !known && partial.exists() {
+        std::fs::remove_dir_all(&partial).map_err(|error| super::child::unwritable(&partial, error))?;
+    }
+    let git = ["git", "-c", "gc.auto=0"];
+    let doing: &[&str] = match known {
+        true => &["fetch", "--quiet", "--prune", "origin"],
+        false => &["clone", "--quiet", "--mirror", "--", url, &target],
+    };
+    let words: Vec<&str> = git.iter().chain(doing).copied().collect();
+    let within = if known { there.as_path() } else { folder };
+    let ran = hands.run(&Child { words: &words, folder: within, env: &[], log: &log, limit })?;
+    if ran.well() {
+        if !known {
+            std::fs::rename(&partial, &there).map_err(|error| super::child::unwritable(&there, error))?;
+        }
+        return Ok(there);
+    }
+    let text = std::fs::read_to_string(&log).unwrap_or_default();
+    let said = text.get(began..).unwrap_or("").lines().find(|line| line.contains("fatal: ")).unwrap_or("");
+    let said = said.trim_start_matches("fatal: ").trim();
+    let said = if said.is_empty() { ran.how() } else { said.to_owned() };
+    if known {
+        remarks.push((
+            "not-fetched",
+            format!("‘{url}’ could not be reached ({said}): these are the versions fetched before"),
+        ));
+        return Ok(there);
+    }
+    Err(Fault::usage(format!(
+        "cannot clone ‘{url}’: {said}; check the address and the connection, or name a local clone with --repo"
+    )))
+}

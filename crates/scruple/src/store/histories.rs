@@ -1,0 +1,237 @@
+//! Histories in the store: a run whose arms are versions of a repository, and what has become of each version.
+//!
+//! A history is never done for good: a longer range adds versions and arms to it, and the journal goes on behind the
+//! samples that are already there.
+
+use super::sqlite::{Failure, Row, Value};
+use super::{Store, StoreError, damaged, json, parse};
+use scruple_core::history::{Acceptance, State, Version};
+use scruple_core::run::{self, Run};
+use scruple_core::subject::Arm;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One version, with what only the pipeline needs to know of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The version, as reports see it.
+    pub version: Version,
+    /// The digest of its artefacts, once they are built.
+    pub artefacts: Option<String>,
+    /// Whether memory and counting passes are done.
+    pub counted: bool,
+    /// What its commands printed, by the name of the subject, as a digest.
+    pub outputs: BTreeMap<String, String>,
+}
+
+/// What a version is by itself, whatever becomes of it.
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    parents: Vec<String>,
+    title: String,
+    author: String,
+    time: i64,
+    tags: Vec<String>,
+    accepted: Vec<Acceptance>,
+}
+
+/// A stored history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredHistory {
+    /// A digest of the repository, the recipe and the subjects: the same command finds its history by it.
+    pub identity: String,
+    /// The absolute path or the URL of the repository.
+    pub source: String,
+    /// The last part of that.
+    pub repository: String,
+    /// The URL of the remote.
+    pub remote: Option<String>,
+    /// The range as it was asked for last.
+    pub range: String,
+    /// The versions of that range, oldest first.
+    pub entries: Vec<Entry>,
+    /// Versions of earlier ranges that the last one does not have.
+    pub unlisted: Vec<Entry>,
+    /// The readings.
+    pub run: Run,
+}
+
+impl Store {
+    /// The newest history of that identity.
+    pub fn history(&self, identity: &str) -> Result<Option<StoredHistory>, StoreError> {
+        self.newest_history("h.identity = $1", identity)
+    }
+
+    /// The newest history of the repository there.
+    pub fn history_of(&self, source: &str) -> Result<Option<StoredHistory>, StoreError> {
+        self.newest_history("h.source = $1", source)
+    }
+
+    fn newest_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, StoreError> {
+        self.load_history(which, value).map_err(|failure| self.error(failure))
+    }
+
+    fn load_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, Failure> {
+        let sql = format!(
+            "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits FROM history h \
+             JOIN run r ON r.id = h.run_id WHERE {which} ORDER BY r.started DESC, r.id DESC LIMIT 1"
+        );
+        // A store that an earlier Scruple made and that is only read has no such table yet, and no history.
+        if self.version()? < 2 {
+            return Ok(None);
+        }
+        let rows = self.database.query(&sql, &[value.into()])?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let versions = self.database.query(
+            "SELECT commit_id, position, state, why, log, same_as, artefacts, counted, outputs, facts FROM version \
+             WHERE run_id = $1 ORDER BY position",
+            &[row.text(0).into()],
+        )?;
+        let mut history = StoredHistory {
+            identity: row.text(1).to_owned(),
+            source: row.text(2).to_owned(),
+            repository: row.text(3).to_owned(),
+            remote: row.optional_text(4).map(str::to_owned),
+            range: row.text(5).to_owned(),
+            entries: Vec::new(),
+            unlisted: Vec::new(),
+            run: self.load(row.text(0))?,
+        };
+        for row in &versions {
+            let list = if row.is_null(1) { &mut history.unlisted } else { &mut history.entries };
+            list.push(entry(row)?);
+        }
+        Ok(Some(history))
+    }
+
+    /// Writes a history that is about to be taken, without arms.
+    pub fn begin_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
+        let work = || {
+            self.insert_run(&history.run)?;
+            self.database.execute(
+                "INSERT INTO history (run_id, identity, source, repository, remote, commits) \
+                 VALUES ($1, $2, $3, $4, $5, $6)",
+                &[
+                    history.run.id.clone().into(),
+                    history.identity.clone().into(),
+                    history.source.clone().into(),
+                    history.repository.clone().into(),
+                    history.remote.clone().into(),
+                    history.range.clone().into(),
+                ],
+            )?;
+            self.list_versions(history)
+        };
+        self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+
+    /// Takes a history up again: this process owns it, and its range and versions are these.
+    pub fn resume_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
+        let id = || Value::from(history.run.id.clone());
+        let work = || {
+            self.database.execute(
+                "UPDATE run SET state = $1, owner = $2 WHERE id = $3",
+                &[run::State::Running.word().into(), i64::from(std::process::id()).into(), id()],
+            )?;
+            self.database.execute(
+                "UPDATE history SET commits = $1 WHERE run_id = $2",
+                &[history.range.clone().into(), id()],
+            )?;
+            self.database.execute("UPDATE version SET position = NULL WHERE run_id = $1", &[id()])?;
+            self.list_versions(history)
+        };
+        self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+
+    fn list_versions(&self, history: &StoredHistory) -> Result<(), Failure> {
+        let mut entries = history.entries.iter().enumerate();
+        entries.try_for_each(|(position, entry)| self.upsert(&history.run.id, Some(position), entry))
+    }
+
+    /// Writes what has become of a version, with the arms that it brought, before anything else is done.
+    pub fn put_version(
+        &self,
+        run: &str,
+        position: usize,
+        entry: &Entry,
+        arms: &[(usize, &Arm)],
+    ) -> Result<(), StoreError> {
+        let work = || {
+            self.upsert(run, Some(position), entry)?;
+            arms.iter().try_for_each(|(place, arm)| self.insert_arm(run, *place, arm))
+        };
+        self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+
+    fn upsert(&self, run: &str, position: Option<usize>, entry: &Entry) -> Result<(), Failure> {
+        let version = &entry.version;
+        let facts = Facts {
+            parents: version.parents.clone(),
+            title: version.title.clone(),
+            author: version.author.clone(),
+            time: version.time,
+            tags: version.tags.clone(),
+            accepted: version.accepted.clone(),
+        };
+        self.database.execute(
+            "INSERT INTO version (run_id, commit_id, position, state, why, log, same_as, artefacts, counted, outputs, \
+             facts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+             ON CONFLICT (run_id, commit_id) DO UPDATE SET position = excluded.position, state = excluded.state, \
+             why = excluded.why, log = excluded.log, same_as = excluded.same_as, artefacts = excluded.artefacts, \
+             counted = excluded.counted, outputs = excluded.outputs, facts = excluded.facts",
+            &[
+                run.into(),
+                version.commit.clone().into(),
+                position.map_or(Value::Null, |position| (position as i64).into()),
+                version.state.word().into(),
+                version.why.clone().into(),
+                version.log.clone().into(),
+                version.same_as.clone().into(),
+                entry.artefacts.clone().into(),
+                i64::from(entry.counted).into(),
+                json(&entry.outputs),
+                json(&facts),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// The number that the next launch has in the journal of a run.
+    pub fn next_sequence(&self, run: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT COALESCE(MAX(sequence) + 1, 0) FROM journal WHERE run_id = $1";
+        let rows = self.database.query(sql, &[run.into()]).map_err(|failure| self.error(failure))?;
+        Ok(rows.first().map_or(0, |row| row.integer(0) as u64))
+    }
+
+    /// Writes a history that has ended for now: its samples, old and new, take the place of its journal.
+    pub fn rest_history(&self, run: &Run) -> Result<(), StoreError> {
+        let work = || {
+            self.database.execute("DELETE FROM sample WHERE run_id = $1", &[run.id.clone().into()])?;
+            self.write_end(run)
+        };
+        self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+}
+
+fn entry(row: &Row) -> Result<Entry, Failure> {
+    let facts: Facts = parse(row.text(9), "a version")?;
+    let version = Version {
+        commit: row.text(0).to_owned(),
+        parents: facts.parents,
+        title: facts.title,
+        author: facts.author,
+        time: facts.time,
+        tags: facts.tags,
+        state: State::from_word(row.text(2)).ok_or_else(|| damaged("a version has an unknown state"))?,
+        why: row.optional_text(3).map(str::to_owned),
+        log: row.optional_text(4).map(str::to_owned),
+        same_as: row.optional_text(5).map(str::to_owned),
+        accepted: facts.accepted,
+    };
+    Ok(Entry {
+        version,
+        artefacts: row.optional_text(6).map(str::to_owned),
+        counted: row.integer(7) != 0,
+        outputs: parse(row.text(8), "outputs")?,
+    })
+}

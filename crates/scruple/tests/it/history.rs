@@ -1,0 +1,240 @@
+//! Histories: which versions there are, what becomes of each, and what is read of it.
+
+use crate::repository::{BUILD, Recorded, Repository};
+use crate::support::Place;
+
+/// Steps, a spike and its revert, versions that fail in several ways, documents, a merge.
+fn eventful(place: &Place) -> Repository {
+    let repository = Repository::new(place, "repo");
+    repository.commit_program("first", 1000, 1000, "");
+    repository.write("README", "documents");
+    repository.commit("documents");
+    repository.commit_program("step", 1000, 2000, "");
+    repository.commit_program("broken", 1000, 2000, "this is no C");
+    repository.commit_program("endless", 1000, 2000, "for (;;) pause();");
+    repository.commit_program("crash", 1000, 2000, "abort();");
+    repository.commit_program("refuses", 1000, 2000, "return 3;");
+    repository.commit_program("spike", 1000, 9000, "");
+    repository.git(&["checkout", "--quiet", "-b", "side", "HEAD~5"]);
+    repository.write("side", "of no consequence");
+    repository.commit("aside");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.commit_program("revert", 1000, 2000, "");
+    repository.git(&["merge", "--quiet", "--no-ff", "-m", "merge", "side"]);
+    repository
+}
+
+#[test]
+fn every_version_is_built_and_weighed_or_says_why_not() {
+    let place = Place::new();
+    let repository = eventful(&place);
+    let answer = place.history(&["--rounds", "4", "--time-limit", "1s", "--all"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    let bytes = |title: &str| recorded.readings(title, "malloc.bytes");
+    assert_eq!((bytes("first"), bytes("step")), (vec![1000.0; 2], vec![2000.0; 2]));
+    assert_eq!(bytes("spike"), [9000.0; 2]);
+    for title in ["first", "step", "spike"] {
+        assert_eq!(recorded.version(title)["state"], "built", "{title}");
+        assert_eq!(recorded.readings(title, "time.wall").len(), 4);
+        assert_eq!(recorded.readings(title, "build.time").len(), 1);
+        assert!(recorded.readings(title, "build.bytes")[0] > 1000.0);
+    }
+    // A twin's own launches are for its time only.
+    assert_eq!(recorded.version("documents")["state"], "same-binary");
+    assert_eq!(recorded.version("documents")["same_as"], recorded.version("first")["commit"]);
+    assert_eq!(bytes("documents"), [0.0; 0]);
+    assert_eq!(recorded.version("revert")["same_as"], recorded.version("step")["commit"]);
+    let parents = recorded.version("merge")["parents"].as_array().expect("parents").len();
+    assert_eq!(parents, 2);
+    for (title, state, why) in [
+        ("broken", "build-failed", "the step ‘cc -O1 -o app app.c’ ended with exit code 1"),
+        ("endless", "timed-out", "‘./app’ took longer than 1.00 s in the memory pass"),
+        ("crash", "check-failed", "‘./app’ was ended by signal 6 in the memory pass"),
+        ("refuses", "check-failed", "‘./app’ ended with exit code 3 in the memory pass"),
+    ] {
+        let version = recorded.version(title);
+        assert_eq!((version["state"].as_str(), version["why"].as_str()), (Some(state), Some(why)));
+        assert!(!place.log_of(version).is_empty(), "{title}");
+    }
+    assert!(place.log_of(recorded.version("broken")).contains("app.c:"), "what the compiler said is kept");
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    place.assert_no_processes();
+}
+
+#[test]
+fn rounds_are_taken_side_by_side() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
+    assert_eq!(place.history(&["--rounds", "5", "--time-only"]).code, 0);
+    let recorded = place.recorded();
+    for arm in recorded.0["history"]["run"]["arms"].as_array().expect("arms") {
+        assert_eq!(arm["figures"]["time.wall"]["blocks"], serde_json::json!([0, 1, 2, 3, 4]));
+    }
+}
+
+#[test]
+fn what_is_done_is_not_done_again_and_a_longer_range_adds_to_it() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let commits = repository.commit_allocations(1..=6);
+    let counted = format!("echo x >> {}", place.file("builds").display());
+    let take = |range: &str| {
+        let answer = place.history(&[range, "--build", &counted, "--rounds", "3", "--time-only"]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        (place.length("builds") / 2, place.recorded())
+    };
+    let (builds, recorded) = take(&commits[3]);
+    assert_eq!((builds, recorded.states()), (4, vec!["built"; 4]));
+    let before = recorded.readings("version 1", "time.wall");
+    let (builds, recorded) = take(&commits[3]);
+    assert_eq!((builds, recorded.count("time.wall")), (4, 12));
+    let (builds, recorded) = take("HEAD");
+    assert_eq!((builds, recorded.states()), (6, vec!["built"; 6]));
+    assert_eq!(recorded.readings("version 1", "time.wall")[..3], before);
+    // New versions are weighed beside the nearest old one and the first.
+    assert_eq!(recorded.readings("version 1", "time.wall").len(), 3);
+    assert_eq!(recorded.readings("version 3", "time.wall").len(), 6);
+    assert_eq!(recorded.readings("version 5", "time.wall").len(), 3);
+    // A shorter range shows less and loses nothing.
+    let (_, recorded) = take(&commits[1]);
+    assert_eq!(recorded.states(), ["built"; 2]);
+    let (builds, recorded) = take("HEAD");
+    assert_eq!((builds, recorded.states().len(), recorded.count("time.wall")), (6, 6, 24));
+}
+
+#[test]
+fn commits_are_selected_as_git_would_and_thinned() {
+    let place = Place::new();
+    let repository = eventful(&place);
+    repository.git(&["tag", "v1", "HEAD~2"]);
+    repository.git(&["tag", "-a", "-m", "annotated", "v2", "main"]);
+    let titles = |words: &[&str]| -> Vec<String> {
+        let words = [words, &["--rounds", "1", "--time-only", "--time-limit", "1s"]].concat();
+        let answer = place.history(&words);
+        assert!([0, 4].contains(&answer.code), "{}", answer.exchange());
+        let title = |version: &serde_json::Value| version["title"].as_str().unwrap_or("").to_owned();
+        place.recorded().versions().iter().map(title).collect()
+    };
+    assert_eq!(titles(&["--merges"]), ["merge"]);
+    assert_eq!(titles(&["--tags"]), ["spike", "merge"]);
+    assert_eq!(titles(&["--steps", "3", "--first-parent"]), ["first", "crash", "merge"]);
+    assert_eq!(titles(&["--every", "4", "--first-parent"]), ["documents", "crash", "merge"]);
+    assert_eq!(titles(&["HEAD~2..HEAD", "--first-parent"]), ["revert", "merge"]);
+    assert_eq!(titles(&["--commits", "HEAD,HEAD~9"]), ["first", "merge"]);
+    assert_eq!(titles(&["HEAD~1", "--since", "2026-01-01T00:08:30+0000"]), ["revert"]);
+    place.write("list", "HEAD~1\nHEAD~9\n");
+    assert_eq!(titles(&["--commits-from", "list"]), ["first", "revert"]);
+}
+
+#[test]
+fn adaptively_the_ends_come_first_and_then_the_difference() {
+    let place = Place::new();
+    Repository::new(&place, "repo")
+        .commit_allocations((0..40).map(|index| if index < 23 { 100 } else { 200 }));
+    let words = ["history", "bisect", "--repo", "repo", "--rounds", "6"];
+    let answer = place.run(words.iter().chain(&BUILD).chain(&["--", "./app"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    let states = recorded.states();
+    assert_eq!([states[0], states[39]], ["built"; 2]);
+    let same = |index: usize| recorded.readings(&format!("version {index}"), "build.bytes").len() == 1;
+    assert!(same(22) && same(23), "{states:?}");
+    // Versions with the artefacts of the first or the last need no weighing, and the rest no building.
+    assert!(states.iter().filter(|state| **state == "skipped").count() >= 30, "{states:?}");
+    assert!(recorded.remarks().contains(&"not-weighed"));
+    // Weighed plainly, the rest is built too.
+    assert_eq!(place.history(&["--rounds", "6", "--all"]).code, 0);
+    assert!(!place.recorded().states().contains(&"skipped"));
+}
+
+#[test]
+fn overlays_make_old_versions_weighable() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let old = repository.commit_program("old", 10, 100, "fail_to_compile();");
+    let flagged = repository.commit_program("flagged", 10, 100, "#ifndef FLAG\n#error no flag\n#endif");
+    let patched = repository.commit_program("patched", 10, 100, "return 1;");
+    repository.commit_program("new", 10, 100, "if (argc > 1 && atoi(argv[1]) != 4096) return 7;");
+    place.write(
+        "fix.patch",
+        "--- a/app.c\n+++ b/app.c\n@@ -8,3 +8,3 @@\n p = p;\n-return 1;\n+return argc < 3;\n return 0;\n",
+    );
+    place.write(
+        "scruple.toml",
+        format!(
+            "[[command]]\nname = \"work\"\nrun = './app {{n}} {{here}}'\n[build]\nsteps = [\"cc -O1 -o app app.c\"]\n\
+             artifacts = [\"app\"]\n[history]\nparams = {{ n = 4096 }}\n\
+             [[history.overlay]]\ncommits = \"{old}\"\nreplace = {{ file = \"app.c\", from = \"fail_to_compile();\", to = \"\" }}\n\
+             [[history.overlay]]\ncommits = \"{old}..{flagged}\"\nbuild = [\"cc -O1 -DFLAG -o app app.c\"]\n\
+             params = {{ n = 1024 }}\n\
+             [[history.overlay]]\ncommits = \"{patched}\"\npatch = \"fix.patch\"\nenv = {{ UNUSED = \"1\" }}\n"
+        ),
+    );
+    let answer = place.run(["history", "--repo", "repo", "--rounds", "2"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["built"; 4], "{:#}", recorded.0["history"]["versions"]);
+    let arms = recorded.0["history"]["run"]["arms"].as_array().expect("arms");
+    let sizes: Vec<f64> = arms.iter().filter_map(|arm| arm["params"]["n"].as_f64()).collect();
+    assert_eq!(sizes, [4096.0, 1024.0, 4096.0, 4096.0]);
+    assert!(arms.iter().all(|arm| arm["name"] == "work"));
+}
+
+#[test]
+fn a_check_and_another_output_set_versions_apart() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_program("good", 10, 100, "puts(\"4\");");
+    repository.commit_program("wrong", 10, 200, "puts(\"5\");");
+    repository.commit_program("unchecked", 10, 300, "puts(\"4\"); /* BAD */");
+    let answer = place.history(&["--rounds", "1", "--same-output", "--check", "! grep -q BAD app.c"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["built", "check-failed", "check-failed"]);
+    let why = |title: &str| recorded.version(title)["why"].as_str().unwrap_or("").to_owned();
+    assert!(why("wrong").starts_with("‘./app’ prints something else than at "), "{}", why("wrong"));
+    assert_eq!(why("unchecked"), "the check ‘! grep -q BAD app.c’ ended with exit code 1");
+    // Without being asked to, nobody is set apart for what is printed, but it is said.
+    assert_eq!(place.history(&["--rounds", "1"]).code, 0);
+    assert_eq!(place.recorded().states(), ["built"; 3]);
+    assert!(place.recorded().remarks().contains(&"outputs-differ"));
+}
+
+#[test]
+fn acceptances_are_read_from_messages_and_from_the_file() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_program("first", 10, 100, "");
+    let trailer = place.run([
+        "history",
+        "accept",
+        "HEAD",
+        "--repo",
+        "repo",
+        "--metric",
+        "malloc.bytes",
+        "--reason",
+        "a cache",
+    ]);
+    assert_eq!(trailer.stdout, "Scruple-Accept: malloc.bytes: a cache\n");
+    repository.write("app.c", &crate::repository::program(10, 200, ""));
+    repository.commit(&format!("more\n\nIt is faster.\n\n{}", trailer.stdout));
+    let words = ["history", "accept", "HEAD~1", "--repo", "repo", "--reason", "the first", "--file"];
+    assert_eq!(place.run(words).code, 0);
+    assert_eq!(place.history(&["--rounds", "1", "--time-only"]).code, 0);
+    let recorded: Recorded = place.recorded();
+    let accepted = |title: &str| recorded.version(title)["accepted"][0].clone();
+    assert_eq!(
+        accepted("more"),
+        serde_json::json!({"subject": null, "metric": "malloc.bytes", "reason": "a cache"})
+    );
+    assert_eq!(
+        accepted("first"),
+        serde_json::json!({"subject": null, "metric": null, "reason": "the first"})
+    );
+    let wrong =
+        place.run(["history", "accept", "HEAD", "--repo", "repo", "--metric", "tiem", "--reason", "x"]);
+    assert_eq!(wrong.code, 2);
+}

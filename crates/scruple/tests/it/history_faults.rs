@@ -1,0 +1,271 @@
+//! Histories that cannot be taken, or not of all versions: one clear error, or a recorded state.
+
+use crate::programs::{eventually, send, skip};
+use crate::repository::{BUILD, Repository};
+use crate::support::{Answer, Place};
+use std::process::{Command, Stdio};
+
+fn quick(place: &Place, words: &[&str]) -> Answer {
+    place.history(&[&["--rounds", "1", "--time-only"], words].concat())
+}
+
+/// Checks that an answer is one error of usage that says all of this.
+fn assert_refused(answer: &Answer, parts: &[&str]) {
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(parts.iter().all(|part| answer.stderr.contains(part)), "{}", answer.exchange());
+    assert_eq!(answer.stdout, "");
+}
+
+#[test]
+fn what_is_no_repository_or_no_range_is_one_error() {
+    let place = Place::new();
+    std::fs::create_dir(place.file("repo")).expect("a folder");
+    assert_refused(
+        &quick(&place, &[]),
+        &["cannot be used as a repository", "not a git repository", "--repo"],
+    );
+    let repository = Repository::new(&place, "repo");
+    assert_refused(&quick(&place, &[]), &["has no commits yet"]);
+    repository.commit_allocations([1]);
+    assert_refused(&quick(&place, &["HEAD..HEAD"]), &["the range ‘HEAD..HEAD’", "has no commits", "git log"]);
+    assert_refused(&quick(&place, &["v9..HEAD"]), &["there is no revision ‘v9..HEAD’", "git tag"]);
+    assert_refused(&quick(&place, &["--tags"]), &["has no commits that fit the other options"]);
+    assert_refused(&quick(&place, &["--no-store"]), &["leave out --no-store"]);
+    let answer = place.run(["history", "--repo", "repo"]);
+    assert_refused(&answer, &["name the command to weigh behind --"]);
+    let answer = place.run(["history", "status", "--repo", "repo"]);
+    assert_refused(&answer, &["has no history of", "scruple history"]);
+    place.assert_no_processes();
+}
+
+#[test]
+fn a_shallow_clone_is_refused_where_it_ends_inside_the_range() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "origin");
+    repository.commit_allocations([1, 2, 3]);
+    let url = format!("file://{}", place.file("origin").display());
+    repository.git(&["clone", "--quiet", "--depth", "2", &url, &place.file("repo").display().to_string()]);
+    assert_refused(&quick(&place, &[]), &["shallow clone", "git fetch --unshallow"]);
+    assert_refused(&quick(&place, &["HEAD~2..HEAD"]), &["there is no revision", "git fetch --unshallow"]);
+    let answer = quick(&place, &["HEAD~1..HEAD"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+#[test]
+fn a_remote_repository_is_mirrored_and_an_unreachable_one_is_one_error() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "origin");
+    repository.commit_allocations([1, 2]);
+    let url = format!("file://{}", place.file("origin").display());
+    let take = || {
+        let words = ["history", "--repo", &url, "--rounds", "1", "--time-only"];
+        place.run(words.iter().chain(&BUILD).chain(&["--", "./app"]))
+    };
+    assert_eq!(take().code, 0);
+    repository.commit_allocations([3]);
+    assert_eq!(take().code, 0);
+    let status = || place.run(["history", "status", "--repo", &url, "--json"]).json();
+    assert_eq!(status()["history"]["versions"].as_array().map(Vec::len), Some(3));
+    // What was fetched before can still be weighed while the remote is away.
+    std::fs::rename(place.file("origin"), place.file("moved")).expect("a rename");
+    assert_eq!(take().code, 0);
+    assert_eq!(status()["history"]["versions"].as_array().map(Vec::len), Some(3));
+    let nowhere = format!("file://{}", place.file("nowhere").display());
+    let answer = place.run(["history", "--repo", &nowhere, "--", "./app"]);
+    assert_refused(&answer, &["cannot clone", "nowhere", "name a local clone with --repo"]);
+    place.assert_no_processes();
+}
+
+#[test]
+fn uncommitted_changes_and_a_rewritten_range_are_remarks() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2, 3]);
+    repository.write("app.c", "nothing that compiles");
+    let answer = quick(&place, &[]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().states(), ["built"; 3]);
+    assert!(place.recorded().remarks().contains(&"dirty-tree"));
+    repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    repository.commit_program("version 2 again", 10, 30, "");
+    assert_eq!(quick(&place, &[]).code, 0);
+    let recorded = place.recorded();
+    assert!(recorded.remarks().contains(&"range-rewritten"), "{:?}", recorded.remarks());
+    assert!(!recorded.remarks().contains(&"dirty-tree"));
+    assert_eq!(recorded.states(), ["built"; 3]);
+    assert_eq!(recorded.readings("version 2 again", "time.wall").len(), 1);
+}
+
+#[test]
+fn a_missing_toolchain_is_a_state_of_every_version_and_can_be_tried_again() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2]);
+    let tool = place.file("tools/compile-it");
+    let command = format!("{} -O1 -o app app.c", tool.display());
+    let words = [
+        "history",
+        "--repo",
+        "repo",
+        "--rounds",
+        "1",
+        "--time-only",
+        "--build",
+        &command,
+        "--artifact",
+        "app",
+    ];
+    let take = |more: &[&'static str]| place.run(words.iter().chain(more).chain(&["--", "./app"]));
+    let answer = take(&[]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(answer.stderr.contains("no version could be built"), "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["build-failed"; 2]);
+    let why = recorded.version("version 0")["why"].as_str().unwrap_or("").to_owned();
+    assert!(why.contains("named a program that is not there (exit code 127)"), "{why}");
+    std::fs::create_dir(place.file("tools")).expect("a folder");
+    place.shell_script("tools/compile-it", "exec cc \"$@\"");
+    assert_eq!(take(&[]).code, 4, "what failed is not tried again by itself");
+    assert_eq!(take(&["--retry"]).code, 0);
+    assert_eq!(place.recorded().states(), ["built"; 2]);
+}
+
+#[test]
+fn an_artefact_of_an_earlier_version_never_passes_for_one_that_was_not_made() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_program("made", 10, 100, "");
+    repository.write("make.sh", "true");
+    repository.commit("not made");
+    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--artifact", "app"];
+    let build = "if [ -e make.sh ]; then sh make.sh; else cc -o app app.c; fi";
+    assert_eq!(place.run(words.iter().chain(&["--build", build, "--", "./app"])).code, 0);
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["built", "build-failed"]);
+    assert_eq!(recorded.version("not made")["why"], "the build left no ‘app’, which is to be an artefact");
+}
+
+#[test]
+fn submodules_come_from_the_local_clone_and_are_a_state_where_they_cannot() {
+    let place = Place::new();
+    let inner = Repository::new(&place, "inner");
+    inner.write("value.h", "#define VALUE 5\n");
+    inner.commit("a value");
+    let repository = Repository::new(&place, "repo");
+    let local = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", "../inner", "inner"];
+    let url = place.file("repo").display().to_string();
+    repository.git(&["remote", "add", "origin", &url]);
+    repository.git(&[&local[..], &add].concat());
+    repository.commit_program(
+        "with a submodule",
+        10,
+        100,
+        "\n#include \"inner/value.h\"\nprintf(\"%d\", VALUE);",
+    );
+    // The clone beside the repository's own has it, even when the address does not.
+    std::fs::rename(place.file("inner"), place.file("moved")).expect("a rename");
+    let answer = quick(&place, &[]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    std::fs::remove_dir_all(place.file("repo/.git/modules")).expect("a folder");
+    std::fs::remove_dir_all(place.file("cache")).expect("a folder");
+    let answer = quick(&place, &["--retry", "--env", "ANOTHER=recipe"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    let why = place.recorded().version("with a submodule")["why"].as_str().unwrap_or("").to_owned();
+    assert!(why.starts_with("its tree could not be given its submodules"), "{why}");
+}
+
+#[test]
+fn a_build_that_hangs_is_ended_with_everything_it_started() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write("make.sh", "sleep 1000 & sleep 1000");
+    repository.commit("hangs");
+    repository.write("make.sh", "cp make.sh app; chmod +x app");
+    repository.commit("builds");
+    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", "sh make.sh"];
+    let answer = place.run(words.iter().chain(&[
+        "--build-limit",
+        "1s",
+        "--artifact",
+        "make.sh",
+        "--",
+        "sh",
+        "-c",
+        "true",
+    ]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["timed-out", "built"]);
+    assert_eq!(
+        recorded.version("hangs")["why"],
+        "the step ‘sh make.sh’ took longer than allowed and was ended"
+    );
+    place.assert_no_processes();
+}
+
+#[test]
+fn an_interruption_keeps_what_was_done_and_two_do_not_build_at_once() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2]);
+    repository.write("app.c", "slow");
+    repository.commit("slow");
+    let begun = place.file("begun").display().to_string();
+    let step = format!("if grep -q slow app.c; then echo x > {begun}; sleep 1000; else cc -o app app.c; fi");
+    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", &step];
+    let words: Vec<&str> = words.iter().chain(&["--artifact", "app", "--", "./app"]).copied().collect();
+    let mut command = place.command(&words);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("scruple runs");
+    assert!(eventually(|| place.length("begun") > 0), "the slow version is never built");
+    let other = place.run(&words);
+    assert_refused(&other, &["another scruple", &format!("process {}", child.id()), "wait for it"]);
+    send(&child, "INT");
+    let answer = Answer::of(child.wait_with_output().expect("an answer"), place.path());
+    assert_eq!(answer.code, 130, "{}", answer.exchange());
+    assert!(answer.stderr.contains("the same command goes on"), "{}", answer.exchange());
+    assert_eq!(place.recorded().states(), ["built", "built", "queued"]);
+    assert_eq!(place.recorded().0["history"]["run"]["state"], "interrupted");
+    place.assert_no_processes();
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
+    std::fs::create_dir(place.file("small")).expect("a folder");
+    // A file system of one's own is the only disk that a test may fill.
+    let script = "mount -t tmpfs -o size=256k tmpfs small && exec \"$@\"";
+    let may = Command::new("unshare")
+        .args(["-rm", "sh", "-c", &script.replace("exec \"$@\"", "true")])
+        .current_dir(place.path())
+        .output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        return skip("no file system can be mounted here");
+    }
+    let step = "cc -O1 -o app app.c; head -c 400000 /dev/zero > filler";
+    let mut command = Command::new("unshare");
+    let template = place.command(["x"]);
+    command.current_dir(place.path()).stdin(Stdio::null());
+    for (name, value) in template.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env("XDG_CACHE_HOME", place.file("small")).args(["-rm", "sh", "-c", script, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_scruple")).args([
+        "history",
+        "--repo",
+        "repo",
+        "--rounds",
+        "1",
+        "--time-only",
+    ]);
+    command.args(["--build", step, "--artifact", "app", "--", "./app"]);
+    let answer = place.finish(&mut command);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("free some space"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("the same command then goes on"), "{}", answer.exchange());
+    assert!(place.recorded().states().iter().all(|state| ["queued", "built"].contains(state)));
+}

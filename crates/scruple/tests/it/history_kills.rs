@@ -1,0 +1,109 @@
+//! A history that is killed at any moment goes on where it was.
+
+use crate::programs::eventually;
+use crate::repository::{BUILD, Repository};
+use crate::support::Place;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Appends one byte to the file that the first word names when the program has run.
+const MARK: &str = "FILE *log = fopen(argv[1], \"a\");\nif (!log) return 1;\nputc('x', log);\nfclose(log);";
+
+fn kills() -> u64 {
+    std::env::var("SCRUPLE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
+}
+
+#[test]
+fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    (0..12).for_each(|index| {
+        repository.commit_program(&format!("version {index}"), 1000, 100 + index, MARK);
+    });
+    repository.write("README", "documents");
+    repository.commit("documents");
+    let log = place.file("launches").display().to_string();
+    let step = ["--build", "sleep 0.01"];
+    let words = ["history", "--repo", "repo", "--time-only", "--rounds", "400", "--seed", "7"];
+    let words: Vec<&str> =
+        words.iter().chain(&BUILD).chain(&step).chain(&["--", "./app", &log]).copied().collect();
+    let mut moment = 1_u64;
+    for kill in 0..kills() {
+        moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut command = place.command(&words);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple runs");
+        // Some kills come while versions are built, the others once launches are under way.
+        let before = place.length("launches");
+        if kill % 3 != 0 {
+            assert!(eventually(|| place.length("launches") > before), "nothing is weighed");
+        }
+        std::thread::sleep(Duration::from_micros((moment >> 33) % 400_000));
+        child.kill().expect("a kill");
+        child.wait().expect("an end");
+        place.assert_no_processes();
+        if place.file("store.db").exists() && place.run(["history", "status", "--repo", "repo"]).code == 0 {
+            let (kept, launched) = (place.recorded().count("time.wall"), place.length("launches"));
+            // The launch under way may have written its byte.
+            assert!(kept <= launched && launched <= kept + kill + 1, "{launched} launches, {kept} kept");
+        }
+    }
+    let fewer = words.iter().map(|word| if *word == "400" { "5" } else { word });
+    let answer = place.run(fewer);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states()[..12], ["built"; 12]);
+    assert_eq!(recorded.states()[12], "same-binary");
+    (0..12).for_each(|index| assert!(recorded.readings(&format!("version {index}"), "time.wall").len() >= 5));
+    // Sorted blocks show that no reading was kept twice.
+    for arm in recorded.0["history"]["run"]["arms"].as_array().expect("arms") {
+        let blocks = arm["figures"]["time.wall"]["blocks"].as_array().expect("blocks");
+        let blocks: Vec<u64> = blocks.iter().filter_map(serde_json::Value::as_u64).collect();
+        assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
+    }
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    place.assert_no_processes();
+    let work = std::fs::read_dir(place.work()).expect("a folder").flatten();
+    let left: Vec<_> =
+        work.filter(|entry| entry.file_name().to_string_lossy().starts_with("work-")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Prints what a version costs beyond its build steps and launches, and what having nothing to do does.
+#[test]
+fn what_a_history_costs_beside_building_and_running_can_be_seen() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write("app.sh", "#!/bin/sh\ntrue\n");
+    repository.git(&["add", "--all"]);
+    repository.git(&["update-index", "--chmod=+x", "app.sh"]);
+    let count: u32 = std::env::var("SCRUPLE_COMMITS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    (0..count).for_each(|index| {
+        repository.write("app.sh", &format!("#!/bin/sh\n: {index}\n"));
+        repository.git(&["update-index", "--add", "--chmod=+x", "app.sh"]);
+        repository.commit(&format!("version {index}"));
+    });
+    let words = ["history", "--repo", "repo", "--all", "--rounds", "2", "--time-only", "--build", "true"];
+    let words: Vec<&str> =
+        words.iter().chain(&["--artifact", "app.sh", "--", "sh", "app.sh"]).copied().collect();
+    let timed = || {
+        let began = Instant::now();
+        let answer = place.run(&words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        began.elapsed()
+    };
+    let (first, again) = (timed(), timed());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), vec!["built"; count as usize]);
+    let total = |metric: &str| -> f64 {
+        (0..count).flat_map(|index| recorded.readings(&format!("version {index}"), metric)).sum::<f64>() / 1e9
+    };
+    let used = total("build.time") + total("time.wall");
+    let text = format!(
+        "{count} commits: {:.1} ms each beside building and running; nothing to do: {:.0} ms",
+        (first.as_secs_f64() - used) * 1000.0 / f64::from(count),
+        again.as_secs_f64() * 1000.0
+    );
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,134 @@
+//! Repositories that tests make, and histories of them.
+
+use crate::support::{Answer, Place};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A program that allocates that many bytes, does that many steps, and then does something more.
+pub fn program(steps: u64, bytes: u64, more: &str) -> String {
+    format!(
+        "#include <stdlib.h>\n#include <stdio.h>\n#include <unistd.h>\nint main(int argc, char **argv) {{\n\
+         volatile unsigned long s = 0;\nfor (unsigned long i = 0; i < {steps}UL; i++) s += i;\n\
+         void *volatile p = malloc({bytes});\np = p;\n{more}\nreturn 0;\n}}\n"
+    )
+}
+
+/// How the program of [`Repository::commit_program`] is built.
+pub const BUILD: [&str; 4] = ["--build", "cc -O1 -o app app.c", "--artifact", "app"];
+
+/// A repository in a folder of a place.
+pub struct Repository {
+    folder: PathBuf,
+    commits: std::cell::Cell<u32>,
+}
+
+impl Repository {
+    /// A repository without commits.
+    pub fn new(place: &Place, name: &str) -> Repository {
+        let folder = place.file(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let repository = Repository { folder, commits: 0.into() };
+        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        repository
+    }
+
+    /// Runs git here, without the tester's own configuration, a minute later than the time before.
+    pub fn git(&self, words: &[&str]) -> String {
+        let minute = self.commits.get();
+        let date = format!("2026-01-01T{:02}:{:02}:00+0000", minute / 60, minute % 60);
+        let mut command = Command::new("git");
+        command.current_dir(&self.folder).args(words).stdin(Stdio::null());
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        for (name, value) in [("NAME", "Someone"), ("EMAIL", "someone@example.org"), ("DATE", &date)] {
+            command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+        }
+        let output = command.output().expect("git runs");
+        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.join(name), text).expect("a file");
+    }
+
+    /// Commits everything, and hands back the id.
+    pub fn commit(&self, title: &str) -> String {
+        self.commits.set(self.commits.get() + 1);
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", title]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Commits a program, see [`program`].
+    pub fn commit_program(&self, title: &str, steps: u64, bytes: u64, more: &str) -> String {
+        self.write(".gitignore", "app\n");
+        self.write("app.c", &program(steps, bytes, more));
+        self.commit(title)
+    }
+
+    /// A row of commits of which each allocates so many bytes.
+    pub fn commit_allocations(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<String> {
+        let commit = |(index, bytes)| self.commit_program(&format!("version {index}"), 10, bytes, "");
+        bytes.into_iter().enumerate().map(commit).collect()
+    }
+}
+
+impl Place {
+    /// Runs `scruple history` of the repository named `repo`, built from app.c, weighing `./app`.
+    pub fn history(&self, words: &[&str]) -> Answer {
+        self.run(["history", "--repo", "repo"].iter().chain(&BUILD).chain(words).chain(&["--", "./app"]))
+    }
+
+    /// What the log of a version says.
+    pub fn log_of(&self, version: &Value) -> String {
+        let path =
+            version["log"].as_str().expect("a log").replace("[place]", &self.path().display().to_string());
+        std::fs::read_to_string(path).expect("a log")
+    }
+
+    /// The newest history of the repository named `repo`.
+    pub fn recorded(&self) -> Recorded {
+        Recorded(self.run(["history", "status", "--repo", "repo", "--json"]).json())
+    }
+}
+
+/// A history as it is stored.
+pub struct Recorded(pub Value);
+
+impl Recorded {
+    pub fn versions(&self) -> &Vec<Value> {
+        self.0["history"]["versions"].as_array().expect("versions")
+    }
+
+    /// The version with that title.
+    pub fn version(&self, title: &str) -> &Value {
+        let found = self.versions().iter().find(|version| version["title"] == title);
+        found.unwrap_or_else(|| panic!("no version ‘{title}’ in {:#}", self.0["history"]["versions"]))
+    }
+
+    pub fn states(&self) -> Vec<&str> {
+        self.versions().iter().filter_map(|version| version["state"].as_str()).collect()
+    }
+
+    /// The readings of a metric of the version with that title; none where it has none.
+    pub fn readings(&self, title: &str, metric: &str) -> Vec<f64> {
+        let commit = &self.version(title)["commit"];
+        let arms = self.0["history"]["run"]["arms"].as_array().expect("arms");
+        let arm = arms.iter().find(|arm| arm["version"] == *commit);
+        let readings = arm.and_then(|arm| arm["figures"][metric]["readings"].as_array());
+        readings.map_or(Vec::new(), |readings| readings.iter().filter_map(Value::as_f64).collect())
+    }
+
+    /// The sum of the numbers of readings of a metric over all versions.
+    pub fn count(&self, metric: &str) -> u64 {
+        let arms = self.0["history"]["run"]["arms"].as_array().expect("arms");
+        let of = |arm: &Value| arm["figures"][metric]["readings"].as_array().map_or(0, Vec::len);
+        arms.iter().map(|arm| of(arm) as u64).sum()
+    }
+
+    pub fn remarks(&self) -> Vec<&str> {
+        let warnings = self.0["history"]["run"]["warnings"].as_array().expect("warnings");
+        warnings.iter().filter_map(|warning| warning["code"].as_str()).collect()
+    }
+}
