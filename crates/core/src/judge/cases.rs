@@ -4,9 +4,9 @@ use super::{Pair, RESAMPLING_SEED, estimate};
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
+use crate::stats::bootstrap;
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::{self, Net};
-use crate::stats::bootstrap;
 use crate::subject::{Arm, Role, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,9 +45,9 @@ fn unversioned(arm: &Arm) -> &str {
 /// The tare of the case at this position among the run's arms: the arm behind it, which ran the same loop around an
 /// identity body in the same blocks.
 pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
-    run.arms.get(position + 1).filter(|arm| {
-        arm.role == Role::Tare && matches!(arm.subject, Subject::Case { .. })
-    })
+    run.arms
+        .get(position + 1)
+        .filter(|arm| arm.role == Role::Tare && matches!(arm.subject, Subject::Case { .. }))
 }
 
 /// A block is undisturbed when its tare took at most this much more than the fastest tares did.

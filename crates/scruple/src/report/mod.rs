@@ -6,7 +6,6 @@ mod chart;
 pub mod csv;
 mod detail;
 mod flame;
-#[allow(dead_code, reason = "no verb writes histories yet")]
 pub mod history;
 pub mod json;
 pub mod junit;
