@@ -105,7 +105,7 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
 
 /// `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
 ///
-/// What did not change is left out. Other metrics have their place in the line only where none of the three changed.
+/// What did not change is left out; processor time stands in where wall time is. Other metrics have their place in the line only where none of the three changed.
 fn line(
     page: &Page<'_>,
     course: Course,
@@ -121,6 +121,10 @@ fn line(
         .iter()
         .filter_map(|(name, keys)| Some(format!("{name}: {}", percent(ratio(keys)?.1))))
         .collect();
+    // On a busy machine processor time is often all that is known of time.
+    if let (None, Some((_, cpu))) = (ratio(&csv::TIME), ratio(&["time.cpu"])) {
+        parts.push(format!("CPU: {}", percent(*cpu)));
+    }
     if parts.is_empty() {
         let other = |(series, ratio): &(&Series, f64)| {
             format!("{}: {}", escaped(&words::plain(&title(&series.metric))), percent(*ratio))
