@@ -14,7 +14,7 @@ use scruple_core::subject::{Arm, Role};
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     output::check_exports(&args.results)?;
-    let budgets = output::budgets(&args.limit)?;
+    let budgets = output::budgets(&args.limit, &[])?;
     let store = place::existing_store(args.store.as_deref())?;
     let (left, right) = (store.find(&args.reference)?, store.find(&args.run)?);
     let matched = matched_arms(&left, &right)?;
