@@ -1,6 +1,6 @@
 {-# LANGUAGE CPP #-}
 
--- | The seven functions for the package criterion, or, with nothing changed but the import, for Scruple.
+-- | The seven functions for the package criterion, or for Scruple.
 module Main (main) where
 
 import Data.Bits (xor, (.&.))
@@ -8,7 +8,10 @@ import Data.Word (Word32)
 #ifdef RIVAL
 import Criterion.Main
 #else
-import Scruple.Criterion
+import Scruple.Bench (Suite, bench, nf, scruple)
+
+defaultMain :: [Suite] -> IO ()
+defaultMain = scruple
 #endif
 
 main :: IO ()

@@ -15,17 +15,43 @@ pub struct Budget {
     pub metric: String,
     /// The limit.
     pub limit: Limit,
+    /// The case that a relative limit is relative to; none for the reference or the baseline.
+    pub against: Option<String>,
     /// The text it was read from, for reports.
     pub text: String,
 }
 
-/// What may not be exceeded.
+/// What may not be exceeded, or fallen short of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// At most this much, in the metric's unit.
     AtMost(f64),
+    /// At least this much, in the metric's unit.
+    AtLeast(f64),
     /// At most this ratio to the reference: 1.03 for `+3%`.
     AtMostTimes(f64),
+    /// At least this ratio to the reference: 0.97 for `-3%`.
+    AtLeastTimes(f64),
+}
+
+impl Limit {
+    /// Whether it is relative to something else that was weighed.
+    pub fn is_relative(&self) -> bool {
+        matches!(self, Limit::AtMostTimes(_) | Limit::AtLeastTimes(_))
+    }
+
+    /// What a range of plausible values says of it.
+    fn holds(&self, low: f64, high: f64) -> Kept {
+        let (surely, surely_not) = match *self {
+            Limit::AtMost(limit) | Limit::AtMostTimes(limit) => (high <= limit, low > limit),
+            Limit::AtLeast(limit) | Limit::AtLeastTimes(limit) => (low >= limit, high < limit),
+        };
+        match (surely, surely_not) {
+            (true, _) => Kept::Yes,
+            (_, true) => Kept::No,
+            _ => Kept::Unknown,
+        }
+    }
 }
 
 words! {
@@ -57,6 +83,11 @@ impl Budget {
     /// Reads `METRIC<VALUE`, `METRIC<+3%`, either preceded by `ARM:`. `<=` is read as `<`, since no reading is so exact
     /// that the difference could matter, except for counts, where the limit itself is kept.
     pub fn parse(text: &str) -> Result<Budget, String> {
+        Budget::parse_among(text, &[])
+    }
+
+    /// The same where a program brings metrics of its own besides the declared ones.
+    pub fn parse_among(text: &str, brought: &[Metric]) -> Result<Budget, String> {
         let shape = || {
             format!(
                 "‘{text}’ is not a limit: expected METRIC<VALUE, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’"
@@ -68,14 +99,15 @@ impl Budget {
             Some((arm, key)) => (arm.trim(), key.trim()),
             None => ("*", left.trim()),
         };
-        let declared = metric::metric(key).ok_or_else(|| {
+        let own = brought.iter().find(|metric| metric.key == key);
+        let declared = metric::metric(key).or(own).ok_or_else(|| {
             format!(
                 "there is no metric ‘{key}’ in the limit ‘{text}’: did you mean ‘{}’?",
                 metric::nearest(key)
             )
         })?;
         let limit = parse_limit(value, declared).map_err(|why| format!("in the limit ‘{text}’: {why}"))?;
-        Ok(Budget { arm: arm.to_owned(), metric: key.to_owned(), limit, text: text.to_owned() })
+        Ok(Budget { arm: arm.to_owned(), metric: key.to_owned(), limit, against: None, text: text.to_owned() })
     }
 
     /// Whether it applies to an arm of that name.
@@ -111,29 +143,26 @@ pub fn check(
     absent: Option<&str>,
 ) -> Checked {
     let (kept, found) = match (&budget.limit, estimate, judged) {
-        (Limit::AtMost(limit), Some(estimate), _) => check_absolute(*limit, metric, estimate),
-        (Limit::AtMostTimes(limit), _, Some(judged)) => check_relative(*limit, &judged.comparison),
-        (Limit::AtMostTimes(_), Some(_), None) => (
+        (limit, Some(estimate), _) if !limit.is_relative() => check_absolute(limit, metric, estimate),
+        (limit, _, Some(judged)) if limit.is_relative() => check_relative(limit, &judged.comparison),
+        (limit, Some(_), None) if limit.is_relative() => (
             Kept::Unknown,
-            "there is nothing to compare with: it is the reference, or the only arm".to_owned(),
+            match &budget.against {
+                Some(case) => format!("there is no case ‘{case}’ with this metric to compare with"),
+                None => "there is nothing to compare with: it is the reference, or the only arm".to_owned(),
+            },
         ),
         _ => (Kept::Unknown, format!("{} was not weighed: {}", metric.key, absent.unwrap_or("no reading"))),
     };
     Checked { budget: budget.text.clone(), arm: arm.to_owned(), kept, found }
 }
 
-fn check_absolute(limit: f64, metric: &Metric, estimate: &Estimate) -> (Kept, String) {
+fn check_absolute(limit: &Limit, metric: &Metric, estimate: &Estimate) -> (Kept, String) {
     let (low, high) = match estimate.interval {
         Some(interval) => (interval.low, interval.high),
         None => estimate.range,
     };
-    let kept = if high <= limit {
-        Kept::Yes
-    } else if low > limit {
-        Kept::No
-    } else {
-        Kept::Unknown
-    };
+    let kept = limit.holds(low, high);
     let found = match low == high {
         true => unit::exact(estimate.value, &metric.unit),
         false => format!(
@@ -146,19 +175,13 @@ fn check_absolute(limit: f64, metric: &Metric, estimate: &Estimate) -> (Kept, St
     (kept, found)
 }
 
-fn check_relative(limit: f64, comparison: &Comparison) -> (Kept, String) {
+fn check_relative(limit: &Limit, comparison: &Comparison) -> (Kept, String) {
     let (low, high) = match comparison.interval {
         Some(interval) => (interval.low, interval.high),
         None if comparison.difference.is_some() => (comparison.effect, comparison.effect),
         None => return (Kept::Unknown, "too few readings for a comparison".to_owned()),
     };
-    let kept = if high <= limit {
-        Kept::Yes
-    } else if low > limit {
-        Kept::No
-    } else {
-        Kept::Unknown
-    };
+    let kept = limit.holds(low, high);
     let found = match low == high {
         true => unit::change(comparison.effect),
         false => {
@@ -180,6 +203,25 @@ mod tests {
         let budget = Budget::parse("gzip*:time.cpu<=+3%").expect("a limit");
         assert_eq!(budget.limit, Limit::AtMostTimes(1.03));
         assert!(budget.applies_to("gzip -9") && !budget.applies_to("zstd"));
+    }
+
+    #[test]
+    fn a_least_is_kept_above_and_unknown_across() {
+        let least = Limit::AtLeast(5.0);
+        assert_eq!([least.holds(5.0, 6.0), least.holds(4.0, 6.0), least.holds(4.0, 4.9)], [
+            Kept::Yes,
+            Kept::Unknown,
+            Kept::No
+        ]);
+        assert!(Limit::AtLeastTimes(0.9).is_relative() && !least.is_relative());
+    }
+
+    #[test]
+    fn a_program_brings_metrics_and_their_units() {
+        let bytes = Metric::custom("zoo.bytes", unit::Unit::Bytes, metric::Quality::Exact, metric::Pass::Counting);
+        let budget = Budget::parse_among("zoo.bytes<2kB", &[bytes]).expect("a limit");
+        assert_eq!(budget.limit, Limit::AtMost(2000.0));
+        assert!(Budget::parse("zoo.bytes<2kB").is_err());
     }
 
     #[test]

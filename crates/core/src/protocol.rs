@@ -151,6 +151,9 @@ pub struct Case {
     /// Words for selecting.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Whether the case wants processes of its own.
+    #[serde(default)]
+    pub fresh: bool,
     /// The most iterations of one batch.
     pub max_iterations: Option<u64>,
     /// Nanoseconds for one batch.
@@ -187,6 +190,8 @@ pub struct CaseBudget {
     pub max: Option<Parameter>,
     /// The least allowed.
     pub min: Option<Parameter>,
+    /// What a change is relative to: `baseline`, or the name of a case.
+    pub against: Option<String>,
 }
 
 /// The shape of a concurrency case.

@@ -6,6 +6,7 @@ pub use history::ConfiguredHistory;
 
 use crate::fault::Fault;
 use scruple_core::budget::Budget;
+use scruple_core::metric::Metric;
 use scruple_core::metric::edit_distance;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -177,7 +178,7 @@ impl Config {
     }
 
     /// The budgets: keys are `ARM.METRIC`, where the metric has two words and the arm may hold a `*`.
-    pub fn budgets(&self) -> Result<Vec<Budget>, Fault> {
+    pub fn budgets(&self, brought: &[Metric]) -> Result<Vec<Budget>, Fault> {
         self.file
             .budgets
             .iter()
@@ -185,7 +186,7 @@ impl Config {
                 let (arm, metric) = split_key(key).ok_or_else(|| {
                     Fault::usage(format!("‘{}’: the budget ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
                 })?;
-                Budget::parse(&format!("{arm}:{metric}<{}", plain(&entry.max)))
+                Budget::parse_among(&format!("{arm}:{metric}<{}", plain(&entry.max)), brought)
                     .map_err(|why| Fault::usage(format!("‘{}’: {why}", self.path.display())))
             })
             .collect()

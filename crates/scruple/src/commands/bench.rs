@@ -12,8 +12,9 @@ use crate::suite::{Effort, Selection, Side, Stop, Suite};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::judge::Pair;
 use scruple_core::run::{Run, Terms};
-use scruple_core::subject::Role;
+use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +22,6 @@ use std::time::Duration;
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     output::check_exports(&args.results)?;
     let config = Config::find()?;
-    let mut budgets = output::budgets(&args.limit)?;
     let sides = sides(args, &config)?;
     let terms =
         Terms { margin: arms::margin(&args.margin)?, reference: args.reference.clone(), ..Terms::default() };
@@ -37,6 +37,12 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
         return Ok(Code::Fine);
     }
     check_reference(args, &suite)?;
+    let brought = suite.brought();
+    let mut budgets = output::budgets(&args.limit, &brought)?;
+    let subjects = suite.run.arms.iter().filter(|arm| arm.role == Role::Subject);
+    output::check_limits(&budgets, subjects)?;
+    budgets.append(&mut suite.budgets.clone());
+    budgets.extend(config.budgets(&brought)?);
     let store = place::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
@@ -51,8 +57,6 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     }
     let result = suite.take();
     drop(work);
-    budgets.append(&mut suite.budgets.clone());
-    budgets.extend(config.budgets()?);
     conclude(&suite, result, args, &budgets, baseline.as_ref())
 }
 
@@ -105,11 +109,12 @@ fn conclude(
 
 /// Judges each case against the case of the same name in a stored run.
 fn against_baseline<'a>(run: &'a Run, baseline: &Run, budgets: &[Budget]) -> Report<'a> {
-    let subjects: Vec<_> = baseline.arms_of(Role::Subject).collect();
+    let subjects: BTreeMap<&str, &Arm> =
+        baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)).collect();
     let pairs: Vec<Pair<'_>> = run
         .arms_of(Role::Subject)
         .filter_map(|arm| {
-            let reference = subjects.iter().find(|other| other.name == arm.name)?;
+            let reference = *subjects.get(arm.name.as_str())?;
             Some(Pair { reference, arm, paired: false, tares: None })
         })
         .collect();
@@ -168,7 +173,7 @@ fn effort(args: &BenchArgs) -> Result<Effort, Fault> {
     let (processes, blocks, budget) = match args.quick {
         true => ((3, 3), 12, Duration::from_secs(2)),
         false if compared => ((6, 24), 40, Duration::from_secs(10)),
-        false => ((5, 10), 30, Duration::from_secs(10)),
+        false => ((5, 8), 30, Duration::from_secs(10)),
     };
     let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
     // What was asked for is not cut short, unless a budget was asked for, too.

@@ -23,7 +23,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     };
     output::check_metrics(&args.metrics)?;
     output::check_exports(&args.results)?;
-    let budgets = output::budgets(&args.limit)?;
+    let budgets = output::budgets(&args.limit, &[])?;
     let store = place::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);
     let matched = matched_arms(&left, &right)?;

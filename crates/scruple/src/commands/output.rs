@@ -5,7 +5,7 @@ use crate::fault::{Code, Fault};
 use crate::report::markup::{self, Markup};
 use crate::report::{Report, csv, json, meant, terminal};
 use scruple_core::budget::{Budget, Kept};
-use scruple_core::metric::{METRICS, nearest};
+use scruple_core::metric::{METRICS, Metric, nearest};
 use scruple_core::subject::Arm;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
@@ -25,8 +25,8 @@ pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
 }
 
 /// Reads the limits of the command line.
-pub fn budgets(texts: &[String]) -> Result<Vec<Budget>, Fault> {
-    texts.iter().map(|text| Budget::parse(text).map_err(Fault::usage)).collect()
+pub fn budgets(texts: &[String], brought: &[Metric]) -> Result<Vec<Budget>, Fault> {
+    texts.iter().map(|text| Budget::parse_among(text, brought).map_err(Fault::usage)).collect()
 }
 
 /// Checks that every limit is meant for some arm, since one that is not would be kept whatever happens.

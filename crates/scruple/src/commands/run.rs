@@ -27,9 +27,9 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
     output::check_exports(&args.results)?;
     let config = Config::find()?;
-    let mut budgets = output::budgets(&args.sampling.limit)?;
+    let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.commands.is_empty() {
-        budgets.extend(config.budgets()?);
+        budgets.extend(config.budgets(&[])?);
     }
     let effort = effort(&args.sampling)?;
     let terms = Terms { margin: arms::margin(&args.sampling.margin)?, ..Terms::default() };

@@ -21,7 +21,7 @@ mod sentence;
 mod svg;
 pub mod terminal;
 
-use scruple_core::budget::{Budget, Checked, Kept, Limit, check};
+use scruple_core::budget::{Budget, Checked, Kept, check};
 use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
 use scruple_core::metric::{DEFAULT_METRICS, Metric, metric};
@@ -95,19 +95,25 @@ impl<'a> Report<'a> {
         // An arm of the same name in an earlier run is not this arm.
         let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
         for budget in budgets {
-            let Some(metric) = metric(&budget.metric) else { continue };
-            let relative = matches!(budget.limit, Limit::AtMostTimes(_));
+            let key = &budget.metric;
+            let own = || self.run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
+            let metric = metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key));
+            let relative = budget.limit.is_relative() && budget.against.is_none();
             for arm in self.run.arms_of(Role::Subject).filter(|arm| meant(budget, arm)) {
                 // A reference has nothing to be relative to; and where it is an earlier run, it is not on trial at all.
                 if reference(arm) && several && (relative || !self.side_by_side) {
                     continue;
                 }
                 let estimate = self.estimate(arm, &budget.metric);
-                let judged = self.judged_of(&arm.name, &budget.metric);
+                let with_case = self.against_case(budget, arm);
+                let judged = match budget.against {
+                    Some(_) => with_case.as_ref(),
+                    None => self.judged_of(&arm.name, &budget.metric),
+                };
                 checked.push(check(
                     budget,
                     &arm.name,
-                    metric,
+                    &metric,
                     estimate.as_ref(),
                     judged,
                     arm.absent(&budget.metric),
@@ -115,6 +121,16 @@ impl<'a> Report<'a> {
             }
         }
         checked
+    }
+
+    /// The comparison of an arm with the case that a budget names, of the same version.
+    fn against_case(&self, budget: &Budget, arm: &Arm) -> Option<Judged> {
+        let name = budget.against.as_ref()?;
+        let full = arm.version.as_ref().map_or(name.clone(), |version| format!("{name} @{version}"));
+        let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
+        let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
+        let pair = Pair { reference, arm, paired: true, tares };
+        judge::compare_pairs(&[pair], &self.run.terms).into_iter().find(|judged| judged.metric == budget.metric)
     }
 
     /// Whether the arms are cases of bench programs.

@@ -8,6 +8,11 @@ use std::time::{Duration, Instant};
 /// The length of a batch: short enough that most batches fit between two interruptions of the scheduler's.
 const TARGET: f64 = 100_000.0;
 
+/// Batches that each case, and as often its tare, should be able to run within the budget, and the length in
+/// nanoseconds below which a batch is mostly clocks.
+const VISITS: f64 = 100.0;
+const SHORTEST: f64 = 10_000.0;
+
 /// Concurrency cases move elements between threads: their batches must be long against starting threads.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
@@ -100,7 +105,7 @@ impl Suite {
         let weighed = &self.weighed[index];
         let queue = weighed.case.concurrency.is_some();
         // Starting several threads takes its time, too, and the first to arrive waits for the last.
-        let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { TARGET };
+        let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
         let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
         let mut iterations = if queue { 1000.min(most) } else { 1 };
         loop {
@@ -123,6 +128,13 @@ impl Suite {
         }
     }
 
+    /// How long batches are to be, in nanoseconds: shorter where cases are so many that all of them together could not be
+    /// visited a few times within the budget.
+    fn batch_length(&self) -> f64 {
+        let visits = self.weighed.len() as f64 * VISITS;
+        (self.effort.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
+    }
+
     fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         let weighed = &self.weighed[index];
         let language = self.sides[weighed.side].hello.as_ref().map_or("", |hello| hello.language.as_str());
@@ -130,6 +142,8 @@ impl Suite {
             "java" | "javascript" | "js" => JIT_WARM_UP,
             _ => WARM_UP,
         };
+        // Of very many cases each is warmed up by a batch or two.
+        let time = time.min(self.effort.budget / 50 / self.weighed.len().max(1) as u32);
         let began = Instant::now();
         let mut times = Vec::new();
         loop {

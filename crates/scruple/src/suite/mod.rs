@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::store::{Store, add_readings};
 use scruple_core::budget::Budget;
 use scruple_core::judge;
-use scruple_core::metric::Pass;
+use scruple_core::metric::{Metric, Pass};
 use scruple_core::protocol::{Case, Hello, Reply, Request};
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{Figure, Reading};
@@ -60,6 +60,8 @@ pub struct Side {
 #[derive(Debug)]
 pub(crate) struct Weighed {
     side: usize,
+    /// Which of the programs of a timing process runs it: that of its side, or one of its own.
+    place: usize,
     case: Case,
     threads: u32,
     arm: usize,
@@ -144,14 +146,16 @@ impl Suite {
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
-            side.hello = Some(hello);
+            side.hello = Some(hello.clone());
             for case in cases.into_iter().filter(|case| selection.wants(case)) {
                 for threads in selection.threads_of(&case) {
-                    budgets.extend(readings::budgets_of(&case, threads, side.label.as_deref(), &mut run));
+                    budgets.extend(readings::budgets_of(&case, threads, side.label.as_deref(), &hello, &mut run));
                     weighed.push(lay_out(index, side, &case, threads, &mut run));
                 }
             }
         }
+        let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
+        alone.zip(sides.len()..).for_each(|(weighed, place)| weighed.place = place);
         if weighed.is_empty() {
             return Err(Fault::usage(match selection.filters.is_empty() {
                 true => "the program declares no cases".to_owned(),
@@ -191,6 +195,13 @@ impl Suite {
     /// The names of the selected cases.
     pub fn names(&self) -> Vec<&str> {
         self.weighed.iter().map(|weighed| self.run.arms[weighed.arm].name.as_str()).collect()
+    }
+
+    /// The metrics that the programs and their cases bring themselves.
+    pub fn brought(&self) -> Vec<Metric> {
+        let counters = self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
+        let readings = self.weighed.iter().flat_map(|weighed| &weighed.case.readings);
+        counters.chain(readings).map(counting::declaration).collect()
     }
 
     /// Takes every pass, then stores the run. What was read before a stop is kept.
@@ -359,6 +370,7 @@ fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) 
     run.arms.push(arm(format!("{name} [tare]"), Role::Tare));
     Weighed {
         side: index,
+        place: index,
         case: case.clone(),
         threads,
         arm: position,

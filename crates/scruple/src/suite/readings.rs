@@ -4,7 +4,7 @@ use super::arm_name;
 use super::counting::declaration;
 use scruple_core::budget::{Budget, Limit};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::protocol::{BatchReply, Case, Loose, OnceReply};
+use scruple_core::protocol::{BatchReply, Case, Hello, Loose, OnceReply};
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::subject::Parameter;
@@ -75,38 +75,51 @@ fn jain(values: &[f64]) -> f64 {
 }
 
 /// The limits that a case declares. One that cannot be read is a remark, not an end.
-pub(super) fn budgets_of(case: &Case, threads: u32, label: Option<&str>, run: &mut Run) -> Vec<Budget> {
+pub(super) fn budgets_of(
+    case: &Case,
+    threads: u32,
+    label: Option<&str>,
+    hello: &Hello,
+    run: &mut Run,
+) -> Vec<Budget> {
     let arm = arm_name(case, threads, label);
+    let own = || hello.counters.iter().chain(&case.readings).map(declaration);
     let mut budgets = Vec::new();
     for (key, declared) in &case.budgets {
-        let max = match &declared.max {
-            Some(max) => max,
-            None => continue,
-        };
-        match limit(key, max) {
-            Ok(limit) => {
-                let text = format!("{key}<{max}");
-                budgets.push(Budget { arm: arm.clone(), metric: key.clone(), limit, text });
+        let unit = metric(key).cloned().or_else(|| own().find(|metric| metric.key == key.as_str()));
+        let unit = unit.map_or(Unit::Count, |metric| metric.unit);
+        let against = declared.against.clone().filter(|name| name != "baseline");
+        for (bound, least) in [(&declared.max, false), (&declared.min, true)] {
+            let Some(bound) = bound else { continue };
+            match limit(&unit, bound, least) {
+                Ok(limit) => {
+                    let sign = if least { '>' } else { '<' };
+                    let other = against.as_ref().map_or(String::new(), |name| format!(" against ‘{name}’"));
+                    let text = format!("{key}{sign}{bound}{other}");
+                    let (arm, metric, against) = (arm.clone(), key.clone(), against.clone());
+                    budgets.push(Budget { arm, metric, limit, against, text });
+                }
+                Err(why) => {
+                    run.warn("budget", format!("the budget of ‘{arm}’ for {key} cannot be read: {why}"));
+                }
             }
-            Err(why) => run.warn("budget", format!("the budget of ‘{arm}’ for {key} cannot be read: {why}")),
         }
     }
     budgets
 }
 
-fn limit(key: &str, max: &Parameter) -> Result<Limit, String> {
-    match max {
-        Parameter::Number(number) => Ok(Limit::AtMost(*number)),
+fn limit(unit: &Unit, bound: &Parameter, least: bool) -> Result<Limit, String> {
+    let absolute = |value: f64| if least { Limit::AtLeast(value) } else { Limit::AtMost(value) };
+    let relative = |ratio: f64| if least { Limit::AtLeastTimes(ratio) } else { Limit::AtMostTimes(ratio) };
+    match bound {
+        Parameter::Number(number) => Ok(absolute(*number)),
         Parameter::Text(text) => match text.strip_suffix('%') {
             Some(percent) => percent
                 .trim()
                 .parse()
-                .map(|percent: f64| Limit::AtMostTimes(1.0 + percent / 100.0))
+                .map(|percent: f64| relative(1.0 + percent / 100.0))
                 .map_err(|_| format!("‘{text}’ is not a change such as +5%")),
-            None => {
-                let unit = metric(key).map_or(Unit::Count, |metric| metric.unit.clone());
-                parse_quantity(text, &unit).map(Limit::AtMost)
-            }
+            None => parse_quantity(text, unit).map(absolute),
         },
     }
 }

@@ -60,7 +60,9 @@ impl Suite {
     fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
         let mut programs = Vec::new();
         let padding = Plan::new(1, self.run.seed).padding(process);
-        for side in 0..self.sides.len() {
+        let alone = self.weighed.iter().filter(|weighed| weighed.place >= self.sides.len());
+        let sides: Vec<usize> = (0..self.sides.len()).chain(alone.map(|weighed| weighed.side)).collect();
+        for side in sides {
             let program = self.start(side, padding, false).map_err(|error| match error {
                 scruple_measure::bench::BenchError::Interrupted => Stop::Interrupted,
                 other => Stop::Failed(Fault::program(format!(
@@ -75,7 +77,7 @@ impl Suite {
                 let name = self.run.arms[self.weighed[index].arm].name.clone();
                 let (done, all) = (index, self.weighed.len());
                 self.progress.step("calibrating", process, done, all, &name);
-                self.settle(index, &mut programs[self.weighed[index].side], process == 0)?;
+                self.settle(index, &mut programs[self.weighed[index].place], process == 0)?;
             }
         }
         let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
@@ -88,8 +90,8 @@ impl Suite {
             self.progress.step("timing", process, block as usize, self.effort.blocks as usize, "");
             for index in plan.order(block) {
                 if !self.weighed[index].failed && self.takes_part(index, block) {
-                    let side = self.weighed[index].side;
-                    self.visit(index, &mut programs[side], process, block)?;
+                    let place = self.weighed[index].place;
+                    self.visit(index, &mut programs[place], process, block)?;
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! programs whose costs are known by construction; there counts are exact and times only ordinal, since no test may
 //! depend on the machine being quiet.
 
+mod fake;
 mod programs;
 mod repository;
 mod script;
@@ -23,6 +24,8 @@ mod verdicts;
 mod bad_programs;
 mod bad_stores;
 mod baseline;
+mod bench;
+mod bench_faults;
 mod costs;
 mod ghc;
 mod history;

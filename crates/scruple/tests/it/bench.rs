@@ -1,0 +1,298 @@
+//! `scruple bench` over a program whose clocks are made up: tables, selections, comparisons, budgets.
+
+use crate::fake::{bench, bench_freely, fake};
+use crate::support::{Place, at};
+use insta::assert_snapshot;
+
+const ONE: &str = r#"{"name":"zoo/ant","cost":5,"bytes":16,"tags":["small"]}"#;
+const TWO: &str = r#"{"name":"zoo/bee","cost":10}"#;
+const NONE: &str = r#"{"name":"air","cost":0}"#;
+
+#[test]
+fn net_raw_and_tare_stand_side_by_side_and_a_body_that_costs_nothing_is_below_resolution() {
+    let answer = bench(&Place::new(), &["--no-store"], &[ONE, TWO, NONE]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    3 cases · 3 fresh processes · seed 7
+
+                     net      ±       raw     tare  allocated
+    zoo
+      ant   5.00 ns       0.0 %   7.00 ns  2.00 ns       16 B
+      bee  10.0  ns       0.0 %  12.0  ns  2.00 ns        0 B
+
+      air   <    20.0 ps          2.00 ns  2.00 ns        0 B
+
+    The net cost of ‘air’ is below resolution: it costs no more than the loop around it, or the compiler
+    has removed its work.
+    ");
+}
+
+#[test]
+fn detail_shows_a_panel_below_each_case() {
+    let answer = bench(&Place::new(), &["--no-store", "--detail"], &[ONE]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    1 case · 3 fresh processes · seed 7
+
+               net      ±      raw     tare  allocated
+    zoo
+      ant  5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+          OLS slope 7.00 ns [7.00 ns, 7.00 ns]   intercept 20.0 ns [20.0 ns, 20.0 ns]   R² 1.0000 [1.0000, 1.0000]
+          mean 7.00 ns   sd 0.678 ps   median 7.00 ns   10th percentile 7.00 ns   36 batches in 3 processes
+          outliers: 0 low severe, 0 low mild, 0 high mild, 0 high severe; they inflate the variance by 2.7 % (slight); 0.0 % of batches disturbed
+          7.00 ns █  ▅      ▆        █                   ▇ 7.00 ns
+          cpu time net of the tare 5.00 ns [5.00 ns, 5.00 ns]
+    ");
+}
+
+#[test]
+fn cases_are_listed_and_selected_by_name_or_tag() {
+    let place = Place::new();
+    let all = bench(&place, &["--list"], &[ONE, TWO, NONE]);
+    assert_snapshot!(all.exchange(), @r"
+    exit 0
+    --- stdout
+    zoo/ant
+    zoo/bee
+    air
+    ");
+    let list = |filter: &str| bench(&place, &["--list", "--filter", filter], &[ONE, TWO, NONE]);
+    assert_eq!(list("zoo").stdout, "zoo/ant\nzoo/bee\n");
+    assert_eq!(list("small").stdout, "zoo/ant\n");
+    assert_snapshot!(list("whale").exchange(), @r"
+    exit 2
+    --- stderr
+    error: no case matches ‘whale’: `scruple bench --list` shows them
+    ");
+}
+
+#[test]
+fn only_selected_cases_are_run() {
+    let place = Place::new();
+    let answer = bench(&place, &["--no-store", "--filter", "bee"], &["--log", "log", ONE, TWO, NONE]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(place.read("log").lines().all(|asked| asked == "zoo/bee"), "{}", place.read("log"));
+}
+
+#[test]
+fn a_stored_run_is_a_baseline() {
+    let place = Place::new();
+    let slow = r#"{"name":"zoo/ant","cost":7,"bytes":24}"#;
+    let stored = bench(&place, &["--label", "before"], &[ONE, TWO]);
+    assert_eq!(stored.code, 0, "{}", stored.exchange());
+    let answer = bench(&place, &["--no-store", "--baseline", "before"], &[slow, TWO]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: --baseline needs a store: leave --no-store out
+    ");
+    let answer = bench(&place, &["--baseline", "before"], &[slow, TWO]);
+    assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @r"
+    2 cases · 3 fresh processes · seed 7
+
+                net      ±       raw     tare  allocated        vs reference
+    zoo
+      ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % can’t tell
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % can’t tell
+    ");
+}
+
+#[test]
+fn two_builds_are_compared_case_by_case() {
+    let place = Place::new();
+    let old = fake(&place, &[ONE, TWO]);
+    let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let slower = r#"{"name":"zoo/ant","cost":6,"bytes":16}"#;
+    let options = ["--no-store", "--processes", "6", "--against", &old.join(" ")];
+    let answer = bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    4 cases · 6 fresh processes · seed 7
+
+                     net      ±       raw     tare  allocated                   vs reference
+    zoo
+      ant @old   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
+      bee @old  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  reference
+      ant @new   6.00 ns  0.0 %   8.00 ns  2.00 ns       16 B  +14.3 % [+14.3, +14.3] slower
+      bee @new  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.01] same
+
+    ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (98.8 % sure: +14.3 % to +14.3 %, 72
+    blocks).
+    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (98.8 % sure: +0.00 % to
+    +0.01 %, 72 blocks).
+    ");
+}
+
+#[test]
+fn every_case_can_be_compared_with_one() {
+    let answer = bench(&Place::new(), &["--no-store", "--reference", "zoo/ant"], &[ONE, TWO]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    2 cases · 3 fresh processes · seed 7
+
+                net      ±       raw     tare  allocated        vs reference
+    zoo
+      ant   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +71.4 % can’t tell
+    ");
+    let answer = bench(&Place::new(), &["--no-store", "--reference", "ant"], &[ONE, TWO]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: there is no case ‘ant’ to compare with: `scruple bench --list` shows the names
+    ");
+}
+
+#[test]
+fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
+    let place = Place::new();
+    let shared = r#"{"name":"shared","cost":40,"threads":[1,2]}"#;
+    let answer = bench(&place, &["--no-store"], &[shared, TWO]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    3 cases · 3 fresh processes · seed 7
+
+                             net      ±      raw     tare  allocated  threads.fairness
+      shared ×1 threads  40.0 ns  0.0 %  42.0 ns  2.00 ns        0 B
+      shared ×2 threads  20.0 ns  0.0 %  21.0 ns  1.00 ns        0 B             1.000
+    zoo
+      bee                10.0 ns  0.0 %  12.0 ns  2.00 ns        0 B
+
+    Scaling of ‘shared’:
+        1 threads         23.8 M/s     1.00 ×   efficiency 100 %
+        2 threads         47.6 M/s     2.00 ×   efficiency 100 %   fairness 1.000
+    ");
+    let list = bench(&place, &["--list", "--threads", "1,4"], &[shared, TWO]);
+    assert_eq!(list.stdout, "shared ×1 threads\nshared ×4 threads\nzoo/bee\n");
+}
+
+#[test]
+fn budgets_in_code_decide_the_exit_code_only_where_they_are_checked() {
+    let place = Place::new();
+    let fine = r#"{"name":"fine","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"max":16},"time.wall":{"max":"1 µs"}}}"#;
+    let fat = r#"{"name":"fat","cost":5,"bytes":17,"budgets":{"alloc.bytes":{"max":16}}}"#;
+    assert_eq!(bench(&place, &["--no-store", "--check"], &[fine]).code, 0);
+    assert_eq!(bench(&place, &["--no-store"], &[fine, fat]).code, 0);
+    let answer = bench(&place, &["--no-store", "--check", "--junit", "report.xml"], &[fine, fat]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 1
+    --- stdout
+    2 cases · 3 fresh processes · seed 7
+
+                net      ±      raw     tare  allocated
+      fine  5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+      fat   5.00 ns  0.0 %  7.00 ns  2.00 ns       17 B
+
+    Limit alloc.bytes<16: kept by ‘fine’, which has 16 B
+    Limit time.wall<1 µs: kept by ‘fine’, which has 7.00 ns [7.00 ns, 7.00 ns]
+    Limit alloc.bytes<16: EXCEEDED by ‘fat’, which has 17 B
+    ");
+    assert_snapshot!(place.read("report.xml"), @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuite name="scruple" tests="3" failures="1" errors="0">
+      <testcase classname="scruple" name="fine: alloc.bytes&lt;16" time="0.000000"/>
+      <testcase classname="scruple" name="fine: time.wall&lt;1 µs" time="0.000000"/>
+      <testcase classname="scruple" name="fat: alloc.bytes&lt;16" time="0.000000"><failure message="exceeded: 17 B"/></testcase>
+    </testsuite>
+    "#);
+}
+
+#[test]
+fn a_budget_may_name_a_least_and_another_case() {
+    let least = r#"{"name":"lazy","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"min":17}}}"#;
+    let beside = r#"{"name":"double","cost":10,"tare":2,"budgets":{"time.wall":{"max":"+50%","against":"single"}}}"#;
+    let lost = r#"{"name":"lost","cost":10,"budgets":{"time.wall":{"max":"+50%","against":"nobody"}}}"#;
+    let single = r#"{"name":"single","cost":5,"tare":2}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--check"], &[single, least, beside, lost]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 1
+    --- stdout
+    4 cases · 3 fresh processes · seed 7
+
+                   net      ±       raw     tare  allocated
+      single   5.00 ns  0.0 %   7.00 ns  2.00 ns        0 B
+      lazy     5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      double  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      lost    10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    Limit alloc.bytes>17: EXCEEDED by ‘lazy’, which has 16 B
+    Limit time.wall<+50% against ‘single’: EXCEEDED by ‘double’, which has +71.4 % [+71.4 %, +71.4 %]
+    Limit time.wall<+50% against ‘nobody’: can’t tell for ‘lost’: there is no case ‘nobody’ with this
+      metric to compare with
+    ");
+}
+
+#[test]
+fn budgets_stand_in_the_configuration_too() {
+    let place = Place::new();
+    place.write("scruple.toml", "[budgets]\n\"zoo/*.alloc.bytes\" = { max = \"10 B\" }\n");
+    let answer = bench(&place, &["--no-store", "--check"], &[ONE, TWO]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 1
+    --- stdout
+    2 cases · 3 fresh processes · seed 7
+
+                net      ±       raw     tare  allocated
+    zoo
+      ant   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    Limit zoo/*:alloc.bytes<10 B: EXCEEDED by ‘zoo/ant’, which has 16 B
+    Limit zoo/*:alloc.bytes<10 B: kept by ‘zoo/bee’, which has 0 B
+    ");
+}
+
+#[test]
+fn a_limit_may_be_on_a_metric_that_the_program_brings() {
+    let place = Place::new();
+    let visited = r#"{"name":"visited","cost":5,"visits":3}"#;
+    let answer = bench(&place, &["--no-store", "--limit", "zoo.visits<2"], &[visited]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 1
+    --- stdout
+    1 case · 3 fresh processes · seed 7
+
+                   net      ±      raw     tare  allocated
+      visited  5.00 ns  0.0 %  7.00 ns  2.00 ns        0 B
+
+    Limit zoo.visits<2: EXCEEDED by ‘visited’, which has 3
+    ");
+    assert_eq!(bench(&place, &["--no-store", "--limit", "zoo.visits<4"], &[visited]).code, 0);
+    let answer = bench(&place, &["--no-store", "--limit", "zoo.vists<4"], &[visited]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: there is no metric ‘zoo.vists’ in the limit ‘zoo.vists<4’: did you mean ‘io.write’?
+    ");
+    let answer = bench(&place, &["--no-store", "--limit", "visitor:time.wall<4ns"], &[visited]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+}
+
+#[test]
+fn a_fresh_case_shares_no_process() {
+    let place = Place::new();
+    let fresh = r#"{"name":"alone","cost":5,"fresh":true}"#;
+    let answer = bench(&place, &["--no-store", "--time-only"], &["--log", "log", ONE, TWO, fresh]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let log = place.read("log");
+    assert_eq!(log.lines().filter(|asked| *asked == "alone").count(), 3, "{log}");
+    assert_eq!(log.lines().filter(|asked| *asked == "zoo/ant zoo/bee").count(), 3, "{log}");
+    assert_eq!(log.lines().count(), 6, "{log}");
+}
+
+#[test]
+fn intervals_are_pairs_in_json_and_readings_keep_their_processes() {
+    let answer = bench(&Place::new(), &["--no-store", "--json"], &[ONE]);
+    let json = answer.json();
+    let wall = at(&json, "/arms/0/metrics/time.wall");
+    assert!(at(wall, "/net/interval").as_array().is_some_and(|pair| pair.len() == 2), "{wall:#}");
+    let blocks: Vec<u64> =
+        at(wall, "/blocks").as_array().into_iter().flatten().filter_map(|block| block.as_u64()).collect();
+    assert_eq!(blocks.len(), 36);
+    assert_eq!((blocks[0], blocks[12], blocks[24]), (0, 1_000_000, 2_000_000));
+}

@@ -1,0 +1,234 @@
+//! Bench programs that misbehave: each is named, the exit code tells, and the other cases are unspoilt.
+
+use crate::fake::{bench, bench_freely};
+use crate::support::{Answer, Place, at};
+use insta::assert_snapshot;
+
+const GOOD: &str = r#"{"name":"good","cost":5,"bytes":16}"#;
+
+/// A suite in which one case does this, beside a good one that stands before it and one behind it.
+fn beside(does: &str, options: &[&str]) -> Answer {
+    let bad = format!(r#"{{"name":"bad","cost":5,"does":"{does}"}}"#);
+    let last = r#"{"name":"last","cost":10}"#;
+    bench(&Place::new(), &[&["--no-store"], options].concat(), &[GOOD, &bad, last])
+}
+
+#[test]
+fn what_a_program_prints_does_not_disturb_the_line_to_it() {
+    let answer = bench(&Place::new(), &["--no-store"], &["--chatter", GOOD]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    1 case · 3 fresh processes · seed 7
+
+                net      ±      raw     tare  allocated
+      good  5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+    ");
+}
+
+#[test]
+fn a_case_that_throws_has_failed_with_its_message() {
+    assert_snapshot!(beside("throw", &[]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: ValueError: it threw
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn a_case_whose_check_is_not_content_has_failed_with_its_reason() {
+    let wrong = r#"{"name":"wrong","cost":5,"checked":true,"does":"wrong"}"#;
+    assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, wrong]).exchange(), @r"
+    exit 4
+    --- stdout
+    2 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±      raw     tare  allocated
+      good   5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+      wrong  failed: its check failed: 7 is not 8
+
+    --- stderr
+    error: ‘wrong’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn a_program_that_is_killed_is_started_again_for_the_other_cases() {
+    assert_snapshot!(beside("die", &[]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: the program ended (signal 9)
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn a_program_that_ends_is_quoted() {
+    assert_snapshot!(beside("exit", &[]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: the program ended (exit code 3); it said:
+            first complaint
+            last complaint
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn half_a_line_is_no_answer() {
+    assert_snapshot!(beside("half", &[]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: the program ended (exit code 0, in the middle of a line)
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn an_answer_in_no_protocol_is_quoted() {
+    assert_snapshot!(beside("garble", &[]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: the answer to ‘block 1:c:1’ is not in the protocol: ‘this is no JSON’
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn a_case_that_waits_for_ever_is_ended_at_its_limit_and_called_idle() {
+    assert_snapshot!(beside("hang", &["--case-limit", "2s"]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: no answer within 2 s: it was idle (a deadlock, or waiting for something)
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn a_case_that_never_ends_is_ended_at_its_limit_and_called_busy() {
+    assert_snapshot!(beside("spin", &["--case-limit", "2s"]).exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      bad   failed: no answer within 2 s: it was busy all the time (a livelock, or just slow)
+      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+
+    --- stderr
+    error: ‘bad’ failed; the other cases were measured
+    ");
+}
+
+#[test]
+fn the_figures_of_the_other_cases_are_those_without_the_bad_one() {
+    let figure = |answer: Answer, arm: &str| at(&answer.json(), &format!("{arm}/metrics/time.wall/estimate")).clone();
+    let alone = bench(&Place::new(), &["--no-store", "--json"], &[GOOD]);
+    assert_eq!(figure(beside("die", &["--json"]), "/arms/0").as_f64().map(f64::round), Some(7.0));
+    assert_eq!(figure(alone, "/arms/0").as_f64().map(f64::round), Some(7.0));
+    assert_eq!(figure(beside("die", &["--json"]), "/arms/4").as_f64().map(f64::round), Some(12.0));
+}
+
+#[test]
+fn a_protocol_from_the_future_is_refused() {
+    let answer = bench(&Place::new(), &["--no-store"], &["--version", "9", GOOD]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stderr
+    error: cannot bench ‘/usr/bin/python3’: the answer to ‘hello 1’ is not in the protocol: it speaks version 9 of the protocol only, from the future of this scruple
+    ");
+}
+
+#[test]
+fn a_program_that_is_no_bench_program_is_refused() {
+    let place = Place::new();
+    let answer = place.run(["bench", "--no-store", "--", "true"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stderr
+    error: cannot bench ‘/usr/bin/true’: the program ended (exit code 0); a bench program declares its cases through one of the SDKs, and answers when it is asked
+    ");
+    let answer = place.run(["bench", "--no-store", "--", "./nothing-of-that-name"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+}
+
+#[test]
+fn a_program_without_cases_has_nothing_to_weigh() {
+    assert_snapshot!(bench(&Place::new(), &["--no-store"], &[]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: the program declares no cases
+    ");
+}
+
+#[test]
+fn a_budget_that_cannot_be_read_is_a_remark() {
+    let odd = r#"{"name":"odd","cost":5,"budgets":{"time.wall":{"max":"soon"}}}"#;
+    assert_snapshot!(bench(&Place::new(), &["--no-store", "--check"], &[odd]).exchange(), @r"
+    exit 0
+    --- stdout
+    1 case · 3 fresh processes · seed 7
+
+               net      ±      raw     tare  allocated
+      odd  5.00 ns  0.0 %  7.00 ns  2.00 ns        0 B
+
+    ! the budget of ‘odd’ for time.wall cannot be read: ‘soon’ is not a quantity: a number and a unit
+      are expected, such as ‘20 ms’
+    ");
+}
+
+#[test]
+fn ten_thousand_cases_are_listed_and_weighed() {
+    let place = Place::new();
+    let list = bench(&place, &["--list"], &["--many", "10000"]);
+    assert_eq!((list.code, list.stdout.lines().count()), (0, 10_000));
+    let options = ["--no-store", "--seed", "7", "--processes", "1", "--blocks", "1", "--time-only"];
+    let answer = bench_freely(&place, &options, &["--many", "10000"]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let rows = answer.stdout.lines().filter(|line| line.contains(" 7.")).count();
+    assert_eq!(rows, 10_000, "{}", answer.stdout.lines().take(8).collect::<Vec<_>>().join("\n"));
+}

@@ -1,0 +1,118 @@
+"""A bench program whose clocks lie: what each case costs is said on the command line, and so is how it misbehaves.
+
+Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
+`bytes` (allocated in an iteration), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
+answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, and
+`--log FILE` writes down which cases each process was asked for.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+BATCH = 20  # What each batch costs by itself, in ns.
+
+
+def declare(words):
+    options, cases = {"version": 1, "chatter": False, "many": 0, "log": None}, []
+    words = iter(words)
+    for word in words:
+        if word == "--chatter":
+            options["chatter"] = True
+        elif word.startswith("--"):
+            options[word[2:]] = next(words)
+        else:
+            cases.append(json.loads(word))
+    cases += [{"name": f"many/{i:05}", "cost": 5} for i in range(int(options["many"]))]
+    return options, cases
+
+
+def misbehave(what, out, index):
+    if what == "throw":
+        return {"error": "ValueError: it threw", "kind": "exception", "id": index}
+    if what == "hang":
+        time.sleep(3600)
+    if what == "spin":
+        while True:
+            pass
+    if what == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "exit":
+        print("first complaint\nlast complaint", file=sys.stderr, flush=True)
+        os._exit(3)
+    if what == "half":
+        out.write('{"block":[{"id":')
+        out.flush()
+        os._exit(0)
+    if what == "garble":
+        return "this is no JSON"
+    raise ValueError(what)
+
+
+def batch(cases, word):
+    index, kind, iterations, *threads = word.split(":")
+    case, count, threads = cases[int(index)], int(iterations), int(threads[0]) if threads else 1
+    tare = case.get("tare", 2)
+    one = tare if kind == "t" else tare + case["cost"]
+    wall = round(one * count) + BATCH
+    reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
+    reply["alloc.bytes"] = (case.get("bytes", 0) if kind == "c" else 0) * count * threads
+    reply["zoo.visits"] = (case.get("visits", 0) if kind == "c" else 0) * count * threads
+    if threads > 1:
+        each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
+        reply["threads"] = [each] * threads
+    return reply
+
+
+def answer(line, options, cases, out, asked):
+    words = line.split()
+    if words[0] == "hello":
+        counters = [
+            {"key": "alloc.bytes", "unit": "bytes", "quality": "exact"},
+            {"key": "zoo.visits", "unit": "count", "quality": "exact"},
+        ]
+        hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": "none", "counters": counters}
+        return [{**hello, "features": ["threads"]}]
+    if words[0] == "cases":
+        own = ("cost", "tare", "bytes", "visits", "does")
+        said = [
+            {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
+            for i, case in enumerate(cases)
+        ]
+        return [*said, {"end": "cases", "count": len(said)}]
+    if words[0] == "block":
+        for word in words[1:]:
+            index = int(word.split(":")[0])
+            asked.add(cases[index]["name"])
+            if "does" in cases[index] and ":c:" in word:
+                return [misbehave(cases[index]["does"], out, index)]
+        return [{"block": [batch(cases, word) for word in words[1:]], "lost": 0}]
+    if words[0] == "once":
+        case = cases[int(words[1])]
+        wrong = case.get("does") == "wrong"
+        return [{"once": int(words[1]), "ok": not wrong, "checked": True, **({"why": "7 is not 8"} if wrong else {})}]
+    return [{"error": f"unknown request: {line}", "kind": "request"}]
+
+
+def main():
+    options, cases = declare(sys.argv[1:])
+    asked = set()
+    lines = open(os.environ["SCRUPLE_BENCH_IN"], encoding="utf-8")
+    out = open(os.environ["SCRUPLE_BENCH_OUT"], "w", encoding="utf-8")
+    for line in lines:
+        if options["chatter"]:
+            print("{\"block\":[]}\nhello from the program", flush=True)
+        if line == "bye\n":
+            out.write('{"bye":true}\n')
+            break
+        for reply in answer(line, options, cases, out, asked):
+            out.write((reply if isinstance(reply, str) else json.dumps(reply)) + "\n")
+        out.flush()
+    if options["log"] and asked:
+        with open(options["log"], "a", encoding="utf-8") as log:
+            log.write(" ".join(sorted(asked)) + "\n")
+
+
+main()
