@@ -71,15 +71,14 @@ pub(super) fn judged(gathered: &Gathered<'_>, error: f64, least: f64) -> Judged 
 /// Whether the readings of two neighbouring stretches differ block by block; where they share too few blocks to tell,
 /// nothing speaks against it.
 fn confirmed(cells: &[Cells], from: usize, middle: usize, to: usize) -> bool {
-    let mut sides: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
+    let mut sides: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
     for (i, cells) in cells.iter().enumerate().take(to).skip(from) {
         for (block, value) in cells {
-            let sum = &mut sides.entry(*block).or_default()[usize::from(i >= middle)];
-            *sum = (sum.0 + value, sum.1 + 1.0);
+            sides.entry(*block).or_default()[usize::from(i >= middle)].push(*value);
         }
     }
-    let both = sides.into_values().filter(|[left, right]| left.1 > 0.0 && right.1 > 0.0);
-    let ratios: Vec<f64> = both.map(|[left, right]| right.0 / right.1 - left.0 / left.1).collect();
+    let both = sides.into_values().filter(|[left, right]| !left.is_empty() && !right.is_empty());
+    let ratios: Vec<f64> = both.map(|[left, right]| median(&right) - median(&left)).collect();
     match paired::effect_of_log_ratios(&ratios, LEVEL) {
         Ok(effect) => !effect.interval.contains(1.0),
         Err(_) => true,
