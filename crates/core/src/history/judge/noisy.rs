@@ -10,6 +10,10 @@ use crate::changepoint::{self, Options};
 use crate::stats::paired;
 use crate::stats::quantile::median;
 
+/// The standard deviation between builds of which none is better, relative: code and data come to lie at other
+/// addresses. It is the least that is assumed; a range that shows more is judged by what it shows.
+const LAYOUT: f64 = 0.002;
+
 /// A series with its cuts.
 pub(super) struct Judged {
     /// Whether levels are logarithms, and probabilities anything but 0.
@@ -54,9 +58,11 @@ pub(super) fn judged(gathered: &Gathered<'_>, error: f64, least: f64) -> Judged 
     match turns::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) {
         Some(fit) => {
             let confirm = |from: usize, middle: usize, to: usize| confirmed(&cells, from, middle, to);
+            let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
+            let variances: Vec<f64> = fit.variances.iter().map(|variance| variance + layout).collect();
             let known = Known {
                 values: &fit.centres,
-                variances: &fit.variances,
+                variances: &variances,
                 freedom: fit.freedom,
                 error,
                 least,
