@@ -144,9 +144,8 @@ def rates(commands, seed, quick):
         for label, command in commands.items():
             cells = []
             for n in sizes:
-                tries = (40 if quick else 2000) if n < 1000 or label == "Scruple" else 200
-                if label != "Scruple":
-                    tries = min(tries, 500 if n < 200 else 100)
+                tries = {"Scruple": 1000, "other": 200}["Scruple" if label == "Scruple" else "other"]
+                tries = 40 if quick else tries if n < 1000 else tries // 4
                 series = [planted(seed, i, n, 0.1, 0.1, shifts=0, kind=kind)[1] for i in range(tries)]
                 wrong = sum(bool(answer["changes"]) for answer in detect(command, series))
                 cells.append(f"{100 * wrong / tries:.1f} % of {tries}")

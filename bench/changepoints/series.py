@@ -31,7 +31,8 @@ def noise(draw, kind, n):
 
 
 def planted(seed, number, n, smallest, largest, shifts=None, kind=None):
-    """A series with 0 to 3 shifts of `smallest` to `largest` (relative), every third without any, in noise of 1 to 5 %."""
+    """A series with 0 to 3 shifts of `smallest` to `largest` (relative) in noise of 1 to 5 %; no stretch between shifts is
+    shorter than a tenth of it."""
     draw = random.Random(f"{seed}/{number}/{n}")
     kind = kind or KINDS[number % len(KINDS)]
     scale = draw.uniform(0.01, 0.05)
@@ -40,7 +41,7 @@ def planted(seed, number, n, smallest, largest, shifts=None, kind=None):
         shifts = [0, 1, 2, 3, 1, 2, 0, 3, 1, 2, 0, 3, 1, 2, 0][number % 15]
     gap, places = n // 10, []
     while len(places) < shifts:
-        place = draw.randrange(gap // 2, n - gap // 2)
+        place = draw.randrange(gap, n - gap + 1)
         if all(abs(place - other) >= gap for other in places):
             places.append(place)
     places.sort()

@@ -10,6 +10,10 @@ use crate::changepoint::{self, Options};
 use crate::stats::paired;
 use crate::stats::quantile::median;
 
+/// The standard deviation between builds of which none is better, relative: code and data come to lie at other
+/// addresses. It is the least that is assumed; a range that shows more is judged by what it shows.
+const LAYOUT: f64 = 0.002;
+
 /// A series with its cuts.
 pub(super) struct Judged {
     /// Whether levels are logarithms, and probabilities anything but 0.
@@ -54,9 +58,11 @@ pub(super) fn judged(gathered: &Gathered<'_>, error: f64, least: f64) -> Judged 
     match turns::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) {
         Some(fit) => {
             let confirm = |from: usize, middle: usize, to: usize| confirmed(&cells, from, middle, to);
+            let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
+            let variances: Vec<f64> = fit.variances.iter().map(|variance| variance + layout).collect();
             let known = Known {
                 values: &fit.centres,
-                variances: &fit.variances,
+                variances: &variances,
                 freedom: fit.freedom,
                 error,
                 least,
@@ -71,15 +77,14 @@ pub(super) fn judged(gathered: &Gathered<'_>, error: f64, least: f64) -> Judged 
 /// Whether the readings of two neighbouring stretches differ block by block; where they share too few blocks to tell,
 /// nothing speaks against it.
 fn confirmed(cells: &[Cells], from: usize, middle: usize, to: usize) -> bool {
-    let mut sides: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
+    let mut sides: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
     for (i, cells) in cells.iter().enumerate().take(to).skip(from) {
         for (block, value) in cells {
-            let sum = &mut sides.entry(*block).or_default()[usize::from(i >= middle)];
-            *sum = (sum.0 + value, sum.1 + 1.0);
+            sides.entry(*block).or_default()[usize::from(i >= middle)].push(*value);
         }
     }
-    let both = sides.into_values().filter(|[left, right]| left.1 > 0.0 && right.1 > 0.0);
-    let ratios: Vec<f64> = both.map(|[left, right]| right.0 / right.1 - left.0 / left.1).collect();
+    let both = sides.into_values().filter(|[left, right]| !left.is_empty() && !right.is_empty());
+    let ratios: Vec<f64> = both.map(|[left, right]| median(&right) - median(&left)).collect();
     match paired::effect_of_log_ratios(&ratios, LEVEL) {
         Ok(effect) => !effect.interval.contains(1.0),
         Err(_) => true,

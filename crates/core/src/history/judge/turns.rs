@@ -2,7 +2,7 @@
 //!
 //! The logarithm of a reading is the sum of what its version costs, what its block met, and chance. The first two are
 //! fitted in alternation (Tukey, "Exploratory Data Analysis" (1977), two-way fits), by Huber's estimate instead of the
-//! median for versions, which loses a twentieth of the information instead of a third (Huber, "Robust Estimation of a
+//! median, which loses a twentieth of the information instead of a third (Huber, "Robust Estimation of a
 //! Location Parameter" (1964)).
 
 use std::collections::BTreeMap;
@@ -43,9 +43,9 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
     }
     let mut centres: Vec<f64> = versions.iter().map(centre_of).collect();
     let mut blocks: BTreeMap<u32, f64> = sizes.keys().map(|&block| (block, 0.0)).collect();
-    let mut scale = floor;
+    let mut scale = f64::INFINITY;
     for _ in 0..40 {
-        refit_blocks(versions, &centres, &sizes, &mut blocks);
+        refit_blocks(versions, &centres, &sizes, scale, &mut blocks);
         scale = spread(versions, &centres, &blocks).max(floor);
         let mut moved: f64 = 0.0;
         for (cells, centre) in versions.iter().zip(&mut centres) {
@@ -58,7 +58,7 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
             break;
         }
     }
-    refit_blocks(versions, &centres, &sizes, &mut blocks);
+    refit_blocks(versions, &centres, &sizes, scale, &mut blocks);
     let (variances, freedom) = variances(versions, &centres, &blocks, &sizes, scale, floor);
     Some(Turns { centres, variances, blocks, freedom })
 }
@@ -97,11 +97,12 @@ fn centre_of(cells: &Cells) -> f64 {
     median(&cells.values().copied().collect::<Vec<f64>>())
 }
 
-/// Each block's median residual; together they add nothing, so that versions keep their level.
+/// The centre of each block's residuals; together they add nothing, so that versions keep their level.
 fn refit_blocks(
     versions: &[Cells],
     centres: &[f64],
     sizes: &BTreeMap<u32, usize>,
+    scale: f64,
     blocks: &mut BTreeMap<u32, f64>,
 ) {
     let mut residuals: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -110,7 +111,10 @@ fn refit_blocks(
             residuals.entry(*block).or_default().push(value - centre);
         }
     }
-    let effects: Vec<(u32, f64)> = residuals.iter().map(|(block, r)| (*block, median(r))).collect();
+    // The first fit, when the scale is not known yet, is that of medians. Later ones are sharper; and medians of two or
+    // three versions would make the residual of one of them nothing, and noise seem smaller than it is.
+    let centre = |r: &[f64]| if scale.is_finite() { huber(r, median(r), scale) } else { median(r) };
+    let effects: Vec<(u32, f64)> = residuals.iter().map(|(block, r)| (*block, centre(r))).collect();
     let common = median(&effects.iter().map(|effect| effect.1).collect::<Vec<f64>>());
     for (block, effect) in effects {
         blocks.insert(block, effect - common);
