@@ -31,5 +31,6 @@ mod history_kills;
 mod interruption;
 mod kills;
 mod memory;
+mod revisions;
 mod surroundings;
 mod trees;
