@@ -1,11 +1,11 @@
 //! What a reader must know of a history in order not to be misled by it.
 
 use super::source::Source;
-use crate::store::StoredHistory;
+use crate::store::{Entry, StoredHistory};
 use scruple_core::history::State;
 
 /// Remarks that hold for the latest look at the range and are made anew each time.
-const PASSING: [&str; 4] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ"];
+const PASSING: [&str; 5] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ", "range-rewritten"];
 
 /// Remarks before anything is done.
 pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source: &Source) {
@@ -14,9 +14,14 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
         history.run.warn(code, text.clone());
     }
     let Some(before) = before.filter(|before| before.range == history.range) else { return };
-    let gone = |commit: &String| history.entries.iter().all(|entry| entry.version.commit != *commit);
-    let count = before.entries.iter().filter(|entry| gone(&entry.version.commit)).count();
-    if count > 0 {
+    let gone =
+        |entry: &&Entry| history.entries.iter().all(|other| other.version.commit != entry.version.commit);
+    let gone: Vec<&Entry> = before.entries.iter().filter(gone).collect();
+    let (Some(newest_gone), Some(newest)) = (gone.last(), history.entries.last()) else { return };
+    // What was only left out this time is still behind the newest version.
+    let words = ["merge-base", "--is-ancestor", &newest_gone.version.commit, &newest.version.commit];
+    if source.repository.ask(words).is_err() {
+        let count = gone.len();
         let text = format!(
             "‘{}’ no longer has {count} version{} that it had: was it rewritten? Their readings are kept but not shown",
             history.range,
