@@ -3,6 +3,7 @@
 use super::source::Source;
 use crate::store::{Entry, StoredHistory};
 use scruple_core::history::State;
+use scruple_core::subject::Arm;
 
 /// Remarks that hold for the latest look at the range and are made anew each time.
 const PASSING: [&str; 5] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ", "range-rewritten"];
@@ -45,10 +46,17 @@ pub fn end(history: &mut StoredHistory) {
         );
     }
     let mut changed: Vec<String> = Vec::new();
-    let built: Vec<_> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
+    let built: Vec<&Entry> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
+    let params = |entry: &Entry, name: &String| {
+        let is = |arm: &&Arm| arm.name == *name && arm.version.as_ref() == Some(&entry.version.commit);
+        history.run.arms.iter().find(is).map(|arm| &arm.params)
+    };
     for pair in built.windows(2) {
-        let differs =
-            |(name, output): (&String, &String)| pair[0].outputs.get(name).is_some_and(|o| o != output);
+        // Work that was told to be another may well print something else.
+        let differs = |(name, output): (&String, &String)| {
+            pair[0].outputs.get(name).is_some_and(|other| other != output)
+                && params(pair[0], name) == params(pair[1], name)
+        };
         if pair[1].outputs.iter().any(differs) {
             changed.push(pair[1].version.short().to_owned());
         }
