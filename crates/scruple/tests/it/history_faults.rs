@@ -225,7 +225,7 @@ fn an_interruption_keeps_what_was_done_and_two_do_not_build_at_once() {
     assert_eq!(answer.code, 130, "{}", answer.exchange());
     assert!(answer.stderr.contains("the same command goes on"), "{}", answer.exchange());
     assert_eq!(place.recorded().states(), ["built", "built", "queued"]);
-    assert_eq!(place.recorded().0["history"]["run"]["state"], "interrupted");
+    assert_eq!(place.recorded().ended(), "interrupted");
     place.assert_no_processes();
 }
 
