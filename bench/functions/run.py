@@ -280,7 +280,7 @@ def compare(options, chosen):
 def net_text(net):
     if net["below_resolution"] is not None:
         return f"< {text(net['below_resolution'])}"
-    half = (net["interval"]["high"] - net["interval"]["low"]) / 2 / net["estimate"]
+    half = (net["interval"][1] - net["interval"][0]) / 2 / net["estimate"]
     return f"{text(net['estimate'])} ± {percent(half)}"
 
 
@@ -317,7 +317,7 @@ def difference(options, bars):
         printed, took = run(words)
         found = next(c for c in json.loads(printed)["comparisons"] if c["metric"] == "time.wall")
         change = 100 * (found["effect"] - 1)
-        low, high = (100 * (found["interval"][end] - 1) for end in ("low", "high"))
+        low, high = (100 * (end - 1) for end in found["interval"])
         covers = low <= 2 <= high
         near += abs(change - 2) <= 0.1
         verdicts += found["verdict"] == "different"

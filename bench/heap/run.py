@@ -117,9 +117,21 @@ def programs(mix, maps, folder):
     return found
 
 
+def memray_of_its_own():
+    """Installs memray where benches keep such things, unless it is there; none without a network."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    place = cache / "scruple/bench/memray"
+    program = place / "bin/memray"
+    if not program.exists():
+        for words in ([sys.executable, "-m", "venv", place], [place / "bin/pip", "install", "-q", "memray"]):
+            if subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+                return None
+    return str(program) if program.exists() else None
+
+
 def rivals(folder):
     out = str(folder / "rival")
-    memray = shutil.which("memray")
+    memray = shutil.which("memray") or memray_of_its_own()
     candidates = {
         "heaptrack": (shutil.which("heaptrack"), lambda command: ["heaptrack", "-o", out, *command]),
         "memcheck": (shutil.which("valgrind"), lambda command: ["valgrind", "--trace-children=yes", *command]),
@@ -134,7 +146,7 @@ def rivals(folder):
     }
     for name, (path, _) in candidates.items():
         if not path:
-            skip(name, "not installed")
+            skip(name, "not installed, and cannot be" if name == "memray" else "not installed")
     return {name: wrap for name, (path, wrap) in candidates.items() if path}
 
 

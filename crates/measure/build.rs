@@ -45,6 +45,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", folder.join(name).display());
     }
     println!("cargo::rerun-if-changed={AGENT}");
+    println!("cargo::rerun-if-changed=src/system_call.h");
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();

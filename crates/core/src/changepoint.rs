@@ -7,6 +7,7 @@
 
 mod judge;
 mod segment;
+mod shape;
 
 use serde::Serialize;
 

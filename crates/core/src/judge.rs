@@ -242,6 +242,10 @@ fn compare_ranges(reference: &[f64], arm: &[f64], lower: bool, margin: f64, floo
 
 /// The comparison to quote for an arm, among the metrics shown: wall time where it tells, else processor time where
 /// that tells, else wall time; where neither is shown, the first metric that differs, or else the first.
+///
+/// Wall time that is "small" tells little: a difference of processor time beyond the margin then says more. And where
+/// wall time seems the same while processor time, known at least twice as well, surely is not, the machine's other
+/// work has blurred wall time.
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
     let of = |key: &str| {
         let shown = shown.iter().any(|other| other == key);
@@ -250,12 +254,22 @@ pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option
     let decided = |j: &&Judged| j.comparison.verdict != Verdict::DontKnow;
     let differs = |j: &&Judged| j.comparison.verdict == Verdict::Different;
     let (wall, cpu) = (of("time.wall"), of("time.cpu"));
-    wall.filter(decided)
+    let blurred = |wall: &&Judged| cpu.is_some_and(|cpu| is_blurred(&wall.comparison, &cpu.comparison));
+    wall.filter(|wall| differs(wall) || wall.comparison.verdict == Verdict::Same && !blurred(wall))
+        .or(cpu.filter(differs))
+        .or(wall.filter(|wall| decided(wall) && !blurred(wall)))
         .or(cpu.filter(decided))
         .or(wall)
         .or(cpu)
         .or_else(|| shown.iter().filter_map(|key| of(key)).find(differs))
         .or_else(|| shown.iter().find_map(|key| of(key)))
+}
+
+fn is_blurred(wall: &Comparison, cpu: &Comparison) -> bool {
+    let width = |comparison: &Comparison| comparison.interval.map(|i| i.high.ln() - i.low.ln());
+    let better_known = matches!((width(wall), width(cpu)), (Some(wall), Some(cpu)) if cpu <= wall / 2.0);
+    let surely_not = matches!(cpu.verdict, Verdict::Different | Verdict::Small);
+    wall.verdict == Verdict::Same && surely_not && better_known
 }
 
 /// The share of wall time that the arm spent ready but waiting for a core, over all its readings.

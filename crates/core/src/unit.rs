@@ -144,6 +144,22 @@ pub fn quantity(value: f64, unit: &Unit) -> String {
     scale.text(value, decimals)
 }
 
+/// A round value beside an axis, with no more digits than tell it from the next one, `step` away; a step is 1, 2 or 5
+/// times a power of ten.
+pub fn tick(value: f64, step: f64, unit: &Unit) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let scale = unit.scale(value * (1.0 + 1e-9));
+    let decimals = (-order((step / scale.divisor).abs() * (1.0 + 1e-9))).clamp(0, 9) as usize;
+    let number = scale.number(value, decimals);
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => &number,
+    };
+    with_symbol(number, &scale.symbol)
+}
+
 /// An exact value: every digit, in groups of three.
 pub fn exact(value: f64, unit: &Unit) -> String {
     if value.fract() != 0.0 || value.abs() >= 1e15 {
@@ -176,10 +192,28 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
+/// A ratio as the change in per cent, however large: `-46.17%`. What is not zero never reads as if it were.
+pub fn percent(ratio: f64) -> String {
+    if !ratio.is_finite() {
+        return "from 0".to_owned();
+    }
+    let percent = (ratio - 1.0) * 100.0;
+    // Next to no change and next to nothing left both need more digits.
+    let near = percent.abs().min((100.0 + percent).abs());
+    let decimals = if near > 0.0 { (1 - order(near)).clamp(2, 6) as usize } else { 2 };
+    format!("{percent:+.decimals$}%")
+}
+
 /// A ratio as a multiple: `2.41 ×`.
 pub fn times(ratio: f64) -> String {
     let decimals = (2 - order(ratio)).clamp(0, 4) as usize;
     format!("{ratio:.decimals$} ×")
+}
+
+/// A small multiple with its interval, in digits that tell the bounds apart: `0.00140 × [0.00138, 0.00142]`.
+pub fn times_between(ratio: f64, low: f64, high: f64) -> String {
+    let decimals = (1 - order(high - low)).clamp(2, 9) as usize;
+    format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")
 }
 
 /// A ratio as a share: `41 %`.
@@ -287,6 +321,29 @@ mod tests {
         assert_eq!(change(0.85), "-15.0 %");
         assert_eq!(change(2.412), "2.41 ×");
         assert_eq!(change(0.0412), "0.0412 ×");
+        assert_eq!(times_between(0.001_398, 0.001_382, 0.001_415), "0.001398 × [0.001382, 0.001415]");
+        assert_eq!(times_between(0.31, 0.2, 0.42), "0.31 × [0.20, 0.42]");
+    }
+
+    #[test]
+    fn ticks_have_no_more_digits_than_they_need() {
+        assert_eq!(tick(1e9, 1e9, &Unit::Nanoseconds), "1 s");
+        assert_eq!(tick(1.5e9, 0.5e9, &Unit::Nanoseconds), "1.5 s");
+        assert_eq!(tick(2e6, 0.5e6, &Unit::Bytes), "2 MB");
+        assert_eq!(tick(200_200.0, 200.0, &Unit::Count), "200.2 k");
+        assert_eq!(tick(-20.0, 10.0, &Unit::Ratio), "-20");
+        assert_eq!(tick(0.0, 1.0, &Unit::Bytes), "0");
+    }
+
+    #[test]
+    fn percents_do_not_round_away() {
+        assert_eq!(percent(0.5383), "-46.17%");
+        assert_eq!(percent(3.5), "+250.00%");
+        assert_eq!(percent(1.0), "+0.00%");
+        assert_eq!(percent(0.000_003), "-99.99970%");
+        assert_eq!(percent(1.000_01), "+0.0010%");
+        assert_eq!(percent(0.0), "-100.00%");
+        assert_eq!(percent(f64::INFINITY), "from 0");
     }
 
     #[test]

@@ -181,11 +181,13 @@ impl BenchProgram {
     pub fn finish(mut self) {
         if self.requests.write_all(format!("{}\n", Request::Bye.line()).as_bytes()).is_ok() {
             let began = Instant::now();
+            let mut pause = Duration::from_micros(100);
             while began.elapsed() < Duration::from_secs(2) {
                 if matches!(self.child.try_wait(), Ok(Some(_))) {
                     return;
                 }
-                std::thread::sleep(Duration::from_millis(2));
+                std::thread::sleep(pause);
+                pause = (2 * pause).min(Duration::from_millis(10));
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::launch::{Ending, Launch, Options, Outcome, Shield};
 use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map::{self, Course};
 use crate::program::Program;
-use crate::streams::{Captured, Input, Output, Streams};
+use crate::streams::{Capture, Captured, Input, Output, Streams};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
@@ -49,6 +49,8 @@ pub struct Weighing {
     pub ending: Ending,
     /// What it wrote, where that was captured.
     pub captured: Option<Captured>,
+    /// The end of what it wrote to standard error, where that was captured.
+    pub last_words: String,
     /// Processes that outlived it and were ended.
     pub left_behind: u32,
     /// Why the shield was not or not all the time up.
@@ -143,7 +145,12 @@ impl Commands {
         padding: usize,
         mut instrument: Option<&mut dyn Instrument>,
     ) -> Result<Weighing, WeighError> {
-        let (stdio, captured) = Streams::open(&job.input, &job.output, pass == Pass::Memory)?.split();
+        let capture = match pass {
+            Pass::Memory => Capture::Digests,
+            Pass::Counting => Capture::LastWords,
+            _ => Capture::Nothing,
+        };
+        let (stdio, yielded) = Streams::open(&job.input, &job.output, capture)?.split();
         let mut launch = self.launch(job, pass, padding, stdio);
         if let Some(instrument) = &mut instrument {
             let ready =
@@ -154,7 +161,7 @@ impl Commands {
         }
         let outcome = self.launcher.launch(&launch, &self.interrupted);
         drop(launch);
-        let captured = captured();
+        let (captured, last_words) = yielded();
         let outcome = outcome?;
         let readings = match (pass, instrument) {
             (Pass::Timing, _) => timing(&outcome),
@@ -166,6 +173,7 @@ impl Commands {
             readings,
             ending: outcome.ending,
             captured,
+            last_words,
             left_behind: outcome.left_behind,
             shield_lost: shield_lost(&outcome),
             wall: Duration::from_nanos(outcome.wall),
@@ -233,6 +241,7 @@ impl Weighing {
             readings,
             ending: Ending::Exited(0),
             captured: None,
+            last_words: String::new(),
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,

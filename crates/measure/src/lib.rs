@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod command;
+mod descendants;
 pub mod empty;
 pub mod heap;
 pub mod host;

@@ -123,11 +123,9 @@ impl Weigher for Scripted {
         Ok(Weighing {
             readings,
             ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
-            captured: (pass == Pass::Memory).then(|| Captured {
-                stdout: digest_of(&entry.stdout),
-                stderr: digest_of(&entry.stderr),
-                stderr_tail: entry.stderr.clone(),
-            }),
+            captured: (pass == Pass::Memory)
+                .then(|| Captured { stdout: digest_of(&entry.stdout), stderr: digest_of(&entry.stderr) }),
+            last_words: if pass == Pass::Timing { String::new() } else { entry.stderr.clone() },
             left_behind: entry.left_behind,
             shield_lost: None,
             wall: Duration::from_nanos(wall as u64),
@@ -141,6 +139,7 @@ impl Weigher for Scripted {
             readings: seen(&course),
             ending: Ending::Exited(0),
             captured: None,
+            last_words: String::new(),
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,

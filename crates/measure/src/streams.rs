@@ -50,9 +50,21 @@ pub struct Captured {
     pub stdout: Digest,
     /// Standard error.
     pub stderr: Digest,
-    /// The end of standard error, for messages about failures.
-    pub stderr_tail: String,
 }
+
+/// What is kept of a launch's output that would else be discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Capture {
+    /// Nothing.
+    Nothing,
+    /// The end of standard error, for a message in case of failure.
+    LastWords,
+    /// Digests of both streams, too.
+    Digests,
+}
+
+/// What the streams have yielded: digests where they were asked for, and the end of standard error.
+pub(crate) type Yield = (Option<Captured>, String);
 
 /// The three descriptors of a launch, and the threads at the other ends of pipes.
 pub(crate) struct Streams {
@@ -63,6 +75,7 @@ pub(crate) struct Streams {
 enum Ends {
     None,
     Discarding,
+    LastWords(JoinHandle<(Digest, Vec<u8>)>),
     Capturing(JoinHandle<(Digest, Vec<u8>)>, JoinHandle<(Digest, Vec<u8>)>),
 }
 
@@ -74,10 +87,10 @@ const TAIL: usize = 2048;
 
 impl Streams {
     /// Opens what the launch needs. `capture` replaces discarded output by captured output.
-    pub(crate) fn open(input: &Input, output: &Output, capture: bool) -> io::Result<Streams> {
+    pub(crate) fn open(input: &Input, output: &Output, capture: Capture) -> io::Result<Streams> {
         let stdin = open_input(input)?;
-        let capture = capture && matches!(output, Output::Null | Output::Pipe);
-        if capture {
+        let discarded = matches!(output, Output::Null | Output::Pipe);
+        if discarded && capture == Capture::Digests {
             let (out_reader, out) = io::pipe()?;
             let (err_reader, err) = io::pipe()?;
             let ends = Ends::Capturing(
@@ -85,6 +98,12 @@ impl Streams {
                 std::thread::spawn(move || digest(err_reader)),
             );
             return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
+        }
+        // Standard output stays what it is in the timing pass: a program may choose its buffers by it.
+        if *output == Output::Null && capture == Capture::LastWords {
+            let (reader, writer) = io::pipe()?;
+            let ends = Ends::LastWords(std::thread::spawn(move || digest(reader)));
+            return Ok(Streams { stdio: [stdin, null(true)?, writer.into()], ends });
         }
         let (stdout, stderr, ends): (OwnedFd, OwnedFd, Ends) = match output {
             Output::Null => (null(true)?, null(true)?, Ends::None),
@@ -104,18 +123,21 @@ impl Streams {
     }
 
     /// Hands out the descriptors for the launch, and what remains to be awaited after it.
-    pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> Option<Captured>) {
+    pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> Yield) {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {
-            Ends::None | Ends::Discarding => None,
-            Ends::Capturing(out, err) => {
-                let (stdout, _) = out.join().ok()?;
-                let (stderr, tail) = err.join().ok()?;
-                let stderr_tail = String::from_utf8_lossy(&tail).trim().to_owned();
-                Some(Captured { stdout, stderr, stderr_tail })
-            }
+            Ends::None | Ends::Discarding => (None, String::new()),
+            Ends::LastWords(err) => (None, err.join().map_or(String::new(), |(_, tail)| text(&tail))),
+            Ends::Capturing(out, err) => match (out.join(), err.join()) {
+                (Ok((stdout, _)), Ok((stderr, tail))) => (Some(Captured { stdout, stderr }), text(&tail)),
+                _ => (None, String::new()),
+            },
         })
     }
+}
+
+fn text(tail: &[u8]) -> String {
+    String::from_utf8_lossy(tail).trim().to_owned()
 }
 
 fn open_input(input: &Input) -> io::Result<OwnedFd> {

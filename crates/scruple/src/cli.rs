@@ -3,7 +3,7 @@
 mod history;
 mod inspect;
 
-pub use history::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, TakeArgs};
+pub use history::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StoredArgs, TakeArgs};
 pub use inspect::{Cost, GhcArgs, GhcPart, HeapArgs, LeakArgs, MemoryArgs, PausesArgs, ProfileArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

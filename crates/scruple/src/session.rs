@@ -311,12 +311,10 @@ impl Session {
             self.run.warn(code, format!("‘{name}’ {what}"));
             return Ok(());
         }
-        let said = weighing
-            .captured
-            .as_ref()
-            .map(|captured| captured.stderr_tail.as_str())
-            .filter(|tail| !tail.is_empty());
-        let said = said.map_or(String::new(), |tail| format!("; it said:\n{}", indented(tail)));
+        let said = match weighing.last_words.as_str() {
+            "" => String::new(),
+            words => format!("; it said:\n{}", indented(words)),
+        };
         let advice = match weighing.ending {
             Ending::TimedOut => "",
             _ => " (-i measures it regardless)",

@@ -1,5 +1,6 @@
 //! What a case does: how its argument comes about, its loop, and the tare of the same shape.
 
+use crate::chain;
 use crate::clock::Span;
 use crate::heap::Heap;
 use crate::opaque::opaque;
@@ -75,6 +76,15 @@ impl<A: Copy + 'static, R: 'static, F: FnMut(A) -> R> Body for Plain<A, R, F> {
         debug_assert_eq!(threads, 1);
         let (argument, body) = (self.argument, &mut self.body);
         match kind {
+            Kind::Case if chain::is_scalar::<A>() => {
+                measure(heap, || chain::repeat(iterations, argument, body))
+            }
+            Kind::Tare if chain::is_scalar::<A>() && TypeId::of::<A>() == TypeId::of::<R>() => {
+                measure(heap, || chain::repeat(iterations, argument, |argument| argument))
+            }
+            Kind::Tare if chain::is_scalar::<A>() => {
+                measure(heap, || chain::repeat(iterations, argument, |_| MaybeUninit::<R>::zeroed()))
+            }
             Kind::Case => measure(heap, || repeat(iterations, || drop(opaque(body(opaque(argument)))))),
             Kind::Tare => measure(heap, || repeat(iterations, || tare::<A, R>(opaque(argument)))),
         }

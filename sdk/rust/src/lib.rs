@@ -27,6 +27,7 @@ struct Readme;
 
 mod body;
 mod case;
+mod chain;
 mod clock;
 mod fairness;
 mod heap;

@@ -1,8 +1,132 @@
 //! From the readings of a range to its changes.
+//!
+//! A metric whose readings repeat in every version is exact: any change is a change. The others are noisy. Where their
+//! versions were weighed in turns, what blocks had in common is taken out, and each version's own readings say how well
+//! it is known ([`turns`], [`steps`]); where they were not, the series is cut as one of bare values by
+//! [`changepoint`]. Among the changes of all noisy series together, the share of false ones is kept to the error that
+//! was asked for (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
 
-use super::{History, Judgement};
+mod effects;
+mod forms;
+mod gather;
+mod noisy;
+mod steps;
+mod turns;
+
+use super::{History, Judgement, Point, Series};
+use crate::stats::quantile::{Interval, median, median_interval};
+use gather::{Artefacts, Gathered};
+use noisy::Judged;
+use steps::{LEVEL, Steps};
 
 /// Judges every metric of every subject. `error` is the share of false changes among those named (false discovery rate).
-pub fn judge(_history: &History, _error: f64) -> Judgement {
-    Judgement { series: Vec::new(), break_even: Vec::new() }
+pub fn judge(history: &History, error: f64) -> Judgement {
+    let artefacts = Artefacts::of(history);
+    let gathered = gather::gather(history, &artefacts);
+    // Half the margin within which a difference does not matter: what a build's layout may do.
+    let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
+    let at =
+        |error: f64| -> Vec<Judged> { gathered.iter().map(|one| noisy::judged(one, error, least)).collect() };
+    let found = at(error);
+    let tests = found.iter().map(Judged::tests).sum();
+    let mut judged = at(discoveries(&found, error, tests));
+    adjust(&mut judged, tests);
+    let whole = |(one, judged): (&Gathered<'_>, &Judged)| series(history, &artefacts, one, judged);
+    let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
+    forms::sharpen(&mut series);
+    let break_even = effects::break_even(history, &series, |version| artefacts.root(version));
+    Judgement { series, break_even }
+}
+
+/// The bound of Benjamini and Hochberg: the largest `error · i / tests` that i of the probabilities stay below.
+fn discoveries(found: &[Judged], error: f64, tests: usize) -> f64 {
+    let mut p: Vec<f64> = found.iter().flat_map(Judged::probabilities).collect();
+    p.sort_by(f64::total_cmp);
+    let bound = |i: usize| error * i as f64 / tests.max(1) as f64;
+    (1..=p.len()).rev().find(|&i| p[i - 1] <= bound(i)).map_or(bound(1), bound)
+}
+
+/// Corrects the probabilities for the number of series, as the bound does.
+fn adjust(judged: &mut [Judged], tests: usize) {
+    let mut p: Vec<f64> = judged.iter().flat_map(Judged::probabilities).collect();
+    p.sort_by(f64::total_cmp);
+    let mut adjusted = vec![1.0_f64; p.len()];
+    let mut least: f64 = 1.0;
+    for i in (0..p.len()).rev() {
+        least = least.min(p[i] * tests as f64 / (i + 1) as f64);
+        adjusted[i] = least;
+    }
+    for cut in judged.iter_mut().filter(|one| one.noisy).flat_map(|one| &mut one.steps.cuts) {
+        let rank = p.partition_point(|p| *p < cut.p);
+        cut.p = adjusted.get(rank).copied().unwrap_or(1.0);
+    }
+}
+
+fn series(history: &History, artefacts: &Artefacts, gathered: &Gathered<'_>, judged: &Judged) -> Series {
+    let steps = &judged.steps;
+    let levels: Vec<f64> =
+        steps.levels.iter().map(|level| if judged.noisy { level.0.exp() } else { level.0 }).collect();
+    let points = points(gathered, judged);
+    Series {
+        subject: gathered.subject.to_owned(),
+        metric: gathered.metric.key.clone().into_owned(),
+        unit: gathered.metric.unit.clone(),
+        better: gathered.metric.better,
+        exact: gathered.exact,
+        changes: forms::changes(history, artefacts, gathered, steps, &levels),
+        levels: stretches(gathered, steps, &levels),
+        noise: steps.noise,
+        twins: twins(&points, artefacts),
+        modes: steps.modes.map(|modes| modes.map(f64::exp)),
+        detectable: steps.detectable.map(f64::exp_m1),
+        whole: effects::whole(gathered),
+        cannot: judged.cannot.clone(),
+        points,
+    }
+}
+
+/// The points, less what their blocks met.
+fn points(gathered: &Gathered<'_>, judged: &Judged) -> Vec<Point> {
+    if !judged.noisy {
+        return gathered.points.clone();
+    }
+    let corrected = |(point, cells): (&Point, &turns::Cells)| {
+        let met = |block: &u32| judged.blocks.get(block).copied().unwrap_or(0.0);
+        let logs: Vec<f64> = cells.iter().map(|(block, value)| value - met(block)).collect();
+        let interval: Option<Interval> = median_interval(&logs, LEVEL).map(|i| i.map(f64::exp));
+        // One reading for each process, or the readings themselves.
+        let value = median(&logs).exp();
+        Point { value, interval, ..point.clone() }
+    };
+    gathered.points.iter().zip(&gathered.cells).map(corrected).collect()
+}
+
+fn stretches(gathered: &Gathered<'_>, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
+    let places = &gathered.places;
+    let starts: Vec<usize> = std::iter::once(0).chain(steps.cuts.iter().map(|cut| cut.at)).collect();
+    let end = |i: usize| starts.get(i + 1).map_or(places.len(), |next| *next) - 1;
+    levels
+        .iter()
+        .enumerate()
+        .map(|(i, level)| (places[starts[i]].first, places[end(i)].last, *level))
+        .collect()
+}
+
+/// The standard deviation of values within groups of versions that have the same artefacts and were weighed themselves.
+fn twins(points: &[Point], artefacts: &Artefacts) -> Option<f64> {
+    let (mut squares, mut free) = (0.0, 0.0);
+    let mut roots: Vec<usize> = points.iter().map(|point| artefacts.root(point.version)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    for root in roots {
+        let own = points.iter().filter(|point| !point.copied && artefacts.root(point.version) == root);
+        let values: Vec<f64> = own.map(|point| point.value).collect();
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        if values.len() > 1 {
+            let relative = |value: &f64| if mean > 0.0 { ((value - mean) / mean).powi(2) } else { 0.0 };
+            squares += values.iter().map(relative).sum::<f64>();
+            free += values.len() as f64 - 1.0;
+        }
+    }
+    (free > 0.0).then(|| (squares / free).sqrt())
 }

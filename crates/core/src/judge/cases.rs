@@ -4,49 +4,50 @@ use super::{Pair, RESAMPLING_SEED, estimate};
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
+use crate::stats::bootstrap;
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::{self, Net};
-use crate::stats::{bootstrap, paired};
 use crate::subject::{Arm, Role, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The pairs inside a run of two bench programs: each case of the second against the same case of the first. With one
 /// program and a reference case, every other case against that.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
-    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
-    let plain = |arm: &Arm| arm.name.rsplit_once(" @").map_or(arm.name.clone(), |(name, _)| name.to_owned());
-    let Some(first) = subjects.first().and_then(|arm| arm.version.as_ref()) else {
-        let Some(reference) = run.terms.reference.as_ref() else { return Vec::new() };
-        let Some(reference) = subjects.iter().find(|arm| &arm.name == reference).copied() else {
-            return Vec::new();
-        };
-        return subjects
-            .into_iter()
-            .filter(|arm| arm.name != reference.name)
-            .map(|arm| Pair { reference, arm, paired: true, tares: tares(run, reference, arm) })
+    let subjects = || run.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Subject);
+    let pair = |left: usize, right: usize| {
+        let tares = tare_at(run, left).zip(tare_at(run, right));
+        Pair { reference: &run.arms[left], arm: &run.arms[right], paired: true, tares }
+    };
+    let Some(first) = subjects().next().and_then(|(_, arm)| arm.version.as_ref()) else {
+        let Some(name) = run.terms.reference.as_ref() else { return Vec::new() };
+        let Some((reference, _)) = subjects().find(|(_, arm)| &arm.name == name) else { return Vec::new() };
+        return subjects()
+            .filter(|(_, arm)| &arm.name != name)
+            .map(|(other, _)| pair(reference, other))
             .collect();
     };
-    let (old, new): (Vec<&Arm>, Vec<&Arm>) =
-        subjects.into_iter().partition(|arm| arm.version.as_ref() == Some(first));
-    new.into_iter()
-        .filter_map(|arm| {
-            let reference = old.iter().find(|other| plain(other) == plain(arm))?;
-            Some(Pair { reference, arm, paired: true, tares: tares(run, reference, arm) })
-        })
+    let is_old = |arm: &Arm| arm.version.as_ref() == Some(first);
+    let mut old: BTreeMap<&str, usize> = BTreeMap::new();
+    for (position, arm) in subjects().filter(|(_, arm)| is_old(arm)) {
+        old.entry(unversioned(arm)).or_insert(position);
+    }
+    subjects()
+        .filter(|(_, arm)| !is_old(arm))
+        .filter_map(|(position, arm)| Some(pair(*old.get(unversioned(arm))?, position)))
         .collect()
 }
 
-fn tares<'a>(run: &'a Run, reference: &Arm, arm: &Arm) -> Option<(&'a Arm, &'a Arm)> {
-    Some((tare_of(run, reference)?, tare_of(run, arm)?))
+/// The name of an arm without its version.
+fn unversioned(arm: &Arm) -> &str {
+    arm.name.rsplit_once(" @").map_or(arm.name.as_str(), |(name, _)| name)
 }
 
-/// The tare of a case: the arm that ran the same loop around an identity body in the same blocks.
-pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
-    run.arms.iter().find(|other| {
-        other.role == Role::Tare
-            && matches!(other.subject, Subject::Case { .. })
-            && other.name.strip_suffix(" [tare]") == Some(arm.name.as_str())
-    })
+/// The tare of the case at this position among the run's arms: the arm behind it, which ran the same loop around an
+/// identity body in the same blocks.
+pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
+    run.arms
+        .get(position + 1)
+        .filter(|arm| arm.role == Role::Tare && matches!(arm.subject, Subject::Case { .. }))
 }
 
 /// A block is undisturbed when its tare took at most this much more than the fastest tares did.
@@ -121,7 +122,7 @@ pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, 
 }
 
 /// Where processes differ by more than their own noise, their blocks are no replicates of each other: each process
-/// then counts once, by its median.
+/// then counts once, by its median. Of few processes that is too little for a verdict, and rightly so.
 pub(super) fn by_process_where_it_matters(
     left: Vec<f64>,
     right: Vec<f64>,
@@ -129,12 +130,14 @@ pub(super) fn by_process_where_it_matters(
     arm: &Sample,
     paired: bool,
 ) -> (Vec<f64>, Vec<f64>) {
-    let blocks: Vec<u32> = match paired {
-        true => {
-            arm.blocks.iter().copied().filter(|block| reference.blocks.binary_search(block).is_ok()).collect()
-        }
-        false => return (left, right),
-    };
+    if !paired {
+        let (old, new) = (reference.by_process(), arm.by_process());
+        let differ = |groups: &[Vec<f64>]| bootstrap::levels(groups).is_some_and(|l| l.between_dominates());
+        let medians = |groups: &[Vec<f64>]| groups.iter().map(|group| median(group)).collect();
+        return if differ(&old) || differ(&new) { (medians(&old), medians(&new)) } else { (left, right) };
+    }
+    let blocks: Vec<u32> =
+        arm.blocks.iter().copied().filter(|block| reference.blocks.binary_search(block).is_ok()).collect();
     let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     let mut bases: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for ((block, a), b) in blocks.iter().zip(&left).zip(&right) {
@@ -143,9 +146,8 @@ pub(super) fn by_process_where_it_matters(
         bases.entry(process).or_default().push(*a);
     }
     let groups: Vec<Vec<f64>> = ratios.into_values().collect();
-    let enough = groups.len() >= paired::blocks_needed(0.95);
     match bootstrap::levels(&groups) {
-        Some(levels) if levels.between_dominates() && enough => {
+        Some(levels) if levels.between_dominates() => {
             // The median of ratios is the effect of a process; it is carried as a pair of numbers with that ratio.
             let base: Vec<f64> = bases.values().map(|readings| median(readings)).collect();
             let other = base.iter().zip(&groups).map(|(base, ratios)| base * median(ratios).exp()).collect();

@@ -181,13 +181,14 @@ impl Levels {
 /// Compares the spread of the processes' medians with what their own readings let expect.
 ///
 /// The expected variance of a median of n readings is π/2·s²/n with s = 1.4826·MAD, which a few disturbed readings
-/// do not inflate. `None` below three processes or when one has fewer than two readings.
+/// do not inflate. A process with a single reading says nothing of its noise and is left out. `None` below three others.
 pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
-    if groups.len() < 3 || groups.iter().any(|g| g.len() < 2) {
+    let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| group.len() >= 2).collect();
+    if groups.len() < 3 {
         return None;
     }
     let medians: Vec<f64> = groups.iter().map(|g| median(g)).collect();
-    let expected = |(group, &centre): (&Vec<f64>, &f64)| {
+    let expected = |(group, &centre): (&&Vec<f64>, &f64)| {
         let deviations: Vec<f64> = group.iter().map(|r| (r - centre).abs()).collect();
         std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / group.len() as f64
     };

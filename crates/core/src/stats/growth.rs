@@ -92,6 +92,7 @@ pub struct Growth {
     /// The cost of one more g(n): of a step for linear growth, of a doubling for logarithmic growth.
     pub slope: f64,
     /// The interval of the slope; absent for fits that have no noise, and for the constant.
+    #[serde(serialize_with = "super::quantile::as_pair_or_null")]
     pub slope_interval: Option<Interval>,
     /// Coefficients of n, n² … below the leading power, lowest first, where an exact polynomial needs them.
     pub lower: Vec<f64>,

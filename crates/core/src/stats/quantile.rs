@@ -17,6 +17,19 @@ pub struct Interval {
     pub level: f64,
 }
 
+/// Writes an interval as a pair, the form that all intervals have in JSON.
+pub(crate) fn as_pair<S: serde::Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::Error> {
+    [interval.low, interval.high].serialize(serializer)
+}
+
+/// The same for one that may be absent.
+pub(crate) fn as_pair_or_null<S: serde::Serializer>(
+    interval: &Option<Interval>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    interval.map(|interval| [interval.low, interval.high]).serialize(serializer)
+}
+
 impl Interval {
     /// Half the distance from end to end, in the unit of the estimate.
     pub fn half_width(&self) -> f64 {

@@ -13,7 +13,8 @@ use super::quantile::{Interval, median, median_interval};
 pub struct Net {
     /// Median over blocks of raw − tare; may be negative, and is then not to be printed as a cost.
     pub estimate: f64,
-    /// The interval of that median.
+    /// The interval of that median, in JSON a pair.
+    #[serde(serialize_with = "super::quantile::as_pair")]
     pub interval: Interval,
     /// When the interval includes 0 or lies below it, or the estimate is less than [`RESOLUTION`] of the tare: the cost
     /// is too small to be told from the harness, and what can be said is that it is less than this. Not so where each

@@ -3,7 +3,9 @@
 mod changes;
 mod coverage;
 mod growth;
+mod histories;
 mod laws;
 mod noise;
 mod oracle;
+mod range;
 mod verdicts;

@@ -4,6 +4,7 @@ use scruple_core::compare::{
     Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
     honest_margin, resolved_margin,
 };
+use scruple_core::judge::{Judged, headline};
 use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::{power, tare};
@@ -231,4 +232,30 @@ fn the_net_widens_when_processes_disagree() {
     assert_eq!(wide.method, "median, two-level bootstrap");
     assert!(wide.interval.half_width() > 1.0);
     assert_eq!(Ok(wide), tare::net_by_process(&processes, 0.95, 1), "a seed gives the same interval again");
+}
+
+#[test]
+fn the_headline_is_whichever_time_says_most() {
+    let judged = |metric: &str, centre: f64, width: f64| Judged {
+        metric: metric.to_owned(),
+        reference: "old".to_owned(),
+        arm: "new".to_owned(),
+        comparison: weigh(centre, width, 20),
+    };
+    let shown = ["time.wall".to_owned(), "time.cpu".to_owned()];
+    let quoted = |wall: (f64, f64), cpu: (f64, f64)| {
+        let both = [judged("time.wall", wall.0, wall.1), judged("time.cpu", cpu.0, cpu.1)];
+        let found = headline(&both, &shown, "new").expect("a comparison");
+        (found.metric.clone(), found.comparison.verdict)
+    };
+    let (different, small, same, unknown) = ((0.05, 0.01), (0.02, 0.02), (0.0, 0.005), (0.0, 0.3));
+    let wall = |verdict| ("time.wall".to_owned(), verdict);
+    let cpu = |verdict| ("time.cpu".to_owned(), verdict);
+    assert_eq!(quoted(different, different), wall(Verdict::Different));
+    assert_eq!(quoted(same, different), wall(Verdict::Same));
+    assert_eq!(quoted((0.0, 0.015), (0.02, 0.004)), cpu(Verdict::Small));
+    assert_eq!(quoted(small, different), cpu(Verdict::Different));
+    assert_eq!(quoted(small, same), wall(Verdict::Small));
+    assert_eq!(quoted(unknown, small), cpu(Verdict::Small));
+    assert_eq!(quoted(unknown, unknown), wall(Verdict::DontKnow));
 }

@@ -1,6 +1,7 @@
 //! The process tree of a measured program: its accounts, and its end.
 
 use super::trace;
+use crate::descendants::descendants;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
@@ -23,7 +24,7 @@ pub(super) fn signal(group: libc::pid_t, signal: c_int) {
     // SAFETY: plain system calls; processes that are gone make them fail harmlessly.
     unsafe {
         libc::kill(-group, signal);
-        for pid in descendants() {
+        for pid in descendants(own_id()) {
             libc::kill(pid, signal);
         }
     }
@@ -32,7 +33,7 @@ pub(super) fn signal(group: libc::pid_t, signal: c_int) {
 /// Puts the tree back under ordinary scheduling.
 pub(super) fn unshield(group: libc::pid_t) {
     let ordinary = libc::sched_param { sched_priority: 0 };
-    for pid in std::iter::once(group).chain(descendants()) {
+    for pid in std::iter::once(group).chain(descendants(own_id())) {
         for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             if let Some(tid) = thread.file_name().to_str().and_then(|name| name.parse().ok()) {
                 // SAFETY: plain system call on a thread id.
@@ -42,22 +43,9 @@ pub(super) fn unshield(group: libc::pid_t) {
     }
 }
 
-/// Every process below the launcher, found through the kernel's lists of children.
-fn descendants() -> Vec<libc::pid_t> {
-    let mut found: Vec<libc::pid_t> = Vec::new();
-    let mut open = vec![std::process::id() as libc::pid_t];
-    while let Some(pid) = open.pop() {
-        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
-                if !found.contains(&child) {
-                    found.push(child);
-                    open.push(child);
-                }
-            }
-        }
-    }
-    found
+/// The launcher itself.
+fn own_id() -> i32 {
+    std::process::id() as i32
 }
 
 /// After the program has been reaped: gives whatever it left behind a moment, then ends it, and adds up its accounts.
@@ -82,7 +70,7 @@ pub(super) fn end_what_is_left(group: libc::pid_t, at_once: bool) -> LeftBehind 
                 if at_once || began.elapsed() >= LINGER {
                     let first = *asked.get_or_insert_with(Instant::now);
                     if left.ended == 0 {
-                        left.ended = descendants().len() as u32;
+                        left.ended = descendants(own_id()).len() as u32;
                     }
                     let kill = at_once || first.elapsed() >= GRACE;
                     signal(group, if kill { libc::SIGKILL } else { libc::SIGTERM });

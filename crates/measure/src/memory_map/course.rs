@@ -1,6 +1,7 @@
 //! The memory of a tree of processes over time.
 
 use super::{MemoryMap, kilobytes};
+use crate::descendants::descendants;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -236,24 +237,6 @@ fn divided(tree: &[i32]) -> Option<(u64, u64)> {
             Some((proportional + field("Pss:"), unique + field("Private_Clean:") + field("Private_Dirty:")));
     }
     both
-}
-
-/// Every process below one, found through the kernel's lists of children.
-fn descendants(root: i32) -> Vec<i32> {
-    let mut found: Vec<i32> = Vec::new();
-    let mut open = vec![root];
-    while let Some(pid) = open.pop() {
-        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
-                if !found.contains(&child) {
-                    found.push(child);
-                    open.push(child);
-                }
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

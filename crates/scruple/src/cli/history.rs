@@ -73,9 +73,9 @@ pub struct TakeArgs {
     /// Where runs are kept.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
+    /// Where results go.
+    #[command(flatten)]
+    pub page: PageArgs,
     /// Play readings from a file instead of measuring (for tests).
     #[arg(long, hide = true, value_name = "FILE")]
     pub scripted: Option<PathBuf>,
@@ -209,12 +209,54 @@ pub struct StoredArgs {
     /// The repository (default: the one of the working folder).
     #[arg(long, value_name = "PATH_OR_URL")]
     pub repo: Option<String>,
-    /// Print versions and readings as JSON.
-    #[arg(long)]
-    pub json: bool,
     /// The store (default: .scruple/store.db of the project, else one for the user).
     #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
     pub store: Option<PathBuf>,
+    /// Where results go.
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+/// Where the results of a weighed range go.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Results")]
+pub struct PageArgs {
+    /// Show these metrics, divided by commas (default: those that tables usually show).
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// Print only what changed between two of the versions, as a line of Markdown.
+    #[arg(long, value_name = "A..B", conflicts_with = "json")]
+    pub pair: Option<String>,
+    /// Write a page for browsers, which needs nothing besides itself.
+    #[arg(long, value_name = "FILE")]
+    pub export_html: Option<PathBuf>,
+    /// Write the chart.
+    #[arg(long, value_name = "FILE")]
+    pub export_svg: Option<PathBuf>,
+    /// In the chart, equal lengths are equal differences instead of equal ratios.
+    #[arg(long)]
+    pub linear: bool,
+    /// In the chart, allocations, memory and time share one panel with three axes.
+    #[arg(long)]
+    pub combined: bool,
+    /// Write Improvement and Regression lines in Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+    /// Write commit;allocations;memory;time.
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// The command of which --export-csv writes (default: the first).
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+    /// Write a row for each metric of each command at each version, as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub export_readings: Option<PathBuf>,
+    /// Write JSON, with every reading.
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
     /// When to use colour.
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,

@@ -167,7 +167,8 @@ fn effort(args: &BenchArgs) -> Result<Effort, Fault> {
     let compared = !args.against.is_empty();
     let (processes, blocks, budget) = match args.quick {
         true => ((3, 3), 12, Duration::from_secs(2)),
-        false => ((if compared { 6 } else { 5 }, 24), 40, Duration::from_secs(10)),
+        false if compared => ((6, 24), 40, Duration::from_secs(10)),
+        false => ((5, 10), 30, Duration::from_secs(10)),
     };
     let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
     // What was asked for is not cut short, unless a budget was asked for, too.

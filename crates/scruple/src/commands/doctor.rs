@@ -15,7 +15,7 @@ use scruple_measure::host;
 use scruple_measure::launch::Shield;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::program::{Kind, Program};
-use scruple_measure::runtimes;
+use scruple_measure::runtimes::{self, Runtime, ghc};
 use scruple_measure::streams::{Input, Output};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -194,14 +194,37 @@ fn program(words: &[String]) -> Result<String, Fault> {
         line(
             &mut text,
             "runtime",
-            &format!("{:?}{version}, recognised by {}, asked by {}", found.runtime, found.by, found.asked),
+            &format!(
+                "{}{version}, recognised by {}, asked by {}",
+                found.runtime.word(),
+                found.by,
+                found.asked
+            ),
         );
         line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
         for (key, why) in found.lacking {
             line(&mut text, "", &format!("not {key}: {why}"));
         }
+        if found.runtime == Runtime::Ghc {
+            haskell_profiles(&mut text, &program);
+        }
     }
     Ok(text)
+}
+
+/// Which profiles for `scruple ghc` the program can be asked for.
+fn haskell_profiles(text: &mut String, program: &Program) {
+    let profiles = ghc::profiles(program);
+    let heap = match profiles.heap_by_type {
+        true => "yes: run it with +RTS -hT, then `scruple ghc heap`",
+        false => "no: link it with -rtsopts",
+    };
+    let centres = match profiles.by_cost_centre {
+        true => "yes: run it with +RTS -P or -hc, then `scruple ghc profile` or `heap`",
+        false => "no: build it with -prof -fprof-auto -rtsopts",
+    };
+    line(text, "", &format!("heap by closure type: {heap}"));
+    line(text, "", &format!("profiles by cost centre: {centres}"));
 }
 
 /// Weighs one program against itself, and says what differences could be seen here and now.

@@ -1,5 +1,7 @@
 //! `scruple history`: every version of a range, built once and weighed side by side.
 
+mod page;
+
 use super::run::Source;
 use super::{output, start};
 use crate::arms;
@@ -12,20 +14,14 @@ use crate::history::{
 };
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
-use scruple_core::history::{Acceptance, History, State, judge};
+use scruple_core::history::{Acceptance, History, State};
 use scruple_core::run::Terms;
-use scruple_core::stats::quantile::median;
-use scruple_core::unit::{Unit, exact, quantity};
 use scruple_measure::launcher::Launcher;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
-
-/// The share of false changes among those that are named.
-const ERROR: f64 = 0.05;
 
 /// Rounds where the user does not say how many.
 const ROUNDS: u32 = 20;
@@ -43,6 +39,7 @@ pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
 }
 
 fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
+    page::check(&args.page)?;
     let launcher = start_launcher()?;
     let source = Source::open(args.scripted.as_deref())?;
     let config = Config::find()?;
@@ -86,7 +83,7 @@ fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
     let weighing = Weighing { weigher: source.into_weigher(&interrupted, &work), progress: Progress::new() };
     let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);
-    show(&history, args.color)?;
+    page::show(&history, &args.page)?;
     match fault {
         Some(fault) => Err(fault),
         None if history.versions.iter().any(|version| version.state == State::Built) => Ok(Code::Fine),
@@ -205,32 +202,22 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
 
 fn status(args: &StoredArgs) -> Result<Code, Fault> {
     let history = stored(args)?;
-    let text = if args.json { json(&history) } else { states(&history) };
-    output::print(&text, args.color)?;
+    match args.page.json {
+        true => page::show(&history, &args.page)?,
+        false => output::print(&states(&history), args.page.color)?,
+    }
     Ok(Code::Fine)
 }
 
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
-    let history = stored(args)?;
-    match args.json {
-        true => output::print(&json(&history), args.color)?,
-        false => show(&history, args.color)?,
-    }
+    page::check(&args.page)?;
+    page::show(&stored(args)?, &args.page)?;
     Ok(Code::Fine)
 }
 
 fn stored(args: &StoredArgs) -> Result<History, Fault> {
     let place = history::place_of(args.repo.as_deref())?;
     history::stored(&place, &place::existing_store(args.store.as_deref())?)
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    history: &'a History,
-}
-
-fn json(history: &History) -> String {
-    crate::report::json::document(&Document { history })
 }
 
 /// What has become of each version, and why.
@@ -245,42 +232,6 @@ fn states(history: &History) -> String {
         for more in version.why.iter().chain(&version.log) {
             let _ = writeln!(text, "            {more}");
         }
-    }
-    text
-}
-
-/// Prints what was read and what may be concluded: the one place that knows how a history is shown.
-fn show(history: &History, colour: crate::cli::Colour) -> Result<(), Fault> {
-    let _judgement = judge(history, ERROR);
-    output::print(&table(history), colour)
-}
-
-/// Versions and the medians of their readings.
-fn table(history: &History) -> String {
-    let mut text = format!("{}  {}\n", history.repository, history.range);
-    for version in &history.versions {
-        let _ = write!(text, "{}  {:12}", version.short(), version.state.word());
-        for arm in history.run.arms.iter().filter(|arm| arm.version.as_ref() == Some(&version.commit)) {
-            let shown = |key: &str, unit: &Unit| {
-                arm.sample(key).map(|sample| quantity(median(&sample.readings), unit))
-            };
-            let rounds = arm.sample("time.wall").map_or(0, |sample| sample.readings.len());
-            let cells = [shown("time.wall", &Unit::Nanoseconds), shown("time.cpu", &Unit::Nanoseconds)];
-            let bytes =
-                arm.sample("malloc.bytes").map(|sample| exact(median(&sample.readings), &Unit::Bytes));
-            let cells: Vec<String> =
-                cells.into_iter().chain([bytes]).map(|cell| cell.unwrap_or("–".to_owned())).collect();
-            let _ = write!(text, "  {} ({rounds})", cells.join("  "));
-        }
-        let _ = writeln!(
-            text,
-            "  {}{}",
-            version.title,
-            version.why.as_ref().map_or(String::new(), |why| format!("  [{why}]"))
-        );
-    }
-    for warning in &history.run.warnings {
-        let _ = writeln!(text, "remark: {}", warning.text);
     }
     text
 }

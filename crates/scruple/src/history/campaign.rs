@@ -401,8 +401,7 @@ impl Campaign {
             }
         };
         if let Some((state, why)) = self.objection(index, subject, pass, &job, &weighing)? {
-            let said = weighing.captured.as_ref().map_or("", |captured| captured.stderr_tail.as_str());
-            return self.reject(index, state, why, said).map(|()| None);
+            return self.reject(index, state, why, &weighing.last_words).map(|()| None);
         }
         if weighing.left_behind > 0 {
             let text =

@@ -101,7 +101,7 @@ fn push(out: &mut String, cells: impl IntoIterator<Item = String>) {
 }
 
 /// Quotes a cell where RFC 4180 demands it.
-fn quoted(cell: &str) -> String {
+pub(super) fn quoted(cell: &str) -> String {
     match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell.to_owned(),

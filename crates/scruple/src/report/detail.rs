@@ -80,7 +80,7 @@ pub(super) fn panel(run: &Run, arm: &Arm) -> String {
         picture::histogram(&per_iteration, range, 40),
         ns(range.1)
     );
-    let net = cases::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
+    let net = super::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
     if let Some(net) = net {
         let _ = writeln!(
             out,

@@ -4,7 +4,7 @@ use super::{Report, memory};
 use scruple_core::compare::{Direction, Verdict};
 use scruple_core::judge::{cases, estimate};
 use scruple_core::provenance::Provenance;
-use scruple_core::run::Warning;
+use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
 use scruple_core::stats::growth::Growth;
 use scruple_core::stats::tare::Net;
@@ -35,8 +35,9 @@ struct Version {
     schema: u32,
 }
 
+/// What is said of a run itself.
 #[derive(Serialize)]
-struct RunHead<'a> {
+pub(super) struct RunHead<'a> {
     id: &'a str,
     label: Option<&'a str>,
     started: String,
@@ -132,17 +133,7 @@ pub fn text(report: &Report<'_>) -> String {
     let run = report.run;
     let document = Document {
         scruple: Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
-        run: RunHead {
-            id: &run.id,
-            label: run.label.as_deref(),
-            started: timestamp(run.started),
-            state: run.state.word(),
-            seed: run.seed,
-            argv: &run.argv,
-            margin: run.terms.margin,
-            level: run.terms.level,
-            looks: run.terms.looks,
-        },
+        run: run_head(run),
         provenance: &run.provenance,
         arms: run.arms.iter().map(|arm| arm_view(report, arm)).collect(),
         comparisons: report.judged.iter().map(comparison_view).collect(),
@@ -170,6 +161,21 @@ pub fn text(report: &Report<'_>) -> String {
     };
     // Keys are text and numbers are made finite below, so serialization cannot fail.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+/// The head of a run, the same in every document.
+pub(super) fn run_head(run: &Run) -> RunHead<'_> {
+    RunHead {
+        id: &run.id,
+        label: run.label.as_deref(),
+        started: timestamp(run.started),
+        state: run.state.word(),
+        seed: run.seed,
+        argv: &run.argv,
+        margin: run.terms.margin,
+        level: run.terms.level,
+        looks: run.terms.looks,
+    }
 }
 
 #[derive(Serialize)]

@@ -66,7 +66,8 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
     cells
 }
 
-fn code(text: &str, markup: Markup) -> String {
+/// Text set as code, in which nothing is markup.
+pub(super) fn code(text: &str, markup: Markup) -> String {
     match markup {
         Markup::Markdown => format!("`{}`", text.replace('|', "\\|").replace('`', "'")),
         Markup::AsciiDoc => format!("`{}`", text.replace('|', "\\|")),

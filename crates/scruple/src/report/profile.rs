@@ -74,6 +74,11 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
         return out;
     };
     let all = profile.largest();
+    if all.is_empty() {
+        let why = "Nothing was alive at any of its moments: the program ended before the first that was due; take them more often, with +RTS -i0.01.\n";
+        let _ = writeln!(out, "{}", wrap(why, width));
+        return out;
+    }
     let head = format!(
         "{} moments; at the largest, {} after the beginning, {} were live; {} bands, the largest first\n",
         profile.samples.len(),

@@ -11,6 +11,7 @@ use scruple_core::sample::BLOCKS_OF_A_PROCESS;
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::rng::Pcg;
+use scruple_core::subject::Arm;
 use scruple_measure::bench::BenchProgram;
 use std::time::{Duration, Instant};
 
@@ -20,13 +21,16 @@ const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
 
 /// The time that a slow case gets in each process, some three times that of a fast one: it needs fewer readings, since
 /// the clocks and the loop are nothing beside it, and should not take the time of all others.
-const SLOW_TIME: Duration = Duration::from_millis(36);
+const SLOW_TIME: Duration = Duration::from_millis(20);
 
 /// The readings in each process that a slow case gets nevertheless, as long as the budget allows.
 const SLOW_BLOCKS: u32 = 12;
 
 /// As few processes as can show that processes differ.
 const FEW: u32 = 3;
+
+/// A body is light below this many times the tare.
+const LIGHT: f64 = 10.0;
 
 /// As few blocks as have an interval in a process by itself.
 const LEAST_BLOCKS: u32 = 6;
@@ -151,12 +155,18 @@ impl Suite {
             .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
     }
 
-    /// Whether the interval of a case is narrow enough; beside a heavier tare, in relation to that.
+    /// Whether the interval of a case is narrow enough. A body that weighs little beside the loop is known as well as the
+    /// two of them together can be; of one that weighs much, half an interval of the margin is enough, since on a busy
+    /// machine a narrower one would take the time of all others.
     fn precise(&self, weighed: &Weighed, level: f64) -> bool {
         let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
+        let middle = |arm: &Arm| arm.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
+        let margin = self.run.terms.margin;
         judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
-            let beside = tare.sample("time.wall").map_or(0.0, |tare| median(&tare.readings));
-            power::precise(interval.half_width() / value.max(beside), self.run.terms.margin)
+            match value < LIGHT * middle(tare) {
+                true => power::precise(interval.half_width() / middle(arm), margin),
+                false => interval.half_width() / value < margin,
+            }
         })
     }
 }

@@ -199,3 +199,32 @@ fn a_heap_profile_of_a_real_program() {
     assert!(at(&view, "/bands/0/most").as_f64().is_some_and(|most| most > 1e6), "{view:#}");
     assert!(place.read("chart.svg").contains("<polygon"));
 }
+
+#[test]
+fn what_a_haskell_program_can_be_asked_for_is_said() {
+    let place = Place::new();
+    if !haskell(&place, "open", &["-rtsopts"]) || !haskell(&place, "plain", &[]) {
+        return;
+    }
+    let of = |program: &str| place.run(["doctor", "--quick", "--", program]).stdout;
+    let open = of("./open");
+    assert!(open.contains("heap by closure type: yes"), "{open}");
+    assert!(open.contains("profiles by cost centre: no: build it with -prof"), "{open}");
+    let plain = of("./plain");
+    assert!(plain.contains("heap by closure type: no: link it with -rtsopts"), "{plain}");
+}
+
+#[test]
+fn a_heap_profile_without_anything_in_it_says_what_to_do() {
+    let place = Place::new();
+    let head = "JOB \"prog\"\nDATE \"d\"\nSAMPLE_UNIT \"seconds\"\nVALUE_UNIT \"bytes\"\n";
+    place.write(
+        "prog.hp",
+        format!("{head}BEGIN_SAMPLE 0.0\nEND_SAMPLE 0.0\nBEGIN_SAMPLE 0.01\nEND_SAMPLE 0.01\n"),
+    );
+    assert_snapshot!(ghc(&place, &["heap", "prog.hp"]).stdout, @r"
+    Heap of ‘prog’
+    Nothing was alive at any of its moments: the program ended before the first that was due; take them
+    more often, with +RTS -i0.01.
+    ");
+}

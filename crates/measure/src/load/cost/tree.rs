@@ -1,5 +1,6 @@
 //! What a tree of processes has consumed so far, from the kernel's own accounts.
 
+use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
@@ -67,18 +68,7 @@ impl Tree {
     /// Its processes that live now, the root first.
     pub fn processes(&self) -> Vec<i32> {
         let mut found = vec![self.root];
-        let mut next = 0;
-        while let Some(pid) = found.get(next).copied() {
-            next += 1;
-            for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-                let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-                for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
-                    if !found.contains(&child) {
-                        found.push(child);
-                    }
-                }
-            }
-        }
+        found.extend(descendants(self.root));
         found
     }
 

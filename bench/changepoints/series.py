@@ -1,0 +1,73 @@
+"""Series whose changes are known because they were planted, from a seed."""
+
+import math
+import random
+
+KINDS = ["normal", "t3", "skewed", "ar1", "bimodal", "spikes"]
+ODDITIES = ["quantised", "modes", "trend", "doubling"]
+
+
+def noise(draw, kind, n):
+    """n values of noise of standard deviation about one."""
+    gauss = lambda: draw.gauss(0, 1)
+    if kind == "normal":
+        return [gauss() for _ in range(n)]
+    if kind == "t3":
+        chi = lambda: sum(gauss() ** 2 for _ in range(3)) / 3
+        return [gauss() / math.sqrt(chi()) / math.sqrt(3) for _ in range(n)]
+    if kind == "skewed":
+        return [draw.expovariate(1) - 1 for _ in range(n)]
+    if kind == "ar1":
+        state, values = gauss(), []
+        for _ in range(n):
+            state = 0.6 * state + 0.8 * gauss()
+            values.append(state)
+        return values
+    if kind == "bimodal":
+        return [0.6 * gauss() + (1.5 if draw.random() < 0.3 else 0) for _ in range(n)]
+    if kind == "spikes":
+        return [gauss() + (5 + 10 * draw.random() if draw.random() < 0.03 else 0) for _ in range(n)]
+    raise ValueError(kind)
+
+
+def planted(seed, number, n, smallest, largest, shifts=None, kind=None):
+    """A series with 0 to 3 shifts of `smallest` to `largest` (relative), every third without any, in noise of 1 to 5 %."""
+    draw = random.Random(f"{seed}/{number}/{n}")
+    kind = kind or KINDS[number % len(KINDS)]
+    scale = draw.uniform(0.01, 0.05)
+    if shifts is None:
+        # Four in a round of fifteen have none: with six kinds of noise, every kind gets some of them.
+        shifts = [0, 1, 2, 3, 1, 2, 0, 3, 1, 2, 0, 3, 1, 2, 0][number % 15]
+    gap, places = n // 10, []
+    while len(places) < shifts:
+        place = draw.randrange(gap // 2, n - gap // 2)
+        if all(abs(place - other) >= gap for other in places):
+            places.append(place)
+    places.sort()
+    logs = [scale * z for z in noise(draw, kind, n)]
+    for place in places:
+        size = math.log1p(smallest * (largest / smallest) ** draw.random())
+        step = size if draw.random() < 0.5 else -size
+        for i in range(place, n):
+            logs[i] += step
+    return kind, [100 * math.exp(v) for v in logs], places
+
+
+def odd(seed, number, n):
+    """A series such as machines give that no kind of noise describes; with its true changes."""
+    draw = random.Random(f"{seed}/odd/{number}/{n}")
+    kind = ODDITIES[number % len(ODDITIES)]
+    place = draw.randrange(n // 4, 3 * n // 4)
+    step = lambda i: 1.1 if i >= place else 1.0
+    if kind == "quantised":  # A clock of 10 ms and readings of about 200 ms.
+        return kind, [10 * round(20 * step(i) * math.exp(0.015 * draw.gauss(0, 1))) for i in range(n)], [place]
+    if kind == "modes":  # Two levels far apart, between which it goes back and forth.
+        values, high = [], False
+        while len(values) < n:
+            high = not high
+            values += [(20700 if high else 530) * math.exp(0.02 * draw.gauss(0, 1)) for _ in range(draw.randint(4, 25))]
+        return kind, values[:n], []
+    if kind == "trend":  # Three per cent over the whole range, a bit with each version.
+        return kind, [100 * math.exp(0.03 * i / n + 0.02 * draw.gauss(0, 1)) for i in range(n)], []
+    # The noise doubles where nothing else happens.
+    return kind, [100 * math.exp((0.03 if i >= place else 0.015) * draw.gauss(0, 1)) for i in range(n)], []

@@ -1,0 +1,71 @@
+//! What holds between the first weighed version and the last: the effect, and whether a dearer build pays.
+
+use super::gather::Gathered;
+use crate::history::{BreakEven, Effect, History, Series};
+use crate::sample::Sample;
+use crate::stats::paired;
+use crate::subject::Role;
+
+use super::steps::LEVEL;
+
+/// The effect from the first weighed version to the last, from readings taken side by side.
+pub(super) fn whole(gathered: &Gathered<'_>) -> Option<Effect> {
+    let (first, last) = (gathered.points.first()?, gathered.points.last()?);
+    if first.version == last.version {
+        return None;
+    }
+    let (from, to) = (first.version, last.version);
+    if gathered.exact {
+        let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
+        return Some(Effect { from, to, ratio, interval: None, surely: first.value != last.value });
+    }
+    let (early, late) = (gathered.cells.first()?, gathered.cells.last()?);
+    let ratios: Vec<f64> =
+        early.iter().filter_map(|(block, value)| late.get(block).map(|there| there - value)).collect();
+    match paired::effect_of_log_ratios(&ratios, LEVEL) {
+        Ok(effect) if gathered.cannot.is_none() => {
+            let surely = !effect.interval.contains(1.0);
+            Some(Effect { from, to, ratio: effect.ratio, interval: Some(effect.interval), surely })
+        }
+        _ => {
+            let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
+            Some(Effect { from, to, ratio, interval: None, surely: false })
+        }
+    }
+}
+
+/// For each subject, what its last version costs more to build and to run than its first.
+pub(super) fn break_even(
+    history: &History,
+    series: &[Series],
+    root: impl Fn(usize) -> usize,
+) -> Vec<BreakEven> {
+    let mut subjects: Vec<&str> = Vec::new();
+    for one in series {
+        if !subjects.contains(&one.subject.as_str()) {
+            subjects.push(&one.subject);
+        }
+    }
+    let of = |subject: &&str| {
+        let timed = |key: &str| series.iter().find(|one| one.subject == *subject && one.metric == key);
+        let time = timed("time.wall").or_else(|| timed("time.cpu"))?;
+        let whole = time.whole.as_ref()?;
+        let builds = [whole.from, whole.to].map(|version| build(history, root(version)));
+        let [Some(before), Some(after)] = builds else { return None };
+        let build = after - before;
+        let run = time.points.last()?.value - time.points.first()?.value;
+        let opposed = build * run < 0.0 && whole.surely;
+        let runs = opposed.then(|| (build / run).abs());
+        Some(BreakEven { subject: (*subject).to_owned(), from: whole.from, to: whole.to, build, run, runs })
+    };
+    subjects.iter().filter_map(of).collect()
+}
+
+/// The median time that building a version took, in nanoseconds.
+fn build(history: &History, version: usize) -> Option<f64> {
+    let commit = &history.versions[version].commit;
+    let arms = history.run.arms_of(Role::Subject).filter(|arm| arm.version.as_ref() == Some(commit));
+    let samples: Vec<&Sample> = arms.filter_map(|arm| arm.sample("build.time")).collect();
+    let readings = &samples.iter().find(|sample| !sample.readings.is_empty())?.readings;
+    Some(crate::stats::quantile::median(readings))
+}

@@ -1,0 +1,198 @@
+//! The readings of one metric of one subject, lined up over the versions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::turns::Cells;
+use crate::history::{History, Point, State};
+use crate::metric::{METRICS, Metric, Quality, metric};
+use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
+use crate::stats::quantile::{median, sorted};
+use crate::subject::{Arm, Role};
+
+/// A stretch of versions with the same artefacts, of which at least one was weighed.
+pub(super) struct Place {
+    /// Indices of the first and the last version.
+    pub first: usize,
+    pub last: usize,
+    /// Logarithms of the readings, by block.
+    pub cells: Cells,
+}
+
+/// Everything that was read for one series.
+pub(super) struct Gathered<'a> {
+    pub subject: &'a str,
+    pub metric: Metric,
+    pub points: Vec<Point>,
+    pub places: Vec<Place>,
+    /// For each point, its logarithms by block; its own or those of the version with the same artefacts.
+    pub cells: Vec<Cells>,
+    pub exact: bool,
+    /// Whether readings of the metric are counted, so that a step of any size is of interest.
+    pub counted: bool,
+    /// The smallest step between readings, in the unit; 0 where they are continuous.
+    pub resolution: f64,
+    /// Why the series cannot be judged as a noisy one.
+    pub cannot: Option<String>,
+}
+
+/// For each version, which artefacts it has: the index of the version that was built first with the same.
+pub(super) struct Artefacts(Vec<Option<usize>>);
+
+impl Artefacts {
+    pub fn of(history: &History) -> Artefacts {
+        let index: BTreeMap<&str, usize> =
+            history.versions.iter().enumerate().map(|(i, version)| (version.commit.as_str(), i)).collect();
+        let of = |(i, version): (usize, &crate::history::Version)| match version.state {
+            State::SameBinary => version.same_as.as_deref().and_then(|same| index.get(same).copied()),
+            State::Built => Some(i),
+            _ => None,
+        };
+        Artefacts(history.versions.iter().enumerate().map(of).collect())
+    }
+
+    /// The version whose artefacts these are, itself where nothing else is known.
+    pub fn root(&self, version: usize) -> usize {
+        self.0[version].unwrap_or(version)
+    }
+
+    /// Whether the version may have changed anything: not if its artefacts are those of the version before it.
+    pub fn may_change(&self, version: usize) -> bool {
+        let before = self.0[..version].iter().rev().find_map(|root| *root);
+        self.0[version].is_none() || self.0[version] != before
+    }
+}
+
+/// Every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
+pub(super) fn gather<'a>(history: &'a History, artefacts: &Artefacts) -> Vec<Gathered<'a>> {
+    let mut subjects: Vec<&str> = Vec::new();
+    let arms: Vec<&Arm> = history.run.arms_of(Role::Subject).collect();
+    for arm in &arms {
+        if !subjects.contains(&arm.name.as_str()) {
+            subjects.push(&arm.name);
+        }
+    }
+    let mut all = Vec::new();
+    for subject in subjects {
+        let mut by_version: Vec<Option<&Arm>> = vec![None; history.versions.len()];
+        for arm in arms.iter().filter(|arm| arm.name == subject) {
+            let named = |version: &crate::history::Version| Some(&version.commit) == arm.version.as_ref();
+            if let Some(i) = history.versions.iter().position(named) {
+                by_version[i] = Some(arm);
+            }
+        }
+        for key in keys(&by_version) {
+            let samples: Vec<Option<&Sample>> = by_version
+                .iter()
+                .map(|arm| arm.and_then(|arm| arm.sample(key)).filter(|sample| !sample.readings.is_empty()))
+                .collect();
+            all.extend(series(subject, key, &samples, artefacts));
+        }
+    }
+    all
+}
+
+fn keys<'a>(arms: &[Option<&'a Arm>]) -> Vec<&'a str> {
+    let present: BTreeSet<&str> =
+        arms.iter().flatten().flat_map(|arm| arm.figures.keys().map(String::as_str)).collect();
+    let rank = |key: &str| METRICS.iter().position(|metric| metric.key == key).unwrap_or(METRICS.len());
+    let mut keys: Vec<&str> = present.into_iter().collect();
+    keys.sort_by_key(|key| rank(key));
+    keys
+}
+
+fn series<'a>(
+    subject: &'a str,
+    key: &str,
+    samples: &[Option<&Sample>],
+    artefacts: &Artefacts,
+) -> Option<Gathered<'a>> {
+    let own: Vec<&Sample> = samples.iter().flatten().copied().collect();
+    let first = *own.first()?;
+    let metric = metric(key)
+        .cloned()
+        .unwrap_or_else(|| Metric::custom(key, first.unit.clone(), first.quality, first.pass));
+    let counted = own.iter().all(|sample| sample.quality <= Quality::Near);
+    let readings: Vec<f64> = own.iter().flat_map(|sample| sample.readings.iter().copied()).collect();
+    let resolution = resolution(&readings);
+    let cannot = cannot(&readings);
+    // A zero among positive readings is less than a step, not nothing.
+    let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
+    let mut points: Vec<Point> = Vec::new();
+    let mut places: Vec<Place> = Vec::new();
+    let mut cells = Vec::new();
+    let mut twins_agree = true;
+    for (version, sample) in samples.iter().enumerate() {
+        let root = artefacts.root(version);
+        let Some(sample) = sample.or(samples[root]) else { continue };
+        let copied = samples[version].is_none();
+        let of_root = samples[root].unwrap_or(sample);
+        twins_agree &= sample.readings[0] == of_root.readings[0];
+        let these = logarithms(sample, least);
+        match places.last_mut() {
+            Some(place) if artefacts.root(place.first) == root => {
+                place.last = version;
+                if !copied {
+                    merge(&mut place.cells, &these);
+                }
+            }
+            _ => places.push(Place { first: version, last: version, cells: these.clone() }),
+        }
+        points.push(Point {
+            version,
+            value: median(&sample.readings),
+            least: sample.readings.iter().copied().fold(f64::INFINITY, f64::min),
+            interval: None,
+            readings: sample.readings.clone(),
+            copied,
+        });
+        cells.push(these);
+    }
+    let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
+    Some(Gathered { subject, metric, points, places, cells, exact, counted, resolution, cannot })
+}
+
+fn cannot(readings: &[f64]) -> Option<String> {
+    let zeros = readings.iter().filter(|&&reading| reading == 0.0).count();
+    if readings.iter().any(|reading| !reading.is_finite()) {
+        Some("a reading is not a finite number".to_owned())
+    } else if readings.iter().any(|&reading| reading < 0.0) {
+        Some("a reading is negative, so that there are no ratios".to_owned())
+    } else if zeros == readings.len() {
+        Some("every reading is zero".to_owned())
+    } else if zeros * 4 > readings.len() {
+        Some("many readings are zero, so that there are no ratios".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Logarithms by block. Where there are several processes, each is one reading, since what a process drew at its start
+/// all its readings share.
+fn logarithms(sample: &Sample, least: f64) -> Cells {
+    let log = |reading: f64| reading.max(least).ln();
+    let processes: BTreeSet<u32> = sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS).collect();
+    let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
+        let group = if processes.len() > 1 { block / BLOCKS_OF_A_PROCESS } else { *block };
+        groups.entry(group).or_default().push(log(*reading));
+    }
+    groups.into_iter().map(|(group, logs)| (group, median(&logs))).collect()
+}
+
+/// Readings of a twin in the same block are averaged with those that are there.
+fn merge(cells: &mut Cells, more: &Cells) {
+    for (block, value) in more {
+        cells.entry(*block).and_modify(|there| *there = (*there + value) / 2.0).or_insert(*value);
+    }
+}
+
+/// The smallest step between readings where so many of them are equal that they must come in steps.
+fn resolution(readings: &[f64]) -> f64 {
+    let mut distinct = sorted(readings);
+    distinct.dedup();
+    if distinct.len() * 10 > readings.len() * 9 {
+        return 0.0;
+    }
+    let step = distinct.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    if step.is_finite() { step } else { 0.0 }
+}

@@ -1,0 +1,192 @@
+//! Versions that were weighed in turns: what each costs once the machine's ups and downs are taken out.
+//!
+//! The logarithm of a reading is the sum of what its version costs, what its block met, and chance. The first two are
+//! fitted in alternation (Tukey, "Exploratory Data Analysis" (1977), two-way fits), by Huber's estimate instead of the
+//! median for versions, which loses a twentieth of the information instead of a third (Huber, "Robust Estimation of a
+//! Location Parameter" (1964)).
+
+use std::collections::BTreeMap;
+
+use crate::stats::quantile::median;
+
+/// Beyond this many standard deviations a reading pulls no harder.
+const REACH: f64 = 1.345;
+
+/// A version's own spread weighs as much against the common one as its readings against this many.
+const SHRINK: f64 = 10.0;
+
+/// The logarithms of one version's readings, by block.
+pub(super) type Cells = BTreeMap<u32, f64>;
+
+/// What remains of versions once blocks are taken out.
+pub(super) struct Turns {
+    /// The centre of each version, as a logarithm.
+    pub centres: Vec<f64>,
+    /// The variance of each centre.
+    pub variances: Vec<f64>,
+    /// What each block added to the logarithms; blocks that cannot be told from their version add nothing.
+    pub blocks: BTreeMap<u32, f64>,
+    /// Degrees of freedom of the variances.
+    pub freedom: f64,
+}
+
+/// Fits versions and blocks; `floor` is the least standard deviation of a single logarithm.
+///
+/// None where the versions were not weighed in turns: where fewer than four in five have two readings in blocks that
+/// hold another version too, or where the blocks do not link all versions with each other.
+pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
+    let sizes = sizes(versions);
+    let shared = |cells: &Cells| cells.keys().filter(|block| sizes[block] > 1).count();
+    let well = versions.iter().filter(|cells| shared(cells) >= 2).count();
+    if versions.len() < 2 || well * 5 < versions.len() * 4 || !linked(versions) {
+        return None;
+    }
+    let mut centres: Vec<f64> = versions.iter().map(centre_of).collect();
+    let mut blocks: BTreeMap<u32, f64> = sizes.keys().map(|&block| (block, 0.0)).collect();
+    let mut scale = floor;
+    for _ in 0..40 {
+        refit_blocks(versions, &centres, &sizes, &mut blocks);
+        scale = spread(versions, &centres, &blocks).max(floor);
+        let mut moved: f64 = 0.0;
+        for (cells, centre) in versions.iter().zip(&mut centres) {
+            let values: Vec<f64> = cells.iter().map(|(block, value)| value - blocks[block]).collect();
+            let next = huber(&values, *centre, scale);
+            moved = moved.max((next - *centre).abs());
+            *centre = next;
+        }
+        if moved < 1e-4 * scale {
+            break;
+        }
+    }
+    refit_blocks(versions, &centres, &sizes, &mut blocks);
+    let (variances, freedom) = variances(versions, &centres, &blocks, &sizes, scale, floor);
+    Some(Turns { centres, variances, blocks, freedom })
+}
+
+/// How many versions each block holds.
+fn sizes(versions: &[Cells]) -> BTreeMap<u32, usize> {
+    let mut sizes = BTreeMap::new();
+    for block in versions.iter().flat_map(BTreeMap::keys) {
+        *sizes.entry(*block).or_insert(0) += 1;
+    }
+    sizes
+}
+
+/// Whether one can go from any version to any other by way of shared blocks.
+fn linked(versions: &[Cells]) -> bool {
+    let mut reached = vec![false; versions.len()];
+    let mut blocks: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut open = vec![0];
+    reached[0] = true;
+    while let Some(next) = open.pop() {
+        for block in versions[next].keys() {
+            if blocks.insert(*block, true).is_none() {
+                for (i, cells) in versions.iter().enumerate() {
+                    if !reached[i] && cells.contains_key(block) {
+                        reached[i] = true;
+                        open.push(i);
+                    }
+                }
+            }
+        }
+    }
+    reached.into_iter().all(|reached| reached)
+}
+
+fn centre_of(cells: &Cells) -> f64 {
+    median(&cells.values().copied().collect::<Vec<f64>>())
+}
+
+/// Each block's median residual; together they add nothing, so that versions keep their level.
+fn refit_blocks(
+    versions: &[Cells],
+    centres: &[f64],
+    sizes: &BTreeMap<u32, usize>,
+    blocks: &mut BTreeMap<u32, f64>,
+) {
+    let mut residuals: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (cells, centre) in versions.iter().zip(centres) {
+        for (block, value) in cells.iter().filter(|(block, _)| sizes[*block] > 1) {
+            residuals.entry(*block).or_default().push(value - centre);
+        }
+    }
+    let effects: Vec<(u32, f64)> = residuals.iter().map(|(block, r)| (*block, median(r))).collect();
+    let common = median(&effects.iter().map(|effect| effect.1).collect::<Vec<f64>>());
+    for (block, effect) in effects {
+        blocks.insert(block, effect - common);
+    }
+}
+
+fn residuals<'a>(
+    versions: &'a [Cells],
+    centres: &'a [f64],
+    blocks: &'a BTreeMap<u32, f64>,
+) -> impl Iterator<Item = f64> + 'a {
+    let of = move |(cells, centre): (&'a Cells, &'a f64)| {
+        cells.iter().map(move |(block, value)| value - blocks[block] - centre)
+    };
+    versions.iter().zip(centres).flat_map(of)
+}
+
+/// The common standard deviation: robust, but of all residuals where more than half of them are none.
+fn spread(versions: &[Cells], centres: &[f64], blocks: &BTreeMap<u32, f64>) -> f64 {
+    let away: Vec<f64> = residuals(versions, centres, blocks).map(f64::abs).collect();
+    let robust = 1.4826 * median(&away);
+    let squares = away.iter().map(|r| r * r).sum::<f64>() / away.len() as f64;
+    if robust > 1e-3 * squares.sqrt() { robust } else { squares.sqrt() }
+}
+
+/// Huber's estimate of the centre, for a known scale.
+pub(super) fn huber(values: &[f64], start: f64, scale: f64) -> f64 {
+    let mut centre = start;
+    for _ in 0..30 {
+        let pull = |value: &f64| (value - centre).clamp(-REACH * scale, REACH * scale);
+        let inside = values.iter().filter(|v| (**v - centre).abs() < REACH * scale).count().max(1);
+        let step = values.iter().map(pull).sum::<f64>() / inside as f64;
+        centre += step.clamp(-scale, scale);
+        if step.abs() < 1e-6 * scale {
+            break;
+        }
+    }
+    centre
+}
+
+/// The variance of each centre, and its degrees of freedom.
+fn variances(
+    versions: &[Cells],
+    centres: &[f64],
+    blocks: &BTreeMap<u32, f64>,
+    sizes: &BTreeMap<u32, usize>,
+    scale: f64,
+    floor: f64,
+) -> (Vec<f64>, f64) {
+    // Huber's estimate has the variance E ψ² / (E ψ′)² of a single value.
+    let sums = |cells: &Cells, centre: f64| {
+        cells.iter().fold((0.0, 0.0), |(squares, inside), (block, value)| {
+            let r = value - blocks[block] - centre;
+            let within = if r.abs() < REACH * scale { 1.0 } else { 0.0 };
+            (squares + r.clamp(-REACH * scale, REACH * scale).powi(2), inside + within)
+        })
+    };
+    let each: Vec<(f64, f64)> = versions.iter().zip(centres).map(|(cells, c)| sums(cells, *c)).collect();
+    let count: f64 = versions.iter().map(|cells| cells.len() as f64).sum();
+    let shared = sizes.values().filter(|size| **size > 1).count() as f64;
+    let freedom = (count - versions.len() as f64 - shared + 1.0).max(1.0);
+    let single = |squares: f64, inside: f64, n: f64| squares / n / (inside / n).max(0.5).powi(2);
+    let all = each.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let pooled = single(all.0, all.1, count) * count / freedom;
+    let lost = count / freedom;
+    let all_seen = versions.len() as f64;
+    let variance = |(cells, (squares, inside)): (&Cells, &(f64, f64))| {
+        let n = cells.len() as f64;
+        let own = single(*squares, *inside, n) * lost;
+        let value = ((SHRINK * pooled + n * own) / (SHRINK + n)).max(floor * floor);
+        // A block of few versions is itself known badly, which matters where others were not in it.
+        let of_block = |block: &u32| {
+            let size = sizes[block] as f64;
+            if size > 1.0 { 1.0 + (1.0 - size / all_seen) / size } else { 2.0 }
+        };
+        value * cells.keys().map(of_block).sum::<f64>() / (n * n)
+    };
+    (versions.iter().zip(&each).map(variance).collect(), freedom)
+}

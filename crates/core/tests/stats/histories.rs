@@ -1,0 +1,382 @@
+//! The judgement of generated histories: every planted change is found where it is, and no other.
+#![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
+
+use scruple_core::history::{Acceptance, Change, Form, History, Series, State, judge};
+use scruple_core::stats::rng::Pcg;
+
+use crate::noise::normal;
+use crate::range::{count, range, read, same, weigh};
+
+const CPU: f64 = 1e8;
+
+fn only(history: &History) -> Series {
+    let mut series = judge(history, 0.05).series;
+    assert_eq!(series.len(), 1);
+    series.remove(0)
+}
+
+fn cpu(levels: &[f64], blocks: u32, noise: f64, seed: u64) -> History {
+    let mut history = range(levels.len());
+    let levels: Vec<f64> = levels.iter().map(|level| level * CPU).collect();
+    weigh(&mut history, "parse", "time.cpu", &levels, blocks, noise, &mut Pcg::new(seed));
+    history
+}
+
+fn forms(series: &Series) -> Vec<(Form, usize)> {
+    series.changes.iter().map(|change| (change.form, change.at)).collect()
+}
+
+/// Histories of 2 to 60 versions without any change, some with a little of their own from each build's layout.
+fn false_changes(tries: u64, layout: f64) -> f64 {
+    let wrong = (0..tries)
+        .filter(|&number| {
+            let mut pcg = Pcg::with_stream(50, number);
+            let n = [2, 3, 5, 8, 15, 30, 60][(number % 7) as usize];
+            let blocks = [6, 10, 20][(number % 3) as usize];
+            let mut history = range(n);
+            for key in ["time.wall", "time.cpu", "time.user", "mem.peak"] {
+                let noise = 0.005 + 0.03 * pcg.unit();
+                let levels: Vec<f64> = (0..n).map(|_| CPU * (layout * normal(&mut pcg)).exp()).collect();
+                weigh(&mut history, "parse", key, &levels, blocks, noise, &mut pcg);
+            }
+            judge(&history, 0.05).series.iter().any(|series| !series.changes.is_empty())
+        })
+        .count();
+    wrong as f64 / tries as f64
+}
+
+fn without_a_change(tries: u64) {
+    for layout in [0.0, 0.002] {
+        let wrong = false_changes(tries, layout);
+        println!(
+            "histories without a change, builds differing by {layout}: one named in {:.1} %",
+            100.0 * wrong
+        );
+        let slack = 3.0 * (0.05_f64 * 0.95 / tries as f64).sqrt();
+        assert!(wrong <= 0.05 + slack, "{layout}: {wrong}");
+    }
+}
+
+#[test]
+fn histories_without_a_change_are_seldom_given_one() {
+    without_a_change(70);
+}
+
+/// Planted steps, spikes and reverts: how many were found at their version or in its set, how many sets hold the truth,
+/// and how many others were named.
+fn planted(tries: u64, noise: f64, smallest: f64) -> (f64, f64, f64) {
+    let (mut truths, mut hits, mut others, mut exactly) = (0, 0, 0, 0);
+    for number in 0..tries {
+        let mut pcg = Pcg::with_stream(51, number);
+        let n = 20 + pcg.below(30) as usize;
+        let mut levels = vec![1.0; n];
+        let mut truth: Vec<usize> = Vec::new();
+        let mut place = 5 + pcg.below(8) as usize;
+        while place + 5 < n {
+            let size = smallest * (10.0_f64).powf(pcg.unit());
+            let step = if pcg.below(2) == 0 { 1.0 + size } else { 1.0 / (1.0 + size) };
+            levels[place..].iter_mut().for_each(|level| *level *= step);
+            truth.push(place);
+            place += 5 + pcg.below(12) as usize;
+        }
+        let found = only(&cpu(&levels, 12, noise, 1000 + number));
+        truths += truth.len();
+        let is_true = |change: &&Change| truth.iter().any(|place| change.set.contains(place));
+        hits += truth.iter().filter(|p| found.changes.iter().any(|c| c.set.contains(p))).count();
+        exactly += truth.iter().filter(|p| found.changes.iter().any(|c| c.at == **p)).count();
+        others += found.changes.iter().filter(|change| !is_true(change)).count();
+    }
+    let of = |count: usize| count as f64 / truths as f64;
+    println!(
+        "{noise} noise, from {smallest}: {:.1} % found, {:.1} % at their version, {others} others in {tries}",
+        100.0 * of(hits),
+        100.0 * of(exactly)
+    );
+    (of(hits), of(exactly), others as f64 / tries as f64)
+}
+
+fn planted_changes(tries: u64) {
+    for (noise, least) in [(0.01, 0.99), (0.02, 0.9)] {
+        let (found, exactly, others) = planted(tries, noise, 0.02);
+        assert!(
+            found >= least && exactly >= 0.8 * least && others <= 0.06,
+            "{noise}: {found} {exactly} {others}"
+        );
+    }
+}
+
+#[test]
+fn planted_changes_of_two_per_cent_and_more_are_found_and_no_others() {
+    planted_changes(25);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn histories_at_ten_times_the_size() {
+    without_a_change(1400);
+    planted_changes(400);
+}
+
+#[test]
+fn a_step_a_spike_and_a_revert_are_named_as_such() {
+    let mut levels = vec![1.0; 24];
+    levels[6..14].fill(1.05);
+    levels[18..20].fill(0.96);
+    let series = only(&cpu(&levels, 12, 0.01, 7));
+    assert_eq!(
+        forms(&series),
+        [(Form::Step, 6), (Form::Revert, 14), (Form::Spike, 18)],
+        "{:#?}",
+        series.changes
+    );
+    let [step, revert, spike] = series.changes.as_slice() else { panic!("three changes") };
+    assert_eq!((step.before, step.better, revert.better), (5, Some(false), Some(true)));
+    assert_eq!((revert.undoes, spike.until), (Some(6), Some(19)));
+    assert!(step.interval.is_some_and(|interval| interval.contains(1.05)), "{step:?}");
+    assert!(series.whole.as_ref().is_some_and(|whole| !whole.surely), "{:?}", series.whole);
+    assert_eq!(
+        series.levels.iter().map(|l| (l.0, l.1)).collect::<Vec<_>>(),
+        [(0, 5), (6, 13), (14, 17), (18, 19), (20, 23)]
+    );
+}
+
+#[test]
+fn a_single_odd_version_is_a_spike_only_if_its_own_readings_show_it() {
+    let mut levels = vec![1.0; 12];
+    levels[5] = 1.04;
+    assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 8))), [(Form::Spike, 5)]);
+    // The same shift of the median by a few of its readings alone is a disturbance.
+    let mut history = cpu(&[1.0; 12], 12, 0.01, 8);
+    let arm = &mut history.run.arms[5];
+    let readings = arm.sample("time.cpu").expect("read").readings.clone();
+    let disturbed: Vec<f64> =
+        readings.iter().enumerate().map(|(i, r)| if i % 3 == 0 { r * 1.5 } else { *r }).collect();
+    let blocks: Vec<u32> = (0..12).collect();
+    read(&mut history, "parse", "time.cpu", 5, &disturbed, &blocks);
+    assert_eq!(forms(&only(&history)), []);
+}
+
+#[test]
+fn two_versions_suffice_and_the_newest_may_be_blamed() {
+    for (levels, at) in [(vec![1.0, 1.05], 1), (vec![1.0, 1.0, 1.05], 2), (vec![1.0; 2], 0)] {
+        let series = only(&cpu(&levels, 12, 0.01, 9));
+        let named: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
+        assert_eq!(named, if at > 0 { vec![at] } else { vec![] }, "{levels:?}");
+        assert!(
+            series.detectable.is_some_and(|least| least > 0.005 && least < 0.05),
+            "{:?}",
+            series.detectable
+        );
+    }
+    let mut levels = vec![1.0; 20];
+    levels[19] = 1.05;
+    assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 10))), [(Form::Step, 19)]);
+}
+
+#[test]
+fn what_the_machine_did_meanwhile_is_taken_out() {
+    // Blocks differ by a factor of two from first to last, and versions were not in every one of them.
+    let mut history = range(8);
+    let mut pcg = Pcg::new(11);
+    for version in 0..8 {
+        let level = if version < 4 { 1.0 } else { 1.03 };
+        let blocks: Vec<u32> = (0..24).filter(|block| (block + version as u32) % 4 < 2).collect();
+        let reading =
+            |block: &u32| CPU * level * (1.0 + f64::from(*block) / 24.0) * (0.01 * normal(&mut pcg)).exp();
+        let readings: Vec<f64> = blocks.iter().map(reading).collect();
+        read(&mut history, "parse", "time.cpu", version, &readings, &blocks);
+    }
+    let series = only(&history);
+    assert_eq!(forms(&series), [(Form::Step, 4)]);
+    assert!(series.changes[0].interval.is_some_and(|interval| interval.contains(1.03)));
+    let spread = series.points[..4].iter().map(|p| p.value).fold(0.0, f64::max) / series.points[0].value;
+    assert!(spread < 1.02, "{spread}");
+}
+
+#[test]
+fn every_change_of_an_exact_metric_is_a_change_by_its_own_rule() {
+    let mut history = range(9);
+    let bytes = [0.0, 0.0, 100.0, 101.0, 101.0, 100.0, 100.0, 100.0, 0.0];
+    count(&mut history, "parse", "malloc.bytes", &bytes);
+    let series = only(&history);
+    assert!(series.exact && series.changes.iter().all(|change| change.p == 0.0 && change.set == [change.at]));
+    assert_eq!(forms(&series), [(Form::Step, 2), (Form::Spike, 3), (Form::Revert, 8)]);
+    assert_eq!((series.changes[0].ratio, series.changes[2].ratio), (f64::INFINITY, 0.0));
+    assert_eq!(series.changes[2].undoes, Some(2));
+    let whole = series.whole.expect("first and last were weighed");
+    assert_eq!((whole.ratio, whole.surely), (1.0, false));
+    assert_eq!((series.noise, series.detectable), (0.0, None));
+}
+
+#[test]
+fn nothing_allocated_at_all_is_no_change() {
+    let mut history = range(4);
+    count(&mut history, "parse", "malloc.bytes", &[0.0; 4]);
+    let series = only(&history);
+    assert!(series.exact && series.changes.is_empty() && series.cannot.is_none());
+    assert_eq!(series.whole.map(|whole| (whole.ratio, whole.surely)), Some((1.0, false)));
+}
+
+#[test]
+fn a_count_that_does_not_repeat_in_one_version_is_noisy() {
+    let mut history = range(10);
+    count(&mut history, "parse", "malloc.bytes", &[1000.0; 10]);
+    read(&mut history, "parse", "malloc.bytes", 4, &[1000.0, 1016.0], &[0, 1]);
+    let series = only(&history);
+    assert!(!series.exact && series.changes.is_empty(), "{series:?}");
+}
+
+#[test]
+fn versions_that_were_not_weighed_belong_to_the_set_and_twins_do_not() {
+    let levels = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.2, 1.2, 1.2, 1.2];
+    let mut history = cpu(&levels, 12, 0.01, 12);
+    history.versions[4].state = State::BuildFailed;
+    same(&mut history, 5, 3);
+    let series = only(&history);
+    let [change] = series.changes.as_slice() else { panic!("one change: {series:?}") };
+    assert_eq!(
+        (change.at, change.before, change.set.as_slice()),
+        (6, 5, &[6][..]),
+        "the twin shows the old level"
+    );
+    let copied = series.points.iter().find(|point| point.version == 5).expect("a copied point");
+    assert!(copied.copied && copied.readings == series.points[3].readings);
+    history.versions[5].state = State::Skipped;
+    let series = only(&history);
+    assert_eq!((series.changes[0].before, series.changes[0].set.as_slice()), (3, &[4, 5, 6][..]));
+    history.versions[6].accepted.push(Acceptance {
+        subject: Some("parse".to_owned()),
+        metric: Some("time".to_owned()),
+        reason: "safer".to_owned(),
+    });
+    assert_eq!(only(&history).changes[0].accepted.as_deref(), Some("safer"));
+    history.versions[6].accepted[0].subject = Some("print".to_owned());
+    assert_eq!(only(&history).changes[0].accepted, None);
+}
+
+#[test]
+fn twins_that_were_weighed_show_what_no_change_looks_like() {
+    let mut history = cpu(&[1.0; 8], 12, 0.01, 13);
+    assert_eq!(only(&history).twins, None);
+    same(&mut history, 3, 2);
+    same(&mut history, 6, 5);
+    let twins = only(&history).twins.expect("two pairs of twins");
+    assert!(twins > 0.0 && twins < 0.01, "{twins}");
+    // Not even a large difference of readings is a change between the same artefacts.
+    let mut levels = [1.0; 8];
+    levels[3] = 1.1;
+    let mut history = cpu(&levels, 12, 0.01, 13);
+    assert_eq!(only(&history).changes.len(), 1);
+    same(&mut history, 3, 2);
+    assert!(only(&history).changes.iter().all(|change| !change.set.contains(&3)));
+}
+
+#[test]
+fn an_exact_change_says_which_version_of_a_set_it_was() {
+    let (mut moved, mut tries) = (0, 0);
+    for seed in 0..40 {
+        let mut levels = vec![1.0; 16];
+        levels[8..].fill(1.015);
+        let mut history = cpu(&levels, 8, 0.02, 200 + seed);
+        let alone = only(&history);
+        let [change] = alone.changes.as_slice() else { continue };
+        if change.at == 8 || !change.set.contains(&8) {
+            continue;
+        }
+        tries += 1;
+        let counts: Vec<f64> = (0..16).map(|version| if version < 8 { 500.0 } else { 520.0 }).collect();
+        count(&mut history, "parse", "malloc.count", &counts);
+        let both = judge(&history, 0.05).series;
+        let time = both.iter().find(|series| series.metric == "time.cpu").expect("read");
+        assert_eq!(time.changes.len(), 1);
+        moved += usize::from(time.changes[0].at == 8 && time.changes[0].set == change.set);
+    }
+    assert!(tries > 0 && moved == tries, "{moved} of {tries}");
+}
+
+#[test]
+fn a_range_that_goes_back_and_forth_has_two_modes_and_no_change() {
+    let levels: Vec<f64> = (0..24).map(|i| if i / 2 % 2 == 0 { 1.0 } else { 1.3 }).collect();
+    let series = only(&cpu(&levels, 12, 0.01, 14));
+    assert!(series.changes.is_empty());
+    let [low, high] = series.modes.expect("two modes");
+    assert!((high / low - 1.3).abs() < 0.02, "{low} {high}");
+}
+
+#[test]
+fn versions_weighed_one_after_the_other_are_judged_with_the_drift_they_show() {
+    let mut history = range(40);
+    let mut pcg = Pcg::new(15);
+    for version in 0..40 {
+        let level = if version < 25 { 1.0 } else { 1.2 };
+        let blocks: Vec<u32> = (0..5).map(|i| version as u32 * 5 + i).collect();
+        let readings: Vec<f64> = (0..5).map(|_| CPU * level * (0.02 * normal(&mut pcg)).exp()).collect();
+        read(&mut history, "parse", "time.cpu", version, &readings, &blocks);
+    }
+    assert_eq!(forms(&only(&history)), [(Form::Step, 25)]);
+    history.versions.truncate(5);
+    history.run.arms.truncate(5);
+    let series = only(&history);
+    assert!(series.changes.is_empty() && series.cannot.is_some_and(|why| why.contains("in turns")));
+}
+
+#[test]
+fn readings_that_have_no_ratio_say_so() {
+    let mut history = range(3);
+    for version in 0..3 {
+        read(&mut history, "parse", "time.sys", version, &[0.0, 0.0, 5e6], &[0, 1, 2]);
+    }
+    let series = only(&history);
+    assert!(series.changes.is_empty() && series.cannot.is_some_and(|why| why.contains("zero")));
+    assert_eq!(series.points.len(), 3);
+}
+
+#[test]
+fn more_series_make_each_change_harder_to_name() {
+    let weak = |others: usize| -> (usize, f64) {
+        let (mut named, mut least) = (0, 0.0);
+        for seed in 0..30 {
+            let mut history = cpu(&[1.0, 1.0, 1.0, 1.012, 1.012, 1.012], 10, 0.012, 300 + seed);
+            for i in 0..others {
+                let mut pcg = Pcg::with_stream(301, seed * 100 + i as u64);
+                weigh(&mut history, &format!("other{i}"), "time.cpu", &[CPU; 6], 10, 0.02, &mut pcg);
+            }
+            let judged = judge(&history, 0.05);
+            let changes: &[Change] = &judged.series[0].changes;
+            named += changes.len();
+            least = changes.iter().map(|change| change.p).fold(least, f64::max);
+        }
+        (named, least)
+    };
+    let ((alone, p), (among, p_among)) = (weak(0), weak(40));
+    assert!(alone > among && p <= 0.05 && p_among <= 0.05, "{alone} {among} {p} {p_among}");
+}
+
+#[test]
+fn a_dearer_build_pays_after_so_many_runs() {
+    let mut history = cpu(&[1.0, 1.0, 0.9], 12, 0.01, 16);
+    for (version, seconds) in [(0, 10.0), (2, 40.0)] {
+        read(&mut history, "parse", "build.time", version, &[seconds * 1e9], &[0]);
+    }
+    let judged = judge(&history, 0.05);
+    let [even] = judged.break_even.as_slice() else { panic!("one subject") };
+    assert_eq!((even.subject.as_str(), even.from, even.to, even.build), ("parse", 0, 2, 30e9));
+    assert!((even.run / CPU + 0.1).abs() < 0.02, "{}", even.run);
+    assert!(even.runs.is_some_and(|runs| (runs * -even.run / 30e9 - 1.0).abs() < 1e-9));
+    // Where nothing is sure about the run, nothing is said.
+    let mut alike = cpu(&[1.0, 1.0, 1.0], 12, 0.01, 17);
+    for (version, seconds) in [(0, 10.0), (2, 40.0)] {
+        read(&mut alike, "parse", "build.time", version, &[seconds * 1e9], &[0]);
+    }
+    assert_eq!(judge(&alike, 0.05).break_even[0].runs, None);
+}
+
+#[test]
+fn a_step_much_below_the_margin_is_not_named() {
+    let mut levels = vec![1.0; 40];
+    levels[20..].fill(1.006);
+    let mut history = cpu(&levels, 20, 0.005, 18);
+    assert_eq!(forms(&only(&history)), []);
+    history.run.terms.margin = 0.005;
+    assert_eq!(only(&history).changes.len(), 1);
+}

@@ -1,0 +1,23 @@
+//! Every process below one.
+
+use std::fs;
+
+/// The processes below `root`, found through the kernel's lists of children: parents before their children.
+pub(crate) fn descendants(root: i32) -> Vec<i32> {
+    let mut found: Vec<i32> = Vec::new();
+    let mut next = 0;
+    let mut parent = Some(root);
+    while let Some(pid) = parent {
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
+                if !found.contains(&child) {
+                    found.push(child);
+                }
+            }
+        }
+        parent = found.get(next).copied();
+        next += 1;
+    }
+    found
+}

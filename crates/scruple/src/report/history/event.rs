@@ -1,0 +1,138 @@
+//! Changes of several series that one version may have brought, told as one.
+
+use scruple_core::history::{Change, Form, Series};
+
+/// Changes that belong together, since the same version most probably brought them.
+pub(super) struct Event<'a> {
+    /// Its number, in the order of the versions; the chart and the tables share it.
+    pub(super) number: usize,
+    /// Index of the version that most probably brought it.
+    pub(super) at: usize,
+    /// Indices of all versions that may have brought it: the smallest set among the changes.
+    pub(super) set: Vec<usize>,
+    /// Index of the last version that surely has the old levels.
+    pub(super) before: usize,
+    /// The changes, each with its series.
+    pub(super) changes: Vec<(&'a Series, &'a Change)>,
+}
+
+/// Which way an event goes, all in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Course {
+    /// For the worse, and nobody said that it is meant.
+    Regression,
+    /// For the better.
+    Improvement,
+    /// Neither, or for the worse with a reason.
+    Change,
+}
+
+impl Course {
+    /// The course of changes: the weightiest of them decides.
+    pub(super) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Course {
+        let known = changes.filter(|(_, change)| change.better.is_some());
+        let first = known.min_by_key(|(series, _)| weight(&series.metric));
+        match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
+            Some((Some(false), false)) => Course::Regression,
+            Some((Some(true), _)) => Course::Improvement,
+            _ => Course::Change,
+        }
+    }
+
+    /// The word at the beginning of a line.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Course::Regression => "Regression",
+            Course::Improvement => "Improvement",
+            Course::Change => "Change",
+        }
+    }
+}
+
+/// What people ask about first stands first: it decides whether an event as a whole is for the better.
+const WEIGHT: [&str; 7] =
+    ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
+
+/// The place of a metric among those that decide; what a build costs comes last.
+pub(super) fn weight(metric: &str) -> usize {
+    let place = WEIGHT.iter().position(|key| *key == metric);
+    place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")))
+}
+
+impl Event<'_> {
+    /// Which way it goes.
+    pub(super) fn course(&self) -> Course {
+        Course::of(self.changes.iter())
+    }
+
+    /// Whether anything in it is for the worse without having been accepted.
+    pub(super) fn worsens(&self) -> bool {
+        self.changes.iter().any(|(_, change)| change.better == Some(false) && change.accepted.is_none())
+    }
+
+    /// The reason why it is intended, where one is given.
+    pub(super) fn accepted(&self) -> Option<&str> {
+        self.changes.iter().find_map(|(_, change)| change.accepted.as_deref())
+    }
+
+    /// The last version of a spike, where it is one.
+    pub(super) fn until(&self) -> Option<usize> {
+        let spikes = self.changes.iter().filter(|(_, change)| change.form == Form::Spike);
+        spikes.filter_map(|(_, change)| change.until).max()
+    }
+
+    /// `at` of the change that this one takes back, where it does.
+    pub(super) fn undoes(&self) -> Option<usize> {
+        let reverts = self.changes.iter().filter(|(_, change)| change.form == Form::Revert);
+        reverts.filter_map(|(_, change)| change.undoes).min()
+    }
+
+    /// The last version that may have brought it.
+    pub(super) fn last(&self) -> usize {
+        self.set.last().copied().unwrap_or(self.at)
+    }
+}
+
+/// Puts the changes of these series together: those of which each may have been brought by the other's version.
+pub(super) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
+    let mut changes: Vec<(&Series, &Change)> =
+        shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
+    // The surest come first, and the others join them.
+    changes.sort_by_key(|(_, change)| (change.set.len(), change.at));
+    let mut events: Vec<Event<'a>> = Vec::new();
+    for (series, change) in changes {
+        let joins = |event: &&mut Event<'_>| {
+            let same = event.at == change.at || change.set.contains(&event.at);
+            let form = event.changes.iter().any(|(_, other)| other.form == change.form);
+            let taken = event.changes.iter().any(|(other, _)| std::ptr::eq(*other, series));
+            same && form && !taken
+        };
+        match events.iter_mut().find(joins) {
+            Some(event) => {
+                event.changes.push((series, change));
+                event.before = event.before.max(change.before);
+            }
+            None => events.push(Event {
+                number: 0,
+                at: change.at,
+                set: change.set.clone(),
+                before: change.before,
+                changes: vec![(series, change)],
+            }),
+        }
+    }
+    events.sort_by_key(|event| event.at);
+    for (index, event) in events.iter_mut().enumerate() {
+        event.number = index + 1;
+        let place = |one: &Series| shown.iter().position(|series| std::ptr::eq(*series, one));
+        event.changes.sort_by_key(|(series, _)| place(series));
+    }
+    events
+}
+
+/// The events in the order of tables: regressions first, then what came first.
+pub(super) fn worst_first<'e, 'a>(events: &'e [Event<'a>]) -> Vec<&'e Event<'a>> {
+    let mut sorted: Vec<&Event<'_>> = events.iter().collect();
+    sorted.sort_by_key(|event| (event.course() != Course::Regression, !event.worsens(), event.number));
+    sorted
+}

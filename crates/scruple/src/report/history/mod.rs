@@ -1,0 +1,150 @@
+//! The report of a range of versions: one page, written for terminals, documents, browsers and programs.
+
+mod axis;
+mod chart;
+mod csv;
+mod event;
+#[cfg(test)]
+mod fixture;
+mod forge;
+mod html;
+mod json;
+mod markdown;
+mod panel;
+mod spark;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use chart::Options;
+
+use event::Event;
+use scruple_core::history::{History, Judgement, Series, State, Version};
+use scruple_core::metric::DEFAULT_METRICS;
+use scruple_core::subject::{Arm, Role};
+use std::collections::{BTreeMap, HashMap};
+
+/// A range of versions and what may be concluded of it, ready to be written.
+pub struct Page<'a> {
+    /// What was measured.
+    pub history: &'a History,
+    /// What was concluded.
+    pub judgement: &'a Judgement,
+    /// The beginnings of logs, by the paths that versions name; whoever can read the files fills them in.
+    pub logs: BTreeMap<String, String>,
+    shown: Vec<&'a Series>,
+    events: Vec<Event<'a>>,
+    arms: HashMap<&'a str, Vec<&'a Arm>>,
+}
+
+impl<'a> Page<'a> {
+    /// The page with the metrics that tables usually show and those that programs brought themselves.
+    pub fn of(history: &'a History, judgement: &'a Judgement) -> Page<'a> {
+        let usual = |series: &&Series| {
+            DEFAULT_METRICS.contains(&series.metric.as_str())
+                || scruple_core::metric::metric(&series.metric).is_none()
+        };
+        let mut arms: HashMap<&str, Vec<&Arm>> = HashMap::new();
+        for arm in history.run.arms_of(Role::Subject) {
+            if let Some(version) = &arm.version {
+                arms.entry(version).or_default().push(arm);
+            }
+        }
+        let shown: Vec<&Series> = judgement.series.iter().filter(usual).collect();
+        let events = event::of(&shown);
+        Page { history, judgement, logs: BTreeMap::new(), shown, events, arms }
+    }
+
+    /// The same page with the metrics that these patterns name; none leave it as it is.
+    pub fn showing(mut self, metrics: &[String]) -> Page<'a> {
+        if !metrics.is_empty() {
+            let named = |series: &&Series| {
+                let declared = super::declared(&series.metric);
+                metrics.iter().any(|pattern| declared.matches(pattern))
+            };
+            self.shown = self.judgement.series.iter().filter(named).collect();
+            self.events = event::of(&self.shown);
+        }
+        self
+    }
+
+    /// The report for a terminal of that many columns. Colours are written always; the stream strips them.
+    pub fn terminal(&self, width: usize) -> String {
+        terminal::text(self, width)
+    }
+
+    /// `commit;allocations;memory;time` in bytes, bytes and seconds, for one subject: the named one or the first.
+    ///
+    /// Each cell is the least reading. Allocations are `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or
+    /// else `heap.live_max`, time is `time.wall`; the choice is made once for the subject, so that no column changes
+    /// its meaning on the way. A version that was not weighed has empty cells.
+    pub fn csv(&self, subject: Option<&str>) -> String {
+        csv::short(self, subject)
+    }
+
+    /// One row for each metric of each subject at each version, with what became of the versions without any.
+    pub fn csv_all(&self) -> String {
+        csv::all(self)
+    }
+
+    /// The changes as lines and as a table in Markdown.
+    pub fn markdown(&self) -> String {
+        markdown::text(self)
+    }
+
+    /// One line for each subject that says what changed between two versions, given by their places in the range.
+    pub fn markdown_pair(&self, from: usize, to: usize) -> String {
+        markdown::pair(self, from, to)
+    }
+
+    /// The chart as a picture of its own.
+    pub fn svg(&self, options: Options) -> String {
+        chart::svg(self, options)
+    }
+
+    /// A page for browsers that needs nothing besides itself.
+    pub fn html(&self) -> String {
+        html::text(self)
+    }
+
+    /// JSON, schema 1.
+    pub fn json(&self) -> String {
+        json::text(self)
+    }
+
+    /// The index of the version whose readings stand for this one: itself, or the one with the same artefacts.
+    fn stands_for(&self, index: usize) -> usize {
+        let version = &self.history.versions[index];
+        let same = version.same_as.as_ref().filter(|_| version.state == State::SameBinary);
+        same.and_then(|commit| self.history.versions.iter().position(|other| other.commit == *commit))
+            .unwrap_or(index)
+    }
+
+    /// The arms of a version that hold readings; of one with the same artefacts as another, that other's.
+    fn arms_at(&self, index: usize) -> &[&'a Arm] {
+        let commit = self.history.versions[self.stands_for(index)].commit.as_str();
+        self.arms.get(commit).map_or(&[], Vec::as_slice)
+    }
+
+    /// The names of the subjects, in the order in which they were weighed.
+    fn subjects(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        let judged = self.judgement.series.iter().map(|series| series.subject.as_str());
+        let weighed = self.history.run.arms_of(Role::Subject).map(|arm| arm.name.as_str());
+        let mut seen = std::collections::HashSet::new();
+        names.extend(judged.chain(weighed).filter(|name| seen.insert(*name)));
+        names
+    }
+
+    /// Whether a version was weighed itself.
+    fn is_weighed(&self, index: usize) -> bool {
+        let version = &self.history.versions[index];
+        version.state == State::Built
+            && self.arms_at(index).iter().any(|arm| arm.figures.keys().any(|key| arm.sample(key).is_some()))
+    }
+
+    fn version(&self, index: usize) -> &'a Version {
+        &self.history.versions[index]
+    }
+}

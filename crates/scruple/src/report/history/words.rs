@@ -1,0 +1,250 @@
+//! Sentences and short texts that several forms of the page share.
+
+use super::Page;
+use super::event::Event;
+use crate::report::{range_text, title};
+use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
+use scruple_core::stats::quantile::Interval;
+use scruple_core::unit::{Unit, change, exact, grouped, quantity, share, times_between};
+
+/// Text of others in which nothing steers a terminal or turns the direction of writing around.
+pub(super) fn plain(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// `1 version`, `2 versions`.
+pub(super) fn number(count: usize, one: &str) -> String {
+    format!("{} {one}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
+/// What became of a version, in a few words.
+pub(super) fn state(page: &Page<'_>, index: usize) -> String {
+    let version = page.version(index);
+    match version.state {
+        State::Built if page.is_weighed(index) => "weighed".to_owned(),
+        State::Built => "built, not weighed".to_owned(),
+        State::BuildFailed => "build failed".to_owned(),
+        State::CheckFailed => "check failed".to_owned(),
+        State::TimedOut => "timed out".to_owned(),
+        State::SameBinary => match page.stands_for(index) {
+            other if other != index => format!("same binary as {}", short(page, other)),
+            _ => "same binary".to_owned(),
+        },
+        State::Skipped => "skipped".to_owned(),
+        State::Queued => "queued".to_owned(),
+        State::Building => "building".to_owned(),
+    }
+}
+
+/// How many versions there are of each state, in a line.
+pub(super) fn counts(page: &Page<'_>) -> String {
+    let mut kinds: Vec<(String, usize)> = Vec::new();
+    for index in 0..page.history.versions.len() {
+        let word = match page.version(index).state {
+            State::SameBinary => "with the same binary as another".to_owned(),
+            _ => state(page, index),
+        };
+        match kinds.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((word, 1)),
+        }
+    }
+    // What was weighed comes first, the rest by how much of it there is.
+    kinds.sort_by_key(|(word, count)| (word != "weighed", std::cmp::Reverse(*count)));
+    let kinds: Vec<String> =
+        kinds.iter().map(|(word, count)| format!("{} {word}", grouped(*count as f64))).collect();
+    let all = number(page.history.versions.len(), "version");
+    if kinds.is_empty() { all } else { format!("{all}: {}", kinds.join(", ")) }
+}
+
+/// The short id of a version.
+pub(super) fn short(page: &Page<'_>, index: usize) -> String {
+    plain(page.version(index).short())
+}
+
+/// The short id of a version with its tags.
+pub(super) fn named(page: &Page<'_>, index: usize) -> String {
+    let tags = &page.version(index).tags;
+    match tags.is_empty() {
+        true => short(page, index),
+        false => format!("{} ({})", short(page, index), plain(&tags.join(", "))),
+    }
+}
+
+/// The version of an event, or the set that holds it.
+pub(super) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
+    match event.set.len() {
+        0 | 1 => named(page, event.at),
+        count => {
+            let some: Vec<String> = event.set.iter().take(4).map(|index| short(page, *index)).collect();
+            let more = if count > 4 { format!(" and {} more", count - 4) } else { String::new() };
+            format!("one of {count}: {}{more}", some.join(", "))
+        }
+    }
+}
+
+/// What kind of event it is, besides its course: nothing for a step.
+pub(super) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
+    let mut kinds = Vec::new();
+    if let Some(until) = event.until() {
+        kinds.push(match until == event.at {
+            true => "a spike of one version".to_owned(),
+            false => format!("a spike until {}", short(page, until)),
+        });
+    }
+    if let Some(undone) = event.undoes() {
+        let number = page.events.iter().find(|other| other.at == undone).map(|other| other.number);
+        kinds.push(match number {
+            Some(number) => format!("takes back #{number}"),
+            None => format!("takes back {}", short(page, undone)),
+        });
+    }
+    if let Some(reason) = event.accepted() {
+        kinds.push(format!("accepted: {}", plain(reason)));
+    }
+    kinds
+}
+
+/// A ratio as text, with its interval where there is one.
+pub(super) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, unit: &Unit) -> String {
+    match interval {
+        Some(interval) if ratio < 0.5 => times_between(ratio, interval.low, interval.high),
+        Some(interval) => format!("{} {}", change(ratio), range_text(ratio, interval.low, interval.high)),
+        None if difference == 0.0 => "±0".to_owned(),
+        // A percentage that would round away is told in full.
+        None if !ratio.is_finite() || (ratio - 1.0).abs() < 0.0005 => {
+            let sign = if difference > 0.0 { "+" } else { "" };
+            format!("{sign}{}", exact(difference, unit))
+        }
+        None => change(ratio),
+    }
+}
+
+/// The change of a series, as text.
+pub(super) fn change_text(series: &Series, change: &Change) -> String {
+    effect(change.ratio, change.interval, change.to - change.from, &series.unit)
+}
+
+/// The values of a series at two versions, and what lies between them, as text.
+pub(super) fn whole(series: &Series, whole: &Effect) -> Option<(String, String, String)> {
+    let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
+    let (from, to) = (value(whole.from)?, value(whole.to)?);
+    let told = effect(whole.ratio, whole.interval, to - from, &series.unit);
+    Some((quantity(from, &series.unit), quantity(to, &series.unit), told))
+}
+
+/// Whether a ratio is for the better.
+pub(super) fn is_better(series: &Series, ratio: f64) -> Option<bool> {
+    use scruple_core::metric::Better;
+    (ratio != 1.0).then(|| (ratio < 1.0) == (series.better == Better::Lower))
+}
+
+/// A direction in the words of the metric.
+pub(super) fn direction(series: &Series, ratio: f64) -> &'static str {
+    match (series.metric.starts_with("time."), ratio > 1.0) {
+        _ if ratio == 1.0 => "same",
+        (true, true) => "slower",
+        (true, false) => "faster",
+        (false, true) => "more",
+        (false, false) => "less",
+    }
+}
+
+/// A series in words: subject and metric.
+pub(super) fn series(series: &Series) -> String {
+    format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
+}
+
+/// "Is it a win?", answered.
+pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
+    let time = |nanoseconds: f64| quantity(nanoseconds.abs(), &Unit::Nanoseconds);
+    let more = |value: f64| if value < 0.0 { "less" } else { "more" };
+    let costs = format!(
+        "{}, from {} to {}: a build takes {} {}, a run of it {} {}",
+        plain(&one.subject),
+        short(page, one.from),
+        short(page, one.to),
+        time(one.build),
+        more(one.build),
+        time(one.run),
+        more(one.run),
+    );
+    let verdict = match (one.runs, one.build > 0.0) {
+        (Some(runs), true) => {
+            format!("it pays off after {} for each build", number(runs.ceil() as usize, "run"))
+        }
+        (Some(runs), false) => {
+            format!("it pays off up to {} for each build", number(runs.floor() as usize, "run"))
+        }
+        (None, _) if one.build <= 0.0 && one.run <= 0.0 => "a win in both".to_owned(),
+        (None, _) if one.build >= 0.0 && one.run >= 0.0 => "a loss in both".to_owned(),
+        (None, _) => "the readings do not tell after how many runs it pays off".to_owned(),
+    };
+    format!("{costs}: {verdict}.")
+}
+
+/// What steps would have been found, where that is known.
+pub(super) fn detectable(page: &Page<'_>) -> Vec<String> {
+    let known = page.shown.iter().filter(|series| !series.exact);
+    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.detectable?)))).collect()
+}
+
+/// How much versions with the same artefacts differ, where there are some: what "no change" looks like.
+pub(super) fn twins(page: &Page<'_>) -> Vec<String> {
+    let known = page.shown.iter().filter(|series| !series.exact);
+    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.twins?)))).collect()
+}
+
+/// What is still open: sets, modes, and series of which nothing can be said.
+pub(super) fn open(page: &Page<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for event in page.events.iter().filter(|event| event.set.len() > 1) {
+        let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
+        let narrow = match unweighed {
+            0 => "more runs of them would tell which".to_owned(),
+            _ => format!("{unweighed} of them {} not weighed", if unweighed == 1 { "was" } else { "were" }),
+        };
+        lines.push(format!(
+            "#{} was brought by one of {} versions; {narrow}.",
+            event.number,
+            event.set.len()
+        ));
+    }
+    for one in &page.shown {
+        if let Some([low, high]) = one.modes {
+            let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
+            lines.push(format!(
+                "{} goes back and forth between {low} and {high}: no change is named.",
+                series(one)
+            ));
+        }
+        if let Some(why) = &one.cannot {
+            lines.push(format!("{}: nothing can be said, because {}.", series(one), plain(why)));
+        }
+    }
+    lines
+}
+
+/// The versions that could not be built or weighed: index and reason.
+pub(super) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
+    let failed = |index: &usize| {
+        matches!(page.version(*index).state, State::BuildFailed | State::CheckFailed | State::TimedOut)
+    };
+    (0..page.history.versions.len()).filter(failed).map(move |index| {
+        let why = page.version(index).why.as_deref().map_or(String::new(), |why| format!(": {}", plain(why)));
+        (index, format!("{}{why}", state(page, index)))
+    })
+}
+
+/// The form of a change, where it is not a step.
+pub(super) fn form(change: &Change) -> &'static str {
+    match change.form {
+        Form::Step => "",
+        Form::Spike => "spike",
+        Form::Revert => "revert",
+    }
+}
