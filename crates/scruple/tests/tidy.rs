@@ -282,7 +282,7 @@ fn the_glossary_explains_the_words_of_the_code() {
     let closed: Vec<String> = [Role::Subject, Role::Tare, Role::Shell, Role::Twin]
         .map(Role::word)
         .into_iter()
-        .chain([Pass::Timing, Pass::Memory, Pass::Counting].map(Pass::word))
+        .chain([Pass::Timing, Pass::Memory, Pass::Counting, Pass::Build].map(Pass::word))
         .chain([State::Running, State::Complete, State::Interrupted, State::Failed].map(State::word))
         .chain(
             [Quality::Exact, Quality::Near, Quality::Noisy, Quality::Sampled, Quality::Estimated]

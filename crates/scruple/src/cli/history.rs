@@ -47,8 +47,8 @@ pub enum HistoryVerb {
 /// What to weigh.
 #[derive(Args, Debug)]
 pub struct TakeArgs {
-    /// The commits, as git understands ranges, such as v1.0..HEAD (default: the range of scruple.toml, else all that HEAD
-    /// reaches).
+    /// The commits, as git understands ranges, such as v1.0..HEAD, of which v1.0 itself is no part, or v1.0^..HEAD
+    /// (default: the range of scruple.toml, else all that HEAD reaches).
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
     /// The command to weigh, run among the artefacts (default: the [[command]]s of scruple.toml). In it and in

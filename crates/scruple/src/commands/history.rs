@@ -10,7 +10,7 @@ use crate::config::{Config, ConfiguredCommand, ConfiguredHistory};
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::{
-    self, Effort, Means, Overlay, Recipe, Replacement, Request, Selection, Template, accept,
+    self, Effort, Overlay, Recipe, Replacement, Request, Selection, Starter, Template, Weighing, accept,
 };
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
@@ -79,14 +79,9 @@ fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
         Source::Script(_) => start::scripted_run(effort.seed, label, terms),
         Source::Machine(_) => start::empty_run(effort.seed, label, terms, &[]),
     };
-    let means = Means {
-        launcher,
-        weighing: source.pid(),
-        weigher: source.into_weigher(&interrupted, &work),
-        interrupted,
-        progress: Progress::new(),
-    };
-    let (history, fault) = history::take(request, means, store, || fresh)?;
+    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let weighing = Weighing { weigher: source.into_weigher(&interrupted, &work), progress: Progress::new() };
+    let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);
     page::show(&history, &args.page)?;
     match fault {

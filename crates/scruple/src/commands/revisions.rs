@@ -7,8 +7,8 @@ use crate::arms;
 use crate::cli::{CompareArgs, SamplingArgs};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
-use crate::history;
 use crate::history::pair::{self, Revisions};
+use crate::history::{self, Starter};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -48,8 +48,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let place = history::place_of(args.build.repo.as_deref())?;
     let limit = Some(arms::duration(&args.build.time_limit)?);
     let interrupted = start::interruption_flag()?;
-    let built =
-        pair::build(&place, &revisions, recipe, subject, limit, launcher, source.pid(), &interrupted)?;
+    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let built = pair::build(&place, &revisions, recipe, subject, limit, starter)?;
     let (mut prepared, remarks) = (built.prepared, built.remarks);
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
     let work = WorkFolder::make()?;

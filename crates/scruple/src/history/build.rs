@@ -33,6 +33,7 @@ pub struct Builder {
     common: std::path::PathBuf,
     origin: String,
     ready: bool,
+    fresh: bool,
 }
 
 /// Why a version's build ended early: for its own reason, or for one that is no version's.
@@ -51,7 +52,7 @@ impl Builder {
     /// A builder of the versions of this source.
     pub fn new(cache: Cache, hands: Hands, recipe: Resolved, source: &Source) -> Builder {
         let origin = source.remote.clone().unwrap_or_else(|| source.place.clone());
-        Builder { cache, hands, recipe, common: source.common.clone(), origin, ready: false }
+        Builder { cache, hands, recipe, common: source.common.clone(), origin, ready: false, fresh: false }
     }
 
     /// What holds for a commit.
@@ -88,12 +89,26 @@ impl Builder {
 
     fn build_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Artefacts, Early> {
         self.prepare_tree(commit)?;
-        self.check_out(commit, log)?;
+        match self.check_out(commit, log) {
+            // A git that was killed may have left anything; a tree from nothing has none of it.
+            Err(Early::Failed(..)) if !self.fresh => {
+                let tree = self.cache.tree();
+                fs::remove_dir_all(&tree).map_err(|error| unwritable(&tree, error))?;
+                self.ready = false;
+                self.prepare_tree(commit)?;
+                self.check_out(commit, log)?;
+            }
+            other => other?,
+        }
         self.overlay(effective, log)?;
+        // A step that is cut short leaves files that a later build would take for finished.
+        let mark = self.mark();
+        fs::write(&mark, commit).map_err(|error| unwritable(&mark, error))?;
         let mut time = Duration::ZERO;
         for step in &effective.steps {
             time += self.shell("step", step, State::BuildFailed, effective, log)?;
         }
+        self.unmark()?;
         if let Some(check) = self.recipe.recipe().check.clone() {
             self.shell("check", &check, State::CheckFailed, effective, log)?;
         }
@@ -105,6 +120,19 @@ impl Builder {
         })
     }
 
+    /// The file that says that a build is under way in the tree, or was when it was cut short.
+    fn mark(&self) -> std::path::PathBuf {
+        self.cache.folder().join("building")
+    }
+
+    fn unmark(&self) -> Result<(), Fault> {
+        let mark = self.mark();
+        match fs::remove_file(&mark) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unwritable(&mark, error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the tree's repository, which borrows the objects of the source.
     pub fn prepare_tree(&mut self, commit: &str) -> Result<(), Fault> {
         if self.ready {
@@ -114,7 +142,9 @@ impl Builder {
         let git = tree.join(".git");
         let failed = |error| unwritable(&tree, error);
         fs::create_dir_all(&tree).map_err(failed)?;
-        if !git.join("HEAD").exists() {
+        let borrowed = git.join("objects/info/alternates");
+        self.fresh = !borrowed.exists();
+        if self.fresh {
             let format = if commit.len() > 40 { "--object-format=sha256" } else { "--object-format=sha1" };
             let words = ["git", "init", "--quiet", format, "--initial-branch=none", "."];
             let child = Child { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
@@ -130,7 +160,6 @@ impl Builder {
             }
         }
         let objects = self.common.join("objects");
-        let borrowed = git.join("objects/info/alternates");
         fs::create_dir_all(git.join("objects/info")).map_err(failed)?;
         fs::write(&borrowed, format!("{}\n", objects.display())).map_err(failed)?;
         // A git that was killed here leaves its lock; nobody else works in this tree.
@@ -155,8 +184,10 @@ impl Builder {
             }
         }
         self.git(&["checkout", "--quiet", "--force", "--detach", commit, "--"], "be checked out", log)?;
-        let how = if self.recipe.recipe().clean { "-ffdxq" } else { "-ffdq" };
+        let cut_short = self.mark().exists();
+        let how = if self.recipe.recipe().clean || cut_short { "-ffdxq" } else { "-ffdq" };
         self.git(&["clean", how], "be cleaned", log)?;
+        self.unmark()?;
         if tree.join(".gitmodules").exists() {
             self.submodules(log)?;
         }
@@ -244,6 +275,11 @@ impl Builder {
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
             Ending::TimedOut => Err(Early::Failed(State::TimedOut, format!("the {what} ‘{command}’ {how}"))),
+            // A step that ended by itself has left what its build system means to leave.
+            Ending::Exited(_) => {
+                self.unmark()?;
+                Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}")))
+            }
             _ => Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}"))),
         }
     }

@@ -54,17 +54,14 @@ pub struct Campaign {
 
 impl Campaign {
     /// A campaign that goes on where the history is.
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
         store: Store,
         history: StoredHistory,
         trees: HashMap<String, String>,
         builder: Builder,
-        weigher: Box<dyn Weigher>,
+        (weighing, interrupted): (super::Weighing, Arc<AtomicBool>),
         request: &Request,
         effort: Effort,
-        interrupted: Arc<AtomicBool>,
-        progress: Progress,
     ) -> Result<Campaign, Fault> {
         let sequence = store.next_sequence(&history.run.id)?;
         let subject = |arm: &Arm| request.subjects.iter().position(|subject| subject.name == arm.name);
@@ -78,7 +75,8 @@ impl Campaign {
             history,
             trees,
             builder,
-            weigher,
+            weigher: weighing.weigher,
+            progress: weighing.progress,
             subjects: request.subjects.clone(),
             effort,
             same_output: request.same_output,
@@ -86,7 +84,6 @@ impl Campaign {
             time_limit: request.time_limit,
             suspected: Vec::new(),
             interrupted,
-            progress,
             sequence,
             block,
             arms,

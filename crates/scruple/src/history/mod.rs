@@ -68,44 +68,45 @@ pub struct Request {
     pub narrow: bool,
 }
 
-/// What works: processes that start programs, what weighs, what tells of an interruption.
-pub struct Means {
+/// What builds: a process that starts programs, and what tells of an interruption.
+pub struct Starter {
     /// Starts builds.
     pub launcher: Launcher,
     /// The process that starts measured programs, where there is one.
     pub weighing: Option<i32>,
-    /// Weighs.
-    pub weigher: Box<dyn Weigher>,
     /// Set by the user's interruption.
     pub interrupted: Arc<AtomicBool>,
-    /// What is shown meanwhile.
-    pub progress: Progress,
 }
 
-impl Means {
+impl Starter {
     /// Takes the folder of a repository's builds, and what starts programs there.
-    fn take(
-        launcher: Launcher,
-        weighing: Option<i32>,
-        flag: &Arc<AtomicBool>,
-        place: &str,
-    ) -> Result<(Cache, Hands), Fault> {
-        let hands = Hands::new(launcher, flag.clone());
+    fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
+        let hands = Hands::new(self.launcher, self.interrupted);
         let folder = place::history_folder()?.join(source::key(place));
-        let launchers: Vec<i32> = weighing.into_iter().chain([hands.pid()]).collect();
+        let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
         Ok((Cache::take(folder, &launchers)?, hands))
     }
+}
+
+/// What weighs, and what is shown meanwhile.
+pub struct Weighing {
+    /// Weighs.
+    pub weigher: Box<dyn Weigher>,
+    /// What is shown meanwhile.
+    pub progress: Progress,
 }
 
 /// Brings a history to where nothing is left to do, and hands it back; with the error that ended it early, if one did.
 /// `fresh` makes the run of a history that there is not yet.
 pub fn take(
     request: Request,
-    means: Means,
+    starter: Starter,
+    weighing: Weighing,
     store: Store,
     fresh: impl FnOnce() -> Run,
 ) -> Result<(History, Option<Fault>), Fault> {
-    let (cache, mut hands) = Means::take(means.launcher, means.weighing, &means.interrupted, &request.place)?;
+    let interrupted = starter.interrupted.clone();
+    let (cache, mut hands) = starter.take(&request.place)?;
     let source = Source::open(&request.place, cache.folder(), &mut hands)?;
     let selected = request.selection.versions(&source)?;
     let trees: HashMap<String, String> =
@@ -147,17 +148,8 @@ pub fn take(
         adaptive: request.adaptive.unwrap_or(history.entries.len() > MANY),
         ..request.effort.clone()
     };
-    let mut campaign = Campaign::new(
-        store,
-        history,
-        trees,
-        builder,
-        means.weigher,
-        &request,
-        effort,
-        means.interrupted,
-        means.progress,
-    )?;
+    let mut campaign =
+        Campaign::new(store, history, trees, builder, (weighing, interrupted), &request, effort)?;
     let fault = campaign.run(!known || changed).err();
     Ok((campaign.into_history(), fault))
 }

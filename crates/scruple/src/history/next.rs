@@ -4,8 +4,8 @@
 use scruple_core::history::State;
 use std::time::Duration;
 
-/// Rounds that a version needs before it is compared: with fewer there are no intervals.
-pub const FIRST: u32 = 6;
+/// Rounds that a version needs before it is compared: with fewer there is no interval at the level of 99 %.
+const FIRST: u32 = 8;
 
 /// Rounds that every version gets, however long they take.
 const LEAST: u32 = 3;
@@ -36,6 +36,13 @@ pub struct Seen {
     pub counted: bool,
     /// Timing launches of the command that has the fewest.
     pub rounds: u32,
+}
+
+impl Effort {
+    /// Rounds before a version is compared. Where fewer than are needed were asked for, exact figures must do.
+    fn first(&self) -> u32 {
+        FIRST.min(self.rounds)
+    }
 }
 
 impl Seen {
@@ -79,10 +86,10 @@ pub fn next(seen: &[Seen], effort: &Effort, spent: Duration, differ: impl Fn(usi
     let below = |rounds: u32, of: &[usize]| -> Vec<usize> {
         of.iter().copied().filter(|index| seen[*index].rounds < rounds).collect()
     };
-    let first = if effort.adaptive { FIRST.min(effort.rounds) } else { effort.rounds };
+    let first = if effort.adaptive { effort.first() } else { effort.rounds };
     let mut stages = vec![below(if time_left { first } else { LEAST.min(first) }, &all)];
     if effort.adaptive && time_left {
-        stages.push(below(effort.suspects, &suspects(seen, &differ)));
+        stages.push(below(effort.suspects, &suspects(seen, effort, &differ)));
         stages.push(below(effort.rounds, &all));
     }
     match stages.into_iter().find(|needy| !needy.is_empty()) {
@@ -106,14 +113,14 @@ fn beside(needy: &[usize], all: &[usize]) -> Vec<usize> {
 }
 
 /// Whether a version, or the one that it shares its artefacts with, can be compared.
-fn weighed(seen: &[Seen], index: usize) -> bool {
+fn weighed(seen: &[Seen], index: usize, first: u32) -> bool {
     let one = &seen[seen[index].original.unwrap_or(index)];
-    one.state == State::Built && one.counted && one.rounds >= FIRST
+    one.state == State::Built && one.counted && one.rounds >= first
 }
 
 /// The versions that can be compared, each with its neighbour.
-fn neighbours(seen: &[Seen]) -> Vec<(usize, usize)> {
-    let weighed: Vec<usize> = (0..seen.len()).filter(|index| weighed(seen, *index)).collect();
+fn neighbours(seen: &[Seen], first: u32) -> Vec<(usize, usize)> {
+    let weighed: Vec<usize> = (0..seen.len()).filter(|index| weighed(seen, *index, first)).collect();
     weighed.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
@@ -133,7 +140,7 @@ fn wanted(
         return None;
     }
     let mut stretches = Vec::new();
-    for (a, b) in neighbours(seen) {
+    for (a, b) in neighbours(seen, effort.first()) {
         let open: Vec<usize> = (a + 1..b).filter(|index| seen[*index].open()).collect();
         // What was built within is to be weighed before more is built there.
         let under_way = (a + 1..b).any(|index| seen[index].state == State::Built);
@@ -146,7 +153,8 @@ fn wanted(
     if let Some((.., middle)) = stretches.iter().find(|(a, b, ..)| differ(*a, *b)) {
         return Some(*middle);
     }
-    let waits = (0..seen.len()).any(|index| seen[index].state == State::Built && !weighed(seen, index));
+    let waits = (0..seen.len())
+        .any(|index| seen[index].state == State::Built && !weighed(seen, index, effort.first()));
     if !effort.fill || waits {
         return None;
     }
@@ -154,8 +162,8 @@ fn wanted(
 }
 
 /// Versions on both sides of a difference that no version in between can explain any more.
-fn suspects(seen: &[Seen], differ: &impl Fn(usize, usize) -> bool) -> Vec<usize> {
-    let pairs = neighbours(seen).into_iter().filter(|(a, b)| differ(*a, *b));
+fn suspects(seen: &[Seen], effort: &Effort, differ: &impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let pairs = neighbours(seen, effort.first()).into_iter().filter(|(a, b)| differ(*a, *b));
     let mut found: Vec<usize> =
         pairs.flat_map(|(a, b)| [a, b]).map(|index| seen[index].original.unwrap_or(index)).collect();
     found.sort_unstable();

@@ -3,17 +3,14 @@
 use super::build::{Builder, Outcome};
 use super::cache::Artefacts;
 use super::source::Source;
-use super::{Means, Recipe, Template};
+use super::{Recipe, Starter, Template};
 use crate::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::Repository;
 use crate::store::add_readings;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::Reading;
-use scruple_measure::launcher::Launcher;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Which two.
@@ -43,11 +40,9 @@ pub fn build(
     recipe: Recipe,
     subject: &Template,
     time_limit: Option<Duration>,
-    launcher: Launcher,
-    weighing: Option<i32>,
-    flag: &Arc<AtomicBool>,
+    starter: Starter,
 ) -> Result<Pair, Fault> {
-    let (cache, mut hands) = Means::take(launcher, weighing, flag, place)?;
+    let (cache, mut hands) = starter.take(place)?;
     let source = Source::open(place, cache.folder(), &mut hands)?;
     let head = source.commit("HEAD")?;
     let resolved = recipe.resolve(&source)?;

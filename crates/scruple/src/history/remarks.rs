@@ -1,11 +1,12 @@
 //! What a reader must know of a history in order not to be misled by it.
 
 use super::source::Source;
-use crate::store::StoredHistory;
+use crate::store::{Entry, StoredHistory};
 use scruple_core::history::State;
+use scruple_core::subject::Arm;
 
 /// Remarks that hold for the latest look at the range and are made anew each time.
-const PASSING: [&str; 4] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ"];
+const PASSING: [&str; 5] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ", "range-rewritten"];
 
 /// Remarks before anything is done.
 pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source: &Source) {
@@ -14,9 +15,14 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
         history.run.warn(code, text.clone());
     }
     let Some(before) = before.filter(|before| before.range == history.range) else { return };
-    let gone = |commit: &String| history.entries.iter().all(|entry| entry.version.commit != *commit);
-    let count = before.entries.iter().filter(|entry| gone(&entry.version.commit)).count();
-    if count > 0 {
+    let gone =
+        |entry: &&Entry| history.entries.iter().all(|other| other.version.commit != entry.version.commit);
+    let gone: Vec<&Entry> = before.entries.iter().filter(gone).collect();
+    let (Some(newest_gone), Some(newest)) = (gone.last(), history.entries.last()) else { return };
+    // What was only left out this time is still behind the newest version.
+    let words = ["merge-base", "--is-ancestor", &newest_gone.version.commit, &newest.version.commit];
+    if source.repository.ask(words).is_err() {
+        let count = gone.len();
         let text = format!(
             "‘{}’ no longer has {count} version{} that it had: was it rewritten? Their readings are kept but not shown",
             history.range,
@@ -40,10 +46,17 @@ pub fn end(history: &mut StoredHistory) {
         );
     }
     let mut changed: Vec<String> = Vec::new();
-    let built: Vec<_> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
+    let built: Vec<&Entry> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
+    let params = |entry: &Entry, name: &String| {
+        let is = |arm: &&Arm| arm.name == *name && arm.version.as_ref() == Some(&entry.version.commit);
+        history.run.arms.iter().find(is).map(|arm| &arm.params)
+    };
     for pair in built.windows(2) {
-        let differs =
-            |(name, output): (&String, &String)| pair[0].outputs.get(name).is_some_and(|o| o != output);
+        // Work that was told to be another may well print something else.
+        let differs = |(name, output): (&String, &String)| {
+            pair[0].outputs.get(name).is_some_and(|other| other != output)
+                && params(pair[0], name) == params(pair[1], name)
+        };
         if pair[1].outputs.iter().any(differs) {
             changed.push(pair[1].version.short().to_owned());
         }

@@ -1,6 +1,7 @@
 //! Histories: which versions there are, what becomes of each, and what is read of it.
 
-use crate::repository::{BUILD, Recorded, Repository};
+use crate::repository::{BUILD, Recorded, Repository, blocks};
+use crate::script;
 use crate::support::Place;
 
 /// Steps, a spike and its revert, versions that fail in several ways, documents, a merge.
@@ -69,9 +70,8 @@ fn rounds_are_taken_side_by_side() {
     Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
     assert_eq!(place.history(&["--rounds", "5", "--time-only"]).code, 0);
     let recorded = place.recorded();
-    for arm in recorded.0["history"]["run"]["arms"].as_array().expect("arms") {
-        assert_eq!(arm["figures"]["time.wall"]["blocks"], serde_json::json!([0, 1, 2, 3, 4]));
-    }
+    assert_eq!(recorded.arms().len(), 3);
+    assert!(recorded.arms().iter().all(|arm| blocks(arm) == [0, 1, 2, 3, 4]));
 }
 
 #[test]
@@ -97,9 +97,10 @@ fn what_is_done_is_not_done_again_and_a_longer_range_adds_to_it() {
     assert_eq!(recorded.readings("version 1", "time.wall").len(), 3);
     assert_eq!(recorded.readings("version 3", "time.wall").len(), 6);
     assert_eq!(recorded.readings("version 5", "time.wall").len(), 3);
-    // A shorter range shows less and loses nothing.
+    // A shorter range shows less and loses nothing, and neither is a rewritten one.
     let (_, recorded) = take(&commits[1]);
     assert_eq!(recorded.states(), ["built"; 2]);
+    assert_eq!(recorded.remarks(), [""; 0]);
     let (builds, recorded) = take("HEAD");
     assert_eq!((builds, recorded.states().len(), recorded.count("time.wall")), (6, 6, 24));
 }
@@ -175,8 +176,8 @@ fn overlays_make_old_versions_weighable() {
     let answer = place.run(["history", "--repo", "repo", "--rounds", "2"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
-    assert_eq!(recorded.states(), ["built"; 4], "{:#}", recorded.0["history"]["versions"]);
-    let arms = recorded.0["history"]["run"]["arms"].as_array().expect("arms");
+    assert_eq!(recorded.states(), ["built"; 4], "{:#?}", recorded.versions());
+    let arms = recorded.arms();
     let sizes: Vec<f64> = arms.iter().filter_map(|arm| arm["params"]["n"].as_f64()).collect();
     assert_eq!(sizes, [4096.0, 1024.0, 4096.0, 4096.0]);
     assert!(arms.iter().all(|arm| arm["name"] == "work"));
@@ -237,4 +238,26 @@ fn acceptances_are_read_from_messages_and_from_the_file() {
     let wrong =
         place.run(["history", "accept", "HEAD", "--repo", "repo", "--metric", "tiem", "--reason", "x"]);
     assert_eq!(wrong.code, 2);
+}
+
+#[test]
+fn a_change_of_time_is_bisected_too() {
+    let place = Place::new();
+    let commits = Repository::new(&place, "repo").commit_allocations(1..=33);
+    let names: Vec<String> = commits.iter().map(|commit| format!("./app @{}", &commit[..10])).collect();
+    // Nothing but time tells the versions apart.
+    let arm = |index: usize| script::arm(if index < 13 { 1.0 } else { 1.4 }, index as u64);
+    let arms: Vec<(&str, script::Arm)> =
+        names.iter().enumerate().map(|(index, name)| (name.as_str(), arm(index))).collect();
+    place.script(&arms);
+    let words = ["history", "bisect", "--repo", "repo", "--scripted", "script.json"];
+    let answer = place.run(words.iter().chain(&BUILD).chain(&["--", "./app"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    let states = recorded.states();
+    let built: Vec<usize> = (0..33).filter(|index| states[*index] == "built").collect();
+    assert_eq!(built, [0, 8, 12, 13, 14, 16, 32]);
+    let rounds = |index: usize| recorded.readings(&format!("version {index}"), "time.wall").len();
+    assert!(rounds(12) >= 40 && rounds(13) >= 40, "suspects get more rounds");
+    assert!(rounds(8) < rounds(12));
 }

@@ -225,7 +225,7 @@ fn an_interruption_keeps_what_was_done_and_two_do_not_build_at_once() {
     assert_eq!(answer.code, 130, "{}", answer.exchange());
     assert!(answer.stderr.contains("the same command goes on"), "{}", answer.exchange());
     assert_eq!(place.recorded().states(), ["built", "built", "queued"]);
-    assert_eq!(place.recorded().0["history"]["run"]["state"], "interrupted");
+    assert_eq!(place.recorded().ended(), "interrupted");
     place.assert_no_processes();
 }
 
@@ -268,4 +268,36 @@ fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
     assert!(answer.stderr.contains("free some space"), "{}", answer.exchange());
     assert!(answer.stderr.contains("the same command then goes on"), "{}", answer.exchange());
     assert!(place.recorded().states().iter().all(|state| ["queued", "built"].contains(state)));
+}
+
+#[test]
+fn what_a_step_leaves_that_was_cut_short_does_not_get_into_a_later_build() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write(".gitignore", "part\napp\n");
+    repository.write("hang", "");
+    repository.commit("hangs");
+    repository.git(&["rm", "--quiet", "hang"]);
+    repository.commit("builds");
+    // As make does: what is there already is not made again.
+    let step = "if [ -e hang ]; then echo half > part; sleep 1000; fi; [ -e part ] || echo whole > part; cp part app";
+    let words =
+        ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", step, "--build-limit", "1s"];
+    let answer = place.run(words.iter().chain(&["--artifact", "app", "--", "grep", "whole", "app"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().states(), ["timed-out", "built"]);
+}
+
+#[test]
+fn a_tree_that_git_can_do_nothing_with_is_made_anew() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1]);
+    assert_eq!(quick(&place, &[]).code, 0);
+    let key =
+        place.work().join("history").read_dir().expect("a folder").flatten().next().expect("a repository");
+    std::fs::write(key.path().join("tree/.git/index"), "no index").expect("a file");
+    repository.commit_allocations([2]);
+    assert_eq!(quick(&place, &[]).code, 0);
+    assert_eq!(place.recorded().states(), ["built"; 2]);
 }

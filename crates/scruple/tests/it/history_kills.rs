@@ -1,7 +1,7 @@
 //! A history that is killed at any moment goes on where it was.
 
 use crate::programs::eventually;
-use crate::repository::{BUILD, Repository};
+use crate::repository::{BUILD, Repository, blocks};
 use crate::support::Place;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -55,9 +55,8 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     assert_eq!(recorded.states()[12], "same-binary");
     (0..12).for_each(|index| assert!(recorded.readings(&format!("version {index}"), "time.wall").len() >= 5));
     // Sorted blocks show that no reading was kept twice.
-    for arm in recorded.0["history"]["run"]["arms"].as_array().expect("arms") {
-        let blocks = arm["figures"]["time.wall"]["blocks"].as_array().expect("blocks");
-        let blocks: Vec<u64> = blocks.iter().filter_map(serde_json::Value::as_u64).collect();
+    for arm in recorded.arms() {
+        let blocks = blocks(arm);
         assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
     }
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);

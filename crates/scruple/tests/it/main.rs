@@ -34,5 +34,6 @@ mod history_kills;
 mod interruption;
 mod kills;
 mod memory;
+mod revisions;
 mod surroundings;
 mod trees;

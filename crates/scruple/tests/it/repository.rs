@@ -87,48 +87,68 @@ impl Place {
         std::fs::read_to_string(path).expect("a log")
     }
 
-    /// The newest history of the repository named `repo`.
+    /// The newest history of the repository named `repo`: its versions, and the run that holds its readings.
     pub fn recorded(&self) -> Recorded {
-        Recorded(self.run(["history", "status", "--repo", "repo", "--json"]).json())
+        let status = self.run(["history", "status", "--repo", "repo", "--json"]).json();
+        Recorded { status, run: self.run(["show", "last", "--json"]).json() }
     }
 }
 
 /// A history as it is stored.
-pub struct Recorded(pub Value);
+pub struct Recorded {
+    status: Value,
+    run: Value,
+}
 
 impl Recorded {
     pub fn versions(&self) -> &Vec<Value> {
-        self.0["history"]["versions"].as_array().expect("versions")
+        self.status["history"]["versions"].as_array().expect("versions")
     }
 
     /// The version with that title.
     pub fn version(&self, title: &str) -> &Value {
         let found = self.versions().iter().find(|version| version["title"] == title);
-        found.unwrap_or_else(|| panic!("no version ‘{title}’ in {:#}", self.0["history"]["versions"]))
+        found.unwrap_or_else(|| panic!("no version ‘{title}’ in {:#?}", self.versions()))
     }
 
     pub fn states(&self) -> Vec<&str> {
         self.versions().iter().filter_map(|version| version["state"].as_str()).collect()
     }
 
+    /// How the run ended.
+    pub fn ended(&self) -> &str {
+        self.run["run"]["state"].as_str().expect("a state")
+    }
+
+    /// Every arm of the run.
+    pub fn arms(&self) -> &Vec<Value> {
+        self.run["arms"].as_array().expect("arms")
+    }
+
     /// The readings of a metric of the version with that title; none where it has none.
     pub fn readings(&self, title: &str, metric: &str) -> Vec<f64> {
         let commit = &self.version(title)["commit"];
-        let arms = self.0["history"]["run"]["arms"].as_array().expect("arms");
-        let arm = arms.iter().find(|arm| arm["version"] == *commit);
-        let readings = arm.and_then(|arm| arm["figures"][metric]["readings"].as_array());
+        let arm = self.arms().iter().find(|arm| arm["version"] == *commit);
+        let readings = arm.and_then(|arm| arm["metrics"][metric]["readings"].as_array());
         readings.map_or(Vec::new(), |readings| readings.iter().filter_map(Value::as_f64).collect())
     }
 
     /// The sum of the numbers of readings of a metric over all versions.
     pub fn count(&self, metric: &str) -> u64 {
-        let arms = self.0["history"]["run"]["arms"].as_array().expect("arms");
-        let of = |arm: &Value| arm["figures"][metric]["readings"].as_array().map_or(0, Vec::len);
-        arms.iter().map(|arm| of(arm) as u64).sum()
+        let of = |arm: &Value| arm["metrics"][metric]["readings"].as_array().map_or(0, Vec::len);
+        self.arms().iter().map(|arm| of(arm) as u64).sum()
     }
 
     pub fn remarks(&self) -> Vec<&str> {
-        let warnings = self.0["history"]["run"]["warnings"].as_array().expect("warnings");
+        let warnings = self.run["warnings"].as_array().expect("warnings");
         warnings.iter().filter_map(|warning| warning["code"].as_str()).collect()
     }
+}
+
+/// The blocks in which the time of an arm was read.
+pub fn blocks(arm: &Value) -> Vec<u64> {
+    let wall = &arm["metrics"]["time.wall"];
+    let readings = wall["readings"].as_array().map_or(0, Vec::len) as u64;
+    let blocks = |blocks: &Vec<Value>| blocks.iter().filter_map(Value::as_u64).collect();
+    wall["blocks"].as_array().map_or_else(|| (0..readings).collect(), blocks)
 }

@@ -1,0 +1,100 @@
+//! `scruple compare` of two revisions: both are built and weighed side by side.
+
+use crate::repository::{BUILD, Repository};
+use crate::support::{Answer, Place};
+
+fn compare(place: &Place, words: &[&str]) -> Answer {
+    let words =
+        [&["compare", "--repo", "repo", "--no-store", "-r", "10"], &BUILD[..], words, &["--", "./app"]]
+            .concat();
+    place.run(words)
+}
+
+/// The estimate of a metric of the arm at that place.
+fn estimate(answer: &Answer, arm: usize, metric: &str) -> f64 {
+    answer.json()["arms"][arm]["metrics"][metric]["estimate"].as_f64().expect("an estimate")
+}
+
+#[test]
+fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 5000, 2000]);
+    let answer = compare(&place, &["HEAD~2", "HEAD", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!([0, 1].map(|arm| estimate(&answer, arm, "malloc.bytes")), [1000.0, 2000.0]);
+    let run = answer.json();
+    assert_eq!(run["arms"][0]["name"], "./app @HEAD~2");
+    assert_eq!(run["arms"][1]["version"], repository.git(&["rev-parse", "HEAD"]));
+    assert_eq!(run["arms"][1]["metrics"]["time.wall"]["n"], 10);
+    assert_eq!(run["arms"][1]["metrics"]["build.time"]["n"], 1);
+    assert!(estimate(&answer, 1, "build.bytes") > 1000.0);
+    // One build each says nothing certain about build times.
+    let comparisons = run["comparisons"].as_array().expect("comparisons");
+    let build = comparisons.iter().find(|one| one["metric"] == "build.time").expect("a comparison");
+    assert_eq!(build["verdict"], "don't know");
+    let table = compare(&place, &["HEAD~2", "HEAD", "--limit", "malloc.bytes<+3%"]);
+    assert_eq!(table.code, 1, "{}", table.exchange());
+    assert!(table.stdout.contains("built bytes"), "{}", table.exchange());
+    assert_eq!(compare(&place, &["HEAD~1", "HEAD", "--limit", "malloc.bytes<+3%"]).code, 0);
+    place.assert_no_processes();
+}
+
+#[test]
+fn what_is_not_committed_is_compared_with_the_merge_base() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000]);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.commit_program("topic", 10, 2000, "");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.commit_program("main went on", 10, 7000, "");
+    repository.git(&["checkout", "--quiet", "topic"]);
+    let answer = compare(&place, &["--base", "main", "--json", "--time-only"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.json()["arms"][1]["name"].as_str().is_some_and(|name| name.starts_with("./app @HEAD (")));
+    repository.write("app.c", &crate::repository::program(10, 3000, ""));
+    let objects = || repository.git(&["count-objects"]);
+    let before = objects();
+    let answer = compare(&place, &["--base", "main", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!([0, 1].map(|arm| estimate(&answer, arm, "malloc.bytes")), [1000.0, 3000.0]);
+    assert_eq!(answer.json()["arms"][1]["name"], "./app @working tree");
+    assert_eq!((objects(), repository.git(&["status", "--porcelain"])), (before, "M app.c".to_owned()));
+}
+
+#[test]
+fn a_build_that_costs_more_may_pay_for_itself() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_program("slow", 10, 100, "usleep(60000);");
+    repository.write("costly", "");
+    repository.commit_program("fast", 10, 100, "");
+    let step = "if [ -e costly ]; then sleep 1; fi";
+    let answer = compare(&place, &["HEAD~1", "HEAD", "--clean", "--build", step]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("longer to build and takes"), "{}", answer.exchange());
+    assert!(said.contains("runs for each build the two are even"), "{}", answer.exchange());
+}
+
+#[test]
+fn what_cannot_be_compared_is_one_error() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000]);
+    repository.commit_program("broken", 10, 1, "this is no C");
+    let answer = compare(&place, &["HEAD~1", "HEAD"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (4, ""));
+    assert!(
+        answer
+            .stderr
+            .contains("‘HEAD’ cannot be weighed: the step ‘cc -O1 -o app app.c’ ended with exit code 1; see")
+    );
+    let answer = compare(&place, &["v1", "HEAD"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("there is no revision ‘v1’"), "{}", answer.exchange());
+    let answer = place.run(["compare", "last"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("name a second stored run"), "{}", answer.exchange());
+}
