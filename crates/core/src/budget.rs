@@ -88,7 +88,9 @@ impl Budget {
 }
 
 fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
-    if let Some(percent) = value.strip_suffix('%') {
+    // A share is itself written in percent, so that only a sign makes it a change.
+    let change = metric.unit != unit::Unit::Ratio || value.starts_with(['+', '-']);
+    if let Some(percent) = value.strip_suffix('%').filter(|_| change) {
         let percent: f64 = percent
             .trim()
             .parse()
@@ -180,6 +182,13 @@ mod tests {
         let budget = Budget::parse("gzip*:time.cpu<=+3%").expect("a limit");
         assert_eq!(budget.limit, Limit::AtMostTimes(1.03));
         assert!(budget.applies_to("gzip -9") && !budget.applies_to("zstd"));
+    }
+
+    #[test]
+    fn a_share_is_limited_in_percent_and_its_change_with_a_sign() {
+        let limit = |text: &str| Budget::parse(text).expect("a limit").limit;
+        assert_eq!(limit("load.errors<0.1%"), Limit::AtMost(0.001));
+        assert_eq!(limit("load.errors<+10%"), Limit::AtMostTimes(1.1));
     }
 
     #[test]

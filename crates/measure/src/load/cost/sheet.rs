@@ -106,51 +106,115 @@ pub fn weigh(
     drive: &mut Drive<'_>,
     more: &mut Counters<'_>,
 ) -> Result<Sheet, LoadError> {
-    let gone = |why: String| LoadError::Plan(why);
-    let idle = idle(tree, more).map_err(gone)?;
+    let mut watch = Watch::of(tree, more)?;
     let first = lengths.iter().copied().min().unwrap_or(1);
     drive(&Plan { max_requests: Some(first), ..plan.clone() })?;
-    let map_before = tree.memory_map();
-    let mut windows = Vec::new();
-    let mut known: Vec<Reading> = Vec::new();
-    let mut lost_threads = false;
     for length in lengths {
-        let before = tree.read().map_err(gone)?;
+        let window = watch.window(&Plan { max_requests: Some(*length), ..plan.clone() }, drive, more)?;
+        if window.load.ended == crate::load::Ended::Interrupted {
+            break;
+        }
+    }
+    Ok(watch.finish())
+}
+
+/// A server that is being weighed, window by window; other servers may have theirs in between.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    tree: Tree,
+    idle: Vec<(String, f64)>,
+    map_before: Option<MemoryMap>,
+    windows: Vec<Window>,
+    known: Vec<Reading>,
+    lost_threads: bool,
+}
+
+impl Watch {
+    /// Looks at the server while nothing is asked of it.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn of(tree: &Tree, more: &mut Counters<'_>) -> Result<Watch, LoadError> {
+        let idle = idle(tree, more).map_err(LoadError::Plan)?;
+        Ok(Watch {
+            tree: tree.clone(),
+            idle,
+            map_before: None,
+            windows: Vec::new(),
+            known: Vec::new(),
+            lost_threads: false,
+        })
+    }
+
+    /// Loads it for one window.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or is gone.
+    pub fn window(
+        &mut self,
+        plan: &Plan,
+        drive: &mut Drive<'_>,
+        more: &mut Counters<'_>,
+    ) -> Result<&Window, LoadError> {
+        if self.map_before.is_none() {
+            self.map_before = Some(self.tree.memory_map());
+        }
+        let before = self.tree.read().map_err(LoadError::Plan)?;
         let counters_before = all(&before, more);
         let began = Instant::now();
-        let load = drive(&Plan { max_requests: Some(*length), ..plan.clone() })?;
+        let load = drive(plan)?;
         let elapsed = began.elapsed().as_nanos() as u64;
-        let after = tree.read().map_err(gone)?;
+        // A server that has ended in the window cannot be read behind it, but what the load found is the news.
+        let after = self.tree.read().unwrap_or_else(|_| before.clone());
         let counters_after = all(&after, more);
-        lost_threads |= !before.same_threads(&after);
-        if known.is_empty() {
-            known = counters_after.clone();
+        self.lost_threads |= !before.same_threads(&after);
+        if self.known.is_empty() {
+            self.known = counters_after.clone();
         }
-        let interrupted = load.ended == crate::load::Ended::Interrupted;
-        windows.push(Window {
+        self.windows.push(Window {
             requests: load.generator.requests,
             elapsed,
             grown: grown(&counters_before, &counters_after),
             memory: after.memory,
             load,
         });
-        if interrupted {
-            break;
+        Ok(&self.windows[self.windows.len() - 1])
+    }
+
+    /// The cost per request of the last window, by the key of the counter's metric; what the server does without
+    /// requests is taken off.
+    pub fn last(&self) -> Vec<(String, f64)> {
+        let Some(window) = self.windows.last().filter(|window| window.requests > 0) else {
+            return Vec::new();
+        };
+        let idle =
+            |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
+        let each = |(key, growth): &(String, f64)| {
+            let background = idle(key) * window.elapsed as f64 / 1e9;
+            (key.clone(), (growth - background) / window.requests as f64)
+        };
+        window.grown.iter().map(each).collect()
+    }
+
+    /// The sheet of all windows.
+    pub fn finish(self) -> Sheet {
+        let mut remarks = Vec::new();
+        if self.lost_threads {
+            remarks.push(
+                "threads of the server began or ended: waits and context switches of those that ended are missing"
+                    .to_owned(),
+            );
+        }
+        let rows = self.known.iter().map(|reading| row(reading, &self.windows, &self.idle)).collect();
+        let map_after = self.tree.memory_map();
+        Sheet {
+            rows,
+            growth: growth(&self.windows),
+            maps: (self.map_before.unwrap_or_else(|| map_after.clone()), map_after),
+            windows: self.windows,
+            remarks,
         }
     }
-    let mut remarks = Vec::new();
-    if lost_threads {
-        remarks.push(
-            "threads of the server began or ended: waits and context switches of those that ended are missing".to_owned(),
-        );
-    }
-    Ok(Sheet {
-        rows: known.iter().map(|reading| row(reading, &windows, &idle)).collect(),
-        growth: growth(&windows),
-        maps: (map_before, tree.memory_map()),
-        windows,
-        remarks,
-    })
 }
 
 fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
