@@ -1,8 +1,10 @@
 //! The command line: types only.
 
 mod inspect;
+mod load;
 
 pub use inspect::{Cost, GhcArgs, GhcPart, HeapArgs, LeakArgs, MemoryArgs, PausesArgs, ProfileArgs};
+pub use load::LoadArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -22,9 +24,10 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    // What these three say of themselves stands with their options.
+    // What these four say of themselves stands with their options.
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Load(Box<LoadArgs>),
     Compare(CompareArgs),
     /// Show a stored run again, in any format.
     Show(ShowArgs),

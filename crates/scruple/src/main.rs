@@ -8,6 +8,7 @@ mod config;
 mod fault;
 mod git;
 mod import;
+mod loading;
 mod place;
 mod progress;
 mod report;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Run(args) => commands::run::run(&args),
         Verb::Bench(args) => commands::bench::bench(&args),
+        Verb::Load(args) => commands::load::load(&args),
         Verb::Compare(args) => commands::compare::compare(&args),
         Verb::Show(args) => commands::show::show(&args),
         Verb::Import(args) => commands::import::import(&args),

@@ -8,6 +8,7 @@ pub mod ghc;
 pub mod import;
 pub mod leak;
 pub mod list;
+pub mod load;
 pub mod memory;
 pub mod metrics;
 mod one;

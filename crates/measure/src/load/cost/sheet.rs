@@ -198,21 +198,34 @@ impl Watch {
 
     /// The sheet of all windows.
     pub fn finish(self) -> Sheet {
-        let mut remarks = Vec::new();
+        let map_after = self.tree.memory_map();
+        let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
+        let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, maps);
         if self.lost_threads {
-            remarks.push(
+            sheet.remarks.push(
                 "threads of the server began or ended: waits and context switches of those that ended are missing"
                     .to_owned(),
             );
         }
-        let rows = self.known.iter().map(|reading| row(reading, &self.windows, &self.idle)).collect();
-        let map_after = self.tree.memory_map();
+        sheet
+    }
+}
+
+impl Sheet {
+    /// The sheet of these windows. `known` says what the counters are, and `idle` how much they grow in a second
+    /// without load.
+    pub fn of(
+        known: &[Reading],
+        windows: Vec<Window>,
+        idle: &[(String, f64)],
+        maps: (MemoryMap, MemoryMap),
+    ) -> Sheet {
         Sheet {
-            rows,
-            growth: growth(&self.windows),
-            maps: (self.map_before.unwrap_or_else(|| map_after.clone()), map_after),
-            windows: self.windows,
-            remarks,
+            rows: known.iter().map(|reading| row(reading, &windows, idle)).collect(),
+            growth: growth(&windows),
+            maps,
+            windows,
+            remarks: Vec::new(),
         }
     }
 }
