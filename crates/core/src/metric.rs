@@ -57,6 +57,11 @@ impl Metric {
         Metric::built_in(key, unit, Noisy, Timing, title, help)
     }
 
+    /// What one request costs a server, where the kernel itself only estimates it.
+    const fn estimated(key: &'static str, unit: Unit, title: &'static str, help: &'static str) -> Metric {
+        Metric::built_in(key, unit, Quality::Estimated, Timing, title, help)
+    }
+
     /// What one request costs a server, by an instrument of its own.
     const fn counted(key: &'static str, unit: Unit, title: &'static str, help: &'static str) -> Metric {
         Metric::built_in(key, unit, Near, Counting, title, help)
@@ -336,29 +341,29 @@ pub static METRICS: &[Metric] = &[
     Metric::load(
         "load.p50",
         Unit::Nanoseconds,
-        "p50",
+        "response p50",
         "the response that half of the requests do not exceed, from when each was due",
     ),
     Metric::load(
         "load.p90",
         Unit::Nanoseconds,
-        "p90",
+        "response p90",
         "the response that 90 % of the requests do not exceed",
     ),
     Metric::load(
         "load.p99",
         Unit::Nanoseconds,
-        "p99",
+        "response p99",
         "the response that 99 % of the requests do not exceed",
     ),
     Metric::load(
         "load.p999",
         Unit::Nanoseconds,
-        "p99.9",
+        "response p99.9",
         "the response that 99.9 % of the requests do not exceed",
     ),
-    Metric::load("load.max", Unit::Nanoseconds, "longest", "the longest response"),
-    Metric::load("load.mean", Unit::Nanoseconds, "mean", "the arithmetic mean of the responses"),
+    Metric::load("load.max", Unit::Nanoseconds, "longest response", "the longest response"),
+    Metric::load("load.mean", Unit::Nanoseconds, "mean response", "the arithmetic mean of the responses"),
     Metric::load(
         "load.service.p50",
         Unit::Nanoseconds,
@@ -385,13 +390,13 @@ pub static METRICS: &[Metric] = &[
         "cpu / request",
         "processor time per request of the server's processes, user and system",
     ),
-    Metric::load(
+    Metric::estimated(
         "request.user",
         Unit::Nanoseconds,
         "user / request",
         "processor time per request in the server's own code, divided by ticks",
     ),
-    Metric::load(
+    Metric::estimated(
         "request.sys",
         Unit::Nanoseconds,
         "sys / request",

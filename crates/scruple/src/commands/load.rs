@@ -241,7 +241,10 @@ impl Work<'_> {
                 loads.push(&point.load);
             }
         }
-        let servers = arms.iter().map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads))).collect();
+        let servers = arms
+            .iter()
+            .map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true)))))
+            .collect();
         run.state = scruple_core::run::State::Complete;
         let store = place::open_store(&self.args.store)?;
         let arms = arms.into_iter().map(|(_, arm, _)| arm).collect();
@@ -276,7 +279,7 @@ fn remark(run: &mut Run, loads: &Loads) {
     let several = loads.servers.len() > 1;
     for server in &loads.servers {
         let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
-        let all = server.pool.windows + if server.void == server.pool.windows { 0 } else { server.void };
+        let all = server.pool.windows;
         for (doubt, windows) in &server.pool.doubts {
             let often = if all > 1 { format!(" ({windows} of {all} windows)") } else { String::new() };
             run.warn(&doubt.code, format!("{of}{}{often}", doubt.text));

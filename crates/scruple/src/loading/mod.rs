@@ -68,11 +68,11 @@ pub struct Loads {
 pub struct Loaded {
     /// The arm's name.
     pub name: String,
-    /// All windows that count, together.
+    /// All windows together, without those of the warm-up.
     pub pool: Pool,
     /// Windows that were taken off as warm-up.
     pub warm_up: usize,
-    /// Windows that the generator spoilt.
+    /// Windows that the generator spoilt; their latencies do not count, unless all are void.
     pub void: usize,
     /// What a request costs.
     pub sheet: Option<Sheet>,
@@ -257,20 +257,22 @@ impl Loading {
         let mut servers = Vec::new();
         for (arm, windows) in self.run.arms.iter_mut().zip(&self.taken) {
             let all = &windows[cut.min(windows.len())..];
-            let good: Vec<&(u32, Window)> = all.iter().filter(|(_, window)| !spoilt(&window.load)).collect();
-            for (block, window) in &good {
-                add_readings(arm, readings::of(window), Pass::Timing, *block);
+            let void = all.iter().filter(|(_, window)| spoilt(&window.load)).count();
+            for (block, window) in all {
+                // A generator that was late says nothing of latencies, but the server's accounts stand.
+                let readings = match spoilt(&window.load) {
+                    false => readings::of(window),
+                    true => readings::of_the_server(window),
+                };
+                add_readings(arm, readings, Pass::Timing, *block);
             }
-            // Where every window is void the figures are shown all the same, and called void.
-            let shown: Vec<&LoadResult> = match good.is_empty() {
-                true => all.iter().map(|(_, window)| &window.load).collect(),
-                false => good.iter().map(|(_, window)| &window.load).collect(),
-            };
+            // Where every window is void the latencies are shown all the same, and called void.
+            let timely = |load: &LoadResult| !spoilt(load) || void == all.len();
             servers.push(Loaded {
                 warm_up: windows.len() - all.len(),
-                void: all.len() - good.len(),
+                void,
                 sheet: sheets.next().flatten(),
-                ..Loaded::of(&arm.name, Pool::of(&shown))
+                ..Loaded::of(&arm.name, Pool::of(all.iter().map(|(_, w)| (&w.load, timely(&w.load)))))
             });
         }
         Loads { plan: plan.clone(), servers, capacity: None }

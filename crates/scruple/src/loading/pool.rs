@@ -53,11 +53,11 @@ pub struct Pool {
 const SLOWEST: usize = 256;
 
 impl Pool {
-    /// These windows together.
-    pub fn of(windows: &[&LoadResult]) -> Pool {
+    /// These windows together, each with whether its latencies count; its requests and failures do in any case.
+    pub fn of<'a>(windows: impl IntoIterator<Item = (&'a LoadResult, bool)>) -> Pool {
         let mut pool = Pool::default();
-        for window in windows {
-            pool.add(window);
+        for (window, timely) in windows {
+            pool.add(window, timely);
         }
         pool.slowest.sort_unstable_by(|left, right| right.cmp(left));
         pool.slowest.truncate(SLOWEST);
@@ -69,8 +69,10 @@ impl Pool {
         if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.span as f64 }
     }
 
-    fn add(&mut self, load: &LoadResult) {
-        let offset = self.span;
+    fn add(&mut self, load: &LoadResult, timely: bool) {
+        if timely {
+            self.add_times(load);
+        }
         self.windows += 1;
         self.gone |= load.ended == Ended::ServerGone;
         self.span += load.span;
@@ -78,6 +80,28 @@ impl Pool {
         self.answered += load.answered;
         self.failures.add(&load.failures);
         self.bytes += load.bytes;
+        self.backlog = self.backlog.max(load.backlog);
+        self.reconnects += load.reconnects;
+        self.add_kinds(&load.kinds, timely);
+        let own = &mut self.generator;
+        own.threads = own.threads.max(load.generator.threads);
+        own.elapsed += load.generator.elapsed;
+        own.user += load.generator.user;
+        own.system += load.generator.system;
+        own.waited += load.generator.waited;
+        own.preempted += load.generator.preempted;
+        own.requests += load.generator.requests;
+        for doubt in &load.doubts {
+            match self.doubts.iter_mut().find(|(known, _)| known.code == doubt.code) {
+                Some((_, windows)) => *windows += 1,
+                None => self.doubts.push((doubt.clone(), 1)),
+            }
+        }
+    }
+
+    /// Adds latencies and moments; these count from the end of the windows before.
+    fn add_times(&mut self, load: &LoadResult) {
+        let offset = self.span;
         for (own, more) in [
             (&mut self.response, &load.response),
             (&mut self.service, &load.service),
@@ -87,8 +111,6 @@ impl Pool {
         ] {
             own.add(more);
         }
-        self.backlog = self.backlog.max(load.backlog);
-        self.reconnects += load.reconnects;
         let cut = load.warm_up.min(load.timeline.len());
         let from = load.timeline.get(cut).map_or(0, |slice| slice.from);
         self.timeline.extend(load.timeline[cut..].iter().map(|slice| Slice {
@@ -108,32 +130,18 @@ impl Pool {
             done: shift(slow.done),
             ..*slow
         }));
-        self.add_kinds(&load.kinds);
-        let own = &mut self.generator;
-        own.threads = own.threads.max(load.generator.threads);
-        own.elapsed += load.generator.elapsed;
-        own.user += load.generator.user;
-        own.system += load.generator.system;
-        own.waited += load.generator.waited;
-        own.preempted += load.generator.preempted;
-        own.requests += load.generator.requests;
-        for doubt in &load.doubts {
-            match self.doubts.iter_mut().find(|(known, _)| known.code == doubt.code) {
-                Some((_, windows)) => *windows += 1,
-                None => self.doubts.push((doubt.clone(), 1)),
-            }
-        }
     }
 
-    fn add_kinds(&mut self, kinds: &[Kind]) {
+    fn add_kinds(&mut self, kinds: &[Kind], timely: bool) {
         for kind in kinds {
+            let service = kind.service.as_ref().filter(|_| timely);
             match self.kinds.iter_mut().find(|known| known.name == kind.name) {
-                None => self.kinds.push(kind.clone()),
+                None => self.kinds.push(Kind { service: service.cloned(), ..kind.clone() }),
                 Some(known) => {
                     known.answered += kind.answered;
                     known.failures.add(&kind.failures);
-                    if let (Some(service), Some(more)) = (&mut known.service, &kind.service) {
-                        service.add(more);
+                    if let Some(more) = service {
+                        known.service.get_or_insert_default().add(more);
                     }
                 }
             }

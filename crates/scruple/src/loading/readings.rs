@@ -37,7 +37,12 @@ pub(super) fn of(window: &Window) -> Vec<Reading> {
     });
     let lag = metric("load.lag.p99").filter(|_| open);
     let lag = lag.and_then(|metric| Some(Reading::of(metric, at(&load.lag, 0.99)?, SOURCE)));
-    latencies.chain(lag).chain(costs(&window.costs, ACCOUNTS)).collect()
+    latencies.chain(lag).chain(of_the_server(window)).collect()
+}
+
+/// What a window tells of the server's own accounts.
+pub(super) fn of_the_server(window: &Window) -> Vec<Reading> {
+    costs(&window.costs, ACCOUNTS).collect()
 }
 
 /// Costs by the keys of counters, as readings of the metrics that divide them by the requests.

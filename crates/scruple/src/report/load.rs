@@ -73,20 +73,32 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
         [server] => server.name.clone(),
         several => format!("{} servers, windows interleaved", several.len()),
     };
-    let windows = loads.servers.iter().map(|server| server.pool.windows).min().unwrap_or(0);
+    let windows = loads.servers.iter().map(shown).min().unwrap_or(0);
     let span = loads.servers.iter().map(|server| server.pool.span).max().unwrap_or(0);
     let state = match report.run.state {
         scruple_core::run::State::Complete => String::new(),
         state => format!(" · {}: these are the figures so far", state.word()),
     };
     format!(
-        "{name} · {}, {} · {windows} window{}, {} · seed {}{state}",
+        "{name} · {}, {} · {windows} {}window{}, {} · seed {}{state}",
         pace(&loads.plan),
         connections(&loads.plan),
+        match loads.servers.as_slice() {
+            [server] if shown(server) < server.pool.windows => format!("of {} ", server.pool.windows),
+            _ => String::new(),
+        },
         if windows == 1 { "" } else { "s" },
         quantity(span as f64, &Unit::Nanoseconds),
         report.run.seed
     )
+}
+
+/// The windows whose latencies are shown.
+fn shown(server: &Loaded) -> usize {
+    match server.pool.windows - server.void {
+        0 => server.pool.windows,
+        good => good,
+    }
 }
 
 /// Distributions, one row each, their points below each other.
@@ -151,7 +163,10 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
             grouped(kind.failures.total() as f64)
         );
     }
-    stalls(server, width, out);
+    // A generator that was kept from its core saw nothing answered, which says nothing of the server.
+    if !void {
+        stalls(server, width, out);
+    }
     let own = pool.generator;
     let each = |time: u64| quantity(time as f64 / own.requests.max(1) as f64, &Unit::Nanoseconds);
     let late = match pool.lateness.quantile(0.99) {

@@ -67,8 +67,8 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
                 found.requests.0
             );
             let lines = found.functions.iter().map(|cost| {
-                let calls = quantity(cost.calls, &Unit::Count);
-                (cost.own, format!("{}  {} calls", grouped(cost.own), calls), &cost.function.name)
+                let calls = format!("{} calls", quantity(cost.calls, &Unit::Count));
+                Line { own: cost.own, figures: [grouped(cost.own), calls], name: &cost.function.name }
             });
             functions(lines.collect(), found.total, width, out);
         }
@@ -84,16 +84,11 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
                 share(found.kernel / found.total.max(f64::MIN_POSITIVE)),
                 grouped(found.samples as f64)
             );
+            let ns = |value: f64| quantity(value, &Unit::Nanoseconds);
             let lines = found.functions.iter().map(|time| {
-                let all = quantity(time.inclusive, &Unit::Nanoseconds);
-                let own = quantity(time.own, &Unit::Nanoseconds);
                 let (low, high) = (time.interval.low, time.interval.high);
-                let bounds = format!(
-                    "[{}, {}]",
-                    quantity(low, &Unit::Nanoseconds),
-                    quantity(high, &Unit::Nanoseconds)
-                );
-                (time.own, format!("{own}  with what it calls {all} {bounds}"), &time.name)
+                let all = format!("{} [{}, {}] with what it calls", ns(time.inclusive), ns(low), ns(high));
+                Line { own: time.own, figures: [ns(time.own), all], name: &time.name }
             });
             functions(lines.collect(), found.total, width, out);
             note("on loopback the kernel bills part of the client’s receiving to the server", width, out);
@@ -173,24 +168,31 @@ pub(super) fn title(key: &str) -> &str {
     }
 }
 
+/// A function: what it costs, in figures, and its name.
+struct Line<'a> {
+    own: f64,
+    figures: [String; 2],
+    name: &'a str,
+}
+
 /// Functions with their shares, the greatest first; what is small is summed up.
-fn functions(lines: Vec<(f64, String, &String)>, total: f64, width: usize, out: &mut String) {
+fn functions(lines: Vec<Line<'_>>, total: f64, width: usize, out: &mut String) {
     let part = |own: f64| if total > 0.0 { own / total } else { 0.0 };
-    let shown = lines.iter().take(MOST).take_while(|(own, ..)| part(*own) >= LEAST).count();
-    let figures = lines[..shown].iter().map(|(_, figures, _)| figures.width()).max().unwrap_or(0);
-    for (own, text, name) in &lines[..shown] {
-        let room = width.saturating_sub(figures + 14).max(20);
-        let name = if name.width() > room { fit(name, room) } else { (*name).clone() };
-        let _ = writeln!(out, "    {}  {}  {name}", right(&share(part(*own)), 6), right(text, figures));
+    let shown = lines.iter().take(MOST).take_while(|line| part(line.own) >= LEAST).count();
+    let widest =
+        |column: usize| lines[..shown].iter().map(|line| line.figures[column].width()).max().unwrap_or(0);
+    let widths = [widest(0), widest(1)];
+    let room = width.saturating_sub(widths[0] + widths[1] + 16).max(20);
+    for line in &lines[..shown] {
+        let [own, more] = &line.figures;
+        let name = if line.name.width() > room { fit(line.name, room) } else { line.name.to_owned() };
+        let share = right(&share(part(line.own)), 6);
+        let _ = writeln!(out, "    {share}  {}  {}  {name}", right(own, widths[0]), right(more, widths[1]));
     }
-    let rest: f64 = lines[shown..].iter().map(|(own, ..)| own).sum();
+    let rest: f64 = lines[shown..].iter().map(|line| line.own).sum();
     if lines.len() > shown {
-        let _ = writeln!(
-            out,
-            "    {}  {DIM}{} other functions{DIM:#}",
-            right(&share(part(rest)), 6),
-            lines.len() - shown
-        );
+        let share = right(&share(part(rest)), 6);
+        let _ = writeln!(out, "    {share}  {DIM}{} other functions{DIM:#}", lines.len() - shown);
     }
 }
 

@@ -63,13 +63,17 @@ pub struct Growth {
     pub of: &'static str,
     /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
     pub per_thousand: Bounds,
+    /// The requests of all windows.
+    pub requests: u64,
 }
 
 impl Growth {
-    /// Whether it surely grows, and by enough to be more than the allocator settling: 4 kB, a page, per 1000 requests.
+    /// Whether it surely grows, and by enough to be more than the allocator settling: a page per 1000 requests, and in
+    /// all more than an allocator takes from the kernel at a time.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
             && self.per_thousand.value >= 4096.0
+            && self.per_thousand.value * self.requests as f64 / 1000.0 >= 2.0 * ARENA
     }
 }
 
@@ -79,6 +83,9 @@ pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
 /// Runs one window of load.
 pub type Drive<'a> = dyn FnMut(&Plan) -> Result<LoadResult, LoadError> + 'a;
+
+/// What glibc's allocator takes from the kernel at a time, in bytes.
+const ARENA: f64 = 132.0 * 1024.0;
 
 /// The confidence of every interval.
 const LEVEL: f64 = 0.95;
@@ -308,7 +315,7 @@ fn growth(windows: &[Window]) -> Vec<Growth> {
     let of = |of: &'static str, pick: fn(&Memory) -> u64| {
         let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
         let fit = per_request::fit(&totals, &sizes, LEVEL)?;
-        Some(Growth { of, per_thousand: fit.each.times(1000.0) })
+        Some(Growth { of, per_thousand: fit.each.times(1000.0), requests: served })
     };
     [
         of("resident", |memory| memory.resident),
