@@ -5,6 +5,7 @@
 
 mod kinds;
 mod nearest;
+mod served;
 
 pub use kinds::{Better, Pass, Quality};
 pub use nearest::{edit_distance, nearest};
@@ -50,27 +51,6 @@ impl Metric {
             title: Cow::Borrowed(title),
             help: Cow::Borrowed(help),
         }
-    }
-
-    /// A figure of a server under load: noisy, and read while nothing else is attached.
-    const fn load(key: &'static str, unit: Unit, title: &'static str, help: &'static str) -> Metric {
-        Metric::built_in(key, unit, Noisy, Timing, title, help)
-    }
-
-    /// What one request costs a server, where the kernel itself only estimates it.
-    const fn estimated(key: &'static str, unit: Unit, title: &'static str, help: &'static str) -> Metric {
-        Metric::built_in(key, unit, Quality::Estimated, Timing, title, help)
-    }
-
-    /// What one request costs a server, by an instrument of its own.
-    const fn counted(key: &'static str, unit: Unit, title: &'static str, help: &'static str) -> Metric {
-        Metric::built_in(key, unit, Near, Counting, title, help)
-    }
-
-    /// The same metric, of which more is better.
-    const fn more_is_better(mut self) -> Metric {
-        self.better = Better::Higher;
-        self
     }
 
     /// A metric that a bench program or a runtime brought; lower is better unless its unit is a rate.
@@ -457,6 +437,24 @@ pub static METRICS: &[Metric] = &[
         "bytes per request requested through malloc and its relatives",
     ),
     Metric::counted("request.malloc.frees", Unit::Count, "frees / request", "blocks per request given back"),
+    Metric::counted(
+        "request.alloc.bytes",
+        Unit::Bytes,
+        "allocated / request",
+        "bytes per request by the runtime's own count",
+    ),
+    Metric::counted(
+        "request.gc.count",
+        Unit::Count,
+        "GCs / request",
+        "garbage collections per request of the language runtime",
+    ),
+    Metric::counted(
+        "request.gc.time",
+        Unit::Nanoseconds,
+        "GC time / request",
+        "time per request in garbage collection",
+    ),
     Metric::counted(
         "request.instructions",
         Unit::Count,

@@ -172,6 +172,10 @@ impl Work<'_> {
                     );
                 }
                 server.heap = Some(heap);
+                progress.pass(&side.name, "asking the language runtime");
+                let runtime = pass.runtime();
+                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(told)));
+                server.runtime = Some(runtime);
             }
             if let Some(requests) = cost.instructions {
                 progress.pass(&side.name, "counting instructions");
@@ -291,16 +295,15 @@ fn remark(run: &mut Run, loads: &Loads) {
             );
         }
         if server.warm_up > 0 {
-            run.warn(
-                "warm-up",
-                format!(
-                    "{of}the first {} windows differ from the rest and are taken for warm-up",
-                    server.warm_up
-                ),
-            );
+            let windows = match server.warm_up {
+                1 => "first window differs from the rest and is".to_owned(),
+                n => format!("first {n} windows differ from the rest and are"),
+            };
+            run.warn("warm-up", format!("{of}the {windows} taken for warm-up"));
         }
         if server.sheet.iter().flat_map(|sheet| &sheet.growth).any(|growth| growth.is_leak()) {
-            run.warn("leak", format!("{of}the server’s memory grows with the requests: see the sheet"));
+            let text = "the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills";
+            run.warn("leak", format!("{of}{text}"));
         }
     }
 }

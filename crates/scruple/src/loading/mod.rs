@@ -78,6 +78,8 @@ pub struct Loaded {
     pub sheet: Option<Sheet>,
     /// What a request allocates, from a pass of its own; or why that cannot be told.
     pub heap: Option<Result<Sheet, String>>,
+    /// What the language runtime tells of a request, by counter, or why it tells nothing.
+    pub runtime: Option<Result<Vec<Reading>, String>>,
     /// Instructions by function, or why they could not be counted.
     pub instructions: Option<Result<Instructions, String>>,
     /// Sampled time by function, likewise.
@@ -104,6 +106,7 @@ impl Loaded {
             void: 0,
             sheet: None,
             heap: None,
+            runtime: None,
             instructions: None,
             sampled: None,
             syscalls: None,

@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::heap::{self, Peak, Session};
+use scruple_measure::load::cost::collections;
 use scruple_measure::load::cost::instructions::{self, Instructions};
 use scruple_measure::load::cost::sampled::{self, Sampled};
 use scruple_measure::load::cost::sheet::{self, Sheet};
@@ -69,6 +70,19 @@ impl Pass<'_> {
         }
     }
 
+    /// Asks the server's language runtime what requests allocate, and how often it collects.
+    ///
+    /// # Errors
+    /// Why it tells nothing, as a clause.
+    pub fn runtime(&self) -> Result<Vec<Reading>, String> {
+        let command =
+            self.side.command.as_ref().ok_or("the runtime has to be asked from the server’s start")?;
+        let many = ((self.rate * SECONDS) as u64).clamp(600, 20_000);
+        let mut exactly = |count: u64| self.exactly(count, self.bounded());
+        let (target, patience) = (&self.side.target, self.looking.patience);
+        collections::weigh(command, target, (many / 6, many), patience, &mut exactly)
+    }
+
     /// Counts instructions and calls by function under callgrind.
     ///
     /// # Errors
@@ -76,23 +90,15 @@ impl Pass<'_> {
     pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
         let command = self.side.command.as_ref().ok_or("callgrind has to start the server itself")?;
         let few = (requests / 6).max(1);
-        let mut exactly = |count: u64| {
-            let plan = Plan {
-                pace: Pace::Closed,
-                connections: 1,
-                threads: 1,
-                grow_to: 0,
-                max_requests: Some(count),
-                timeout: Duration::from_secs(60),
-                duration: LONGEST,
-                ..self.bounded()
-            };
-            let load = self.run(&plan)?;
-            match load.answered == count {
-                true => Ok(()),
-                false => Err(format!("only {} of {count} requests were answered", load.answered)),
-            }
+        let plan = Plan {
+            pace: Pace::Closed,
+            connections: 1,
+            threads: 1,
+            grow_to: 0,
+            timeout: Duration::from_secs(60),
+            ..self.bounded()
         };
+        let mut exactly = |count: u64| self.exactly(count, plan.clone());
         instructions::weigh(command, &self.side.target, (few, requests.max(few + 1)), &mut exactly)
     }
 
@@ -125,6 +131,15 @@ impl Pass<'_> {
         };
         let pid = pid.ok_or("the server’s processes are not known: name one with --pid")?;
         Ok((server, Tree::of(pid)?))
+    }
+
+    /// Sends exactly so many requests, all of which have to be answered.
+    fn exactly(&self, count: u64, plan: Plan) -> Result<(), String> {
+        let load = self.run(&Plan { max_requests: Some(count), ..plan })?;
+        match load.answered == count {
+            true => Ok(()),
+            false => Err(format!("only {} of {count} requests were answered", load.answered)),
+        }
     }
 
     fn run(&self, plan: &Plan) -> Result<LoadResult, String> {
@@ -161,6 +176,15 @@ fn counters(session: &Session) -> Vec<Reading> {
                 .collect()
         }
     }
+}
+
+/// Counters divided by requests, as readings of the metrics for that.
+pub fn of_a_request(counters: &[Reading]) -> impl Iterator<Item = Reading> + '_ {
+    counters.iter().filter_map(|counter| {
+        let metric = metric(&format!("request.{}", counter.key))?;
+        let value = counter.value.clone().ok()?;
+        Some(Reading::of(metric, value, &counter.source).with_quality(counter.quality.max(metric.quality)))
+    })
 }
 
 /// What a pass adds to the readings of its arm: the figure per request of each window.

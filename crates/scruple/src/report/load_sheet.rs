@@ -5,6 +5,7 @@ use super::load::pace;
 use super::terminal::{BAD, BOLD, DIM};
 use crate::loading::Loaded;
 use scruple_core::per_request::{Bounds, PerRequest};
+use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::sheet::Row;
@@ -38,9 +39,14 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     if let Some(Err(why)) = &server.heap {
         note(&format!("allocations: absent, because {why}"), width, out);
     }
+    match &server.runtime {
+        // A server without a language runtime is the ordinary case.
+        Some(Err(_)) | None => {}
+        Some(Ok(told)) => runtime(told, width, out),
+    }
     if let Some(sheet) = &server.sheet {
         for growth in &sheet.growth {
-            let (style, word) = if growth.is_leak() { (BAD, ": it leaks") } else { (DIM, "") };
+            let (style, word) = if growth.is_leak() { (BAD, ", and goes on") } else { (DIM, "") };
             if growth.per_thousand.value.abs() < 1.0 && !growth.is_leak() {
                 continue;
             }
@@ -68,7 +74,8 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
             );
             let lines = found.functions.iter().map(|cost| {
                 let calls = format!("{} calls", quantity(cost.calls, &Unit::Count));
-                Line { own: cost.own, figures: [grouped(cost.own), calls], name: &cost.function.name }
+                let name = name(&cost.function.name, &cost.function.object);
+                Line { own: cost.own, figures: [grouped(cost.own), calls], name }
             });
             functions(lines.collect(), found.total, width, out);
         }
@@ -88,7 +95,7 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
             let lines = found.functions.iter().map(|time| {
                 let (low, high) = (time.interval.low, time.interval.high);
                 let all = format!("{} [{}, {}] with what it calls", ns(time.inclusive), ns(low), ns(high));
-                Line { own: time.own, figures: [ns(time.own), all], name: &time.name }
+                Line { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
             });
             functions(lines.collect(), found.total, width, out);
             note("on loopback the kernel bills part of the client’s receiving to the server", width, out);
@@ -118,6 +125,29 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         }
         None => {}
     }
+}
+
+/// What the language runtime tells of a request, as a line.
+fn runtime(told: &[Reading], width: usize, out: &mut String) {
+    let value = |reading: &Reading| reading.value.clone().ok();
+    let mut parts: Vec<String> = Vec::new();
+    for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
+        let Some(value) = value(reading) else { continue };
+        // A difference of two lives of the server may fall below nothing.
+        let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };
+        parts.push(format!("{} {text}", title(&reading.key)));
+    }
+    let collections = told.iter().find(|reading| reading.key == "gc.count").and_then(value);
+    match collections {
+        Some(each) if each > 0.0 => {
+            parts.push(format!("a collection every {} requests", grouped(1.0 / each)))
+        }
+        Some(_) => parts.push("no collection".to_owned()),
+        None => {}
+    }
+    let source = told.first().map_or("", |reading| reading.source.as_str());
+    let line = format!("by the language runtime’s own count ({source}): {}", parts.join(", "));
+    let _ = writeln!(out, "    {}", wrap(&line, width.saturating_sub(4)).replace('\n', "\n    "));
 }
 
 /// A counter that never moved says nothing about requests.
@@ -169,14 +199,23 @@ pub(super) fn title(key: &str) -> &str {
 }
 
 /// A function: what it costs, in figures, and its name.
-struct Line<'a> {
+struct Line {
     own: f64,
     figures: [String; 2],
-    name: &'a str,
+    name: String,
+}
+
+/// A function's name; where it has only an address, with the file that holds it.
+fn name(name: &str, object: &str) -> String {
+    let file = object.rsplit('/').next().unwrap_or(object);
+    match name.starts_with("0x") && !file.is_empty() {
+        true => format!("{name} ({file})"),
+        false => name.to_owned(),
+    }
 }
 
 /// Functions with their shares, the greatest first; what is small is summed up.
-fn functions(lines: Vec<Line<'_>>, total: f64, width: usize, out: &mut String) {
+fn functions(lines: Vec<Line>, total: f64, width: usize, out: &mut String) {
     let part = |own: f64| if total > 0.0 { own / total } else { 0.0 };
     let shown = lines.iter().take(MOST).take_while(|line| part(line.own) >= LEAST).count();
     let widest =
@@ -185,7 +224,7 @@ fn functions(lines: Vec<Line<'_>>, total: f64, width: usize, out: &mut String) {
     let room = width.saturating_sub(widths[0] + widths[1] + 16).max(20);
     for line in &lines[..shown] {
         let [own, more] = &line.figures;
-        let name = if line.name.width() > room { fit(line.name, room) } else { line.name.to_owned() };
+        let name = if line.name.width() > room { fit(&line.name, room) } else { line.name.clone() };
         let share = right(&share(part(line.own)), 6);
         let _ = writeln!(out, "    {share}  {}  {}  {name}", right(own, widths[0]), right(more, widths[1]));
     }

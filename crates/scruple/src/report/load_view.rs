@@ -4,6 +4,7 @@ use super::load_sheet::title;
 use crate::loading::{Loaded, Loads};
 use scruple_core::knee::{Found, Outcome};
 use scruple_core::per_request::PerRequest;
+use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, Slice, Stall};
 use serde::Serialize;
@@ -50,6 +51,8 @@ struct ServerView<'a> {
     cost: Vec<CostView<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<GrowthView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime: Option<Part<BTreeMap<&'a str, f64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<Part<InstructionsView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,6 +213,10 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
         doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
         cost: server.sheet.iter().chain(heap).flat_map(costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
+        runtime: server.runtime.as_ref().map(|told| match told {
+            Ok(told) => Part::Found(told.iter().filter_map(counted).collect()),
+            Err(why) => Part::Absent { absent: why.clone() },
+        }),
         instructions: server.instructions.as_ref().map(|found| {
             part(found, |found| InstructionsView {
                 total: found.total,
@@ -292,4 +299,8 @@ fn growths(sheet: &Sheet) -> impl Iterator<Item = GrowthView> + '_ {
         interval: growth.per_thousand.interval.map(|interval| [interval.low, interval.high]),
         leak: growth.is_leak(),
     })
+}
+
+fn counted(reading: &Reading) -> Option<(&str, f64)> {
+    Some((&reading.key, reading.value.clone().ok()?))
 }

@@ -102,9 +102,9 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
       Cost of a request (open loop, 1,000 requests/s)
         vol. switches   1       [1, 1]
         cpu            30.0 µs  [30.0 µs, 30.0 µs] and 500 µs per window
-        memory, resident: 100 kB per 1,000 requests [100 kB, 100 kB]: it leaks
+        memory, resident: 100 kB per 1,000 requests [100 kB, 100 kB], and goes on
 
-    ! the server’s memory grows with the requests: see the sheet
+    ! the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills
     ");
     let answer = place.run(load(&["--warm-up", "off", "--json"])).json();
     assert_eq!(at(&answer, "/load/servers/0/cost/2/counter"), "time.cpu");
@@ -241,8 +241,7 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
 fn a_page_and_a_histogram_are_written() {
     let place = Place::new();
     script(&place, &[("new", windows(200)), ("o<d", windows(300))]);
-    let answer =
-        place.run(load(&["--against", "o<d=:10", "--html", "page.html", "--hdr", "new.hgrm"]));
+    let answer = place.run(load(&["--against", "o<d=:10", "--html", "page.html", "--hdr", "new.hgrm"]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
     assert!(page.contains("Latency by percentile") && page.contains("o&lt;d") && !page.contains("o<d"));

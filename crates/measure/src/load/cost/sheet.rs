@@ -63,17 +63,20 @@ pub struct Growth {
     pub of: &'static str,
     /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
     pub per_thousand: Bounds,
+    /// The same over the later half of the windows: a heap that only fills has stopped growing by then.
+    pub lately: Bounds,
     /// The requests of all windows.
     pub requests: u64,
 }
 
 impl Growth {
-    /// Whether it surely grows, and by enough to be more than the allocator settling: a page per 1000 requests, and in
-    /// all more than an allocator takes from the kernel at a time.
+    /// Whether it surely grows, by enough to be more than the allocator settling (a page per 1000 requests, and in all
+    /// more than an allocator takes from the kernel at a time), and lately at least half as fast as on the whole.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
             && self.per_thousand.value >= 4096.0
             && self.per_thousand.value * self.requests as f64 / 1000.0 >= 2.0 * ARENA
+            && self.lately.value >= self.per_thousand.value / 2.0
     }
 }
 
@@ -314,8 +317,10 @@ fn growth(windows: &[Window]) -> Vec<Growth> {
         .collect();
     let of = |of: &'static str, pick: fn(&Memory) -> u64| {
         let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
-        let fit = per_request::fit(&totals, &sizes, LEVEL)?;
-        Some(Growth { of, per_thousand: fit.each.times(1000.0), requests: served })
+        let half = totals.len() / 2;
+        let fit = per_request::fit(&totals, &sizes, LEVEL)?.each;
+        let lately = per_request::fit(&totals[half..], &sizes[half..], LEVEL).map_or(fit, |late| late.each);
+        Some(Growth { of, per_thousand: fit.times(1000.0), lately: lately.times(1000.0), requests: served })
     };
     [
         of("resident", |memory| memory.resident),
