@@ -107,7 +107,13 @@ impl Budget {
             )
         })?;
         let limit = parse_limit(value, declared).map_err(|why| format!("in the limit ‘{text}’: {why}"))?;
-        Ok(Budget { arm: arm.to_owned(), metric: key.to_owned(), limit, against: None, text: text.to_owned() })
+        Ok(Budget {
+            arm: arm.to_owned(),
+            metric: key.to_owned(),
+            limit,
+            against: None,
+            text: text.to_owned(),
+        })
     }
 
     /// Whether it applies to an arm of that name.
@@ -120,7 +126,9 @@ impl Budget {
 }
 
 fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
-    if let Some(percent) = value.strip_suffix('%') {
+    // A share is itself written in percent, so that only a sign makes it a change.
+    let change = metric.unit != unit::Unit::Ratio || value.starts_with(['+', '-']);
+    if let Some(percent) = value.strip_suffix('%').filter(|_| change) {
         let percent: f64 = percent
             .trim()
             .parse()
@@ -208,20 +216,27 @@ mod tests {
     #[test]
     fn a_least_is_kept_above_and_unknown_across() {
         let least = Limit::AtLeast(5.0);
-        assert_eq!([least.holds(5.0, 6.0), least.holds(4.0, 6.0), least.holds(4.0, 4.9)], [
-            Kept::Yes,
-            Kept::Unknown,
-            Kept::No
-        ]);
+        assert_eq!(
+            [least.holds(5.0, 6.0), least.holds(4.0, 6.0), least.holds(4.0, 4.9)],
+            [Kept::Yes, Kept::Unknown, Kept::No]
+        );
         assert!(Limit::AtLeastTimes(0.9).is_relative() && !least.is_relative());
     }
 
     #[test]
     fn a_program_brings_metrics_and_their_units() {
-        let bytes = Metric::custom("zoo.bytes", unit::Unit::Bytes, metric::Quality::Exact, metric::Pass::Counting);
+        let bytes =
+            Metric::custom("zoo.bytes", unit::Unit::Bytes, metric::Quality::Exact, metric::Pass::Counting);
         let budget = Budget::parse_among("zoo.bytes<2kB", &[bytes]).expect("a limit");
         assert_eq!(budget.limit, Limit::AtMost(2000.0));
         assert!(Budget::parse("zoo.bytes<2kB").is_err());
+    }
+
+    #[test]
+    fn a_share_is_limited_in_percent_and_its_change_with_a_sign() {
+        let limit = |text: &str| Budget::parse(text).expect("a limit").limit;
+        assert_eq!(limit("load.errors<0.1%"), Limit::AtMost(0.001));
+        assert_eq!(limit("load.errors<+10%"), Limit::AtMostTimes(1.1));
     }
 
     #[test]

@@ -3,127 +3,23 @@
 //! The table is open: a bench program or a language runtime may bring a metric of its own, with its unit, through
 //! [`Metric::custom`].
 
+mod declaration;
+mod kinds;
+mod nearest;
+mod served;
+
+pub use declaration::Metric;
+pub use kinds::{Better, Pass, Quality};
+pub use nearest::{edit_distance, nearest};
+
 use crate::unit::Unit;
-use crate::words::words;
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-
-words! {
-    /// Which direction of a metric is an improvement.
-    pub enum Better {
-        /// Less is better: times, bytes, counts.
-        Lower = "lower",
-        /// More is better: throughput.
-        Higher = "higher",
-    }
-}
-
-words! {
-    /// The pass that weighs a metric: each metric is read in the pass that does not disturb it.
-    pub enum Pass {
-        /// The program runs untouched; clocks and the kernel's accounting are read.
-        Timing = "timing",
-        /// The program runs under an exit stop, so that its peak memory can be read; its output is checked here too.
-        Memory = "memory",
-        /// The allocation counter and the runtime's own counters are attached.
-        Counting = "counting",
-        /// Nothing is launched: what it took to build the program is noted.
-        Build = "build",
-    }
-}
-
-words! {
-    /// How good a figure is, from best to worst. Absence is not a quality: an absent figure carries its reason.
-    pub enum Quality {
-        /// Counted; the same program in the same circumstances gives the same number.
-        Exact = "exact",
-        /// Counted, with a small stated error.
-        Near = "near",
-        /// Measured, and different each time: only the distribution means something.
-        Noisy = "noisy",
-        /// Extrapolated from a sample of events.
-        Sampled = "sampled",
-        /// Computed from other figures under an assumption.
-        Estimated = "estimated",
-    }
-}
-
-impl Quality {
-    /// The mark beside a figure in tables; nothing for what a reader expects.
-    pub fn mark(self) -> &'static str {
-        match self {
-            Quality::Exact | Quality::Noisy => "",
-            Quality::Near => "≈",
-            Quality::Sampled => "~",
-            Quality::Estimated => "?",
-        }
-    }
-}
-
-/// One metric: its key, unit and meaning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
-    /// The key: dotted lower-case words, the same in the command line, JSON and SQL.
-    pub key: Cow<'static, str>,
-    /// The unit of its readings.
-    pub unit: Unit,
-    /// Which direction is an improvement.
-    pub better: Better,
-    /// What its readings are worth when nothing interferes.
-    pub quality: Quality,
-    /// The pass that weighs it.
-    pub pass: Pass,
-    /// The column head.
-    pub title: Cow<'static, str>,
-    /// One line that says what it means.
-    pub help: Cow<'static, str>,
-}
-
-impl Metric {
-    const fn built_in(
-        key: &'static str,
-        unit: Unit,
-        quality: Quality,
-        pass: Pass,
-        title: &'static str,
-        help: &'static str,
-    ) -> Metric {
-        Metric {
-            key: Cow::Borrowed(key),
-            unit,
-            better: Better::Lower,
-            quality,
-            pass,
-            title: Cow::Borrowed(title),
-            help: Cow::Borrowed(help),
-        }
-    }
-
-    /// A metric that a bench program or a runtime brought; lower is better unless its unit is a rate.
-    pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
-        let better = if unit.is_rate() { Better::Higher } else { Better::Lower };
-        Metric {
-            key: key.to_owned().into(),
-            unit,
-            better,
-            quality,
-            pass,
-            title: key.to_owned().into(),
-            help: "a metric of the measured program's own".into(),
-        }
-    }
-
-    /// Whether `pattern` names this metric: the key itself, or a family such as `malloc` or `malloc.*`.
-    pub fn matches(&self, pattern: &str) -> bool {
-        let family = pattern.strip_suffix(".*").unwrap_or(pattern);
-        pattern == "all"
-            || self.key == family
-            || self.key.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
-    }
-}
 
 use Pass::{Build, Counting, Memory, Timing};
 use Quality::{Exact, Near, Noisy, Sampled};
+
+/// The unit of a rate of requests.
+const RATE: Unit = Unit::Other(Cow::Borrowed("requests/s"));
 
 /// The metrics Scruple itself knows, in the order of reports.
 pub static METRICS: &[Metric] = &[
@@ -377,6 +273,155 @@ pub static METRICS: &[Metric] = &[
         "built bytes",
         "the size of a version's artefacts, all files together",
     ),
+    Metric::load(
+        "load.p50",
+        Unit::Nanoseconds,
+        "response p50",
+        "the response that half of the requests do not exceed, from when each was due",
+    ),
+    Metric::load(
+        "load.p90",
+        Unit::Nanoseconds,
+        "response p90",
+        "the response that 90 % of the requests do not exceed",
+    ),
+    Metric::load(
+        "load.p99",
+        Unit::Nanoseconds,
+        "response p99",
+        "the response that 99 % of the requests do not exceed",
+    ),
+    Metric::load(
+        "load.p999",
+        Unit::Nanoseconds,
+        "response p99.9",
+        "the response that 99.9 % of the requests do not exceed",
+    ),
+    Metric::load("load.max", Unit::Nanoseconds, "longest response", "the longest response"),
+    Metric::load("load.mean", Unit::Nanoseconds, "mean response", "the arithmetic mean of the responses"),
+    Metric::load(
+        "load.service.p50",
+        Unit::Nanoseconds,
+        "service p50",
+        "the median from the sending of a request to its answer",
+    ),
+    Metric::load(
+        "load.service.p99",
+        Unit::Nanoseconds,
+        "service p99",
+        "the 99th percentile from the sending to the answer",
+    ),
+    Metric::load(
+        "load.lag.p99",
+        Unit::Nanoseconds,
+        "lag p99",
+        "the 99th percentile from when a request was due to its sending",
+    ),
+    Metric::load("load.rate", RATE, "rate", "good answers per second").more_is_better(),
+    Metric::load("load.errors", Unit::Ratio, "errors", "the share of requests that failed, from 0 to 1"),
+    Metric::load(
+        "request.cpu",
+        Unit::Nanoseconds,
+        "cpu / request",
+        "processor time per request of the server's processes, user and system",
+    ),
+    Metric::estimated(
+        "request.user",
+        Unit::Nanoseconds,
+        "user / request",
+        "processor time per request in the server's own code, divided by ticks",
+    ),
+    Metric::estimated(
+        "request.sys",
+        Unit::Nanoseconds,
+        "sys / request",
+        "processor time per request in the kernel, divided by ticks",
+    ),
+    Metric::load(
+        "request.wait",
+        Unit::Nanoseconds,
+        "wait / request",
+        "time per request that the server was ready but waited for a core",
+    ),
+    Metric::load(
+        "request.faults.minor",
+        Unit::Count,
+        "minor faults / request",
+        "page faults per request that read from no disk",
+    ),
+    Metric::load(
+        "request.faults.major",
+        Unit::Count,
+        "major faults / request",
+        "page faults per request that read from a disk",
+    ),
+    Metric::load(
+        "request.switches.voluntary",
+        Unit::Count,
+        "vol. switches / request",
+        "times per request that the server waited for something",
+    ),
+    Metric::load(
+        "request.switches.involuntary",
+        Unit::Count,
+        "invol. switches / request",
+        "times per request that it was made to give up its core",
+    ),
+    Metric::load(
+        "request.io.read",
+        Unit::Bytes,
+        "disk read / request",
+        "bytes per request read from block devices",
+    ),
+    Metric::load(
+        "request.io.write",
+        Unit::Bytes,
+        "disk write / request",
+        "bytes per request written towards block devices",
+    ),
+    Metric::counted(
+        "request.malloc.count",
+        Unit::Count,
+        "mallocs / request",
+        "allocations per request through malloc and its relatives",
+    ),
+    Metric::counted(
+        "request.malloc.bytes",
+        Unit::Bytes,
+        "malloc bytes / request",
+        "bytes per request requested through malloc and its relatives",
+    ),
+    Metric::counted("request.malloc.frees", Unit::Count, "frees / request", "blocks per request given back"),
+    Metric::counted(
+        "request.alloc.bytes",
+        Unit::Bytes,
+        "allocated / request",
+        "bytes per request by the runtime's own count",
+    ),
+    Metric::counted(
+        "request.gc.count",
+        Unit::Count,
+        "GCs / request",
+        "garbage collections per request of the language runtime",
+    ),
+    Metric::counted(
+        "request.gc.time",
+        Unit::Nanoseconds,
+        "GC time / request",
+        "time per request in garbage collection",
+    ),
+    Metric::counted(
+        "request.instructions",
+        Unit::Count,
+        "instructions / request",
+        "instructions per request in user space, counted by callgrind",
+    ),
+    Metric::counted(
+        "request.syscalls",
+        Unit::Count,
+        "system calls / request",
+        "system calls per request, counted by strace",
+    ),
 ];
 
 /// The metrics shown when none are asked for.
@@ -391,6 +436,14 @@ pub const DEFAULT_METRICS: &[&str] = &[
     "gc.count",
     "build.time",
     "build.bytes",
+    "load.p50",
+    "load.p99",
+    "load.rate",
+    "load.errors",
+    "request.cpu",
+    "request.malloc.count",
+    "request.malloc.bytes",
+    "request.instructions",
 ];
 
 /// The declared metric of that key.
@@ -398,56 +451,5 @@ pub fn metric(key: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.key == key)
 }
 
-/// The known key nearest to a mistyped one, for error messages.
-pub fn nearest(key: &str) -> &'static str {
-    METRICS.iter().min_by_key(|metric| edit_distance(key, &metric.key)).map_or("time.wall", |metric| {
-        match &metric.key {
-            Cow::Borrowed(key) => key,
-            Cow::Owned(_) => "time.wall",
-        }
-    })
-}
-
-/// The number of single-character insertions, deletions and substitutions between two words (Levenshtein 1966).
-pub fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_unique_and_dotted() {
-        for (i, metric) in METRICS.iter().enumerate() {
-            assert!(metric.key.contains('.'), "{}", metric.key);
-            assert!(METRICS[i + 1..].iter().all(|other| other.key != metric.key), "{}", metric.key);
-        }
-        assert!(DEFAULT_METRICS.iter().all(|key| metric(key).is_some()));
-    }
-
-    #[test]
-    fn a_family_names_its_members_only() {
-        let bytes = metric("malloc.bytes").expect("declared");
-        assert!(bytes.matches("malloc") && bytes.matches("malloc.*") && bytes.matches("malloc.bytes"));
-        assert!(!bytes.matches("mall") && !bytes.matches("alloc.bytes"));
-    }
-
-    #[test]
-    fn a_typing_mistake_finds_its_neighbour() {
-        assert_eq!(nearest("time.cpuu"), "time.cpu");
-        assert_eq!(nearest("maloc.bytes"), "malloc.bytes");
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-    }
-}
+mod tests;

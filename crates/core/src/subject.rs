@@ -24,6 +24,19 @@ pub enum Subject {
         #[serde(default)]
         shape: String,
     },
+    /// The requests that a server answers under load.
+    Request {
+        /// Where they go.
+        url: String,
+        /// The words of the server's command where Scruple started it; else empty.
+        #[serde(default)]
+        server: Vec<String>,
+        /// Requests per second of an open loop; none where connections send as fast as they are answered.
+        #[serde(default)]
+        rate: Option<f64>,
+        /// Connections.
+        connections: u32,
+    },
 }
 
 words! {

@@ -2,9 +2,11 @@
 
 mod history;
 mod inspect;
+mod load;
 
 pub use history::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StoredArgs, TakeArgs};
 pub use inspect::{Cost, GhcArgs, GhcPart, HeapArgs, LeakArgs, MemoryArgs, PausesArgs, ProfileArgs};
+pub use load::LoadArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -24,9 +26,10 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    // What these three say of themselves stands with their options.
+    // What these four say of themselves stands with their options.
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
+    Load(Box<LoadArgs>),
     Compare(Box<CompareArgs>),
     History(Box<HistoryArgs>),
     /// Show a stored run again, in any format.

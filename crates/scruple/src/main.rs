@@ -9,6 +9,7 @@ mod fault;
 mod git;
 mod history;
 mod import;
+mod loading;
 mod place;
 mod progress;
 mod report;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Run(args) => commands::run::run(&args),
         Verb::Bench(args) => commands::bench::bench(&args),
+        Verb::Load(args) => commands::load::load(&args),
         Verb::Compare(args) => commands::compare::compare(&args),
         Verb::History(args) => commands::history::history(&args),
         Verb::Show(args) => commands::show::show(&args),

@@ -56,3 +56,17 @@ impl Progress {
         self.bar.set_message(format!("{doing} · {name}"));
     }
 }
+
+impl Progress {
+    /// Shows how a window of load is going.
+    pub fn load(&self, name: &str, window: u32, windows: u32, doing: &str) {
+        self.bar.set_length(u64::from(windows));
+        self.bar.set_position(u64::from(window));
+        self.bar.set_message(format!("{name} · window {} of {windows} · {doing}", window + 1));
+    }
+
+    /// Shows what is done besides windows.
+    pub fn pass(&self, name: &str, doing: &str) {
+        self.bar.set_message(format!("{name} · {doing}"));
+    }
+}

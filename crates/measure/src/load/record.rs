@@ -110,8 +110,13 @@ impl Failures {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 
+    /// Adds so many of one class.
+    pub fn record(&mut self, class: Failure, requests: u64) {
+        self.0[class as usize] += requests;
+    }
+
     pub(crate) fn count(&mut self, class: Failure) {
-        self.0[class as usize] += 1;
+        self.record(class, 1);
     }
 }
 

@@ -9,6 +9,7 @@ pub mod history;
 pub mod import;
 pub mod leak;
 pub mod list;
+pub mod load;
 pub mod memory;
 pub mod metrics;
 mod one;

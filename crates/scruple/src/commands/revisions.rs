@@ -24,7 +24,7 @@ use std::path::Path;
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     output::check_exports(&args.results)?;
-    let budgets = output::budgets(&args.limit)?;
+    let budgets = output::budgets(&args.limit, &[])?;
     let launcher = start_launcher()?;
     let source = Source::open(None)?;
     let config = Config::find()?;

@@ -325,7 +325,7 @@ fn group_of(arm: &Arm) -> String {
         Subject::Case { name, .. } => {
             name.rsplit_once('/').map_or(String::new(), |(group, _)| group.to_owned())
         }
-        Subject::Command { .. } => String::new(),
+        Subject::Command { .. } | Subject::Request { .. } => String::new(),
     }
 }
 

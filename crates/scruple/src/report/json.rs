@@ -1,6 +1,6 @@
 //! JSON, schema 1: durations in nanoseconds, sizes in bytes, ratios as numbers.
 
-use super::{Report, memory};
+use super::{Report, load_view, memory};
 use scruple_core::compare::{Direction, Verdict};
 use scruple_core::judge::{cases, estimate};
 use scruple_core::provenance::Provenance;
@@ -27,6 +27,8 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     limits: Vec<LimitView<'a>>,
     warnings: &'a [Warning],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<load_view::View<'a>>,
 }
 
 #[derive(Serialize)]
@@ -158,6 +160,7 @@ pub fn text(report: &Report<'_>) -> String {
             })
             .collect(),
         warnings: &run.warnings,
+        load: report.loads.map(load_view::view),
     };
     // Keys are text and numbers are made finite below, so serialization cannot fail.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"

@@ -10,6 +10,10 @@ pub mod history;
 pub mod json;
 pub mod junit;
 pub mod leak;
+mod load;
+pub mod load_page;
+mod load_sheet;
+mod load_view;
 pub mod markup;
 mod matrix;
 pub mod memory;
@@ -21,13 +25,14 @@ mod sentence;
 mod svg;
 pub mod terminal;
 
+use crate::loading::Loads;
 use scruple_core::budget::{Budget, Checked, Kept, check};
 use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
-use scruple_core::metric::{DEFAULT_METRICS, Metric, metric};
+use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::unit::change;
+use scruple_core::unit::{Unit, change};
 use scruple_measure::memory_map::Course;
 
 /// A run and what may be said of it.
@@ -48,6 +53,8 @@ pub struct Report<'a> {
     pub side_by_side: bool,
     /// The memory of the arms that was watched, by their names.
     pub memory_maps: Vec<(&'a str, &'a Course)>,
+    /// What a load brought besides the readings; none for a stored run.
+    pub loads: Option<&'a Loads>,
 }
 
 impl<'a> Report<'a> {
@@ -84,6 +91,7 @@ impl<'a> Report<'a> {
             side_by_side,
             detail: false,
             memory_maps: Vec::new(),
+            loads: None,
         };
         report.checked = report.check(budgets, pairs);
         report
@@ -130,7 +138,9 @@ impl<'a> Report<'a> {
         let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
         let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
         let pair = Pair { reference, arm, paired: true, tares };
-        judge::compare_pairs(&[pair], &self.run.terms).into_iter().find(|judged| judged.metric == budget.metric)
+        judge::compare_pairs(&[pair], &self.run.terms)
+            .into_iter()
+            .find(|judged| judged.metric == budget.metric)
     }
 
     /// Whether the arms are cases of bench programs.
@@ -174,6 +184,11 @@ pub fn meant(budget: &Budget, arm: &Arm) -> bool {
     budget.applies_to(&arm.name) || plain.is_some_and(|name| budget.applies_to(name))
 }
 
+/// Whether the arms are servers under load.
+fn is_of_requests(run: &Run) -> bool {
+    matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Request { .. }))
+}
+
 fn is_of_cases(run: &Run) -> bool {
     matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
 }
@@ -213,7 +228,6 @@ fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
 
 fn declared(key: &str) -> Metric {
     use scruple_core::metric::{Pass, Quality};
-    use scruple_core::unit::Unit;
     metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Timing))
 }
 
@@ -224,17 +238,21 @@ fn title(key: &str) -> String {
 
 /// A verdict in the words of its metric.
 fn verdict_words(key: &str, comparison: &Comparison) -> &'static str {
-    let time = key.starts_with("time.");
+    let metric = declared(key);
+    let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
+    let higher = metric.better == Better::Higher;
     match (comparison.verdict, comparison.direction) {
         (Verdict::Same, _) => "same",
         (Verdict::DontKnow, _) => "can’t tell",
         (Verdict::Different, Some(Direction::Better)) if time => "faster",
         (Verdict::Different, Some(Direction::Worse)) if time => "slower",
-        (Verdict::Different, Some(Direction::Better)) => "less",
+        (Verdict::Different, Some(Direction::Better)) if !higher => "less",
+        (Verdict::Different, Some(Direction::Worse)) if higher => "less",
         (Verdict::Different, _) => "more",
         (Verdict::Small, Some(Direction::Better)) if time => "slightly faster",
         (Verdict::Small, Some(Direction::Worse)) if time => "slightly slower",
-        (Verdict::Small, Some(Direction::Better)) => "slightly less",
+        (Verdict::Small, Some(Direction::Better)) if !higher => "slightly less",
+        (Verdict::Small, Some(Direction::Worse)) if higher => "slightly less",
         (Verdict::Small, _) => "slightly more",
     }
 }

@@ -1,7 +1,9 @@
 //! The report on a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
 use super::align::{fit, right, wrap};
-use super::{Report, cases, effect_text, memory, picture, sentence, title, verdict_words};
+use super::{
+    Report, cases, effect_text, is_of_requests, load, memory, picture, sentence, title, verdict_words,
+};
 use crate::fault::Fault;
 use anstyle::{AnsiColor, Style};
 use scruple_core::budget::Kept;
@@ -40,8 +42,15 @@ pub fn text(report: &Report<'_>, width: usize) -> String {
     if report.of_cases() {
         return cases::text(report, width);
     }
+    if let Some(loads) = report.loads {
+        return load::text(report, loads, width);
+    }
+    format!("{}\n\n{}", header(report), body(report, width))
+}
+
+/// The sections, the verdicts and the remarks.
+pub(super) fn body(report: &Report<'_>, width: usize) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}\n", header(report));
     let sections: Vec<(String, Vec<RowText>, Vec<String>)> =
         report.shown.iter().map(|key| section(report, key)).collect();
     let rows = || sections.iter().flat_map(|(_, rows, _)| rows);
@@ -126,10 +135,12 @@ fn header(report: &Report<'_>) -> String {
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
     let subjects = if of_two_runs { arms / 2 } else { arms };
+    let requests = is_of_requests(report.run);
+    let (what, clock) = if requests { ("server", "load.rate") } else { ("command", "time.wall") };
     let blocks = report
         .run
         .arms_of(Role::Subject)
-        .filter_map(|arm| arm.sample("time.wall").map(|sample| sample.readings.len()))
+        .filter_map(|arm| arm.sample(clock).map(|sample| sample.readings.len()))
         .min()
         .unwrap_or(0);
     let state = match report.run.state {
@@ -137,11 +148,12 @@ fn header(report: &Report<'_>) -> String {
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
     if let Some(tool) = &report.run.provenance.tool {
-        return format!("{subjects} command{} · imported from {tool}", if subjects == 1 { "" } else { "s" });
+        return format!("{subjects} {what}{} · imported from {tool}", if subjects == 1 { "" } else { "s" });
     }
     format!(
-        "{subjects} command{} · {blocks} block{}{} · seed {}{state}",
+        "{subjects} {what}{} · {blocks} {}{}{} · seed {}{state}",
         if subjects == 1 { "" } else { "s" },
+        if requests { "window" } else { "block" },
         if blocks == 1 { "" } else { "s" },
         match subjects {
             _ if of_two_runs => " of each run",

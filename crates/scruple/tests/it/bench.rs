@@ -106,7 +106,8 @@ fn two_builds_are_compared_case_by_case() {
     let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
     let slower = r#"{"name":"zoo/ant","cost":6,"bytes":16}"#;
     let options = ["--no-store", "--processes", "6", "--against", &old.join(" ")];
-    let answer = bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
+    let answer =
+        bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
@@ -205,7 +206,8 @@ fn budgets_in_code_decide_the_exit_code_only_where_they_are_checked() {
 #[test]
 fn a_budget_may_name_a_least_and_another_case() {
     let least = r#"{"name":"lazy","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"min":17}}}"#;
-    let beside = r#"{"name":"double","cost":10,"tare":2,"budgets":{"time.wall":{"max":"+50%","against":"single"}}}"#;
+    let beside =
+        r#"{"name":"double","cost":10,"tare":2,"budgets":{"time.wall":{"max":"+50%","against":"single"}}}"#;
     let lost = r#"{"name":"lost","cost":10,"budgets":{"time.wall":{"max":"+50%","against":"nobody"}}}"#;
     let single = r#"{"name":"single","cost":5,"tare":2}"#;
     let answer = bench(&Place::new(), &["--no-store", "--check"], &[single, least, beside, lost]);

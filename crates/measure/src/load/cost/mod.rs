@@ -4,6 +4,7 @@
 //! growth on the requests is the cost per request. Which counters is open: [`sheet`] takes any that count upwards.
 
 pub mod callgrind;
+pub mod collections;
 pub mod find;
 pub mod instructions;
 pub mod sampled;

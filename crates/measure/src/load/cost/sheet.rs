@@ -63,13 +63,20 @@ pub struct Growth {
     pub of: &'static str,
     /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
     pub per_thousand: Bounds,
+    /// The same over the later half of the windows: a heap that only fills has stopped growing by then.
+    pub lately: Bounds,
+    /// The requests of all windows.
+    pub requests: u64,
 }
 
 impl Growth {
-    /// Whether it surely grows, and by enough to be more than the allocator settling: 4 kB, a page, per 1000 requests.
+    /// Whether it surely grows, by enough to be more than the allocator settling (a page per 1000 requests, and in all
+    /// more than an allocator takes from the kernel at a time), and lately at least half as fast as on the whole.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
             && self.per_thousand.value >= 4096.0
+            && self.per_thousand.value * self.requests as f64 / 1000.0 >= 2.0 * ARENA
+            && self.lately.value >= self.per_thousand.value / 2.0
     }
 }
 
@@ -79,6 +86,9 @@ pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
 /// Runs one window of load.
 pub type Drive<'a> = dyn FnMut(&Plan) -> Result<LoadResult, LoadError> + 'a;
+
+/// What glibc's allocator takes from the kernel at a time, in bytes.
+const ARENA: f64 = 132.0 * 1024.0;
 
 /// The confidence of every interval.
 const LEVEL: f64 = 0.95;
@@ -106,51 +116,128 @@ pub fn weigh(
     drive: &mut Drive<'_>,
     more: &mut Counters<'_>,
 ) -> Result<Sheet, LoadError> {
-    let gone = |why: String| LoadError::Plan(why);
-    let idle = idle(tree, more).map_err(gone)?;
+    let mut watch = Watch::of(tree, more)?;
     let first = lengths.iter().copied().min().unwrap_or(1);
     drive(&Plan { max_requests: Some(first), ..plan.clone() })?;
-    let map_before = tree.memory_map();
-    let mut windows = Vec::new();
-    let mut known: Vec<Reading> = Vec::new();
-    let mut lost_threads = false;
     for length in lengths {
-        let before = tree.read().map_err(gone)?;
+        let window = watch.window(&Plan { max_requests: Some(*length), ..plan.clone() }, drive, more)?;
+        if window.load.ended == crate::load::Ended::Interrupted {
+            break;
+        }
+    }
+    Ok(watch.finish())
+}
+
+/// A server that is being weighed, window by window; other servers may have theirs in between.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    tree: Tree,
+    idle: Vec<(String, f64)>,
+    map_before: Option<MemoryMap>,
+    windows: Vec<Window>,
+    known: Vec<Reading>,
+    lost_threads: bool,
+}
+
+impl Watch {
+    /// Looks at the server while nothing is asked of it.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn of(tree: &Tree, more: &mut Counters<'_>) -> Result<Watch, LoadError> {
+        let idle = idle(tree, more).map_err(LoadError::Plan)?;
+        Ok(Watch {
+            tree: tree.clone(),
+            idle,
+            map_before: None,
+            windows: Vec::new(),
+            known: Vec::new(),
+            lost_threads: false,
+        })
+    }
+
+    /// Loads it for one window.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or is gone.
+    pub fn window(
+        &mut self,
+        plan: &Plan,
+        drive: &mut Drive<'_>,
+        more: &mut Counters<'_>,
+    ) -> Result<&Window, LoadError> {
+        if self.map_before.is_none() {
+            self.map_before = Some(self.tree.memory_map());
+        }
+        let before = self.tree.read().map_err(LoadError::Plan)?;
         let counters_before = all(&before, more);
         let began = Instant::now();
-        let load = drive(&Plan { max_requests: Some(*length), ..plan.clone() })?;
+        let load = drive(plan)?;
         let elapsed = began.elapsed().as_nanos() as u64;
-        let after = tree.read().map_err(gone)?;
+        // A server that has ended in the window cannot be read behind it, but what the load found is the news.
+        let after = self.tree.read().unwrap_or_else(|_| before.clone());
         let counters_after = all(&after, more);
-        lost_threads |= !before.same_threads(&after);
-        if known.is_empty() {
-            known = counters_after.clone();
+        self.lost_threads |= !before.same_threads(&after);
+        if self.known.is_empty() {
+            self.known = counters_after.clone();
         }
-        let interrupted = load.ended == crate::load::Ended::Interrupted;
-        windows.push(Window {
+        self.windows.push(Window {
             requests: load.generator.requests,
             elapsed,
             grown: grown(&counters_before, &counters_after),
             memory: after.memory,
             load,
         });
-        if interrupted {
-            break;
+        Ok(&self.windows[self.windows.len() - 1])
+    }
+
+    /// The cost per request of the last window, by the key of the counter's metric; what the server does without
+    /// requests is taken off.
+    pub fn last(&self) -> Vec<(String, f64)> {
+        let Some(window) = self.windows.last().filter(|window| window.requests > 0) else {
+            return Vec::new();
+        };
+        let idle =
+            |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
+        let each = |(key, growth): &(String, f64)| {
+            let background = idle(key) * window.elapsed as f64 / 1e9;
+            (key.clone(), (growth - background) / window.requests as f64)
+        };
+        window.grown.iter().map(each).collect()
+    }
+
+    /// The sheet of all windows.
+    pub fn finish(self) -> Sheet {
+        let map_after = self.tree.memory_map();
+        let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
+        let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, maps);
+        if self.lost_threads {
+            sheet.remarks.push(
+                "threads of the server began or ended: waits and context switches of those that ended are missing"
+                    .to_owned(),
+            );
+        }
+        sheet
+    }
+}
+
+impl Sheet {
+    /// The sheet of these windows. `known` says what the counters are, and `idle` how much they grow in a second
+    /// without load.
+    pub fn of(
+        known: &[Reading],
+        windows: Vec<Window>,
+        idle: &[(String, f64)],
+        maps: (MemoryMap, MemoryMap),
+    ) -> Sheet {
+        Sheet {
+            rows: known.iter().map(|reading| row(reading, &windows, idle)).collect(),
+            growth: growth(&windows),
+            maps,
+            windows,
+            remarks: Vec::new(),
         }
     }
-    let mut remarks = Vec::new();
-    if lost_threads {
-        remarks.push(
-            "threads of the server began or ended: waits and context switches of those that ended are missing".to_owned(),
-        );
-    }
-    Ok(Sheet {
-        rows: known.iter().map(|reading| row(reading, &windows, &idle)).collect(),
-        growth: growth(&windows),
-        maps: (map_before, tree.memory_map()),
-        windows,
-        remarks,
-    })
 }
 
 fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
@@ -230,8 +317,10 @@ fn growth(windows: &[Window]) -> Vec<Growth> {
         .collect();
     let of = |of: &'static str, pick: fn(&Memory) -> u64| {
         let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
-        let fit = per_request::fit(&totals, &sizes, LEVEL)?;
-        Some(Growth { of, per_thousand: fit.each.times(1000.0) })
+        let half = totals.len() / 2;
+        let fit = per_request::fit(&totals, &sizes, LEVEL)?.each;
+        let lately = per_request::fit(&totals[half..], &sizes[half..], LEVEL).map_or(fit, |late| late.each);
+        Some(Growth { of, per_thousand: fit.times(1000.0), lately: lately.times(1000.0), requests: served })
     };
     [
         of("resident", |memory| memory.resident),

@@ -150,6 +150,20 @@ impl Server {
         self.ended
     }
 
+    /// Interrupts it, so that it leaves in good order, and ends it by force if it does not. Servers that look for
+    /// interruptions between requests are knocked at meanwhile.
+    pub fn leave(&mut self, target: &Target) -> Option<ExitStatus> {
+        if self.status().is_none() {
+            self.signal(libc::SIGINT);
+        }
+        let began = Instant::now();
+        while self.status().is_none() && began.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(20));
+            let _ = target.addresses.iter().any(accepts);
+        }
+        self.stop(libc::SIGTERM)
+    }
+
     /// Signals its whole process group, which it leads.
     fn signal(&self, signal: i32) {
         // SAFETY: plain system call; the group is the one that this server was started as.

@@ -1,0 +1,68 @@
+//! What is declared of a metric.
+
+use super::{Better, Pass, Quality};
+use crate::unit::Unit;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// One metric: its key, unit and meaning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The key: dotted lower-case words, the same in the command line, JSON and SQL.
+    pub key: Cow<'static, str>,
+    /// The unit of its readings.
+    pub unit: Unit,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// What its readings are worth when nothing interferes.
+    pub quality: Quality,
+    /// The pass that weighs it.
+    pub pass: Pass,
+    /// The column head.
+    pub title: Cow<'static, str>,
+    /// One line that says what it means.
+    pub help: Cow<'static, str>,
+}
+
+impl Metric {
+    pub(super) const fn built_in(
+        key: &'static str,
+        unit: Unit,
+        quality: Quality,
+        pass: Pass,
+        title: &'static str,
+        help: &'static str,
+    ) -> Metric {
+        Metric {
+            key: Cow::Borrowed(key),
+            unit,
+            better: Better::Lower,
+            quality,
+            pass,
+            title: Cow::Borrowed(title),
+            help: Cow::Borrowed(help),
+        }
+    }
+
+    /// A metric that a bench program or a runtime brought; lower is better unless its unit is a rate.
+    pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
+        let better = if unit.is_rate() { Better::Higher } else { Better::Lower };
+        Metric {
+            key: key.to_owned().into(),
+            unit,
+            better,
+            quality,
+            pass,
+            title: key.to_owned().into(),
+            help: "a metric of the measured program's own".into(),
+        }
+    }
+
+    /// Whether `pattern` names this metric: the key itself, or a family such as `malloc` or `malloc.*`.
+    pub fn matches(&self, pattern: &str) -> bool {
+        let family = pattern.strip_suffix(".*").unwrap_or(pattern);
+        pattern == "all"
+            || self.key == family
+            || self.key.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
+    }
+}

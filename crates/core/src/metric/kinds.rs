@@ -1,0 +1,55 @@
+//! The closed sets that describe a metric: its direction, its pass, its quality.
+
+use crate::words::words;
+
+words! {
+    /// Which direction of a metric is an improvement.
+    pub enum Better {
+        /// Less is better: times, bytes, counts.
+        Lower = "lower",
+        /// More is better: throughput.
+        Higher = "higher",
+    }
+}
+
+words! {
+    /// The pass that weighs a metric: each metric is read in the pass that does not disturb it.
+    pub enum Pass {
+        /// The program runs untouched; clocks and the kernel's accounting are read.
+        Timing = "timing",
+        /// The program runs under an exit stop, so that its peak memory can be read; its output is checked here too.
+        Memory = "memory",
+        /// The allocation counter and the runtime's own counters are attached.
+        Counting = "counting",
+        /// Nothing is launched: what it took to build the program is noted.
+        Build = "build",
+    }
+}
+
+words! {
+    /// How good a figure is, from best to worst. Absence is not a quality: an absent figure carries its reason.
+    pub enum Quality {
+        /// Counted; the same program in the same circumstances gives the same number.
+        Exact = "exact",
+        /// Counted, with a small stated error.
+        Near = "near",
+        /// Measured, and different each time: only the distribution means something.
+        Noisy = "noisy",
+        /// Extrapolated from a sample of events.
+        Sampled = "sampled",
+        /// Computed from other figures under an assumption.
+        Estimated = "estimated",
+    }
+}
+
+impl Quality {
+    /// The mark beside a figure in tables; nothing for what a reader expects.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Quality::Exact | Quality::Noisy => "",
+            Quality::Near => "≈",
+            Quality::Sampled => "~",
+            Quality::Estimated => "?",
+        }
+    }
+}

@@ -1,0 +1,24 @@
+use super::*;
+
+#[test]
+fn keys_are_unique_and_dotted() {
+    for (i, metric) in METRICS.iter().enumerate() {
+        assert!(metric.key.contains('.'), "{}", metric.key);
+        assert!(METRICS[i + 1..].iter().all(|other| other.key != metric.key), "{}", metric.key);
+    }
+    assert!(DEFAULT_METRICS.iter().all(|key| metric(key).is_some()));
+}
+
+#[test]
+fn a_family_names_its_members_only() {
+    let bytes = metric("malloc.bytes").expect("declared");
+    assert!(bytes.matches("malloc") && bytes.matches("malloc.*") && bytes.matches("malloc.bytes"));
+    assert!(!bytes.matches("mall") && !bytes.matches("alloc.bytes"));
+}
+
+#[test]
+fn a_typing_mistake_finds_its_neighbour() {
+    assert_eq!(nearest("time.cpuu"), "time.cpu");
+    assert_eq!(nearest("maloc.bytes"), "malloc.bytes");
+    assert_eq!(edit_distance("kitten", "sitting"), 3);
+}

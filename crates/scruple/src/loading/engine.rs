@@ -1,0 +1,133 @@
+//! Servers on this machine, or elsewhere, loaded for real.
+
+use super::{Loader, Side, Window};
+use crate::fault::{Code, Fault};
+use scruple_measure::load::cost::find::{listening_on_port, listening_on_socket};
+use scruple_measure::load::cost::sheet::{Sheet, Watch};
+use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::{self, Address, LoadError, Plan, Target, run};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// The servers of a run, those that were started here included. Dropping it ends these.
+pub struct Engine {
+    servers: Vec<Running>,
+    interrupted: Arc<AtomicBool>,
+}
+
+struct Running {
+    side: Side,
+    /// Kept, because the server ends with it.
+    started: Option<Server>,
+    watch: Option<Watch>,
+    loaded: bool,
+}
+
+/// Which processes are to be looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Looking {
+    /// Whether any are.
+    pub cost: bool,
+    /// The process of the server that is not started here.
+    pub pid: Option<i32>,
+    /// How long a server may take to accept connections.
+    pub patience: Duration,
+}
+
+impl Engine {
+    /// Starts the servers that are to be started, and finds the processes of the others.
+    ///
+    /// # Errors
+    /// When one does not start, or the process that was named is not there.
+    pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
+        let mut servers = Vec::new();
+        for (index, side) in sides.iter().enumerate() {
+            let started = start(side, looking.patience)?;
+            let pid = looking.pid.filter(|_| index + 1 == sides.len());
+            let tree = match (looking.cost, &started, pid) {
+                (false, ..) => None,
+                (true, Some(server), _) => Some(Tree::of(server.pid()).map_err(Fault::program)?),
+                (true, None, Some(pid)) => Some(Tree::of(pid).map_err(Fault::usage)?),
+                // Who listens elsewhere, or as another user, is nobody's fault.
+                (true, None, None) => listener(&side.target).and_then(|pid| Tree::of(pid).ok()),
+            };
+            let watch = tree.and_then(|tree| Watch::of(&tree, &mut Vec::new).ok());
+            servers.push(Running { side: side.clone(), started, watch, loaded: false });
+        }
+        Ok(Engine { servers, interrupted })
+    }
+
+    /// Whether the processes of any server are known.
+    pub fn knows_a_server(&self) -> bool {
+        self.servers.iter().any(|server| server.watch.is_some())
+    }
+}
+
+/// Starts a server, where it is to be started.
+///
+/// # Errors
+/// When it does not serve.
+pub fn start(side: &Side, patience: Duration) -> Result<Option<Server>, Fault> {
+    let Some(command) = &side.command else { return Ok(None) };
+    let server = command.start(&side.target, patience);
+    server.map(Some).map_err(|error| Fault::program(format!("there is no server to load: {error}")))
+}
+
+/// The process that listens at an address of this machine.
+pub fn listener(target: &Target) -> Option<i32> {
+    if !target.is_local() {
+        return None;
+    }
+    target.addresses.iter().find_map(|address| match address {
+        Address::Tcp(address) => listening_on_port(address.port()).ok(),
+        Address::Unix(path) => listening_on_socket(path).ok(),
+    })
+}
+
+impl Loader for Engine {
+    fn window(
+        &mut self,
+        arm: usize,
+        plan: &Plan,
+        progress: &mut dyn FnMut(&load::Progress),
+    ) -> Result<Window, Fault> {
+        let server = &mut self.servers[arm];
+        let plan = Plan { requests: server.side.requests.clone(), ..plan.clone() };
+        let (target, interrupted) = (&server.side.target, &*self.interrupted);
+        let mut drive = |plan: &Plan| run(target, plan, interrupted, progress);
+        let window = match &mut server.watch {
+            None => drive(&plan).map(|load| Window { load, costs: Vec::new() }),
+            Some(watch) => match watch.window(&plan, &mut drive, &mut Vec::new) {
+                Ok(window) => Ok(Window { load: window.load.clone(), costs: Vec::new() }),
+                Err(error) => Err(error),
+            },
+        };
+        let mut window = window.map_err(|error| fault(&error, server))?;
+        window.costs = server.watch.as_ref().map(Watch::last).unwrap_or_default();
+        server.loaded = true;
+        Ok(window)
+    }
+
+    fn sheets(&mut self) -> Vec<Option<Sheet>> {
+        self.servers.iter_mut().map(|server| server.watch.take().map(Watch::finish)).collect()
+    }
+}
+
+/// What the user is told: a server that was there and is gone has failed; one that never was is not there to be loaded.
+fn fault(error: &LoadError, server: &mut Running) -> Fault {
+    let ended = server.started.as_mut().and_then(Server::status);
+    let name = &server.side.name;
+    let message = match ended {
+        Some(status) => format!("the server ‘{name}’ ended ({status}) while it was loaded: {error}"),
+        None => format!("cannot load ‘{name}’: {error}"),
+    };
+    let code = match error {
+        LoadError::Interrupted => Code::Interrupted,
+        LoadError::System(_) => Code::Internal,
+        _ if server.loaded || server.started.is_some() => Code::ProgramFailed,
+        _ => Code::Usage,
+    };
+    Fault { code, message }
+}

@@ -1,0 +1,209 @@
+//! What is read of a server in windows of their own, because the instrument would disturb the latencies: allocations,
+//! instructions, sampled time, system calls.
+
+use super::{Looking, Side, engine};
+use crate::fault::Fault;
+use scruple_core::metric::metric;
+use scruple_core::sample::Reading;
+use scruple_measure::heap::{self, Peak, Session};
+use scruple_measure::load::cost::collections;
+use scruple_measure::load::cost::instructions::{self, Instructions};
+use scruple_measure::load::cost::sampled::{self, Sampled};
+use scruple_measure::load::cost::sheet::{self, Sheet};
+use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::cost::syscalls;
+use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::{LoadResult, Pace, Plan, WarmUp, run};
+use scruple_measure::program::Program;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A server under an instrument.
+pub struct Pass<'a> {
+    /// The server.
+    pub side: &'a Side,
+    /// How it is loaded.
+    pub plan: &'a Plan,
+    /// Good answers per second in the timing pass, by which the length of a window is chosen.
+    pub rate: f64,
+    /// Which processes are to be looked at.
+    pub looking: Looking,
+    /// Set when the user has seen enough.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// How long a pass takes at most, however slow its instrument makes the server.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// A pass of its own is about so long at the rate of the timing pass.
+const SECONDS: f64 = 3.0;
+
+impl Pass<'_> {
+    /// Counts the allocations of a server that is started with the counter in it.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, as a clause.
+    pub fn heap(&self, folder: &Path) -> Result<Sheet, String> {
+        let mut side = self.side.clone();
+        let command = side.command.as_mut().ok_or("the counter has to be there from the server’s start")?;
+        let here = std::env::current_dir().map_err(|error| error.to_string())?;
+        let first = command.argv.first().ok_or("no server was named")?;
+        let program = Program::find(first, &here).map_err(|error| error.to_string())?;
+        heap::measurable(&program.path).map_err(|error| error.to_string())?;
+        let session = Session::start(folder, Peak::Usable).map_err(|error| error.to_string())?;
+        command.env.extend(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
+        let (server, tree) = self.attach(&side)?;
+        let mut counters = || counters(&session);
+        let requests = ((self.rate * SECONDS) as u64).clamp(600, 100_000);
+        let lengths = sheet::windows(requests, 2);
+        let mut drive = |plan: &Plan| run(&side.target, plan, self.interrupted, &mut |_| {});
+        let sheet = sheet::weigh(&tree, &self.bounded(), &lengths, &mut drive, &mut counters);
+        drop(server);
+        let mut sheet = sheet.map_err(|error| error.to_string())?;
+        // The rest of the accounts were read in the timing pass, which nothing disturbed.
+        sheet.rows.retain(|row| row.key.starts_with("malloc."));
+        match sheet.rows.iter().find_map(|row| row.cost.as_ref().err()) {
+            Some(why) => Err(why.clone()),
+            None => Ok(sheet),
+        }
+    }
+
+    /// Asks the server's language runtime what requests allocate, and how often it collects.
+    ///
+    /// # Errors
+    /// Why it tells nothing, as a clause.
+    pub fn runtime(&self) -> Result<Vec<Reading>, String> {
+        let command =
+            self.side.command.as_ref().ok_or("the runtime has to be asked from the server’s start")?;
+        let many = ((self.rate * SECONDS) as u64).clamp(600, 20_000);
+        let mut exactly = |count: u64| self.exactly(count, self.bounded());
+        let (target, patience) = (&self.side.target, self.looking.patience);
+        collections::weigh(command, target, (many / 6, many), patience, &mut exactly)
+    }
+
+    /// Counts instructions and calls by function under callgrind.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, as a clause.
+    pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
+        let command = self.side.command.as_ref().ok_or("callgrind has to start the server itself")?;
+        let few = (requests / 6).max(1);
+        let plan = Plan {
+            pace: Pace::Closed,
+            connections: 1,
+            threads: 1,
+            grow_to: 0,
+            timeout: Duration::from_secs(60),
+            ..self.bounded()
+        };
+        let mut exactly = |count: u64| self.exactly(count, plan.clone());
+        instructions::weigh(command, &self.side.target, (few, requests.max(few + 1)), &mut exactly)
+    }
+
+    /// Samples where the server's time goes.
+    ///
+    /// # Errors
+    /// Why it cannot be sampled, as a clause.
+    pub fn sampled(&self) -> Result<Sampled, String> {
+        let (_server, tree) = self.attach(self.side)?;
+        self.run(&self.short(300.0))?;
+        sampled::weigh(&tree, &mut || Ok(self.run(&self.short(self.rate * SECONDS))?.generator.requests))
+    }
+
+    /// Counts the server's system calls.
+    ///
+    /// # Errors
+    /// Why they cannot be counted, as a clause.
+    pub fn syscalls(&self) -> Result<BTreeMap<String, f64>, String> {
+        let (_server, tree) = self.attach(self.side)?;
+        self.run(&self.short(300.0))?;
+        syscalls::count(&tree, &mut || Ok(self.run(&self.short(self.rate))?.generator.requests))
+    }
+
+    fn attach(&self, side: &Side) -> Result<(Option<Server>, Tree), String> {
+        let told = |fault: Fault| fault.message;
+        let server = engine::start(side, self.looking.patience).map_err(told)?;
+        let pid = match &server {
+            Some(server) => Some(server.pid()),
+            None => self.looking.pid.or_else(|| engine::listener(&side.target)),
+        };
+        let pid = pid.ok_or("the server’s processes are not known: name one with --pid")?;
+        Ok((server, Tree::of(pid)?))
+    }
+
+    /// Sends exactly so many requests, all of which have to be answered.
+    fn exactly(&self, count: u64, plan: Plan) -> Result<(), String> {
+        let load = self.run(&Plan { max_requests: Some(count), ..plan })?;
+        match load.answered == count {
+            true => Ok(()),
+            false => Err(format!("only {} of {count} requests were answered", load.answered)),
+        }
+    }
+
+    fn run(&self, plan: &Plan) -> Result<LoadResult, String> {
+        run(&self.side.target, plan, self.interrupted, &mut |_| {}).map_err(|error| error.to_string())
+    }
+
+    fn short(&self, requests: f64) -> Plan {
+        Plan { max_requests: Some((requests as u64).clamp(100, 100_000)), ..self.bounded() }
+    }
+
+    fn bounded(&self) -> Plan {
+        Plan {
+            requests: self.side.requests.clone(),
+            duration: LONGEST,
+            warm_up: WarmUp::Off,
+            ..self.plan.clone()
+        }
+    }
+}
+
+fn counters(session: &Session) -> Vec<Reading> {
+    let keys = ["malloc.count", "malloc.bytes", "malloc.frees"];
+    let absent = |why: &str| {
+        keys.iter().filter_map(|key| Some(Reading::absent(metric(key)?, why))).collect::<Vec<_>>()
+    };
+    match session.read() {
+        Err(error) => absent(&error.to_string()),
+        Ok(totals) if !totals.whole() => absent("a part of the process tree could not be counted"),
+        Ok(totals) => {
+            let counts = totals.counts();
+            keys.iter()
+                .zip([counts.allocations, counts.bytes, counts.frees])
+                .filter_map(|(key, value)| Some(Reading::of(metric(key)?, value as f64, "preload counter")))
+                .collect()
+        }
+    }
+}
+
+/// Counters divided by requests, as readings of the metrics for that.
+pub fn of_a_request(counters: &[Reading]) -> impl Iterator<Item = Reading> + '_ {
+    counters.iter().filter_map(|counter| {
+        let metric = metric(&format!("request.{}", counter.key))?;
+        let value = counter.value.clone().ok()?;
+        Some(Reading::of(metric, value, &counter.source).with_quality(counter.quality.max(metric.quality)))
+    })
+}
+
+/// What a pass adds to the readings of its arm: the figure per request of each window.
+pub fn readings(sheet: &Sheet) -> Vec<Vec<Reading>> {
+    let source = sheet.rows.first().map_or("", |row| row.source.as_str());
+    let idle = |key: &str| sheet.rows.iter().find(|row| row.key == key).map_or(0.0, |row| row.idle);
+    let windows = sheet.windows.iter().filter(|window| window.requests > 0);
+    windows
+        .map(|window| {
+            let each: Vec<(String, f64)> = window
+                .grown
+                .iter()
+                .filter(|(key, _)| sheet.rows.iter().any(|row| row.key == *key))
+                .map(|(key, grown)| {
+                    let background = idle(key) * window.elapsed as f64 / 1e9;
+                    (key.clone(), (grown - background) / window.requests as f64)
+                })
+                .collect();
+            super::readings::costs(&each, source).collect()
+        })
+        .collect()
+}

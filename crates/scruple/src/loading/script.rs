@@ -1,0 +1,155 @@
+//! Windows from a file, so that everything behind the generator can be tested to the byte.
+
+use super::{Loader, Window};
+use crate::fault::Fault;
+use scruple_core::metric::metric;
+use scruple_core::sample::Reading;
+use scruple_measure::load::cost::sheet::{self, Sheet};
+use scruple_measure::load::cost::tree::Memory;
+use scruple_measure::load::{
+    self, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Plan, Slice,
+};
+use scruple_measure::memory_map::MemoryMap;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The windows of each arm, by its name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The windows in order; the last repeats when more are asked for.
+    pub arms: BTreeMap<String, Vec<Entry>>,
+}
+
+/// One scripted window.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Entry {
+    /// Its length in milliseconds.
+    span: u64,
+    /// Responses in microseconds, each with how many there were.
+    response: Vec<(u64, u64)>,
+    /// Likewise from sending to answer; the responses where it is empty.
+    service: Vec<(u64, u64)>,
+    /// Likewise from due to sent.
+    lag: Vec<(u64, u64)>,
+    /// Failed requests by class.
+    failures: BTreeMap<String, u64>,
+    /// How much counters of the server grew, by key.
+    grown: BTreeMap<String, f64>,
+    /// The server's resident bytes behind it.
+    resident: u64,
+    /// What is to be said against it.
+    doubts: Vec<Doubt>,
+    /// Whether the server was gone at its end.
+    gone: bool,
+}
+
+/// A script that is played.
+pub struct Played {
+    script: Script,
+    names: Vec<String>,
+    taken: Vec<Vec<sheet::Window>>,
+}
+
+impl Played {
+    /// The script for these arms.
+    pub fn of(script: Script, names: Vec<String>) -> Played {
+        let taken = names.iter().map(|_| Vec::new()).collect();
+        Played { script, names, taken }
+    }
+}
+
+impl Loader for Played {
+    fn window(
+        &mut self,
+        arm: usize,
+        _plan: &Plan,
+        _progress: &mut dyn FnMut(&load::Progress),
+    ) -> Result<Window, Fault> {
+        let (name, taken) = (&self.names[arm], &mut self.taken[arm]);
+        let windows = self.script.arms.get(name).filter(|windows| !windows.is_empty());
+        let windows = windows.ok_or_else(|| {
+            Fault::usage(format!("the script has no windows of ‘{name}’: add an arm of that name"))
+        })?;
+        let entry = &windows[taken.len().min(windows.len() - 1)];
+        let load = result(entry)?;
+        let requests = load.generator.requests;
+        let grown: Vec<(String, f64)> =
+            entry.grown.iter().map(|(key, grown)| (key.clone(), *grown)).collect();
+        let costs = grown.iter().map(|(key, grown)| (key.clone(), grown / requests.max(1) as f64)).collect();
+        let memory = Memory { resident: entry.resident, ..Memory::default() };
+        taken.push(sheet::Window { load: load.clone(), requests, elapsed: load.span, grown, memory });
+        Ok(Window { load, costs })
+    }
+
+    fn sheets(&mut self) -> Vec<Option<Sheet>> {
+        let sheet = |windows: Vec<sheet::Window>| {
+            let keys = windows.first().map(|window| &window.grown).filter(|grown| !grown.is_empty())?;
+            let known: Vec<Reading> =
+                keys.iter().filter_map(|(key, _)| Some(Reading::of(metric(key)?, 0.0, "script"))).collect();
+            let maps = (MemoryMap::default(), MemoryMap::default());
+            Some(Sheet::of(&known, windows, &[], maps))
+        };
+        std::mem::take(&mut self.taken).into_iter().map(sheet).collect()
+    }
+}
+
+fn result(entry: &Entry) -> Result<LoadResult, Fault> {
+    let of = |buckets: &[(u64, u64)]| {
+        let ns: Vec<(u64, u64)> = buckets.iter().map(|(us, count)| (us * 1000, *count)).collect();
+        Latencies::from_sparse(&ns)
+    };
+    let mut failures = Failures::default();
+    for (name, count) in &entry.failures {
+        let class = Failure::ALL.into_iter().find(|class| class.name() == name);
+        let class = class.ok_or_else(|| {
+            Fault::usage(format!("the script names ‘{name}’, which is no class of failures"))
+        })?;
+        failures.record(class, *count);
+    }
+    let response = of(&entry.response);
+    let answered = response.count();
+    let span = entry.span * 1_000_000;
+    let requests = answered + failures.total();
+    let slice = Slice {
+        from: 0,
+        to: span as i64,
+        answered,
+        failed: failures.total(),
+        backlog: 0,
+        p50: response.quantile(0.5),
+        p99: response.quantile(0.99),
+        max: response.max(),
+    };
+    Ok(LoadResult {
+        ended: if entry.gone { Ended::ServerGone } else { Ended::Planned },
+        started: (0, 0),
+        span,
+        due: requests,
+        answered,
+        failures,
+        idle_failures: Failures::default(),
+        bytes: answered * 13,
+        service: if entry.service.is_empty() { response.clone() } else { of(&entry.service) },
+        response,
+        lag: of(&entry.lag),
+        lateness: Latencies::new(),
+        connect: Latencies::new(),
+        backlog: 0,
+        reconnects: 0,
+        timeline: vec![slice],
+        warm_up: 0,
+        kinds: Vec::<Kind>::new(),
+        slowest: Vec::new(),
+        generator: GeneratorCost {
+            threads: 1,
+            elapsed: span,
+            user: requests * 500,
+            system: requests * 1500,
+            requests,
+            ..GeneratorCost::default()
+        },
+        doubts: entry.doubts.clone(),
+    })
+}

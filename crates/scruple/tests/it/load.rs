@@ -1,0 +1,323 @@
+//! Loads that are played from a script: every byte of an answer is known.
+
+use crate::support::{Place, at};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// A window of 1000 requests in a second: most take `us`, some twice as long, one in two hundred ten times.
+fn window(us: u64) -> Value {
+    json!({
+        "span": 1000,
+        "response": [[us, 900], [2 * us, 95], [10 * us, 5]],
+        "service": [[us, 900], [2 * us, 95], [8 * us, 5]],
+        "lag": [[2, 995], [2 * us, 5]],
+    })
+}
+
+/// Ten windows that differ a little, in a way that is known.
+fn windows(us: u64) -> Vec<Value> {
+    (0..10).map(|i| window(us + us * (i * 7 % 10) / 100)).collect()
+}
+
+fn script(place: &Place, arms: &[(&str, Vec<Value>)]) {
+    let arms: serde_json::Map<String, Value> =
+        arms.iter().map(|(name, windows)| ((*name).to_owned(), Value::Array(windows.clone()))).collect();
+    place.write("load.json", json!({ "arms": arms }).to_string());
+}
+
+fn load<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut words =
+        vec!["load", "http://127.0.0.1:9/", "--scripted", "load.json", "--rate", "1000", "--name", "new"];
+    if !more.contains(&"--label") {
+        words.push("--no-store");
+    }
+    words.extend(more);
+    words
+}
+
+#[test]
+fn a_load_is_a_table_of_latencies() {
+    let place = Place::new();
+    script(&place, &[("new", windows(200))]);
+    assert_snapshot!(place.run(load(&["--label", "first"])).exchange(), @"
+exit 0
+--- stdout
+new · open loop, 1,000 requests/s, 10 connections · 10 windows, 10.0 s · seed 1
+
+                  p50        p90        p99      p99.9    longest
+  response  210    µs  218    µs  436    µs    2.14 ms    2.18 ms
+  service   210    µs  218    µs  436    µs    1.71 ms    1.74 ms
+  lag         2.00 µs    2.00 µs    2.00 µs  428    µs  436    µs
+
+  10,000 answered, 1,000/s · 0 failed
+  generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+
+Stored as scripted-1 in store.db; `scruple show scripted-1` shows it again.
+");
+    assert_snapshot!(place.run(["show"]).exchange(), @"
+    exit 0
+    --- stdout
+    1 server · 10 windows · seed 1
+
+    response p50
+      new         209.1 µs  [202.1, 216.1]  ▄▄▄ ▄ ▄▄ ▄▄█
+    response p99
+      new           418 µs  [404, 432]      ▄▄▄ ▄ ▄▄ ▄▄█
+    rate
+      new  1000 requests/s  [1000, 1000]          █
+    errors
+      new             0.00  [0.00, 0.00]          █
+    ");
+}
+
+#[test]
+fn costs_are_lines_over_windows_and_a_leak_is_named() {
+    let place = Place::new();
+    let mut resident = 10_000_000;
+    let windows: Vec<Value> = (0..10)
+        .map(|i| {
+            let requests = [1000, 3000, 2000][i % 3];
+            resident += requests * 100;
+            json!({
+                "span": requests,
+                "response": [[200, requests]],
+                "grown": {"time.cpu": 500_000 + requests * 30_000, "faults.minor": 0, "switches.voluntary": requests},
+                "resident": resident,
+            })
+        })
+        .collect();
+    script(&place, &[("new", windows)]);
+    assert_snapshot!(place.run(load(&["--warm-up", "off"])).exchange(), @"
+    exit 0
+    --- stdout
+    new · open loop, 1,000 requests/s, 10 connections · 10 windows, 19.0 s · seed 1
+
+                   p50     p90     p99   p99.9  longest
+      response  200 µs  200 µs  200 µs  200 µs   200 µs
+      service   200 µs  200 µs  200 µs  200 µs   200 µs
+
+      19,000 answered, 1,000/s · 0 failed
+      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+
+      Cost of a request (open loop, 1,000 requests/s)
+        vol. switches   1       [1, 1]
+        cpu            30.0 µs  [30.0 µs, 30.0 µs] and 500 µs per window
+        memory, resident: 100 kB per 1,000 requests [100 kB, 100 kB], and goes on
+
+    ! the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills
+    ");
+    let answer = place.run(load(&["--warm-up", "off", "--json"])).json();
+    assert_eq!(at(&answer, "/load/servers/0/cost/2/counter"), "time.cpu");
+    let each = at(&answer, "/load/servers/0/cost/2/each/value").as_f64().expect("a number");
+    assert!((each - 30_000.0).abs() < 1e-6, "{each}");
+    assert_eq!(at(&answer, "/load/servers/0/memory/0/leak"), true);
+}
+
+#[test]
+fn two_servers_are_compared_window_by_window() {
+    let place = Place::new();
+    script(&place, &[("old", windows(200)), ("new", windows(260))]);
+    let against =
+        load(&["--against", "old=http://127.0.0.1:10/", "--metrics", "load.p50,load.p99,load.rate"]);
+    assert_snapshot!(place.run(&against).exchange(), @"
+    exit 0
+    --- stdout
+    2 servers, windows interleaved · open loop, 1,000 requests/s, 10 connections · 10 windows, 10.0 s ·
+    seed 1
+
+                          p50        p90        p99      p99.9    longest
+      old response  210    µs  218    µs  436    µs    2.14 ms    2.18 ms
+      old service   210    µs  218    µs  436    µs    1.71 ms    1.74 ms
+      old lag         2.00 µs    2.00 µs    2.00 µs  428    µs  436    µs
+      new response  273    µs  283    µs  566    µs    2.78 ms    2.83 ms
+      new service   273    µs  283    µs  566    µs    2.22 ms    2.27 ms
+      new lag         2.00 µs    2.00 µs    2.00 µs  556    µs  566    µs
+
+    old
+      10,000 answered, 1,000/s · 0 failed
+      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+
+    new
+      10,000 answered, 1,000/s · 0 failed
+      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+
+    response p50
+      old         209.1 µs  [202.1, 216.1]  █▆▆                                   reference
+      new         271.6 µs  [262.0, 280.1]           ▆▆█  +29.8 % [+29.7, +29.9]  slower
+    response p99
+      old           418 µs  [404, 432]      █▆▆                                   reference
+      new           543 µs  [524, 560]               ▆▆█  +29.8 % [+29.7, +29.9]  slower
+    rate
+      old  1000 requests/s  [1000, 1000]          █                               reference
+      new  1000 requests/s  [1000, 1000]          █       +0.00 % [+0.00, +0.00]  same
+
+    ‘new’ takes 29.8 % more response p50 than ‘old’ (95.1 % sure: +29.7 % to +29.9 %, 10 blocks).
+    ");
+    let same = ["--against", "old=http://127.0.0.1:10/", "--metrics", "load.p50"];
+    script(&place, &[("old", windows(200)), ("new", windows(200))]);
+    let answer = place.run(load(&same));
+    assert!(answer.stdout.contains("take the same response p50"), "{}", answer.exchange());
+}
+
+#[test]
+fn limits_decide_the_exit_code() {
+    let place = Place::new();
+    script(&place, &[("new", windows(200))]);
+    let code = |limit: &str| place.run(load(&["--limit", limit])).code;
+    assert_eq!(code("load.p50<1ms"), 0);
+    assert_eq!(code("load.p50<100us"), 1);
+    assert_eq!(code("load.p50<205us"), 3);
+    assert_eq!(code("load.errors<0.1%"), 0);
+    assert_eq!(code("load.p50"), 2);
+}
+
+#[test]
+fn failures_are_named_by_class_and_end_with_code_4() {
+    let place = Place::new();
+    let mut bad = window(200);
+    bad["failures"] = json!({"timed-out": 3, "bad-status": 7, "reset": 1});
+    script(&place, &[("new", vec![bad])]);
+    assert_snapshot!(place.run(load(&["--warm-up", "off"])).exchange(), @"
+    exit 4
+    --- stdout
+    new · open loop, 1,000 requests/s, 10 connections · 10 windows, 10.0 s · seed 1
+
+                      p50        p90        p99      p99.9    longest
+      response  200    µs  200    µs  400    µs    2.00 ms    2.00 ms
+      service   200    µs  200    µs  400    µs    1.60 ms    1.60 ms
+      lag         2.00 µs    2.00 µs    2.00 µs  400    µs  400    µs
+
+      10,000 answered, 1,000/s · 110 failed (1.1 %)
+        10 the connection was reset (reset)
+        30 no answer in time (timed-out)
+        70 an answer with a bad status (bad-status)
+      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+
+    --- stderr
+    error: 110 of 10,110 requests to ‘new’ failed (-i accepts that; --limit 'load.errors<1%' says how many may)
+    ");
+    assert_eq!(place.run(load(&["-i"])).code, 0);
+    assert_eq!(place.run(load(&["--limit", "load.errors<5%"])).code, 0);
+    assert_eq!(place.run(load(&["--limit", "load.errors<0.5%"])).code, 1);
+}
+
+#[test]
+fn windows_that_the_generator_spoilt_are_void_and_their_costs_are_not() {
+    let place = Place::new();
+    let late = json!({"code": "generator-late", "voids": true, "text": "the generator itself was late"});
+    let mut spoilt = window(9000);
+    spoilt["doubts"] = json!([late]);
+    spoilt["grown"] = json!({"time.cpu": 50_000_000});
+    let mut good = window(200);
+    good["grown"] = json!({"time.cpu": 30_000_000});
+    script(&place, &[("new", vec![spoilt.clone(), good.clone(), spoilt.clone(), good])]);
+    let answer = place.run(load(&["--windows", "4", "--json"]));
+    let json = answer.json();
+    assert_eq!(at(&json, "/load/servers/0/void"), 2);
+    assert_eq!(at(&json, "/arms/0/metrics/load.p50/n"), 2);
+    assert_eq!(at(&json, "/arms/0/metrics/request.cpu/n"), 4);
+    assert_eq!(answer.code, 0);
+    script(&place, &[("new", vec![spoilt])]);
+    let answer = place.run(load(&["--windows", "4"]));
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stdout.contains("VOID"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("every window of ‘new’ is void"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_load_and_is_shown() {
+    let place = Place::new();
+    let mut gone = window(200);
+    gone["gone"] = true.into();
+    gone["failures"] = json!({"refused": 40});
+    script(&place, &[("new", vec![window(200), gone])]);
+    let answer = place.run(load(&["--json"]));
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert_eq!(at(&answer.json(), "/load/servers/0/windows"), 2);
+    assert!(answer.stderr.contains("went away under load"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_page_and_a_histogram_are_written() {
+    let place = Place::new();
+    script(&place, &[("new", windows(200)), ("o<d", windows(300))]);
+    let answer = place.run(load(&["--against", "o<d=:10", "--html", "page.html", "--hdr", "new.hgrm"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let page = place.read("page.html");
+    assert!(page.contains("Latency by percentile") && page.contains("o&lt;d") && !page.contains("o<d"));
+    assert!(!page.contains('\u{1b}') && !page.contains("http://www") && page.ends_with("</html>\n"));
+    assert!(place.read("new.hgrm").contains("Total count"));
+    assert!(place.read("new.1.hgrm").contains("Total count"));
+}
+
+#[test]
+fn stored_loads_are_compared_like_any_runs() {
+    let place = Place::new();
+    script(&place, &[("new", windows(200))]);
+    assert_eq!(place.run(load(&["--label", "before", "--seed", "1"])).code, 0);
+    script(&place, &[("new", windows(300))]);
+    assert_eq!(place.run(load(&["--label", "after", "--seed", "2"])).code, 0);
+    let answer = place.run(["compare", "before", "after", "--metrics", "load.p50,load.rate"]);
+    assert_snapshot!(answer.exchange(), @"
+    exit 0
+    --- stdout
+    1 server · 10 windows of each run · seed 2
+
+    response p50
+      new @before         209.1 µs  [202.1, 216.1]  █▆                                    reference
+      new @after          313.6 µs  [303.1, 324.1]           ▄▅█  +50.0 % [+45.8, +54.4]  slower
+    rate
+      new @before  1000 requests/s  [1000, 1000]          █                               reference
+      new @after   1000 requests/s  [1000, 1000]          █       +0.00 % [+0.00, +0.00]  same
+
+    ‘new @after’ takes 50.0 % more response p50 than ‘new @before’ (95.7 % sure: +45.8 % to +54.4 %, 10
+    blocks).
+    ! the two runs were not taken side by side: whatever else changed on the machine in between is part
+      of the difference
+    ");
+}
+
+#[test]
+fn what_cannot_be_loaded_is_said_beforehand() {
+    let place = Place::new();
+    let mut errors = String::new();
+    let cases: [&[&str]; 8] = [
+        &["load", "ftp://example/"],
+        &["load", ":99999"],
+        &["load", ":8080", "--rate", "fast"],
+        &["load", ":8080", "--poisson"],
+        &["load", ":8080", "--windows", "0"],
+        &["load", ":8080", "--scenario", "missing.toml"],
+        &["load", ":8080", "--name", "a", "--against", "a=:8081"],
+        &["load", ":8080", "--slo", "p99"],
+    ];
+    for words in cases {
+        errors += &place.run(words).exchange();
+    }
+    assert_snapshot!(errors, @"
+    exit 2
+    --- stderr
+    error: ‘ftp’ is not a scheme that can be loaded: http, https, or unix:PATH are
+    exit 2
+    --- stderr
+    error: ‘99999’ is not a port: a number from 1 to 65535 is expected
+    exit 2
+    --- stderr
+    error: ‘fast’ is not a rate: give requests per second, such as 2000 or 2k
+    exit 2
+    --- stderr
+    error: --poisson is about requests that are due at set times: give a --rate
+    exit 2
+    --- stderr
+    error: no windows at all hold no requests: give --windows at least 1
+    exit 2
+    --- stderr
+    error: cannot read ‘missing.toml’: No such file or directory (os error 2)
+    exit 2
+    --- stderr
+    error: two servers are called ‘a’: name them apart, as in --against old=URL --name new
+    exit 2
+    --- stderr
+    error: ‘p99’ is not a limit: write for instance p99<20ms, mean<5ms, max<1s or errors<0.1%
+    ");
+}

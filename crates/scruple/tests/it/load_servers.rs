@@ -1,0 +1,302 @@
+//! Loads of real servers on loopback, good ones and such with known faults: what is counted is exact, and nothing hangs.
+//!
+//! Latencies are not looked at: the machine may be busy, and then windows are void (exit code 3).
+
+use crate::support::{Answer, Place, at};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
+
+/// Runs `talk` in a thread of its own for every connection; gone with the tests' process.
+fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let talk = Arc::new(talk);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let talk = Arc::clone(&talk);
+            thread::spawn(move || talk(stream));
+        }
+    });
+    address
+}
+
+/// Reads one request without content; none at the end of the stream.
+fn request(stream: &mut impl Read) -> Option<String> {
+    let mut text = Vec::new();
+    let mut piece = [0; 512];
+    while !text.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return None,
+            Ok(n) => text.extend_from_slice(&piece[..n]),
+        }
+    }
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn answers(bytes: &'static [u8]) -> SocketAddr {
+    serve(move |mut stream| while request(&mut stream).is_some() && stream.write_all(bytes).is_ok() {})
+}
+
+fn answers_once(bytes: &'static [u8]) -> SocketAddr {
+    serve(move |mut stream| {
+        if request(&mut stream).is_some() {
+            let _ = stream.write_all(bytes);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            while matches!(stream.read(&mut [0; 512]), Ok(n) if n > 0) {}
+        }
+    })
+}
+
+fn load(place: &Place, url: &str, more: &[&str]) -> Answer {
+    let mut words = vec!["load", url, "--json", "--no-cost", "--warm-up", "off", "--windows", "2"];
+    words.extend(more);
+    place.run(words)
+}
+
+fn failed(answer: &Answer, class: &str) -> u64 {
+    let json = answer.json();
+    json.pointer(&format!("/load/servers/0/failed/{class}")).and_then(serde_json::Value::as_u64).unwrap_or(0)
+}
+
+#[test]
+fn every_request_reaches_the_server_and_is_counted() {
+    let place = Place::new();
+    let seen = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&seen);
+    let address = serve(move |mut stream| {
+        while request(&mut stream)
+            .is_some_and(|text| text.starts_with("GET /a?b=c HTTP/1.1\r\n") && text.contains("x-y: z"))
+        {
+            counter.fetch_add(1, Ordering::Relaxed);
+            if stream.write_all(HELLO).is_err() {
+                break;
+            }
+        }
+    });
+    let answer = load(&place, &format!("http://{address}/a?b=c"), &["-n", "101", "-c", "3", "-H", "x-y: z"]);
+    assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
+    let json = answer.json();
+    assert_eq!(at(&json, "/load/servers/0/answered"), 101);
+    assert_eq!(at(&json, "/load/servers/0/bytes"), 101 * 13);
+    assert_eq!(seen.load(Ordering::Relaxed), 101);
+    assert_eq!(at(&json, "/arms/0/subject/kind"), "request");
+    assert_eq!(at(&json, "/load/servers/0/response/count"), 101);
+}
+
+#[test]
+fn each_fault_of_a_server_has_its_class() {
+    let place = Place::new();
+    let reset = serve(|mut stream| {
+        let _ = request(&mut stream);
+        // Unread bytes turn the end of a connection into a reset.
+        let _ = stream.set_read_timeout(Some(Duration::from_millis(50)));
+    });
+    let cases: [(SocketAddr, &[&str]); 5] = [
+        (answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"), &["bad-status"]),
+        (answers_once(b"this is not HTTP at all\r\n\r\n"), &["garbage"]),
+        (answers_once(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), &["half-response"]),
+        (answers_once(b""), &["closed-early"]),
+        (reset, &["closed-early", "reset"]),
+    ];
+    for (address, classes) in cases {
+        let answer = load(&place, &format!("http://{address}/"), &["-n", "20", "-c", "2"]);
+        assert_eq!(answer.code, 4, "{classes:?}: {}", answer.exchange());
+        let failed: u64 = classes.iter().map(|class| failed(&answer, class)).sum();
+        assert_eq!(failed, 20, "{classes:?}: {}", answer.exchange());
+        assert!(answer.stderr.contains("20 of 20 requests"), "{}", answer.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_costs_one_time_out() {
+    let place = Place::new();
+    let silent = serve(|mut stream| {
+        let _ = request(&mut stream);
+        thread::sleep(Duration::from_secs(60));
+    });
+    let more = ["-n", "4", "-c", "2", "--timeout", "200ms", "-i"];
+    let answer = load(&place, &format!("http://{silent}/"), &more);
+    assert_eq!(failed(&answer, "timed-out"), 4, "{}", answer.exchange());
+}
+
+#[test]
+fn an_answer_is_held_against_what_is_expected() {
+    let place = Place::new();
+    let address = answers(HELLO);
+    let url = format!("http://{address}/");
+    let answer = load(&place, &url, &["-n", "10", "-c", "1", "--expect-text", "Goodbye"]);
+    assert_eq!((answer.code, failed(&answer, "check-failed")), (4, 10), "{}", answer.exchange());
+    let answer = load(&place, &url, &["-n", "10", "-c", "1", "--expect", "404"]);
+    assert_eq!((answer.code, failed(&answer, "bad-status")), (4, 10), "{}", answer.exchange());
+}
+
+#[test]
+fn a_scenario_is_sent_in_turn() {
+    let place = Place::new();
+    let address = answers(HELLO);
+    place.write(
+        "shop.toml",
+        "[[request]]\nname = 'list'\npath = '/list'\n\n[[request]]\nname = 'buy'\nmethod = 'POST'\npath = '/buy'\nbody = ''\n",
+    );
+    let more = ["-n", "20", "-c", "1", "--scenario", "shop.toml", "--in-turn"];
+    let mut words = vec!["load".to_owned(), format!("http://{address}/"), "--windows".into(), "1".into()];
+    words.extend(more.map(str::to_owned));
+    let answer = place.run(words);
+    assert!(answer.stdout.contains("list: 10 answered, 0 failed"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("buy: 10 answered, 0 failed"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_unix_socket_is_loaded() {
+    let place = Place::new();
+    let path = place.file("s");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || while request(&mut stream).is_some() && stream.write_all(HELLO).is_ok() {});
+        }
+    });
+    let answer = load(&place, &format!("unix:{}:/x", path.display()), &["-n", "30", "-c", "2"]);
+    assert_eq!(at(&answer.json(), "/load/servers/0/answered"), 30);
+}
+
+#[test]
+fn where_nobody_listens_or_nobody_speaks_tls_nothing_is_loaded() {
+    let place = Place::new();
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+    let answer = place.run(["load", &format!("http://{free}/"), "-n", "1"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("the connection was refused"), "{}", answer.stderr);
+    let address = answers_once(b"HTTP/1.1 400 plain\r\nContent-Length: 0\r\n\r\n");
+    let answer = load(&place, &format!("https://{address}/"), &["--insecure", "-n", "4", "-c", "1"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("does it speak TLS there?"), "{}", answer.stderr);
+}
+
+const SERVER: &str = "
+import socket, sys, os
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('127.0.0.1', int(sys.argv[1])))
+listener.listen(64)
+open('pid', 'w').write(str(os.getpid()))
+left = int(sys.argv[2])
+while True:
+    stream, _ = listener.accept()
+    while True:
+        text = stream.recv(4096)
+        if not text:
+            break
+        left -= 1
+        if left == 0:
+            os._exit(7)
+        stream.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 13\\r\\n\\r\\nHello, world\\n')
+";
+
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port().to_string()
+}
+
+#[test]
+fn a_server_is_started_weighed_and_ended() {
+    let place = Place::new();
+    place.write("server.py", SERVER);
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let answer = place.run([
+        "load",
+        &url,
+        "--json",
+        "-c",
+        "1",
+        "-n",
+        "600",
+        "--",
+        "python3",
+        "server.py",
+        &port,
+        "-1",
+    ]);
+    assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
+    let json = answer.json();
+    let cpu = at(&json, "/arms/0/metrics/request.cpu/estimate").as_f64().expect("a number");
+    assert!(cpu > 1000.0, "a request costs Python more than a microsecond: {cpu}");
+    let bytes = at(&json, "/arms/0/metrics/request.malloc.bytes/estimate").as_f64().expect("a number");
+    assert!(bytes > 1000.0, "the buffer of recv is 4 kB: {bytes}");
+    let pid = place.read("pid");
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the server outlived the load");
+}
+
+#[test]
+fn a_server_that_dies_under_load_is_a_failed_program() {
+    let place = Place::new();
+    place.write("server.py", SERVER);
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let answer = place.run([
+        "load",
+        &url,
+        "-c",
+        "1",
+        "-n",
+        "100000",
+        "-d",
+        "20s",
+        "--",
+        "python3",
+        "server.py",
+        &port,
+        "300",
+    ]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(
+        answer.stderr.contains("went away under load") || answer.stderr.contains("ended (exit status: 7)"),
+        "{}",
+        answer.stderr
+    );
+}
+
+#[test]
+fn a_command_that_is_no_server_is_named() {
+    let place = Place::new();
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let answer = place.run(["load", &url, "--", "sh", "-c", "exit 3"]);
+    assert_eq!(answer.code, 4);
+    assert!(
+        answer.stderr.contains("the server ended (exit code 3) before it accepted a connection"),
+        "{}",
+        answer.stderr
+    );
+    let answer = place.run(["load", &url, "--patience", "200ms", "--", "sleep", "30"]);
+    assert_eq!(answer.code, 4);
+    assert!(answer.stderr.contains("accepts no connection"), "{}", answer.stderr);
+}
+
+#[test]
+fn the_highest_rate_is_searched_and_stored_by_rate() {
+    let place = Place::new();
+    let address = answers(HELLO);
+    let words =
+        ["--slo", "p50<10s,errors<50%", "--from", "50", "--most", "200", "-d", "2s", "-c", "2", "--json"];
+    let mut all = vec!["load".to_owned(), format!("http://{address}/")];
+    all.extend(words.map(str::to_owned));
+    let json = place.run(all).json();
+    assert_eq!(at(&json, "/load/search/last_good"), 200.0);
+    assert_eq!(at(&json, "/load/search/first_bad"), &serde_json::Value::Null);
+    let rates: Vec<f64> = json["arms"]
+        .as_array()
+        .expect("arms")
+        .iter()
+        .filter_map(|arm| arm["params"]["rate"].as_f64())
+        .collect();
+    assert_eq!(rates, [50.0, 100.0, 200.0]);
+}
