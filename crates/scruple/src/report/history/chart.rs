@@ -133,12 +133,14 @@ fn guide(event: &Event<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &
             bottom - top
         );
     }
-    let x = columns.edge(event.at);
-    let _ = writeln!(
-        out,
-        "<line class=\"guide {class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{bottom:.1}\"/>",
-        top - HEAD + 4.0
-    );
+    // Of a spike, the end is shown as well.
+    for (version, top) in [(Some(event.at), top - HEAD + 4.0), (event.until().map(|until| until + 1), top)] {
+        let Some(x) = version.map(|version| columns.edge(version)) else { continue };
+        let _ = writeln!(
+            out,
+            "<line class=\"guide {class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>"
+        );
+    }
 }
 
 /// The numbers of the events above the panels, in as many rows as they need, up to four; and how many rows those are.

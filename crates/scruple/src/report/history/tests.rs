@@ -384,11 +384,11 @@ fn the_report_on_a_terminal() {
       36fbefaa69  timed out: the build took longer than 10 min
                   logs/36fbefaa69.log
 
-    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
-      init peak memory 0.5 %, parse wall 3.0 %.
+    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
+      init peak memory 0.5 %, parse wall 3.0 %.
 
-    So much do versions with the same binary differ: init start.cold 0.5 %, init
-      wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
+    So much do versions with the same binary differ: init start.cold 0.5 %, init
+      wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
 
     Is it a win?
       init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it
@@ -444,7 +444,7 @@ fn lines_to_paste() {
     - e3779b97f0: `check failed: the output of ‘init’ is not that of the first version`
     - 36fbefaa69: `timed out: the build took longer than 10 min`
 
-    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
+    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
 
     Is it a win? init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it 12.3 s less: it pays off after 1 run for each build.
 

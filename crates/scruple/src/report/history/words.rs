@@ -187,16 +187,21 @@ pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
     format!("{costs}: {verdict}.")
 }
 
+/// A share of a series' values, of which no line ends before the sign.
+fn figure(one: &Series, value: f64) -> String {
+    format!("{} {}", series(one), share(value).replace(' ', "\u{a0}"))
+}
+
 /// What steps would have been found, where that is known.
 pub(super) fn detectable(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
-    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.detectable?)))).collect()
+    known.filter_map(|one| Some(figure(one, one.detectable?))).collect()
 }
 
 /// How much versions with the same artefacts differ, where there are some: what "no change" looks like.
 pub(super) fn twins(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
-    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.twins?)))).collect()
+    known.filter_map(|one| Some(figure(one, one.twins?))).collect()
 }
 
 /// What is still open: sets, modes, and series of which nothing can be said.
