@@ -1,6 +1,6 @@
 //! The chart of a range: panels over one axis of versions, with numbered guides at changes and marks for failures.
 
-use super::event::{Course, Event};
+use super::event::{Event, Outcome};
 use super::panel::{self, Frame};
 use super::{Page, words};
 use crate::report::svg::{cut, escape, head};
@@ -113,10 +113,10 @@ pub(super) fn svg(page: &Page<'_>, options: Options) -> String {
 
 /// The class that colours an event.
 pub(super) fn class(event: &Event<'_>) -> &'static str {
-    match event.course() {
-        Course::Regression => "bad",
-        Course::Improvement => "good",
-        Course::Change => "mild",
+    match event.outcome() {
+        Outcome::Regression => "bad",
+        Outcome::Improvement => "good",
+        Outcome::Change => "mild",
     }
 }
 
@@ -308,7 +308,7 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
         }
     }
     for event in page.events.iter().filter(|event| event.set.contains(&index)) {
-        let word = event.course().word().to_lowercase();
+        let word = event.outcome().word().to_lowercase();
         let may = if event.set.len() > 1 { "may have brought" } else { "brought" };
         let _ = write!(told, "\n{may} #{}, {word}", event.number);
     }

@@ -1,6 +1,6 @@
 //! A page for browsers that needs nothing besides itself: no script, no font, no server.
 
-use super::event::{Course, Event, worst_first};
+use super::event::{Event, Outcome, worst_first};
 use super::{Options, Page, chart, forge, markdown, words};
 use crate::report::json::timestamp;
 use crate::report::svg::escape;
@@ -174,10 +174,10 @@ fn chance(series: &Series, p: f64) -> String {
 
 /// The cells that stand before all changes of an event.
 fn event_cells(page: &Page<'_>, event: &Event<'_>, rows: usize) -> String {
-    let class = match event.course() {
-        Course::Regression => "bad",
-        Course::Improvement => "good",
-        Course::Change => "mild",
+    let class = match event.outcome() {
+        Outcome::Regression => "bad",
+        Outcome::Improvement => "good",
+        Outcome::Change => "mild",
     };
     let (from, to) = (page.version(event.before), page.version(event.last()));
     let culprit = escape(&words::culprit(page, event));
