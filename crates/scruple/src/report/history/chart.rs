@@ -44,6 +44,9 @@ const COMBINED: f64 = 380.0;
 const HEAD: f64 = 26.0;
 const LEFT: f64 = 84.0;
 
+/// So many values are told of a version that is pointed at; the first series are those of the first subject.
+const TOLD: usize = 16;
+
 /// The places of versions along the axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
@@ -295,7 +298,7 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
         let why = version.why.as_deref().map_or(String::new(), |why| format!(": {}", words::plain(why)));
         let _ = write!(told, "\n{state}{why}");
     }
-    for series in frames.iter().flat_map(|frame| frame.series.iter()) {
+    for series in frames.iter().flat_map(|frame| frame.series.iter()).take(TOLD) {
         if let Some(point) = series.points.iter().find(|point| point.version == index) {
             let value = quantity(point.value, &series.unit);
             let interval = point.interval.map_or(String::new(), |interval| {

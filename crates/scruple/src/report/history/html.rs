@@ -8,8 +8,8 @@ use scruple_core::history::{Series, State};
 use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 
-/// Above this many versions the page has one chart instead of one for each kind of axis.
-const CHARTS: usize = 1000;
+/// Above this many values the page has one chart instead of one for each kind of axis.
+const VALUES: usize = 6000;
 
 /// Writes the page.
 pub(super) fn text(page: &Page<'_>) -> String {
@@ -108,7 +108,8 @@ fn charts(page: &Page<'_>, out: &mut String) {
         ("lin", "linear", Options { linear: true, combined: false }),
         ("all", "three axes in one", Options { linear: false, combined: true }),
     ];
-    let few = page.history.versions.len() <= CHARTS && !page.shown.is_empty();
+    let values: usize = page.shown.iter().map(|series| series.points.len()).sum();
+    let few = (1..=VALUES).contains(&values);
     let forms = if few { &forms[..] } else { &forms[..1] };
     if few {
         for (index, (id, name, _)) in forms.iter().enumerate() {

@@ -178,6 +178,22 @@ fn two_thousand_versions_fit_on_a_page() {
 }
 
 #[test]
+fn many_series_of_many_versions_fit_as_well() {
+    let mut made = long(1000);
+    let three = made.judgement.series.clone();
+    for copy in 1..8 {
+        let named = |mut series: scruple_core::history::Series| {
+            series.subject = format!("serve {copy}");
+            series
+        };
+        made.judgement.series.extend(three.iter().cloned().map(named));
+    }
+    let html = page(&made).html();
+    assert_eq!(html.matches("class=\"name\"").count(), 24);
+    assert!(html.len() < 4_000_000, "{} bytes", html.len());
+}
+
+#[test]
 fn the_chart_marks_failures_and_numbers_changes() {
     let made = rich();
     let svg = page(&made).svg(FORMS[0]);
