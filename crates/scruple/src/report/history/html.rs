@@ -70,11 +70,7 @@ fn summary(page: &Page<'_>, out: &mut String) {
         let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
         let cells = match told {
             Some((whole, (from, to, effect))) => {
-                let better = words::is_better(series, whole.ratio).filter(|_| whole.surely);
-                let word = match whole.surely {
-                    true => words::direction(series, whole.ratio),
-                    false => "no sure change",
-                };
+                let (word, better) = words::verdict(series, whole);
                 let class = direction(better, false);
                 format!(
                     "<td class=\"n\">{from}<td class=\"n\">{to}<td class=\"n\">{}<td class=\"verdict {class}\">{word}",
@@ -213,11 +209,15 @@ fn versions(page: &Page<'_>, out: &mut String) {
         };
         let merge = if version.parents.len() > 1 { " <small>merge</small>" } else { "" };
         let date = timestamp(version.time);
+        let name = escape(&words::named(page, index));
+        let name = match forge::commit_link(page.history.remote.as_deref(), &version.commit) {
+            Some(link) => format!("<a href=\"{}\">{name}</a>", escape(&link)),
+            None => name,
+        };
         let _ = writeln!(
             out,
-            "<tr><td class=\"n\">{}<td><code>{}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
+            "<tr><td class=\"n\">{}<td><code>{name}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
             index + 1,
-            escape(&words::named(page, index)),
             escape(&words::state(page, index)),
             why(page, index),
             escape(&words::plain(&version.title)),

@@ -91,13 +91,8 @@ fn courses(page: &Page<'_>, width: usize, out: &mut String) {
         match (value, &series.whole) {
             (Some((first, last, effect)), Some(whole)) => {
                 let head = format!("{head}{} → {}", right(first, from), right(last, to));
-                let (word, style) = match (whole.surely, words::is_better(series, whole.ratio)) {
-                    (true, Some(better)) => {
-                        (words::direction(series, whole.ratio), if better { GOOD } else { BAD })
-                    }
-                    (true, None) => ("same", DIM),
-                    (false, _) => ("no sure change", DIM),
-                };
+                let (word, better) = words::verdict(series, whole);
+                let style = better.map_or(DIM, |better| if better { GOOD } else { BAD });
                 told(&[&head, effect], (word, style), 4, width, out);
             }
             _ => {

@@ -154,6 +154,15 @@ pub(super) fn direction(series: &Series, ratio: f64) -> &'static str {
     }
 }
 
+/// What happened over the whole range in a word, and whether it is for the better.
+pub(super) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<bool>) {
+    match (whole.surely, is_better(series, whole.ratio)) {
+        (true, better) => (direction(series, whole.ratio), better),
+        (false, None) if series.exact => ("same", None),
+        (false, _) => ("no sure change", None),
+    }
+}
+
 /// A series in words: subject and metric.
 pub(super) fn series(series: &Series) -> String {
     format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
@@ -302,6 +311,16 @@ mod tests {
         series.metric = "requests.rate".to_owned();
         assert_eq!((is_better(&series, 0.5), direction(&series, 0.5)), (Some(false), "less"));
         assert_eq!((is_better(&series, 1.0), direction(&series, 1.0)), (None, "same"));
+    }
+
+    #[test]
+    fn the_same_is_not_the_same_as_not_sure() {
+        let series = rich().judgement.series;
+        let whole = |ratio, surely| Effect { from: 0, to: 34, ratio, interval: None, surely };
+        assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
+        assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
+        assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
+        assert_eq!(verdict(&series[1], &whole(0.9, true)), ("faster", Some(true)));
     }
 
     #[test]
