@@ -114,14 +114,9 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
     if frame.dots {
         dots(points, &axis, columns, out);
     }
-    let least = |point: &Point| Some(point.least).filter(|least| *least < point.value);
-    line(
-        "least",
-        points.iter().filter_map(|point| Some((point.version, least(point)?))),
-        &axis,
-        columns,
-        out,
-    );
+    if points.iter().any(|point| point.least < point.value) {
+        line("least", points.iter().map(|point| (point.version, point.least)), &axis, columns, out);
+    }
     line("median", points.iter().map(|point| (point.version, point.value)), &axis, columns, out);
     levels(series, &axis, columns, out);
     if columns.step() >= 5.0 {

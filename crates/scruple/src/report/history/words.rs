@@ -159,6 +159,7 @@ pub(super) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<
     match (whole.surely, is_better(series, whole.ratio)) {
         (true, better) => (direction(series, whole.ratio), better),
         (false, None) if series.exact => ("same", None),
+        (false, _) if !series.exact && whole.interval.is_none() => ("too few readings", None),
         (false, _) => ("no sure change", None),
     }
 }
@@ -316,11 +317,14 @@ mod tests {
     #[test]
     fn the_same_is_not_the_same_as_not_sure() {
         let series = rich().judgement.series;
-        let whole = |ratio, surely| Effect { from: 0, to: 34, ratio, interval: None, surely };
+        let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
+        let whole = |ratio, surely| Effect { from: 0, to: 34, ratio, interval, surely };
         assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
         assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, true)), ("faster", Some(true)));
+        let few = Effect { interval: None, ..whole(0.9, false) };
+        assert_eq!(verdict(&series[1], &few), ("too few readings", None));
     }
 
     #[test]
