@@ -212,7 +212,7 @@ pub fn times(ratio: f64) -> String {
 
 /// A small multiple with its interval, in digits that tell the bounds apart: `0.00140 × [0.00138, 0.00142]`.
 pub fn times_between(ratio: f64, low: f64, high: f64) -> String {
-    let decimals = (1 - order(high - low)).clamp(2, 9) as usize;
+    let decimals = (1 - order(high - low)).min(3 - order(ratio)).clamp(2, 9) as usize;
     format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")
 }
 
@@ -322,6 +322,7 @@ mod tests {
         assert_eq!(change(2.412), "2.41 ×");
         assert_eq!(change(0.0412), "0.0412 ×");
         assert_eq!(times_between(0.001_398, 0.001_382, 0.001_415), "0.001398 × [0.001382, 0.001415]");
+        assert_eq!(times_between(0.250_12, 0.249_82, 0.250_43), "0.2501 × [0.2498, 0.2504]");
         assert_eq!(times_between(0.31, 0.2, 0.42), "0.31 × [0.20, 0.42]");
     }
 

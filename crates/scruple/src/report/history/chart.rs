@@ -1,6 +1,6 @@
 //! The chart of a range: panels over one axis of versions, with numbered guides at changes and marks for failures.
 
-use super::event::{Course, Event};
+use super::event::{Event, Outcome};
 use super::panel::{self, Frame};
 use super::{Page, words};
 use crate::report::svg::{cut, escape, head};
@@ -43,6 +43,9 @@ const PANEL: f64 = 118.0;
 const COMBINED: f64 = 380.0;
 const HEAD: f64 = 26.0;
 const LEFT: f64 = 84.0;
+
+/// So many values are told of a version that is pointed at; the first series are those of the first subject.
+const TOLD: usize = 16;
 
 /// The places of versions along the axis.
 #[derive(Clone, Copy, Debug)]
@@ -113,10 +116,10 @@ pub(super) fn svg(page: &Page<'_>, options: Options) -> String {
 
 /// The class that colours an event.
 pub(super) fn class(event: &Event<'_>) -> &'static str {
-    match event.course() {
-        Course::Regression => "bad",
-        Course::Improvement => "good",
-        Course::Change => "mild",
+    match event.outcome() {
+        Outcome::Regression => "bad",
+        Outcome::Improvement => "good",
+        Outcome::Change => "mild",
     }
 }
 
@@ -133,12 +136,14 @@ fn guide(event: &Event<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &
             bottom - top
         );
     }
-    let x = columns.edge(event.at);
-    let _ = writeln!(
-        out,
-        "<line class=\"guide {class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{bottom:.1}\"/>",
-        top - HEAD + 4.0
-    );
+    // Of a spike, the end is shown as well.
+    for (version, top) in [(Some(event.at), top - HEAD + 4.0), (event.until().map(|until| until + 1), top)] {
+        let Some(x) = version.map(|version| columns.edge(version)) else { continue };
+        let _ = writeln!(
+            out,
+            "<line class=\"guide {class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>"
+        );
+    }
 }
 
 /// The numbers of the events above the panels, in as many rows as they need, up to four; and how many rows those are.
@@ -293,7 +298,7 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
         let why = version.why.as_deref().map_or(String::new(), |why| format!(": {}", words::plain(why)));
         let _ = write!(told, "\n{state}{why}");
     }
-    for series in frames.iter().flat_map(|frame| frame.series.iter()) {
+    for series in frames.iter().flat_map(|frame| frame.series.iter()).take(TOLD) {
         if let Some(point) = series.points.iter().find(|point| point.version == index) {
             let value = quantity(point.value, &series.unit);
             let interval = point.interval.map_or(String::new(), |interval| {
@@ -306,7 +311,7 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
         }
     }
     for event in page.events.iter().filter(|event| event.set.contains(&index)) {
-        let word = event.course().word().to_lowercase();
+        let word = event.outcome().word().to_lowercase();
         let may = if event.set.len() > 1 { "may have brought" } else { "brought" };
         let _ = write!(told, "\n{may} #{}, {word}", event.number);
     }

@@ -18,7 +18,7 @@ pub(super) struct Event<'a> {
 
 /// Which way an event goes, all in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Course {
+pub(super) enum Outcome {
     /// For the worse, and nobody said that it is meant.
     Regression,
     /// For the better.
@@ -27,24 +27,24 @@ pub(super) enum Course {
     Change,
 }
 
-impl Course {
-    /// The course of changes: the weightiest of them decides.
-    pub(super) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Course {
+impl Outcome {
+    /// The outcome of changes: the weightiest of them decides.
+    pub(super) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Outcome {
         let known = changes.filter(|(_, change)| change.better.is_some());
         let first = known.min_by_key(|(series, _)| weight(&series.metric));
         match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
-            Some((Some(false), false)) => Course::Regression,
-            Some((Some(true), _)) => Course::Improvement,
-            _ => Course::Change,
+            Some((Some(false), false)) => Outcome::Regression,
+            Some((Some(true), _)) => Outcome::Improvement,
+            _ => Outcome::Change,
         }
     }
 
     /// The word at the beginning of a line.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Course::Regression => "Regression",
-            Course::Improvement => "Improvement",
-            Course::Change => "Change",
+            Outcome::Regression => "Regression",
+            Outcome::Improvement => "Improvement",
+            Outcome::Change => "Change",
         }
     }
 }
@@ -61,8 +61,8 @@ pub(super) fn weight(metric: &str) -> usize {
 
 impl Event<'_> {
     /// Which way it goes.
-    pub(super) fn course(&self) -> Course {
-        Course::of(self.changes.iter())
+    pub(super) fn outcome(&self) -> Outcome {
+        Outcome::of(self.changes.iter())
     }
 
     /// Whether anything in it is for the worse without having been accepted.
@@ -133,6 +133,52 @@ pub(super) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
 /// The events in the order of tables: regressions first, then what came first.
 pub(super) fn worst_first<'e, 'a>(events: &'e [Event<'a>]) -> Vec<&'e Event<'a>> {
     let mut sorted: Vec<&Event<'_>> = events.iter().collect();
-    sorted.sort_by_key(|event| (event.course() != Course::Regression, !event.worsens(), event.number));
+    sorted.sort_by_key(|event| (event.outcome() != Outcome::Regression, !event.worsens(), event.number));
     sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::rich;
+    use super::*;
+
+    #[test]
+    fn a_wide_set_joins_the_exact_change_inside_it() {
+        let mut made = rich();
+        let series = &mut made.judgement.series;
+        // The time may have changed at any of three versions; the allocations say at which.
+        series[1].changes[1].set = vec![12, 13, 14];
+        series[1].changes[1].at = 14;
+        let shown: Vec<&Series> = made.judgement.series.iter().collect();
+        let events = of(&shown);
+        let joined = events.iter().find(|event| event.at == 13).expect("the event of the allocations");
+        assert_eq!((joined.set.as_slice(), joined.changes.len()), (&[13][..], 3));
+        assert!(events.iter().all(|event| event.at != 14));
+        let numbers: Vec<usize> = events.iter().map(|event| event.number).collect();
+        assert_eq!(numbers, (1..=events.len()).collect::<Vec<_>>());
+        assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    }
+
+    #[test]
+    fn changes_of_one_series_are_never_one_event() {
+        let mut made = rich();
+        let series = &mut made.judgement.series[1];
+        series.changes[1].set = (5..=13).collect();
+        let events = of(&[series]);
+        assert!(events.iter().all(|event| event.changes.len() == 1));
+        assert_eq!(events.len(), series.changes.len());
+    }
+
+    #[test]
+    fn time_outweighs_memory_and_a_reason_excuses() {
+        let made = rich();
+        let shown: Vec<&Series> = made.judgement.series.iter().collect();
+        let events = of(&shown);
+        let outcome = |at: usize| events.iter().find(|event| event.at == at).map(Event::outcome);
+        assert_eq!(outcome(5), Some(Outcome::Improvement), "faster, though it takes more memory");
+        assert_eq!(outcome(13), Some(Outcome::Regression));
+        assert_eq!(outcome(33), Some(Outcome::Change), "accepted");
+        let order: Vec<usize> = worst_first(&events).iter().map(|event| event.number).collect();
+        assert_eq!(order, [2, 3, 1, 4, 5, 6, 7]);
+    }
 }

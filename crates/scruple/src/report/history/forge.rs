@@ -39,19 +39,44 @@ pub(super) fn without_user(remote: &str) -> String {
 /// Hosts of one's own are recognised by their first name, such as `gitlab.` or `gitea.`. Sourcehut compares no two
 /// commits; its log from the later one is the nearest to it.
 pub(super) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option<String> {
-    let (host, path) = place(remote?)?;
-    let first = host.split('.').next().unwrap_or_default();
-    let base = format!("https://{host}/{path}");
-    Some(match (host.as_str(), first) {
-        ("github.com", _) | (_, "github") => format!("{base}/compare/{from}...{to}"),
-        ("codeberg.org" | "gitea.com", _) | (_, "gitea" | "forgejo") => {
-            format!("{base}/compare/{from}...{to}")
-        }
-        (_, "gitlab") => format!("{base}/-/compare/{from}...{to}"),
-        ("bitbucket.org", _) => format!("{base}/branches/compare/{to}%0D{from}"),
-        ("git.sr.ht", _) => format!("{base}/log/{to}"),
-        _ => return None,
+    let (kind, base) = kind(remote?)?;
+    Some(match kind {
+        Kind::GitHub => format!("{base}/compare/{from}...{to}"),
+        Kind::GitLab => format!("{base}/-/compare/{from}...{to}"),
+        Kind::Bitbucket => format!("{base}/branches/compare/{to}%0D{from}"),
+        Kind::Sourcehut => format!("{base}/log/{to}"),
     })
+}
+
+/// The page of one commit.
+pub(super) fn commit_link(remote: Option<&str>, commit: &str) -> Option<String> {
+    let (kind, base) = kind(remote?)?;
+    Some(match kind {
+        Kind::GitHub | Kind::Sourcehut => format!("{base}/commit/{commit}"),
+        Kind::GitLab => format!("{base}/-/commit/{commit}"),
+        Kind::Bitbucket => format!("{base}/commits/{commit}"),
+    })
+}
+
+/// What pages a remote has; Codeberg, Gitea and Forgejo have those of GitHub.
+enum Kind {
+    GitHub,
+    GitLab,
+    Bitbucket,
+    Sourcehut,
+}
+
+fn kind(remote: &str) -> Option<(Kind, String)> {
+    let (host, path) = place(remote)?;
+    let first = host.split('.').next().unwrap_or_default();
+    let kind = match (host.as_str(), first) {
+        ("codeberg.org", _) | (_, "github" | "gitea" | "forgejo") => Kind::GitHub,
+        (_, "gitlab") => Kind::GitLab,
+        ("bitbucket.org", _) => Kind::Bitbucket,
+        ("git.sr.ht", _) => Kind::Sourcehut,
+        _ => return None,
+    };
+    Some((kind, format!("https://{host}/{path}")))
 }
 
 #[cfg(test)]
@@ -82,6 +107,11 @@ mod tests {
         assert_eq!(link("git@gitea.example.org:a/b.git"), "https://gitea.example.org/a/b/compare/aa...bb");
         assert_eq!(link("git@bitbucket.org:a/b.git"), "https://bitbucket.org/a/b/branches/compare/bb%0Daa");
         assert_eq!(link("git@git.sr.ht:~a/b"), "https://git.sr.ht/~a/b/log/bb");
+        let commit = |remote| commit_link(Some(remote), "aa").unwrap_or_default();
+        assert_eq!(commit("git@github.com:a/b.git"), "https://github.com/a/b/commit/aa");
+        assert_eq!(commit("git@gitlab.com:a/b.git"), "https://gitlab.com/a/b/-/commit/aa");
+        assert_eq!(commit("git@bitbucket.org:a/b.git"), "https://bitbucket.org/a/b/commits/aa");
+        assert_eq!(commit("https://git.sr.ht/~a/b"), "https://git.sr.ht/~a/b/commit/aa");
     }
 
     #[test]

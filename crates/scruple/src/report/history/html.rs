@@ -1,6 +1,6 @@
 //! A page for browsers that needs nothing besides itself: no script, no font, no server.
 
-use super::event::{Course, Event, worst_first};
+use super::event::{Event, Outcome, worst_first};
 use super::{Options, Page, chart, forge, markdown, words};
 use crate::report::json::timestamp;
 use crate::report::svg::escape;
@@ -8,8 +8,8 @@ use scruple_core::history::{Series, State};
 use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 
-/// Above this many versions the page has one chart instead of one for each kind of axis.
-const CHARTS: usize = 1000;
+/// Above this many values the page has one chart instead of one for each kind of axis.
+const VALUES: usize = 6000;
 
 /// Writes the page.
 pub(super) fn text(page: &Page<'_>) -> String {
@@ -70,11 +70,7 @@ fn summary(page: &Page<'_>, out: &mut String) {
         let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
         let cells = match told {
             Some((whole, (from, to, effect))) => {
-                let better = words::is_better(series, whole.ratio).filter(|_| whole.surely);
-                let word = match whole.surely {
-                    true => words::direction(series, whole.ratio),
-                    false => "no sure change",
-                };
+                let (word, better) = words::verdict(series, whole);
                 let class = direction(better, false);
                 format!(
                     "<td class=\"n\">{from}<td class=\"n\">{to}<td class=\"n\">{}<td class=\"verdict {class}\">{word}",
@@ -108,7 +104,8 @@ fn charts(page: &Page<'_>, out: &mut String) {
         ("lin", "linear", Options { linear: true, combined: false }),
         ("all", "three axes in one", Options { linear: false, combined: true }),
     ];
-    let few = page.history.versions.len() <= CHARTS && !page.shown.is_empty();
+    let values: usize = page.shown.iter().map(|series| series.points.len()).sum();
+    let few = (1..=VALUES).contains(&values);
     let forms = if few { &forms[..] } else { &forms[..1] };
     if few {
         for (index, (id, name, _)) in forms.iter().enumerate() {
@@ -174,10 +171,10 @@ fn chance(series: &Series, p: f64) -> String {
 
 /// The cells that stand before all changes of an event.
 fn event_cells(page: &Page<'_>, event: &Event<'_>, rows: usize) -> String {
-    let class = match event.course() {
-        Course::Regression => "bad",
-        Course::Improvement => "good",
-        Course::Change => "mild",
+    let class = match event.outcome() {
+        Outcome::Regression => "bad",
+        Outcome::Improvement => "good",
+        Outcome::Change => "mild",
     };
     let (from, to) = (page.version(event.before), page.version(event.last()));
     let culprit = escape(&words::culprit(page, event));
@@ -212,11 +209,15 @@ fn versions(page: &Page<'_>, out: &mut String) {
         };
         let merge = if version.parents.len() > 1 { " <small>merge</small>" } else { "" };
         let date = timestamp(version.time);
+        let name = escape(&words::named(page, index));
+        let name = match forge::commit_link(page.history.remote.as_deref(), &version.commit) {
+            Some(link) => format!("<a href=\"{}\">{name}</a>", escape(&link)),
+            None => name,
+        };
         let _ = writeln!(
             out,
-            "<tr><td class=\"n\">{}<td><code>{}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
+            "<tr><td class=\"n\">{}<td><code>{name}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
             index + 1,
-            escape(&words::named(page, index)),
             escape(&words::state(page, index)),
             why(page, index),
             escape(&words::plain(&version.title)),

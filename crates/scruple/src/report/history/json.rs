@@ -29,7 +29,7 @@ struct Range<'a> {
 #[derive(Serialize)]
 struct EventView {
     number: usize,
-    course: String,
+    outcome: String,
     at: usize,
     set: Vec<usize>,
     before: usize,
@@ -49,7 +49,7 @@ pub(super) fn text(page: &Page<'_>) -> String {
     let all = &page.judgement.series;
     let events = page.events.iter().map(|event| EventView {
         number: event.number,
-        course: event.course().word().to_lowercase(),
+        outcome: event.outcome().word().to_lowercase(),
         at: event.at,
         set: event.set.clone(),
         before: event.before,

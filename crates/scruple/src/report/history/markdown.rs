@@ -1,6 +1,6 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
-use super::event::{Course, Event, weight, worst_first};
+use super::event::{Event, Outcome, weight, worst_first};
 use super::{Page, csv, forge, words};
 use crate::report::markup::{Markup, code};
 use crate::report::title;
@@ -70,12 +70,12 @@ pub(super) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
         if !found.is_empty() {
             let weightiest = found.iter().min_by_key(|(series, _)| weight(&series.metric));
             let better = weightiest.and_then(|(series, ratio)| words::is_better(series, *ratio));
-            let course = match better {
-                Some(true) => Course::Improvement,
-                Some(false) => Course::Regression,
-                None => Course::Change,
+            let outcome = match better {
+                Some(true) => Outcome::Improvement,
+                Some(false) => Outcome::Regression,
+                None => Outcome::Change,
             };
-            out.push_str(&line(page, course, subject, &found, from, to));
+            out.push_str(&line(page, outcome, subject, &found, from, to));
         }
     }
     match out.is_empty() {
@@ -91,8 +91,8 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
         let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
         let found: Vec<(&Series, f64)> = of.clone().map(|(series, change)| (*series, change.ratio)).collect();
         if !found.is_empty() {
-            let course = Course::of(of);
-            let line = line(page, course, subject, &found, event.before, event.last());
+            let outcome = Outcome::of(of);
+            let line = line(page, outcome, subject, &found, event.before, event.last());
             let mut told = line.trim_end().to_owned();
             for kind in words::kind(page, event) {
                 let _ = write!(told, " – {}", escaped(&kind));
@@ -108,7 +108,7 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
 /// What did not change is left out; processor time stands in where wall time is. Other metrics have their place in the line only where none of the three changed.
 fn line(
     page: &Page<'_>,
-    course: Course,
+    outcome: Outcome,
     subject: &str,
     found: &[(&Series, f64)],
     from: usize,
@@ -135,7 +135,7 @@ fn line(
         0 | 1 => String::new(),
         _ => format!(" of {}", code(&words::plain(subject), Markup::Markdown)),
     };
-    format!("**{}**{whom}: {} ({})\n", course.word(), parts.join("  "), commits(page, from, to))
+    format!("**{}**{whom}: {} ({})\n", outcome.word(), parts.join("  "), commits(page, from, to))
 }
 
 fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
@@ -229,7 +229,12 @@ pub(super) fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '@' => {
+            // Forges look for names and numbers of issues after the markup, so only a space of no width keeps them apart.
+            '#' | '@' => {
+                out.push(c);
+                out.push_str("&#8203;");
+            }
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
                 out.push('\\');
                 out.push(c);
             }

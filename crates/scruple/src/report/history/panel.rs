@@ -7,8 +7,8 @@ use crate::report::svg::{cut, escape};
 use scruple_core::history::{Point, Series};
 use std::fmt::Write as _;
 
-/// Above this many readings in a panel, they are not drawn one by one.
-const DOTS: usize = 6000;
+/// Above this many readings in all panels, they are not drawn one by one.
+const DOTS: usize = 20_000;
 
 /// The metrics that may stand on each of the three axes of a combined panel.
 const THREE: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
@@ -17,6 +17,8 @@ const THREE: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
 pub(super) struct Frame<'a> {
     /// Its series: one, or up to three that share it.
     pub(super) series: Vec<&'a Series>,
+    /// Whether there are few enough readings to draw them one by one.
+    dots: bool,
     options: Options,
 }
 
@@ -24,7 +26,9 @@ pub(super) struct Frame<'a> {
 pub(super) fn frames<'a>(page: &Page<'a>, options: Options) -> Vec<Frame<'a>> {
     let drawn = || page.shown.iter().copied().filter(|series| !series.points.is_empty());
     if !options.combined {
-        return drawn().map(|series| Frame { series: vec![series], options }).collect();
+        let points = drawn().flat_map(|series| &series.points);
+        let dots = points.map(|point| point.readings.len()).sum::<usize>() <= DOTS;
+        return drawn().map(|series| Frame { series: vec![series], dots, options }).collect();
     }
     let choose = |subject: &str, keys: &[&str]| {
         // The three axes do not depend on which metrics tables show.
@@ -40,6 +44,7 @@ pub(super) fn frames<'a>(page: &Page<'a>, options: Options) -> Vec<Frame<'a>> {
     };
     let frame = |subject: &str| Frame {
         series: THREE.iter().filter_map(|keys| choose(subject, keys)).collect(),
+        dots: false,
         options,
     };
     page.subjects().into_iter().map(frame).filter(|frame| !frame.series.is_empty()).collect()
@@ -70,11 +75,9 @@ pub(super) fn draw(
 fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
     let Some(series) = frame.series.first() else { return };
     let points = &series.points;
-    let readings: usize = points.iter().map(|point| point.readings.len()).sum();
-    let few = readings <= DOTS;
     let drawn = |point: &Point| {
         let bounds = point.interval.map_or([point.value; 2], |interval| [interval.low, interval.high]);
-        let most = point.readings.iter().copied().filter(|_| few).fold(point.value, f64::max);
+        let most = point.readings.iter().copied().filter(|_| frame.dots).fold(point.value, f64::max);
         [point.value, point.least, bounds[0], bounds[1], most]
     };
     let Some(axis) = Axis::of(points.iter().flat_map(drawn), !frame.options.linear, (top, bottom)) else {
@@ -108,17 +111,12 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
     }
     out.push_str("<g class=\"c1\">");
     band(points, &axis, columns, out);
-    if few {
+    if frame.dots {
         dots(points, &axis, columns, out);
     }
-    let least = |point: &Point| Some(point.least).filter(|least| *least < point.value);
-    line(
-        "least",
-        points.iter().filter_map(|point| Some((point.version, least(point)?))),
-        &axis,
-        columns,
-        out,
-    );
+    if points.iter().any(|point| point.least < point.value) {
+        line("least", points.iter().map(|point| (point.version, point.least)), &axis, columns, out);
+    }
     line("median", points.iter().map(|point| (point.version, point.value)), &axis, columns, out);
     levels(series, &axis, columns, out);
     if columns.step() >= 5.0 {

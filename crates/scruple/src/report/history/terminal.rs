@@ -1,6 +1,6 @@
 //! The page on a terminal.
 
-use super::event::{Course, Event, worst_first};
+use super::event::{Event, Outcome, worst_first};
 use super::spark::{self, Cell};
 use super::{Page, words};
 use crate::report::align::{fit, right, wrap};
@@ -91,13 +91,8 @@ fn courses(page: &Page<'_>, width: usize, out: &mut String) {
         match (value, &series.whole) {
             (Some((first, last, effect)), Some(whole)) => {
                 let head = format!("{head}{} → {}", right(first, from), right(last, to));
-                let (word, style) = match (whole.surely, words::is_better(series, whole.ratio)) {
-                    (true, Some(better)) => {
-                        (words::direction(series, whole.ratio), if better { GOOD } else { BAD })
-                    }
-                    (true, None) => ("same", DIM),
-                    (false, _) => ("no sure change", DIM),
-                };
+                let (word, better) = words::verdict(series, whole);
+                let style = better.map_or(DIM, |better| if better { GOOD } else { BAD });
                 told(&[&head, effect], (word, style), 4, width, out);
             }
             _ => {
@@ -167,10 +162,10 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
     let _ = writeln!(out, "\n{BOLD}Changes, regressions first{BOLD:#}");
     let number = page.events.len().to_string().len() + 1;
     for event in worst_first(&page.events) {
-        let (word, style) = match event.course() {
-            Course::Regression => ("regression", BAD),
-            Course::Improvement => ("improvement", GOOD),
-            Course::Change => ("change", OPEN),
+        let (word, style) = match event.outcome() {
+            Outcome::Regression => ("regression", BAD),
+            Outcome::Improvement => ("improvement", GOOD),
+            Outcome::Change => ("change", OPEN),
         };
         let head = format!("{} ", right(&format!("#{}", event.number), number + 1));
         let indent = head.width();

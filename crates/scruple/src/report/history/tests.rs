@@ -147,9 +147,9 @@ fn nothing_of_a_commit_is_markup_or_steers_a_terminal() {
     assert!(!html.contains("secret") && !page.json().contains("secret"));
     let markdown = page.markdown();
     assert!(!steers(&markdown) && !markdown.contains("`ticks`"));
-    // Outside of code, a bracket of a tag is an entity and a name does not ring anybody's bell.
+    // Outside of code, a bracket of a tag is an entity and a name notifies nobody.
     let outside: String = markdown.split('`').step_by(2).collect();
-    assert!(!outside.contains('<') && !outside.replace("\\@", "").contains('@'), "{outside}");
+    assert!(!outside.contains('<') && !outside.replace("@&#8203;", "").contains('@'), "{outside}");
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     assert!(markdown.lines().filter(|line| line.starts_with('|')).all(|line| cells(line) == 8));
     let terminal = page.terminal(100);
@@ -162,9 +162,11 @@ fn the_page_needs_nothing_besides_itself() {
     for foreign in ["<script", "<link", "src=", "@import", "url(", "<iframe", "<object"] {
         assert!(!html.contains(foreign), "{foreign}");
     }
-    let addresses = html.matches("href=\"").count();
-    let places = html.matches("href=\"https://github.com/example/winter/compare/").count();
-    assert_eq!((addresses, places), (7, 7), "only the comparisons of the seven changes are linked");
+    let addresses = |begins: &str| html.matches(&format!("href=\"{begins}")).count();
+    let place = "https://github.com/example/winter";
+    assert_eq!(addresses(&format!("{place}/compare/")), 7, "one for each event");
+    assert_eq!(addresses(&format!("{place}/commit/")), 35, "one for each version");
+    assert_eq!(addresses(""), 42, "and no other");
 }
 
 #[test]
@@ -175,6 +177,22 @@ fn two_thousand_versions_fit_on_a_page() {
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
     assert!(page.svg(FORMS[0]).len() < 1_000_000);
     assert_eq!(html.matches("<tr><td class=\"n\">").count(), 2000);
+}
+
+#[test]
+fn many_series_of_many_versions_fit_as_well() {
+    let mut made = long(1000);
+    let three = made.judgement.series.clone();
+    for copy in 1..8 {
+        let named = |mut series: scruple_core::history::Series| {
+            series.subject = format!("serve {copy}");
+            series
+        };
+        made.judgement.series.extend(three.iter().cloned().map(named));
+    }
+    let html = page(&made).html();
+    assert_eq!(html.matches("class=\"name\"").count(), 24);
+    assert!(html.len() < 4_000_000, "{} bytes", html.len());
 }
 
 #[test]
@@ -384,11 +402,11 @@ fn the_report_on_a_terminal() {
       36fbefaa69  timed out: the build took longer than 10 min
                   logs/36fbefaa69.log
 
-    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
-      init peak memory 0.5 %, parse wall 3.0 %.
+    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
+      init peak memory 0.5 %, parse wall 3.0 %.
 
-    So much do versions with the same binary differ: init start.cold 0.5 %, init
-      wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
+    So much do versions with the same binary differ: init start.cold 0.5 %, init
+      wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
 
     Is it a win?
       init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it
@@ -416,7 +434,7 @@ fn lines_to_paste() {
     - **Regression** of `parse`: Allocations: +0.0010% (Commit [6a99b4b1f4...a708a824f2](https://github.com/example/winter/compare/6a99b4b1f400000000000000000000000000000b...a708a824f200000000000000000000000000000d))
     - **Regression** of `init`: Time: +94.03% (Commit [81af15516f...1fe68f0aee](https://github.com/example/winter/compare/81af15516f000000000000000000000000000010...1fe68f0aee000000000000000000000000000011)) – a spike until be1e08c46d
     - **Improvement** of `init`: Allocations: -97.71%  Memory: +16.58%  Time: -98.88% (Commit [1715609f7b...b54cda58fa](https://github.com/example/winter/compare/1715609f7b000000000000000000000000000004...b54cda58fa000000000000000000000000000005))
-    - **Improvement** of `init`: Time: -48.46% (Commit [be1e08c46d...5c55827dec](https://github.com/example/winter/compare/be1e08c46d000000000000000000000000000012...5c55827dec000000000000000000000000000013)) – takes back \#3
+    - **Improvement** of `init`: Time: -48.46% (Commit [be1e08c46d...5c55827dec](https://github.com/example/winter/compare/be1e08c46d000000000000000000000000000012...5c55827dec000000000000000000000000000013)) – takes back #&#8203;3
     - **Improvement** of `init`: Allocations: -0.000001% (Commit [d5336963e8...736ae31d67](https://github.com/example/winter/compare/d5336963e8000000000000000000000000000017...736ae31d67000000000000000000000000000018))
     - **Improvement** of `init`: Memory: -99.60%  Time: -91.44% (Commit [afd9d69065...28b7bd7661](https://github.com/example/winter/compare/afd9d6906500000000000000000000000000001a...28b7bd766100000000000000000000000000001e))
     - **Change** of `init`: Memory: +25.27% (Commit [6526b0e95f...035e2aa2de](https://github.com/example/winter/compare/6526b0e95f000000000000000000000000000020...035e2aa2de000000000000000000000000000021)) – accepted: modules are kept, see the design
@@ -444,10 +462,10 @@ fn lines_to_paste() {
     - e3779b97f0: `check failed: the output of ‘init’ is not that of the first version`
     - 36fbefaa69: `timed out: the build took longer than 10 min`
 
-    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
+    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
 
     Is it a win? init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it 12.3 s less: it pays off after 1 run for each build.
 
-    - \#6 was brought by one of 4 versions; 2 of them were not weighed.
+    - #&#8203;6 was brought by one of 4 versions; 2 of them were not weighed.
     "#);
 }

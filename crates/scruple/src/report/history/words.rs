@@ -87,7 +87,7 @@ pub(super) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
     }
 }
 
-/// What kind of event it is, besides its course: nothing for a step.
+/// What kind of event it is, besides its outcome: nothing for a step.
 pub(super) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
     let mut kinds = Vec::new();
     if let Some(until) = event.until() {
@@ -154,6 +154,16 @@ pub(super) fn direction(series: &Series, ratio: f64) -> &'static str {
     }
 }
 
+/// What happened over the whole range in a word, and whether it is for the better.
+pub(super) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<bool>) {
+    match (whole.surely, is_better(series, whole.ratio)) {
+        (true, better) => (direction(series, whole.ratio), better),
+        (false, None) if series.exact => ("same", None),
+        (false, _) if !series.exact && whole.interval.is_none() => ("too few readings", None),
+        (false, _) => ("no sure change", None),
+    }
+}
+
 /// A series in words: subject and metric.
 pub(super) fn series(series: &Series) -> String {
     format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
@@ -187,16 +197,21 @@ pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
     format!("{costs}: {verdict}.")
 }
 
+/// A share of a series' values, of which no line ends before the sign.
+fn figure(one: &Series, value: f64) -> String {
+    format!("{} {}", series(one), share(value).replace(' ', "\u{a0}"))
+}
+
 /// What steps would have been found, where that is known.
 pub(super) fn detectable(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
-    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.detectable?)))).collect()
+    known.filter_map(|one| Some(figure(one, one.detectable?))).collect()
 }
 
 /// How much versions with the same artefacts differ, where there are some: what "no change" looks like.
 pub(super) fn twins(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
-    known.filter_map(|one| Some(format!("{} {}", series(one), share(one.twins?)))).collect()
+    known.filter_map(|one| Some(figure(one, one.twins?))).collect()
 }
 
 /// What is still open: sets, modes, and series of which nothing can be said.
@@ -246,5 +261,85 @@ pub(super) fn form(change: &Change) -> &'static str {
         Form::Step => "",
         Form::Spike => "spike",
         Form::Revert => "revert",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{bare, rich, unread};
+    use super::*;
+
+    #[test]
+    fn every_kind_of_bargain_has_its_sentence() {
+        let made = unread(bare(2));
+        let page = Page::of(&made.history, &made.judgement);
+        let told = |build: f64, run: f64, runs: Option<f64>| {
+            let one = BreakEven { subject: "parse".to_owned(), from: 0, to: 1, build, run, runs };
+            let told = break_even(&page, &one);
+            told.split_once(": ").map(|(_, rest)| rest.to_owned()).expect("a sentence")
+        };
+        assert_eq!(
+            told(3e9, -0.12e9, Some(25.0)),
+            "a build takes 3.00 s more, a run of it 120 ms less: it pays off after 25 runs for each build."
+        );
+        assert!(told(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
+        assert!(told(-3e9, -1.0, None).ends_with(": a win in both."));
+        assert!(told(3e9, 1.0, None).ends_with(": a loss in both."));
+        assert!(told(3e9, -1.0, None).contains("do not tell"));
+    }
+
+    #[test]
+    fn what_is_open_is_said() {
+        let mut made = rich();
+        made.judgement.series[4].modes = Some([5.1e6, 5.6e6]);
+        made.judgement.series[5].cannot = Some("no version could be weighed twice".to_owned());
+        let page = Page::of(&made.history, &made.judgement);
+        assert_eq!(
+            open(&page),
+            [
+                "#6 was brought by one of 4 versions; 2 of them were not weighed.",
+                "parse wall goes back and forth between 5.10 ms and 5.60 ms: no change is named.",
+                "parse allocated: nothing can be said, because no version could be weighed twice.",
+            ]
+        );
+    }
+
+    #[test]
+    fn more_is_better_where_the_metric_says_so() {
+        let mut series = rich().judgement.series.remove(1);
+        assert_eq!((is_better(&series, 0.5), direction(&series, 0.5)), (Some(true), "faster"));
+        series.better = scruple_core::metric::Better::Higher;
+        series.metric = "requests.rate".to_owned();
+        assert_eq!((is_better(&series, 0.5), direction(&series, 0.5)), (Some(false), "less"));
+        assert_eq!((is_better(&series, 1.0), direction(&series, 1.0)), (None, "same"));
+    }
+
+    #[test]
+    fn the_same_is_not_the_same_as_not_sure() {
+        let series = rich().judgement.series;
+        let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
+        let whole = |ratio, surely| Effect { from: 0, to: 34, ratio, interval, surely };
+        assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
+        assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
+        assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
+        assert_eq!(verdict(&series[1], &whole(0.9, true)), ("faster", Some(true)));
+        let few = Effect { interval: None, ..whole(0.9, false) };
+        assert_eq!(verdict(&series[1], &few), ("too few readings", None));
+    }
+
+    #[test]
+    fn an_effect_shows_what_would_round_away() {
+        let bytes = Unit::Bytes;
+        assert_eq!(effect(1.000_01, None, 32.0, &bytes), "+32 B");
+        assert_eq!(effect(1.2, None, 200.0, &bytes), "+20.0 %");
+        assert_eq!(effect(f64::INFINITY, None, 4096.0, &bytes), "+4,096 B");
+        assert_eq!(effect(1.0, None, 0.0, &bytes), "±0");
+        let interval = Some(Interval { low: 1.1, high: 1.3, level: 0.95 });
+        assert_eq!(effect(1.2, interval, 200.0, &bytes), "+20.0 % [+10.0, +30.0]");
+    }
+
+    #[test]
+    fn nothing_of_others_steers() {
+        assert_eq!(plain("a\u{1b}[31m\tb\u{202e}c\u{2066}"), "a\u{fffd}[31m\u{fffd}b\u{fffd}c\u{fffd}");
     }
 }
