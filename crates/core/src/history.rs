@@ -222,6 +222,10 @@ pub struct BreakEven {
     pub build: f64,
     /// What a run costs more than before, in nanoseconds; negative where it costs less.
     pub run: f64,
+    /// Whether building costs something else, surely, as far as repeated or same builds tell.
+    pub build_surely: bool,
+    /// Whether running costs something else, surely.
+    pub run_surely: bool,
     /// After so many runs for each build the later version has cost less; none where one version is better in both.
     pub runs: Option<f64>,
 }

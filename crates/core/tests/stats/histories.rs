@@ -363,6 +363,14 @@ fn a_dearer_build_pays_after_so_many_runs() {
     assert_eq!((even.subject.as_str(), even.from, even.to, even.build), ("parse", 0, 2, 30e9));
     assert!((even.run / CPU + 0.1).abs() < 0.02, "{}", even.run);
     assert!(even.runs.is_some_and(|runs| (runs * -even.run / 30e9 - 1.0).abs() < 1e-9));
+    assert!(even.build_surely && even.run_surely);
+    // Single builds that differ by little may be alike.
+    let mut noisy = cpu(&[1.0, 1.0, 0.9], 12, 0.01, 16);
+    for (version, seconds) in [(0, 10.0), (2, 12.0)] {
+        read(&mut noisy, "parse", "build.time", version, &[seconds * 1e9], &[0]);
+    }
+    let unsure = &judge(&noisy, 0.05).break_even[0];
+    assert!(!unsure.build_surely && unsure.run_surely && unsure.runs.is_none());
     // Where nothing is sure about the run, nothing is said.
     let mut alike = cpu(&[1.0, 1.0, 1.0], 12, 0.01, 17);
     for (version, seconds) in [(0, 10.0), (2, 40.0)] {

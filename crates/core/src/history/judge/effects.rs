@@ -54,11 +54,23 @@ pub(super) fn break_even(
         let [Some(before), Some(after)] = builds else { return None };
         let build = after - before;
         let run = time.points.last()?.value - time.points.first()?.value;
-        let opposed = build * run < 0.0 && whole.surely;
+        let (build_surely, run_surely) = (builds_differ(series, before, after), whole.surely);
+        let opposed = build * run < 0.0 && build_surely && run_surely;
         let runs = opposed.then(|| (build / run).abs());
-        Some(BreakEven { subject: (*subject).to_owned(), from: whole.from, to: whole.to, build, run, runs })
+        let (subject, from, to) = ((*subject).to_owned(), whole.from, whole.to);
+        Some(BreakEven { subject, from, to, build, run, build_surely, run_surely, runs })
     };
     subjects.iter().filter_map(of).collect()
+}
+
+/// Single builds of one version differ by this much, relative, where nothing better is known.
+const BUILDS_DIFFER: f64 = 0.1;
+
+/// Whether two build times, each of a single build as a rule, differ by more than builds differ anyway.
+fn builds_differ(series: &[Series], before: f64, after: f64) -> bool {
+    let builds = series.iter().find(|one| one.metric == "build.time");
+    let noise = builds.map_or(0.0, |one| one.twins.unwrap_or(0.0).max(one.noise));
+    (after / before).ln().abs() > 3.0 * noise.max(BUILDS_DIFFER)
 }
 
 /// The median time that building a version took, in nanoseconds.

@@ -180,6 +180,8 @@ pub(super) fn rich() -> Made {
         to: 34,
         build: 3.2e9,
         run: -12.2928e9,
+        build_surely: true,
+        run_surely: true,
         runs: Some(3.2 / 12.2928),
     }];
     made.judgement.series[4].cannot = None;

@@ -171,30 +171,36 @@ pub(super) fn series(series: &Series) -> String {
 
 /// "Is it a win?", answered.
 pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
-    let time = |nanoseconds: f64| quantity(nanoseconds.abs(), &Unit::Nanoseconds);
-    let more = |value: f64| if value < 0.0 { "less" } else { "more" };
+    let part = |what: &str, value: f64, surely: bool| {
+        let amount = quantity(value.abs(), &Unit::Nanoseconds);
+        match surely {
+            true => format!("{what} takes {amount} {}", if value < 0.0 { "less" } else { "more" }),
+            false => format!("{what} takes about the same, as far as the readings tell"),
+        }
+    };
     let costs = format!(
-        "{}, from {} to {}: a build takes {} {}, a run of it {} {}",
+        "{}, from {} to {}: {}, {}",
         plain(&one.subject),
         short(page, one.from),
         short(page, one.to),
-        time(one.build),
-        more(one.build),
-        time(one.run),
-        more(one.run),
+        part("a build", one.build, one.build_surely),
+        part("a run of it", one.run, one.run_surely),
     );
-    let verdict = match (one.runs, one.build > 0.0) {
-        (Some(runs), true) => {
-            format!("it pays off after {} for each build", number(runs.ceil() as usize, "run"))
+    let verdict = match (one.runs, one.build > 0.0, one.run > 0.0) {
+        (Some(runs), true, _) => {
+            format!(": it pays off after {} for each build", number(runs.ceil() as usize, "run"))
         }
-        (Some(runs), false) => {
-            format!("it pays off up to {} for each build", number(runs.floor() as usize, "run"))
+        (Some(runs), false, _) => {
+            format!(": it pays off up to {} for each build", number(runs.floor() as usize, "run"))
         }
-        (None, _) if one.build <= 0.0 && one.run <= 0.0 => "a win in both".to_owned(),
-        (None, _) if one.build >= 0.0 && one.run >= 0.0 => "a loss in both".to_owned(),
-        (None, _) => "the readings do not tell after how many runs it pays off".to_owned(),
+        (None, dearer, slower) => match (one.build_surely, one.run_surely) {
+            (false, false) => String::new(),
+            (true, false) => (if dearer { ": a loss" } else { ": a win" }).to_owned(),
+            (false, true) => (if slower { ": a loss" } else { ": a win" }).to_owned(),
+            (true, true) => (if slower { ": a loss in both" } else { ": a win in both" }).to_owned(),
+        },
     };
-    format!("{costs}: {verdict}.")
+    format!("{costs}{verdict}.")
 }
 
 /// A share of a series' values, of which no line ends before the sign.
