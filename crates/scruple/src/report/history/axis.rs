@@ -75,15 +75,14 @@ impl Axis {
     fn round_values(&self, unit: &Unit) -> Vec<(f64, String)> {
         let decades = if self.logarithmic { (self.high / self.low).log10() } else { 0.0 };
         let most = ((self.bottom - self.top) / ROOM).clamp(2.0, MOST);
-        // Below that, 1, 2 and 5 are too far apart.
-        if decades < 0.6 {
+        if decades < 1.0 {
             let step = round_step(self.high - self.low, most);
             let first = (self.low / step).ceil() as i64;
             let last = (self.high / step).floor() as i64;
             let all = (first..=last).take(20).map(|times| times as f64 * step);
             return all.map(|value| (value, tick(value, step, unit))).collect();
         }
-        let digits: &[f64] = if (decades * 3.0).ceil() <= most { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let digits: &[f64] = if decades * 3.0 <= most { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = ((decades / most).ceil() as i32).max(1);
         let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         powers
@@ -116,7 +115,9 @@ mod tests {
         assert_eq!(ticks(&[17e6, 12.3e9], true), ["100 ms", "1 s", "10 s"]);
         assert_eq!(ticks(&[3e6, 60e6], true), ["5 ms", "10 ms", "20 ms", "50 ms"]);
         assert_eq!(ticks(&[200e6, 201e6], true), ["195 ms", "200 ms", "205 ms", "210 ms"]);
-        assert_eq!(ticks(&[1.9e6, 11e6], true), ["2 ms", "5 ms", "10 ms"]);
+        let near = Axis::of([1.9e6, 11.9e6].into_iter(), true, (0.0, 118.0)).expect("values");
+        let near: Vec<String> = near.ticks(&Unit::Nanoseconds).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(near, ["2 ms", "4 ms", "6 ms", "8 ms", "10 ms"], "there is no room for 12 ms");
         assert_eq!(ticks(&[17e6, 1.23e9], false), ["0", "500 ms", "1 s"]);
         assert_eq!(ticks(&[5.0, 5.0], false), ["4.8 ns", "4.9 ns", "5 ns", "5.1 ns", "5.2 ns"]);
         assert_eq!(ticks(&[1.0, 1e14], true), ["1 ns", "10 µs", "100 ms", "1000 s"]);
