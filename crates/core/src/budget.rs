@@ -107,7 +107,13 @@ impl Budget {
             )
         })?;
         let limit = parse_limit(value, declared).map_err(|why| format!("in the limit ‘{text}’: {why}"))?;
-        Ok(Budget { arm: arm.to_owned(), metric: key.to_owned(), limit, against: None, text: text.to_owned() })
+        Ok(Budget {
+            arm: arm.to_owned(),
+            metric: key.to_owned(),
+            limit,
+            against: None,
+            text: text.to_owned(),
+        })
     }
 
     /// Whether it applies to an arm of that name.
@@ -208,17 +214,17 @@ mod tests {
     #[test]
     fn a_least_is_kept_above_and_unknown_across() {
         let least = Limit::AtLeast(5.0);
-        assert_eq!([least.holds(5.0, 6.0), least.holds(4.0, 6.0), least.holds(4.0, 4.9)], [
-            Kept::Yes,
-            Kept::Unknown,
-            Kept::No
-        ]);
+        assert_eq!(
+            [least.holds(5.0, 6.0), least.holds(4.0, 6.0), least.holds(4.0, 4.9)],
+            [Kept::Yes, Kept::Unknown, Kept::No]
+        );
         assert!(Limit::AtLeastTimes(0.9).is_relative() && !least.is_relative());
     }
 
     #[test]
     fn a_program_brings_metrics_and_their_units() {
-        let bytes = Metric::custom("zoo.bytes", unit::Unit::Bytes, metric::Quality::Exact, metric::Pass::Counting);
+        let bytes =
+            Metric::custom("zoo.bytes", unit::Unit::Bytes, metric::Quality::Exact, metric::Pass::Counting);
         let budget = Budget::parse_among("zoo.bytes<2kB", &[bytes]).expect("a limit");
         assert_eq!(budget.limit, Limit::AtMost(2000.0));
         assert!(Budget::parse("zoo.bytes<2kB").is_err());

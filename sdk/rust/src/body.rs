@@ -76,7 +76,9 @@ impl<A: Copy + 'static, R: 'static, F: FnMut(A) -> R> Body for Plain<A, R, F> {
         debug_assert_eq!(threads, 1);
         let (argument, body) = (self.argument, &mut self.body);
         match kind {
-            Kind::Case if chain::is_scalar::<A>() => measure(heap, || chain::repeat(iterations, argument, body)),
+            Kind::Case if chain::is_scalar::<A>() => {
+                measure(heap, || chain::repeat(iterations, argument, body))
+            }
             Kind::Tare if chain::is_scalar::<A>() && TypeId::of::<A>() == TypeId::of::<R>() => {
                 measure(heap, || chain::repeat(iterations, argument, |argument| argument))
             }

@@ -24,7 +24,9 @@ fn bits<T: 'static>(value: T) -> u64 {
     }
     let mut bits = 0_u64;
     // SAFETY: a scalar is at most eight bytes long and has no padding.
-    unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), (&raw mut bits).cast(), size_of::<T>()) };
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), (&raw mut bits).cast(), size_of::<T>())
+    };
     opaque(bits)
 }
 
@@ -45,7 +47,11 @@ pub fn repeat<A: Copy + 'static, R: 'static>(iterations: u64, argument: A, mut b
         let mut argument = argument;
         // SAFETY: `known` is `first`, the bytes of the argument, since the mask is zero.
         unsafe {
-            std::ptr::copy_nonoverlapping((&raw const known).cast(), (&raw mut argument).cast::<u8>(), size_of::<A>())
+            std::ptr::copy_nonoverlapping(
+                (&raw const known).cast(),
+                (&raw mut argument).cast::<u8>(),
+                size_of::<A>(),
+            )
         };
         now = first.wrapping_add((bits(body(argument)) | now) & zero);
         left -= 1;

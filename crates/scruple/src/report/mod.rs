@@ -129,7 +129,9 @@ impl<'a> Report<'a> {
         let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
         let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
         let pair = Pair { reference, arm, paired: true, tares };
-        judge::compare_pairs(&[pair], &self.run.terms).into_iter().find(|judged| judged.metric == budget.metric)
+        judge::compare_pairs(&[pair], &self.run.terms)
+            .into_iter()
+            .find(|judged| judged.metric == budget.metric)
     }
 
     /// Whether the arms are cases of bench programs.

@@ -149,7 +149,13 @@ impl Suite {
             side.hello = Some(hello.clone());
             for case in cases.into_iter().filter(|case| selection.wants(case)) {
                 for threads in selection.threads_of(&case) {
-                    budgets.extend(readings::budgets_of(&case, threads, side.label.as_deref(), &hello, &mut run));
+                    budgets.extend(readings::budgets_of(
+                        &case,
+                        threads,
+                        side.label.as_deref(),
+                        &hello,
+                        &mut run,
+                    ));
                     weighed.push(lay_out(index, side, &case, threads, &mut run));
                 }
             }
@@ -199,7 +205,8 @@ impl Suite {
 
     /// The metrics that the programs and their cases bring themselves.
     pub fn brought(&self) -> Vec<Metric> {
-        let counters = self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
+        let counters =
+            self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
         let readings = self.weighed.iter().flat_map(|weighed| &weighed.case.readings);
         counters.chain(readings).map(counting::declaration).collect()
     }

@@ -92,10 +92,10 @@ fn a_stored_run_is_a_baseline() {
     assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @r"
     2 cases · 3 fresh processes · seed 7
 
-                net      ±       raw     tare  allocated        vs reference
+                net      ±       raw     tare  allocated                   vs reference
     zoo
-      ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % can’t tell
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % can’t tell
+      ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.5, +28.6] slower
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.02, +0.02] same
     ");
 }
 
@@ -106,7 +106,8 @@ fn two_builds_are_compared_case_by_case() {
     let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
     let slower = r#"{"name":"zoo/ant","cost":6,"bytes":16}"#;
     let options = ["--no-store", "--processes", "6", "--against", &old.join(" ")];
-    let answer = bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
+    let answer =
+        bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
@@ -134,10 +135,10 @@ fn every_case_can_be_compared_with_one() {
     --- stdout
     2 cases · 3 fresh processes · seed 7
 
-                net      ±       raw     tare  allocated        vs reference
+                net      ±       raw     tare  allocated                   vs reference
     zoo
       ant   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +71.4 % can’t tell
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +71.4 % [+71.4, +71.5] slower
     ");
     let answer = bench(&Place::new(), &["--no-store", "--reference", "ant"], &[ONE, TWO]);
     assert_snapshot!(answer.exchange(), @r"
@@ -205,7 +206,8 @@ fn budgets_in_code_decide_the_exit_code_only_where_they_are_checked() {
 #[test]
 fn a_budget_may_name_a_least_and_another_case() {
     let least = r#"{"name":"lazy","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"min":17}}}"#;
-    let beside = r#"{"name":"double","cost":10,"tare":2,"budgets":{"time.wall":{"max":"+50%","against":"single"}}}"#;
+    let beside =
+        r#"{"name":"double","cost":10,"tare":2,"budgets":{"time.wall":{"max":"+50%","against":"single"}}}"#;
     let lost = r#"{"name":"lost","cost":10,"budgets":{"time.wall":{"max":"+50%","against":"nobody"}}}"#;
     let single = r#"{"name":"single","cost":5,"tare":2}"#;
     let answer = bench(&Place::new(), &["--no-store", "--check"], &[single, least, beside, lost]);

@@ -166,7 +166,8 @@ fn a_case_that_never_ends_is_ended_at_its_limit_and_called_busy() {
 
 #[test]
 fn the_figures_of_the_other_cases_are_those_without_the_bad_one() {
-    let figure = |answer: Answer, arm: &str| at(&answer.json(), &format!("{arm}/metrics/time.wall/estimate")).clone();
+    let figure =
+        |answer: Answer, arm: &str| at(&answer.json(), &format!("{arm}/metrics/time.wall/estimate")).clone();
     let alone = bench(&Place::new(), &["--no-store", "--json"], &[GOOD]);
     assert_eq!(figure(beside("die", &["--json"]), "/arms/0").as_f64().map(f64::round), Some(7.0));
     assert_eq!(figure(alone, "/arms/0").as_f64().map(f64::round), Some(7.0));
