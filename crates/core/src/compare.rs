@@ -15,6 +15,7 @@ pub use many::{Entry, compare_many};
 
 use crate::stats::paired::{self, Effect, Why};
 use crate::stats::power;
+use crate::stats::processes;
 use crate::stats::quantile::{Interval, median};
 
 /// What may be said about two arms.
@@ -136,6 +137,18 @@ pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
 pub fn resolved_margin(m: f64, reading: f64, resolution: f64) -> f64 {
     let step = resolution / reading;
     if step.is_finite() { m.max(step) } else { m }
+}
+
+/// Compares processes of which there are too few for ranks.
+fn compare_processes(entry: &Entry<'_>, level: f64) -> Comparison {
+    let effect = if entry.paired { processes::effect } else { processes::unpaired_effect };
+    match effect(entry.reference, entry.arm, level) {
+        Ok(effect) => judged(effect, entry.lower_is_better, entry.margin),
+        Err(why) => {
+            let count = entry.reference.len().min(entry.arm.len());
+            unknown(crude_ratio(entry.reference, entry.arm), count, entry.margin, why)
+        }
+    }
 }
 
 fn judged(effect: Effect, lower_is_better: bool, margin: f64) -> Comparison {

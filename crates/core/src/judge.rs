@@ -161,8 +161,9 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
             } else {
                 (reference.readings.clone(), arm.readings.clone())
             };
-            let (left, right) = cases::by_process_where_it_matters(left, right, reference, arm, pair.paired);
-            noisy.push((index, Readings { left, right, lower, paired: pair.paired }));
+            let (left, right, processes) =
+                cases::by_process_where_it_matters(left, right, reference, arm, pair.paired);
+            noisy.push((index, Readings { left, right, lower, paired: pair.paired, processes }));
         } else {
             let floor = if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 };
             found.push((index, compare_ranges(&reference.readings, &arm.readings, lower, margin, floor)));
@@ -181,6 +182,7 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
             // The twin itself is judged by the asked margin: a wider one is its own finding.
             margin: if pairs[*index].arm.role == Role::Twin { margin } else { honest },
             paired: readings.paired,
+            processes: readings.processes,
         })
         .collect();
     let compared = compare::compare_many(&entries, level);
@@ -202,6 +204,7 @@ struct Readings {
     right: Vec<f64>,
     lower: bool,
     paired: bool,
+    processes: bool,
 }
 
 /// Compares two handfuls of nearly repeatable readings by their ranges: different when every reading of one is beyond

@@ -1,6 +1,6 @@
 //! A table of comparisons, of which it is to be improbable that even one is wrong.
 
-use super::{Comparison, Verdict, compare_noisy, compare_unpaired};
+use super::{Comparison, Verdict, compare_noisy, compare_processes, compare_unpaired};
 use crate::stats::power::holm;
 
 /// One row of a table of comparisons of noisy metrics.
@@ -16,6 +16,8 @@ pub struct Entry<'a> {
     pub margin: f64,
     /// Whether the i-th readings of both were taken in one block.
     pub paired: bool,
+    /// Whether each reading stands for a whole process, so that few of them still tell.
+    pub processes: bool,
 }
 
 /// Compares every entry, in the order given, so that all verdicts together hold at `level`.
@@ -25,7 +27,11 @@ pub struct Entry<'a> {
 pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
     let at = |entry: &Entry<'_>, level: f64| {
         let compare = if entry.paired { compare_noisy } else { compare_unpaired };
-        compare(entry.reference, entry.arm, entry.lower_is_better, entry.margin, level)
+        let found = compare(entry.reference, entry.arm, entry.lower_is_better, entry.margin, level);
+        match entry.processes && found.interval.is_none() {
+            true => compare_processes(entry, level),
+            false => found,
+        }
     };
     let mut found: Vec<Comparison> = entries.iter().map(|entry| at(entry, level)).collect();
     holm(entries.len(), level, |i, level| {

@@ -122,19 +122,23 @@ pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, 
 }
 
 /// Where processes differ by more than their own noise, their blocks are no replicates of each other: each process
-/// then counts once, by its median. Of few processes that is too little for a verdict, and rightly so.
+/// then counts once, by its median. The third value tells whether it was so.
 pub(super) fn by_process_where_it_matters(
     left: Vec<f64>,
     right: Vec<f64>,
     reference: &Sample,
     arm: &Sample,
     paired: bool,
-) -> (Vec<f64>, Vec<f64>) {
+) -> (Vec<f64>, Vec<f64>, bool) {
     if !paired {
         let (old, new) = (reference.by_process(), arm.by_process());
         let differ = |groups: &[Vec<f64>]| bootstrap::levels(groups).is_some_and(|l| l.between_dominates());
         let medians = |groups: &[Vec<f64>]| groups.iter().map(|group| median(group)).collect();
-        return if differ(&old) || differ(&new) { (medians(&old), medians(&new)) } else { (left, right) };
+        return if differ(&old) || differ(&new) {
+            (medians(&old), medians(&new), true)
+        } else {
+            (left, right, false)
+        };
     }
     let blocks: Vec<u32> =
         arm.blocks.iter().copied().filter(|block| reference.blocks.binary_search(block).is_ok()).collect();
@@ -151,8 +155,8 @@ pub(super) fn by_process_where_it_matters(
             // The median of ratios is the effect of a process; it is carried as a pair of numbers with that ratio.
             let base: Vec<f64> = bases.values().map(|readings| median(readings)).collect();
             let other = base.iter().zip(&groups).map(|(base, ratios)| base * median(ratios).exp()).collect();
-            (base, other)
+            (base, other, true)
         }
-        _ => (left, right),
+        _ => (left, right, false),
     }
 }

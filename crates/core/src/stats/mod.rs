@@ -9,6 +9,7 @@ pub mod ols;
 pub mod outlier;
 pub mod paired;
 pub mod power;
+pub mod processes;
 pub mod quantile;
 pub mod ranks;
 pub mod rng;

@@ -172,7 +172,7 @@ fn tables(tries: u64) {
 }
 
 fn row<'a>(reference: &'a [f64], arm: &'a [f64], margin: f64) -> Entry<'a> {
-    Entry { reference, arm, lower_is_better: true, margin, paired: true }
+    Entry { reference, arm, lower_is_better: true, margin, paired: true, processes: false }
 }
 
 #[test]

@@ -149,7 +149,14 @@ fn a_coarse_clock_widens_the_margin_to_its_step() {
 fn a_table_is_read_at_stricter_levels_until_others_are_decided() {
     let (reference, clear) = pairs(0.5, &spread(40, 0.01));
     let (_, unsure) = pairs(0.0, &spread(40, 0.5));
-    let entry = |arm| Entry { reference: &reference, arm, lower_is_better: true, margin: 0.02, paired: true };
+    let entry = |arm| Entry {
+        reference: &reference,
+        arm,
+        lower_is_better: true,
+        margin: 0.02,
+        paired: true,
+        processes: false,
+    };
     let table = [entry(clear.as_slice()), entry(&unsure), entry(&clear), entry(&clear)];
     let found = compare_many(&table, 0.95);
     let levels: Vec<f64> = found.iter().filter_map(|c| c.interval.map(|i| i.level)).collect();

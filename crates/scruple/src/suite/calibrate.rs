@@ -59,11 +59,13 @@ impl Suite {
 
     fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         self.check(index, program)?;
-        let iterations = self.find_iterations(index, program, Kind::Case)?;
+        let iterations = self.find_iterations(index, program, Kind::Case, 1)?;
         self.weighed[index].iterations = iterations;
         self.warm_up(index, program)?;
-        self.weighed[index].iterations = self.find_iterations(index, program, Kind::Case)?;
-        self.weighed[index].tare_iterations = self.find_iterations(index, program, Kind::Tare)?;
+        let iterations = self.find_iterations(index, program, Kind::Case, iterations)?;
+        self.weighed[index].iterations = iterations;
+        // The tare is seldom slower than its case, so that what the case needs is a good beginning.
+        self.weighed[index].tare_iterations = self.find_iterations(index, program, Kind::Tare, iterations)?;
         let batch = self.batch(index, program, Kind::Case, self.weighed[index].iterations)?;
         self.weighed[index].batch_time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
         Ok(())
@@ -96,18 +98,20 @@ impl Suite {
         }
     }
 
+    /// Tries batches, beginning with `first` iterations, until one is long enough to tell how many are wanted.
     fn find_iterations(
         &self,
         index: usize,
         program: &mut BenchProgram,
         kind: Kind,
+        first: u64,
     ) -> Result<u64, BenchError> {
         let weighed = &self.weighed[index];
         let queue = weighed.case.concurrency.is_some();
         // Starting several threads takes its time, too, and the first to arrive waits for the last.
         let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
         let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
-        let mut iterations = if queue { 1000.min(most) } else { 1 };
+        let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         loop {
             let mut least = f64::INFINITY;
             for _ in 0..3 {

@@ -92,10 +92,10 @@ fn a_stored_run_is_a_baseline() {
     assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @r"
     2 cases · 3 fresh processes · seed 7
 
-                net      ±       raw     tare  allocated        vs reference
+                net      ±       raw     tare  allocated                   vs reference
     zoo
-      ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % can’t tell
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % can’t tell
+      ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.5, +28.6] slower
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.02, +0.02] same
     ");
 }
 
@@ -135,10 +135,10 @@ fn every_case_can_be_compared_with_one() {
     --- stdout
     2 cases · 3 fresh processes · seed 7
 
-                net      ±       raw     tare  allocated        vs reference
+                net      ±       raw     tare  allocated                   vs reference
     zoo
       ant   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +71.4 % can’t tell
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +71.4 % [+71.4, +71.5] slower
     ");
     let answer = bench(&Place::new(), &["--no-store", "--reference", "ant"], &[ONE, TWO]);
     assert_snapshot!(answer.exchange(), @r"
