@@ -73,10 +73,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     }
     match loading.store_fault.take() {
         Some(fault) => {
-            return Err(Fault {
-                message: format!("the run was measured but could not be stored: {fault}"),
-                ..fault
-            });
+            Err(Fault { message: format!("the run was measured but could not be stored: {fault}"), ..fault })
         }
         None => concluded(args, &loads, code),
     }
