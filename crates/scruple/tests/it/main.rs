@@ -27,6 +27,7 @@ mod costs;
 mod ghc;
 mod interruption;
 mod kills;
+mod load_planted;
 mod load_servers;
 mod memory;
 mod surroundings;
