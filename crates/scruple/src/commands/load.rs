@@ -23,7 +23,7 @@ use scruple_measure::load::{Arrivals, LoadResult, Pace, Plan, capacity};
 use scruple_measure::program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
@@ -73,10 +73,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     }
     match loading.store_fault.take() {
         Some(fault) => {
-            return Err(Fault {
-                message: format!("the run was measured but could not be stored: {fault}"),
-                ..fault
-            });
+            Err(Fault { message: format!("the run was measured but could not be stored: {fault}"), ..fault })
         }
         None => concluded(args, &loads, code),
     }
@@ -120,7 +117,7 @@ impl Work<'_> {
         let division = Division { windows: most as u32, uneven: knows && most > 2 };
         let store = place::open_store(&self.args.store)?;
         let mut loading = Loading::new(loader, arms, run, store, self.progress())?;
-        let stop = match loading.take(&self.plan, division) {
+        let mut stop = match loading.take(&self.plan, division) {
             Ok(false) => None,
             Ok(true) => Some(Fault {
                 code: Code::Interrupted,
@@ -136,6 +133,9 @@ impl Work<'_> {
         let gone = loads.servers.iter().any(|server| server.pool.gone);
         if stop.is_none() && !gone && self.args.scripted.is_none() {
             self.passes(&mut loading, &mut loads)?;
+            let message = "interrupted; what had been read is shown above and kept".to_owned();
+            let interrupted = self.interrupted.load(Ordering::Relaxed);
+            stop = interrupted.then_some(Fault { code: Code::Interrupted, message });
         }
         Ok((loading, loads, stop))
     }
@@ -150,6 +150,9 @@ impl Work<'_> {
         let work = WorkFolder::make()?;
         let progress = self.progress();
         for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
             let pass = Pass {
                 side,
                 plan: &self.plan,

@@ -34,6 +34,7 @@ mod history_faults;
 mod history_kills;
 mod interruption;
 mod kills;
+mod load_planted;
 mod load_servers;
 mod memory;
 mod revisions;

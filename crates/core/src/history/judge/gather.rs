@@ -75,7 +75,11 @@ pub(super) fn gather<'a>(history: &'a History, artefacts: &Artefacts) -> Vec<Gat
     for subject in subjects {
         let mut by_version: Vec<Option<&Arm>> = vec![None; history.versions.len()];
         for arm in arms.iter().filter(|arm| arm.name == subject) {
-            let named = |version: &crate::history::Version| Some(&version.commit) == arm.version.as_ref();
+            // What failed is never blamed, not even for what its build cost.
+            let failed = |state| matches!(state, State::BuildFailed | State::CheckFailed | State::TimedOut);
+            let named = |version: &crate::history::Version| {
+                Some(&version.commit) == arm.version.as_ref() && !failed(version.state)
+            };
             if let Some(i) = history.versions.iter().position(named) {
                 by_version[i] = Some(arm);
             }

@@ -1,0 +1,127 @@
+//! Servers whose requests have a cost that is known by construction: what was planted is found and named.
+
+use crate::programs::skip;
+use crate::support::{Answer, Place, at};
+use std::net::TcpListener;
+use std::process::Command;
+
+/// `server PORT STEPS LEAK PAUSE`: counts so many steps and keeps so many bytes for each request, and sleeps for so many
+/// milliseconds at every hundredth.
+const SERVER: &str = r#"
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+static void leave(int signal) { (void)signal; exit(0); }
+int main(int argc, char **argv) {
+    (void)argc;
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
+    long steps = atol(argv[2]), leak = atol(argv[3]), pause = atol(argv[4]), served = 0;
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
+    int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    signal(SIGTERM, leave);
+    signal(SIGPIPE, SIG_IGN);
+    if (bind(listener, (void *)&place, sizeof place) || listen(listener, 16)) return 1;
+    for (;;) {
+        char text[4096];
+        int stream = accept(listener, 0, 0);
+        while (read(stream, text, sizeof text) > 0) {
+            for (volatile long step = 0; step < steps; step++) {}
+            if (leak) { char *kept = malloc(leak); if (kept) memset(kept, 1, leak); }
+            if (pause && ++served % 100 == 0) usleep(pause * 1000);
+            if (write(stream, answer, sizeof answer - 1) < 0) break;
+        }
+        close(stream);
+    }
+}
+"#;
+
+fn port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port().to_string()
+}
+
+/// Loads the server with these costs, one request after the other.
+fn load(place: &Place, requests: &str, costs: [&str; 3], more: &[&str]) -> Answer {
+    let (port, server) = (port(), place.compile("server", SERVER, &[]));
+    let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
+    let mut words = vec!["load", &url, "--json", "--no-store", "-c", "1", "-n", requests, "-d", "60s"];
+    words.extend(more);
+    words.extend(["--", &server, &port, costs[0], costs[1], costs[2]]);
+    place.run(words)
+}
+
+#[test]
+fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
+    let place = Place::new();
+    let leaky = load(&place, "12000", ["0", "100", "0"], &[]).json();
+    let memory = at(&leaky, "/load/servers/0/memory/0");
+    assert_eq!(memory["leak"], true, "{memory}");
+    let grown = memory["bytes_per_thousand"].as_f64().expect("a number");
+    assert!((80_000.0..160_000.0).contains(&grown), "100 bytes and the allocator's own 12: {grown}");
+    let mallocs = at(&leaky, "/arms/0/metrics/request.malloc.bytes/estimate").as_f64().expect("a number");
+    assert!((100.0..102.0).contains(&mallocs), "{mallocs}");
+    let tight = load(&place, "6000", ["0", "0", "0"], &[]).json();
+    assert_eq!(at(&tight, "/load/servers/0/memory/0/leak"), false);
+}
+
+#[test]
+fn five_per_cent_more_instructions_are_found() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return skip("valgrind is not installed");
+    }
+    let place = Place::new();
+    let (old, new) = (port(), port());
+    let server = place.compile("server", SERVER, &[]).display().to_string();
+    let against = format!("old=:{old} -- {server} {old} 20000 0 0");
+    let answer = place.run([
+        "load",
+        &format!(":{new}"),
+        "--against",
+        &against,
+        "--no-cost",
+        "--instructions=60",
+        "--json",
+        "-c",
+        "1",
+        "-n",
+        "200",
+        "--margin",
+        "2%",
+        "--",
+        &server,
+        &new,
+        "21000",
+        "0",
+        "0",
+    ]);
+    let json = answer.json();
+    let comparisons = json["comparisons"].as_array().expect("comparisons");
+    let found = comparisons.iter().find(|found| found["metric"] == "request.instructions");
+    let found = found.unwrap_or_else(|| panic!("no instructions: {}", answer.exchange()));
+    let effect = found["effect"].as_f64().expect("a number");
+    assert!((1.04..1.06).contains(&effect), "{found}");
+    assert_eq!((&found["verdict"], &found["direction"]), (&"different".into(), &"worse".into()));
+    let first = at(&json, "/load/servers/0/instructions/functions/0/name");
+    assert_eq!(first, "main", "the steps are counted there");
+    let sum: f64 = json["load"]["servers"][0]["instructions"]["functions"]
+        .as_array()
+        .expect("functions")
+        .iter()
+        .filter_map(|function| function["own"].as_f64())
+        .sum();
+    let total = at(&json, "/load/servers/0/instructions/total").as_f64().expect("a number");
+    assert!((sum / total - 1.0).abs() < 1e-9, "functions add up to callgrind's total: {sum} of {total}");
+}
+
+#[test]
+fn a_pause_of_the_server_is_in_the_longest_response() {
+    let place = Place::new();
+    let answer = load(&place, "400", ["0", "0", "60"], &["--no-cost", "--warm-up", "off"]).json();
+    let longest = at(&answer, "/load/servers/0/response/max").as_f64().expect("a number");
+    assert!(longest >= 60e6, "{longest}");
+}
