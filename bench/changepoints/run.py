@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import venv
@@ -69,12 +70,18 @@ def rivals():
 def detect(command, series):
     """What a detector says of each series: its places, and more where it says more."""
     lines = "".join(json.dumps(values) + "\n" for values in series)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, input=lines, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise RuntimeError(f"{command[0]} failed: {done.stderr.strip()[-300:]}")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if len(answers) != len(series):
         raise RuntimeError(f"{command[0]} answered {len(answers)} of {len(series)} series")
+    # Processor time, since the machine may be busy; a rival says its own, without the start of its interpreter.
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    for answer in answers:
+        answer.setdefault("ms", 1000 * spent / len(series))
     return answers
 
 

@@ -2,8 +2,9 @@
 //!
 //! Exact metrics need no statistics: every change is a change ([`exact`]). Noisy series are cut where a robust
 //! piecewise constant fits best, with a price on every cut, and then the weakest cut is taken back until each of those
-//! left would be improbable in noise alone ([`noisy`]). Drift, which makes neighbours alike, is measured and makes the
-//! test harder to pass, since it is what most often looks like a change.
+//! left would be improbable in noise alone ([`noisy`]). Drift, which makes neighbours alike, is what most often looks like
+//! a change: a cut must fit better than drift without it would, and in long series drift is measured over longer
+//! distances too. What is left is placed in view of the shape of the noise.
 
 mod judge;
 mod segment;
@@ -56,8 +57,8 @@ pub struct Options<'a> {
     /// Standard error of each value, relative to it, where the readings behind it tell; else empty.
     pub errors: &'a [f64],
     /// Correlation of neighbours where it is known: 0 for versions weighed in turns, so that no drift of the machine
-    /// can be taken for one of them. Else it is estimated, at the price of small changes in short series; and in
-    /// fewer than about 60 values not all of a strong drift can be told from changes.
+    /// can be taken for one of them. Else it is estimated, at the price of small changes; and in fewer than about 100
+    /// values not all of a strong drift can be told from changes.
     pub drift: Option<f64>,
     /// The smallest step of the metric, in its unit; 0 where it has none to speak of.
     pub resolution: f64,

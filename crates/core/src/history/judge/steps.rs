@@ -130,8 +130,8 @@ fn partition(values: &[f64], variances: &[f64]) -> Vec<usize> {
     let mut came_from = vec![0; n + 1];
     for to in 1..=n {
         let (mut cheapest, mut source) = (f64::INFINITY, 0);
-        for from in 0..to {
-            let cost = best[from] + sums.cost(from, to) + if from > 0 { price } else { 0.0 };
+        for (from, before) in best.iter().enumerate().take(to) {
+            let cost = before + sums.cost(from, to) + if from > 0 { price } else { 0.0 };
             if cost < cheapest {
                 (cheapest, source) = (cost, from);
             }
