@@ -214,10 +214,10 @@ impl Fit {
         let error = left.1.hypot(right.1);
         let t = step.abs() / error;
         let tail = StudentsT::new(0.0, 1.0, self.freedom).map_or(1.0, |student| student.sf(t));
-        // A stretch of one or two versions may start anywhere and end at either of them: twice as many places.
+        // A stretch of one or two versions may be had in twice as many ways.
         let ends = bounds(cuts, self.variances.len());
-        let inner = i > 0 && ends[i + 1] - ends[i] < 3 || i + 1 < cuts.len() && ends[i + 2] - ends[i + 1] < 3;
-        let places = (self.variances.len() - 1) as f64 * if inner { 2.0 } else { 1.0 };
+        let short = (ends[i + 1] - ends[i]).min(ends[i + 2] - ends[i + 1]) < 3;
+        let places = (self.variances.len() - 1) as f64 * if short { 2.0 } else { 1.0 };
         Test { p: (2.0 * tail * places).min(1.0), step, error, t }
     }
 
