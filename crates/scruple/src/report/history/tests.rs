@@ -410,7 +410,7 @@ fn the_report_on_a_terminal() {
 
     Is it a win?
       init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it
-        12.3 s less: it pays off after 1 run for each build.
+        takes 12.3 s less: it pays off after 1 run for each build.
 
     Still open
       #6 was brought by one of 4 versions; 2 of them were not weighed.
@@ -464,7 +464,7 @@ fn lines_to_paste() {
 
     Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
 
-    Is it a win? init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it 12.3 s less: it pays off after 1 run for each build.
+    Is it a win? init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more, a run of it takes 12.3 s less: it pays off after 1 run for each build.
 
     - #&#8203;6 was brought by one of 4 versions; 2 of them were not weighed.
     "#);

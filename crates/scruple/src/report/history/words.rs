@@ -280,18 +280,24 @@ mod tests {
         let made = unread(bare(2));
         let page = Page::of(&made.history, &made.judgement);
         let told = |build: f64, run: f64, runs: Option<f64>| {
-            let one = BreakEven { subject: "parse".to_owned(), from: 0, to: 1, build, run, runs };
+            // What is exactly alike stands for what cannot be told apart.
+            let (build_surely, run_surely) = (build != 0.0, run != 0.0);
+            let subject = "parse".to_owned();
+            let one = BreakEven { subject, from: 0, to: 1, build, run, build_surely, run_surely, runs };
             let told = break_even(&page, &one);
             told.split_once(": ").map(|(_, rest)| rest.to_owned()).expect("a sentence")
         };
         assert_eq!(
             told(3e9, -0.12e9, Some(25.0)),
-            "a build takes 3.00 s more, a run of it 120 ms less: it pays off after 25 runs for each build."
+            "a build takes 3.00 s more, a run of it takes 120 ms less: it pays off after 25 runs for each build."
         );
         assert!(told(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
         assert!(told(-3e9, -1.0, None).ends_with(": a win in both."));
         assert!(told(3e9, 1.0, None).ends_with(": a loss in both."));
-        assert!(told(3e9, -1.0, None).contains("do not tell"));
+        assert!(told(0.0, -1.0, None).contains("a build takes about the same, as far as the readings tell"));
+        assert!(told(0.0, -1.0, None).ends_with("1.00 ns less: a win."));
+        assert!(told(3e9, 0.0, None).ends_with("as far as the readings tell: a loss."));
+        assert!(told(0.0, 0.0, None).ends_with("a run of it takes about the same, as far as the readings tell."));
     }
 
     #[test]
