@@ -42,7 +42,7 @@ fn detail_shows_a_panel_below_each_case() {
           OLS slope 7.00 ns [7.00 ns, 7.00 ns]   intercept 20.0 ns [20.0 ns, 20.0 ns]   R² 1.0000 [1.0000, 1.0000]
           mean 7.00 ns   sd 0.678 ps   median 7.00 ns   10th percentile 7.00 ns   36 batches in 3 processes
           outliers: 0 low severe, 0 low mild, 0 high mild, 0 high severe; they inflate the variance by 2.7 % (slight); 0.0 % of batches disturbed
-          7.00 ns █  ▅      ▆        █                   ▇ 7.00 ns
+          7.00 ns █   ▅     ▆         █                  ▇ 7.00 ns
           cpu time net of the tare 5.00 ns [5.00 ns, 5.00 ns]
     ");
 }
