@@ -235,6 +235,6 @@ pub struct BreakEven {
 pub struct Judgement {
     /// The series, subject by subject, each in the order of the metric table.
     pub series: Vec<Series>,
-    /// For each subject, from the first weighed version to the last.
+    /// For each subject whose build or run surely costs something else, from the first weighed version to the last.
     pub break_even: Vec<BreakEven>,
 }

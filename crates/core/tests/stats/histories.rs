@@ -377,6 +377,8 @@ fn a_dearer_build_pays_after_so_many_runs() {
         read(&mut alike, "parse", "build.time", version, &[seconds * 1e9], &[0]);
     }
     assert_eq!(judge(&alike, 0.05).break_even[0].runs, None);
+    // Where wall time is not known well enough, processor time is; where nothing differs, nothing is said.
+    assert!(judge(&cpu(&[1.0, 1.0, 1.0], 12, 0.01, 18), 0.05).break_even.is_empty());
 }
 
 #[test]

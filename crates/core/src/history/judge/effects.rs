@@ -48,7 +48,10 @@ pub(super) fn break_even(
     }
     let of = |subject: &&str| {
         let timed = |key: &str| series.iter().find(|one| one.subject == *subject && one.metric == key);
-        let time = timed("time.wall").or_else(|| timed("time.cpu"))?;
+        let (wall, cpu) = (timed("time.wall"), timed("time.cpu"));
+        let sure = |time: &&Series| time.whole.as_ref().is_some_and(|whole| whole.surely);
+        // On a busy machine processor time is often all that is known of time.
+        let time = wall.filter(sure).or(cpu.filter(sure)).or(wall).or(cpu)?;
         let whole = time.whole.as_ref()?;
         let builds = [whole.from, whole.to].map(|version| build(history, root(version)));
         let [Some(before), Some(after)] = builds else { return None };
@@ -60,7 +63,8 @@ pub(super) fn break_even(
         let (subject, from, to) = ((*subject).to_owned(), whole.from, whole.to);
         Some(BreakEven { subject, from, to, build, run, build_surely, run_surely, runs })
     };
-    subjects.iter().filter_map(of).collect()
+    let told = |one: &BreakEven| one.build_surely || one.run_surely;
+    subjects.iter().filter_map(of).filter(told).collect()
 }
 
 /// Single builds of one version differ by this much, relative, where nothing better is known.
