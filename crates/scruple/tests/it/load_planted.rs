@@ -125,3 +125,55 @@ fn a_pause_of_the_server_is_in_the_longest_response() {
     let longest = at(&answer, "/load/servers/0/response/max").as_f64().expect("a number");
     assert!(longest >= 60e6, "{longest}");
 }
+
+/// A server in Go that makes a hundred thousand bytes for each request.
+const GO: &str = r#"
+package main
+
+import (
+	"io"
+	"net"
+	"os"
+)
+
+var kept []byte
+
+func main() {
+	listener, _ := net.Listen("tcp", "127.0.0.1:"+os.Args[1])
+	for {
+		stream, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		text := make([]byte, 4096)
+		for {
+			if n, _ := stream.Read(text); n == 0 {
+				break
+			}
+			kept = make([]byte, 100000)
+			io.WriteString(stream, "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n")
+		}
+		stream.Close()
+	}
+}
+"#;
+
+#[test]
+fn a_go_server_is_read_while_it_runs() {
+    let place = Place::new();
+    let source = place.write("server.go", GO);
+    let server = place.file("go-server");
+    let built = Command::new("go").args(["build", "-o"]).arg(&server).arg(&source).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return skip("there is no go that builds here");
+    }
+    let port = port();
+    let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
+    let words =
+        ["load", &url, "--json", "--no-store", "-c", "1", "-n", "400", "-d", "60s", "--", &server, &port];
+    let answer = place.run(words);
+    let json = answer.json();
+    // A block of that length takes a size class of 106,496 bytes.
+    let each = at(&json, "/load/servers/0/runtime/alloc.bytes").as_f64();
+    assert!(each.is_some_and(|each| (100_000.0..130_000.0).contains(&each)), "{}", answer.exchange());
+}

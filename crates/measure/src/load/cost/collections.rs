@@ -8,6 +8,7 @@ use crate::launch::{Ending, Launch, Options, Outcome};
 use crate::load::Target;
 use crate::program::Program;
 use crate::runtimes::Runtimes;
+use crate::runtimes::go::counters::while_running;
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
 use std::fs::File;
@@ -97,21 +98,20 @@ fn told(
         options: Options::default(),
     };
     runtimes.decorate(&mut launch)?;
-    if launch.options.read_counters {
-        // Only a parent that traces it sees a Go program at its exit, and a server's parent has to load it.
-        return Err(
-            "the counters of a Go program are read at an exit, and a server has none of its own".to_owned()
-        );
-    }
     let decorated = ServerCommand { argv: launch.argv.clone(), env: launch.env.clone(), ..server.clone() };
     let mut running = decorated.start(target, patience).map_err(|error| error.to_string())?;
     let loaded = load(requests);
+    // A Go server has no exit of its own to be stopped at, but its counters stand in its memory at any time.
+    let exits = match launch.options.read_counters {
+        true => while_running(running.pid()),
+        false => Vec::new(),
+    };
     // Most runtimes leave in good order when interrupted; one that is ended says nothing.
     let status = running.leave(target);
     loaded?;
     let ending =
         status.and_then(|status| status.code()).map_or(Ending::Signaled(libc::SIGINT), Ending::Exited);
-    let readings = runtimes.read(&ended(ending));
+    let readings = runtimes.read(&Outcome { exits, ..ended(ending) });
     match readings.iter().any(|reading| reading.value.is_ok()) {
         true => Ok(readings),
         false => Err(why(&readings)),

@@ -1,6 +1,7 @@
-//! The counters of a Go process, read from its memory while it is stopped at its exit.
+//! The counters of a Go process, read from its memory: while it is stopped at its exit, or between requests.
 
 use super::layout::{Layout, Layouts};
+use crate::descendants::descendants;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -39,6 +40,14 @@ pub(crate) fn at_exit(pid: i32, layouts: &mut Layouts) -> Option<Exit> {
         Err(why) => Err(why),
     };
     Some(Exit { pid, counters })
+}
+
+/// Reads a process and its descendants while they run: a server between two requests. Where one of them allocates
+/// meanwhile, its figures may lag by what it is about to add up.
+pub(crate) fn while_running(pid: i32) -> Vec<Exit> {
+    let mut layouts = Layouts::default();
+    let all = std::iter::once(pid).chain(descendants(pid));
+    all.filter_map(|pid| at_exit(pid, &mut layouts)).collect()
 }
 
 struct Memory {
