@@ -92,12 +92,8 @@ def comparison(run, metric):
 
 
 def headline(run):
-    """The verdict that Scruple prints as a sentence: wall time where it tells, else processor time where that does."""
-    wall, cpu = comparison(run, "time.wall"), comparison(run, "time.cpu")
-    for one in (wall, cpu):
-        if one and one["verdict"] != "don't know":
-            return one["verdict"]
-    return "don't know"
+    """The verdict that Scruple prints as a sentence."""
+    return next(one["verdict"] for one in run["comparisons"] if one.get("headline"))
 
 
 def verdict_at(one, margin):

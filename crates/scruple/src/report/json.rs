@@ -112,6 +112,8 @@ struct ComparisonView<'a> {
     method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    headline: bool,
 }
 
 #[derive(Serialize)]
@@ -138,7 +140,7 @@ pub fn text(report: &Report<'_>) -> String {
         run: run_head(run),
         provenance: &run.provenance,
         arms: run.arms.iter().map(|arm| arm_view(report, arm)).collect(),
-        comparisons: report.judged.iter().map(comparison_view).collect(),
+        comparisons: report.judged.iter().map(|judged| comparison_view(report, judged)).collect(),
         growth: report
             .fits
             .iter()
@@ -259,8 +261,9 @@ fn sample_view<'a>(
     }
 }
 
-fn comparison_view(judged: &scruple_core::judge::Judged) -> ComparisonView<'_> {
+fn comparison_view<'a>(report: &Report<'_>, judged: &'a scruple_core::judge::Judged) -> ComparisonView<'a> {
     let comparison = &judged.comparison;
+    let quoted = scruple_core::judge::headline(&report.judged, &report.shown, &judged.arm);
     ComparisonView {
         metric: &judged.metric,
         reference: &judged.reference,
@@ -276,5 +279,6 @@ fn comparison_view(judged: &scruple_core::judge::Judged) -> ComparisonView<'_> {
         more_blocks: comparison.more_blocks,
         method: comparison.method,
         why: comparison.why.as_ref().map(ToString::to_string),
+        headline: quoted.is_some_and(|quoted| std::ptr::eq(quoted, judged)),
     }
 }

@@ -350,7 +350,8 @@ fn json_holds_the_whole_run() {
           "direction": "worse",
           "blocks": 7,
           "more_blocks": 0,
-          "method": "median of paired log ratios, order statistics"
+          "method": "median of paired log ratios, order statistics",
+          "headline": true
         }
       ],
       "limits": [
