@@ -117,19 +117,16 @@ fn side_by_side(reference: &Arm, arm: &Arm) -> bool {
 
 /// The comparisons of these pairs in every metric that both arms of a pair have.
 ///
-/// Within one metric the verdicts of all pairs hold together at the level of the terms (Holm). Wall and processor time
-/// share the error, since the headline quotes whichever of them tells: two chances to err. Where the run has a
-/// twin of the reference, no margin is narrower than what the twin showed.
+/// Within one metric the verdicts of all pairs hold together at the level of the terms (Holm). The headline quotes
+/// whichever of wall and processor time tells, which is two chances to err; but "different" and "same" each err on one
+/// side of the margin only, with half the error of the interval, so that both chances together stay within it. Where the
+/// run has a twin of the reference, no margin is narrower than what the twin showed.
 pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
     keys.sort();
     keys.dedup();
     let level = 1.0 - (1.0 - terms.level) / f64::from(terms.looks.max(1));
-    let quoted = |key: &str| matches!(key, "time.wall" | "time.cpu");
-    let halved = 1.0 - (1.0 - level) / 2.0;
-    let both = keys.iter().filter(|key| quoted(key)).count() == 2;
-    let level_of = |key: &str| if both && quoted(key) { halved } else { level };
-    keys.into_iter().flat_map(|key| compare_metric(key, pairs, terms.margin, level_of(key))).collect()
+    keys.into_iter().flat_map(|key| compare_metric(key, pairs, terms.margin, level)).collect()
 }
 
 /// The samples to compare: for cases, those of the blocks that count.
@@ -247,8 +244,8 @@ fn compare_ranges(reference: &[f64], arm: &[f64], lower: bool, margin: f64, floo
 /// that tells, else wall time; where neither is shown, the first metric that differs, or else the first.
 ///
 /// Wall time that is "small" tells little: a difference of processor time beyond the margin then says more. And where
-/// wall time seems the same while processor time, known at least twice as well, surely is not, the machine's other
-/// work has blurred wall time.
+/// wall time seems the same or nearly so while processor time, known at least twice as well, says something else, the
+/// machine's other work has blurred wall time.
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
     let of = |key: &str| {
         let shown = shown.iter().any(|other| other == key);
@@ -271,8 +268,8 @@ pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option
 fn is_blurred(wall: &Comparison, cpu: &Comparison) -> bool {
     let width = |comparison: &Comparison| comparison.interval.map(|i| i.high.ln() - i.low.ln());
     let better_known = matches!((width(wall), width(cpu)), (Some(wall), Some(cpu)) if cpu <= wall / 2.0);
-    let surely_not = matches!(cpu.verdict, Verdict::Different | Verdict::Small);
-    wall.verdict == Verdict::Same && surely_not && better_known
+    let told = cpu.verdict != Verdict::DontKnow && cpu.verdict != wall.verdict;
+    matches!(wall.verdict, Verdict::Same | Verdict::Small) && told && better_known
 }
 
 /// The share of wall time that the arm spent ready but waiting for a core, over all its readings.

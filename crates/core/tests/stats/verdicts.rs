@@ -262,7 +262,8 @@ fn the_headline_is_whichever_time_says_most() {
     assert_eq!(quoted(same, different), wall(Verdict::Same));
     assert_eq!(quoted((0.0, 0.015), (0.02, 0.004)), cpu(Verdict::Small));
     assert_eq!(quoted(small, different), cpu(Verdict::Different));
-    assert_eq!(quoted(small, same), wall(Verdict::Small));
+    assert_eq!(quoted(small, same), cpu(Verdict::Same));
+    assert_eq!(quoted(small, (0.0, 0.015)), wall(Verdict::Small));
     assert_eq!(quoted(unknown, small), cpu(Verdict::Small));
     assert_eq!(quoted(unknown, unknown), wall(Verdict::DontKnow));
 }

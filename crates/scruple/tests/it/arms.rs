@@ -62,16 +62,16 @@ fn the_reference_may_be_named_and_comes_first() {
     let words =
         ["--no-store", "-r", "20", "--metrics", "time.wall", "--reference", "sleep 0", "true", "sleep 0"];
     let answer = place.play(&[("true", arm(1.0, 1)), ("sleep 0", arm(1.1, 2))], &words);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
       sleep 0  5.644 ms  [5.585, 5.710]          ▆▄▆█                          reference
-      true     5.130 ms  [5.077, 5.196]  ▇█▇▆          -9.11 % [-9.16, -9.07]  faster
+      true     5.130 ms  [5.077, 5.196]  ▇█▇▆          -9.11 % [-9.15, -9.07]  faster
 
-    ‘true’ takes 9.1 % less wall time than ‘sleep 0’ (97.6 % sure: -9.16 % to -9.07 %, 20 blocks).
+    ‘true’ takes 9.1 % less wall time than ‘sleep 0’ (95.2 % sure: -9.15 % to -9.07 %, 20 blocks).
     ");
 }
 
@@ -81,7 +81,7 @@ fn three_arms_are_each_compared_with_the_first() {
     let words = ["--no-store", "-r", "20", "--metrics", "time.cpu", "-n", "a", "-n", "b", "-n", "c"];
     let words: Vec<&str> = words.iter().copied().chain(["true", "true 2", "true 3"]).collect();
     let arms = [("a", arm(1.0, 1)), ("b", arm(1.05, 2)), ("c", arm(0.95, 3))];
-    assert_snapshot!(place.play(&arms, &words).exchange(), @r"
+    assert_snapshot!(place.play(&arms, &words).exchange(), @"
     exit 0
     --- stdout
     3 commands · 20 blocks, interleaved · seed 1
@@ -89,10 +89,10 @@ fn three_arms_are_each_compared_with_the_first() {
     cpu
       a  3.9983 ms  [3.9968, 4.0011]       █▆                               reference
       b  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+4.99, +5.09]  slower
-      c  3.8013 ms  [3.7989, 3.8025]  █             -4.96 % [-5.02, -4.91]  faster
+      c  3.8013 ms  [3.7989, 3.8025]  █             -4.96 % [-5.01, -4.92]  faster
 
-    ‘b’ takes 5.0 % more cpu time than ‘a’ (98.8 % sure: +4.99 % to +5.09 %, 20 blocks).
-    ‘c’ takes 5.0 % less cpu time than ‘a’ (98.8 % sure: -5.02 % to -4.91 %, 20 blocks).
+    ‘b’ takes 5.0 % more cpu time than ‘a’ (97.6 % sure: +4.99 % to +5.09 %, 20 blocks).
+    ‘c’ takes 5.0 % less cpu time than ‘a’ (97.6 % sure: -5.01 % to -4.92 %, 20 blocks).
     ");
 }
 
@@ -106,17 +106,17 @@ fn the_twin_of_the_reference_widens_the_margin_to_what_it_shows() {
     ];
     let words = ["--no-store", "--self", "-n", "old", "-n", "new", "-r", "20", "--metrics", "time.wall"];
     let words: Vec<&str> = words.iter().copied().chain(["true", "true 2"]).collect();
-    assert_snapshot!(place.play(&arms, &words).exchange(), @r"
+    assert_snapshot!(place.play(&arms, &words).exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
       old                5.119 ms  [5.038, 5.203]  █▂▇▅▄█                                reference
-      new                5.362 ms  [5.270, 5.401]       ▄█▄▇▇▅   +4.22 % [+3.65, +4.81]  same
-      (reference again)  5.371 ms  [5.336, 5.481]      ▂▂ ▆▄▃▂█  +5.32 % [+4.68, +5.87]  slower
+      new                5.362 ms  [5.270, 5.401]       ▄█▄▇▇▅   +4.22 % [+3.74, +4.74]  same
+      (reference again)  5.371 ms  [5.336, 5.481]      ▂▂ ▆▄▃▂█  +5.32 % [+4.77, +5.84]  slower
 
-    ‘new’ and ‘old’ take the same wall time, within 5.8 % (98.8 % sure: +3.65 % to +4.81 %, 20 blocks).
+    ‘new’ and ‘old’ take the same wall time, within 5.8 % (97.6 % sure: +3.74 % to +4.74 %, 20 blocks).
     ");
 }
 

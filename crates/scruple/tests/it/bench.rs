@@ -89,13 +89,13 @@ fn a_stored_run_is_a_baseline() {
     error: --baseline needs a store: leave --no-store out
     ");
     let answer = bench(&place, &["--baseline", "before"], &[slow, TWO]);
-    assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @r"
+    assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @"
     2 cases · 3 fresh processes · seed 7
 
                 net      ±       raw     tare  allocated                   vs reference
     zoo
       ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.5, +28.6] slower
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.02, +0.02] same
+      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.01, +0.01] same
     ");
 }
 
@@ -108,7 +108,7 @@ fn two_builds_are_compared_case_by_case() {
     let options = ["--no-store", "--processes", "6", "--against", &old.join(" ")];
     let answer =
         bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     4 cases · 6 fresh processes · seed 7
@@ -120,9 +120,9 @@ fn two_builds_are_compared_case_by_case() {
       ant @new   6.00 ns  0.0 %   8.00 ns  2.00 ns       16 B  +14.3 % [+14.3, +14.3] slower
       bee @new  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.01] same
 
-    ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (98.8 % sure: +14.3 % to +14.3 %, 72
+    ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (97.5 % sure: +14.3 % to +14.3 %, 72
     blocks).
-    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (98.8 % sure: +0.00 % to
+    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: +0.00 % to
     +0.01 %, 72 blocks).
     ");
 }

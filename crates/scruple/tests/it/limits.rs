@@ -126,19 +126,19 @@ fn a_limit_that_is_kept_exits_with_0() {
         arm(0.9, 2),
         &["-r", "20", "--metrics", "time.cpu", "--limit", "malloc.bytes<4096", "--limit", "time.cpu<+3%"],
     );
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     cpu
       old  3.9983 ms  [3.9968, 4.0011]             █                           reference
-      new  3.6005 ms  [3.5990, 3.6022]  █             -9.97 % [-10.01, -9.92]  faster
+      new  3.6005 ms  [3.5990, 3.6022]  █             -9.97 % [-10.00, -9.93]  faster
 
-    ‘new’ takes 10.0 % less cpu time than ‘old’ (97.6 % sure: -10.0 % to -9.92 %, 20 blocks).
+    ‘new’ takes 10.0 % less cpu time than ‘old’ (95.2 % sure: -10.0 % to -9.93 %, 20 blocks).
     Limit malloc.bytes<4096: kept by ‘old’, which has 4,096 B
     Limit malloc.bytes<4096: kept by ‘new’, which has 4,096 B
-    Limit time.cpu<+3%: kept by ‘new’, which has -9.97 % [-10.0 %, -9.92 %]
+    Limit time.cpu<+3%: kept by ‘new’, which has -9.97 % [-10.0 %, -9.93 %]
     ");
 }
 
@@ -149,7 +149,7 @@ fn a_limit_that_is_exceeded_exits_with_1() {
         bytes(arm(1.1, 2), 5000.0),
         &["-r", "20", "--metrics", "time.cpu", "--limit", "malloc.bytes<4.5kB", "--limit", "time.cpu<+3%"],
     );
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 1
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
@@ -158,10 +158,10 @@ fn a_limit_that_is_exceeded_exits_with_1() {
       old  3.9983 ms  [3.9968, 4.0011]  █                                     reference
       new  4.4006 ms  [4.3988, 4.4027]             █  +10.0 % [+10.0, +10.1]  slower
 
-    ‘new’ takes 10.0 % more cpu time than ‘old’ (97.6 % sure: +9.99 % to +10.1 %, 20 blocks).
+    ‘new’ takes 10.0 % more cpu time than ‘old’ (95.2 % sure: +10.00 % to +10.1 %, 20 blocks).
     Limit malloc.bytes<4.5kB: kept by ‘old’, which has 4,096 B
     Limit malloc.bytes<4.5kB: EXCEEDED by ‘new’, which has 5,000 B
-    Limit time.cpu<+3%: EXCEEDED by ‘new’, which has +10.0 % [+9.99 %, +10.1 %]
+    Limit time.cpu<+3%: EXCEEDED by ‘new’, which has +10.0 % [+10.00 %, +10.1 %]
     ");
 }
 
@@ -170,18 +170,18 @@ fn a_limit_that_the_readings_cannot_decide_exits_with_3() {
     let noisy = |seed| noisy_arm(1.0, seed, 0.3);
     let answer =
         old_and_new(noisy(5), noisy(6), &["-r", "20", "--metrics", "time.cpu", "--limit", "time.cpu<+1%"]);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 3
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     cpu
       old  3.93 ms  [3.27, 4.58]  █ ▄ ▆▂▄▄ ▄▂▆                         reference
-      new  3.41 ms  [3.06, 3.89]  █▄█▂▆▄▂▂ ▂▂   -10.1 % [-24.3, +4.9]  can’t tell
+      new  3.41 ms  [3.06, 3.89]  █▄█▂▆▄▂▂ ▂▂   -10.1 % [-22.6, +2.1]  can’t tell
 
-    Can’t tell whether ‘new’ takes more or less cpu time than ‘old’: anything from -24.3 % to +4.90 %
-    fits the readings; about 28 more blocks would tell (-r 48); wall time cannot tell here.
-    Limit time.cpu<+1%: can’t tell for ‘new’: -10.1 % [-24.3 %, +4.90 %]
+    Can’t tell whether ‘new’ takes more or less cpu time than ‘old’: anything from -22.6 % to +2.11 %
+    fits the readings; about 15 more blocks would tell (-r 35); wall time cannot tell here.
+    Limit time.cpu<+1%: can’t tell for ‘new’: -10.1 % [-22.6 %, +2.11 %]
     ");
 }
 
@@ -194,16 +194,16 @@ fn a_limit_on_an_absent_metric_cannot_be_decided() {
         without(2),
         &["-r", "10", "--metrics", "time.cpu", "--limit", "malloc.bytes<4MB"],
     );
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 3
     --- stdout
     2 commands · 10 blocks, interleaved · seed 1
 
     cpu
       old  3.9978 ms  [3.9968, 4.0011]   █▂▄ ▂ ▂▂                             reference
-      new  4.0014 ms  [3.9989, 4.0038]  ▃   ▃▃▆  ▃▃█  +0.07 % [-0.03, +0.15]  same
+      new  4.0014 ms  [3.9989, 4.0038]  ▃   ▃▃▆  ▃▃█  +0.07 % [+0.02, +0.12]  same
 
-    ‘new’ and ‘old’ take the same cpu time, within 2.0 % (98 % sure: -0.03 % to +0.15 %, 10 blocks).
+    ‘new’ and ‘old’ take the same cpu time, within 2.0 % (95.1 % sure: +0.02 % to +0.12 %, 10 blocks).
     Limit malloc.bytes<4MB: can’t tell for ‘old’: malloc.bytes was not weighed: the program is
       statically linked
     Limit malloc.bytes<4MB: can’t tell for ‘new’: malloc.bytes was not weighed: the program is

@@ -26,7 +26,7 @@ fn scan(names: &[(&str, f64)], words: &[&str]) -> Answer {
 fn growth_over_a_number_is_found_exactly_where_the_metric_is_exact() {
     let names = [("true 10", 10.0), ("true 20", 20.0), ("true 30", 30.0), ("true 40", 40.0)];
     let words = ["-P", "n", "10", "40", "-D", "10", "--metrics", "malloc.bytes,time.cpu", "true {n}"];
-    assert_snapshot!(scan(&names, &words).exchange(), @r"
+    assert_snapshot!(scan(&names, &words).exchange(), @"
     exit 0
     --- stdout
     4 commands · 10 blocks, interleaved · seed 1
@@ -42,10 +42,10 @@ fn growth_over_a_number_is_found_exactly_where_the_metric_is_exact() {
       true 30    1,960 B                                  +48.5 % (+640 B)        more
       true 40    2,280 B                                  +72.7 % (+960 B)        more
 
-    ‘true 20’ and ‘true 10’ take the same cpu time, within 2.0 % (99.4 % sure: +1.96 % to +1.96 %, 10
+    ‘true 20’ and ‘true 10’ take the same cpu time, within 2.0 % (98.6 % sure: +1.96 % to +1.96 %, 10
     blocks).
-    ‘true 30’ takes 3.9 % more cpu time than ‘true 10’ (99.4 % sure: +3.92 % to +3.92 %, 10 blocks).
-    ‘true 40’ takes 5.9 % more cpu time than ‘true 10’ (99.4 % sure: +5.88 % to +5.88 %, 10 blocks).
+    ‘true 30’ takes 3.9 % more cpu time than ‘true 10’ (98.6 % sure: +3.92 % to +3.92 %, 10 blocks).
+    ‘true 40’ takes 5.9 % more cpu time than ‘true 10’ (98.6 % sure: +5.88 % to +5.88 %, 10 blocks).
     Growth: cpu time is 1.00 ms + 2.00 µs [2.00 µs, 2.00 µs] · n.
     Growth: malloc bytes is 1,000 B + 32 B · n, exactly.
     ");

@@ -23,7 +23,7 @@ fn widest(text: &str) -> usize {
 #[test]
 fn sixty_columns_drop_the_picture_and_shorten_names() {
     let answer = show("60");
-    assert_snapshot!(answer.stdout, @r"
+    assert_snapshot!(answer.stdout, @"
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
@@ -35,7 +35,7 @@ fn sixty_columns_drop_the_picture_and_shorten_names() {
 
     ‘a program with a name that is rather long for a table
     --and=an-option’ takes 10.0 % more wall time than ‘short’
-    (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    (95.2 % sure: +9.98 % to +10.1 %, 20 blocks).
     ");
 }
 
@@ -43,7 +43,7 @@ fn sixty_columns_drop_the_picture_and_shorten_names() {
 fn eighty_columns_are_kept_to() {
     let answer = show("80");
     assert!(widest(&answer.stdout) <= 80, "{}", answer.stdout);
-    assert_snapshot!(answer.stdout, @r"
+    assert_snapshot!(answer.stdout, @"
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
@@ -54,7 +54,7 @@ fn eighty_columns_are_kept_to() {
       a program with a…   4,096 B                  ±0                      same
 
     ‘a program with a name that is rather long for a table --and=an-option’ takes
-    10.0 % more wall time than ‘short’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    10.0 % more wall time than ‘short’ (95.2 % sure: +9.98 % to +10.1 %, 20 blocks).
     ");
 }
 
@@ -62,7 +62,7 @@ fn eighty_columns_are_kept_to() {
 fn two_hundred_columns_have_room_for_everything() {
     let answer = show("200");
     assert!(answer.stdout.contains(LONG) && widest(&answer.stdout) <= 200, "{}", answer.stdout);
-    assert_snapshot!(answer.stdout, @r"
+    assert_snapshot!(answer.stdout, @"
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
@@ -72,7 +72,7 @@ fn two_hundred_columns_have_room_for_everything() {
       short                                                                   4,096 B                                                        reference
       a program with a name that is rather long for a table --and=an-option   4,096 B                                ±0                      same
 
-    ‘a program with a name that is rather long for a table --and=an-option’ takes 10.0 % more wall time than ‘short’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ‘a program with a name that is rather long for a table --and=an-option’ takes 10.0 % more wall time than ‘short’ (95.2 % sure: +9.98 % to +10.1 %, 20 blocks).
     ");
 }
 

@@ -58,7 +58,7 @@ fn the_list_has_the_newest_run_first() {
 #[test]
 fn a_run_is_shown_again_as_it_was() {
     let place = place_with_two_runs();
-    assert_snapshot!(show(&place, "last").exchange(), @r"
+    assert_snapshot!(show(&place, "last").exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 2
@@ -67,7 +67,7 @@ fn a_run_is_shown_again_as_it_was() {
       old  5.130 ms  [5.077, 5.196]  ▇█▇▆                                  reference
       new  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.0 % [+10.0, +10.1]  slower
 
-    ‘new’ takes 10.0 % more wall time than ‘old’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ‘new’ takes 10.0 % more wall time than ‘old’ (95.2 % sure: +9.98 % to +10.1 %, 20 blocks).
     ");
 }
 
@@ -122,25 +122,25 @@ fn a_name_that_fits_nothing_is_an_error() {
 fn two_runs_are_compared_arm_by_arm() {
     let place = place_with_two_runs();
     let answer = place.run(["compare", "before", "last", "--metrics", "time.wall,malloc.bytes"]);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks of each run · seed 2
 
     wall
       old @before      5.130 ms  [5.077, 5.196]  ▇█▇▆                                    reference
-      old @scripted-2  5.130 ms  [5.077, 5.196]  ▇█▇▆          +0.00 % [-1.27, +1.28]    same
+      old @scripted-2  5.130 ms  [5.077, 5.196]  ▇█▇▆          +0.00 % [-1.12, +1.13]    same
       new @before      5.131 ms  [5.077, 5.191]  ▇▇█▆                                    reference
-      new @scripted-2  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.00 % [+8.63, +11.39]  slower
+      new @scripted-2  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.00 % [+8.81, +11.21]  slower
     malloc bytes
       old @before       4,096 B                                                          reference
       old @scripted-2   4,096 B                                ±0                        same
       new @before       4,096 B                                                          reference
       new @scripted-2   4,096 B                                ±0                        same
 
-    ‘old @scripted-2’ and ‘old @before’ take the same wall time, within 2.0 % (98.8 % sure: -1.27 % to
-    +1.28 %, 20 blocks).
-    ‘new @scripted-2’ takes 10.0 % more wall time than ‘new @before’ (98.8 % sure: +8.63 % to +11.4 %,
+    ‘old @scripted-2’ and ‘old @before’ take the same wall time, within 2.0 % (97.6 % sure: -1.12 % to
+    +1.13 %, 20 blocks).
+    ‘new @scripted-2’ takes 10.0 % more wall time than ‘new @before’ (97.6 % sure: +8.81 % to +11.2 %,
     20 blocks).
     ! the two runs were not taken side by side: whatever else changed on the machine in between is part
       of the difference

@@ -8,7 +8,7 @@ const TIMES: [&str; 4] = ["-r", "20", "--metrics", "time"];
 #[test]
 fn a_slower_arm_is_different_and_by_how_much() {
     let answer = old_and_new(arm(1.0, 1), arm(1.1, 2), &TIMES);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
@@ -20,14 +20,14 @@ fn a_slower_arm_is_different_and_by_how_much() {
       old  3.9983 ms  [3.9968, 4.0011]  █                                     reference
       new  4.4006 ms  [4.3988, 4.4027]             █  +10.0 % [+10.0, +10.1]  slower
 
-    ‘new’ takes 10.0 % more wall time than ‘old’ (97.6 % sure: +9.97 % to +10.1 %, 20 blocks).
+    ‘new’ takes 10.0 % more wall time than ‘old’ (95.2 % sure: +9.98 % to +10.1 %, 20 blocks).
     ");
 }
 
 #[test]
 fn a_faster_arm_is_different_and_by_how_much() {
     let answer = old_and_new(arm(1.0, 1), arm(0.4, 2), &TIMES);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
@@ -39,73 +39,73 @@ fn a_faster_arm_is_different_and_by_how_much() {
       old  3.9983 ms  [3.9968, 4.0011]             █                            reference
       new  1.6002 ms  [1.5996, 1.6010]  █             0.400 × [0.4000, 0.4003]  faster
 
-    ‘new’ is 2.50 times as fast in wall time as ‘old’ (97.6 % sure: 2.4982 × to 2.5006 ×, 20 blocks).
+    ‘new’ is 2.50 times as fast in wall time as ‘old’ (95.2 % sure: 2.4984 × to 2.5005 ×, 20 blocks).
     ");
 }
 
 #[test]
 fn arms_within_the_margin_are_the_same() {
     let answer = old_and_new(arm(1.0, 1), arm(1.001, 2), &TIMES);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
       old   5.130 ms  [5.077, 5.196]    ▆▆▃▃▃▆█ ▃█▆▆                          reference
-      new   5.136 ms  [5.082, 5.196]    ▂▂▆▂▂▂▆▂ █▂▆  +0.12 % [+0.07, +0.17]  same
+      new   5.136 ms  [5.082, 5.196]    ▂▂▆▂▂▂▆▂ █▂▆  +0.12 % [+0.08, +0.17]  same
     cpu
       old  3.9983 ms  [3.9968, 4.0011]  █▂▁▁▃▂ ▃                              reference
-      new  4.0045 ms  [4.0029, 4.0064]     ▄ ▄▄▄▆▂██  +0.13 % [+0.09, +0.18]  same
+      new  4.0045 ms  [4.0029, 4.0064]     ▄ ▄▄▄▆▂██  +0.13 % [+0.10, +0.18]  same
 
-    ‘new’ and ‘old’ take the same wall time, within 2.0 % (97.6 % sure: +0.07 % to +0.17 %, 20 blocks).
+    ‘new’ and ‘old’ take the same wall time, within 2.0 % (95.2 % sure: +0.08 % to +0.17 %, 20 blocks).
     ");
 }
 
 #[test]
 fn a_difference_that_may_be_below_the_margin_is_small() {
     let answer = old_and_new(noisy_arm(1.0, 1, 0.01), noisy_arm(1.02, 2, 0.01), &TIMES);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
       old  5.119 ms  [5.038, 5.203]  ██ █▆▆▃▆█▃                            reference
-      new  5.259 ms  [5.169, 5.297]      ▂▅▅▄ ▇▄█  +2.21 % [+1.75, +2.72]  slightly slower
+      new  5.259 ms  [5.169, 5.297]      ▂▅▅▄ ▇▄█  +2.21 % [+1.82, +2.67]  slightly slower
     cpu
       old  3.983 ms  [3.968, 4.011]  █▂▁▄▁▃                                reference
-      new  4.085 ms  [4.069, 4.105]       ▄ ▅▅▅█▇  +2.29 % [+1.92, +2.86]  slightly slower
+      new  4.085 ms  [4.069, 4.105]       ▄ ▅▅▅█▇  +2.29 % [+2.00, +2.78]  slightly slower
 
     ‘new’ takes more wall time than ‘old’ by an amount that is surely not zero, but maybe below 2.0 %
-    (97.6 % sure: +1.75 % to +2.72 %, 20 blocks).
+    (95.2 % sure: +1.82 % to +2.67 %, 20 blocks).
     ");
 }
 
 #[test]
 fn noise_that_hides_everything_gives_no_verdict_but_advice() {
     let answer = old_and_new(noisy_arm(1.0, 5, 0.3), noisy_arm(1.01, 6, 0.3), &TIMES);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
       old  5.11 ms  [4.86, 5.24]   ▂▃▂▄▆█ ▂  ▃                           reference
-      new  4.55 ms  [4.03, 5.39]  █▂▅▄ ▂▅▄▂▂ ▂  -7.37 % [-16.09, +4.88]  can’t tell
+      new  4.55 ms  [4.03, 5.39]  █▂▅▄ ▂▅▄▂▂ ▂  -7.37 % [-15.04, +3.02]  can’t tell
     cpu
       old  3.93 ms  [3.27, 4.58]  █ ▄ ▆▂▄▄ ▄▂▆                           reference
-      new  3.45 ms  [3.09, 3.93]  █▄█ █ ▆ ▂▂▂   -9.17 % [-23.50, +5.94]  can’t tell
+      new  3.45 ms  [3.09, 3.93]  █▄█ █ ▆ ▂▂▂   -9.17 % [-21.84, +3.13]  can’t tell
 
-    Can’t tell whether ‘new’ takes more or less wall time than ‘old’: anything from -16.1 % to +4.88 %
-    fits the readings; about 23 more blocks would tell (-r 43).
+    Can’t tell whether ‘new’ takes more or less wall time than ‘old’: anything from -15.0 % to +3.02 %
+    fits the readings; about 12 more blocks would tell (-r 32).
     ");
 }
 
 #[test]
 fn five_blocks_are_too_few_for_any_verdict() {
     let answer = old_and_new(arm(1.0, 1), arm(2.0, 2), &["-r", "5", "--metrics", "time"]);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 5 blocks, interleaved · seed 1
@@ -117,8 +117,8 @@ fn five_blocks_are_too_few_for_any_verdict() {
       old  3.9976 ms  (3.9967, 4.0011)           reference
       new  8.0044 ms  (7.9990, 8.0075)  2.00 ×   can’t tell
 
-    Can’t tell whether ‘new’ takes more or less wall time than ‘old’: 5 blocks are too few; at least 7
-    are needed; about 2 more blocks would tell (-r 7).
+    Can’t tell whether ‘new’ takes more or less wall time than ‘old’: 5 blocks are too few; at least 6
+    are needed; about 1 more block would tell (-r 6).
     ");
 }
 
@@ -134,19 +134,19 @@ fn where_wall_time_cannot_tell_cpu_time_decides_and_the_sentence_says_so() {
         )
     };
     let answer = old_and_new(busy(1.0, 1), busy(1.05, 2), &["-r", "20", "--metrics", "time.wall,time.cpu"]);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
       old    11.0 ms  [8.0, 14.0]       ▃▆▃▆▆▃▆▃▆▃▆█                            reference
-      new    11.0 ms  [8.0, 14.0]       ▃▆▃▆▃▆▆▃▆▃▆█  +0.00 % [-27.68, +38.27]  can’t tell
+      new    11.0 ms  [8.0, 14.0]       ▃▆▃▆▃▆▆▃▆▃▆█  +0.00 % [-20.34, +27.80]  can’t tell
     cpu
       old  3.9983 ms  [3.9968, 4.0011]  █                                       reference
-      new  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+4.99, +5.09]    slower
+      new  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+5.00, +5.08]    slower
 
-    ‘new’ takes 5.0 % more cpu time than ‘old’ (97.6 % sure: +4.99 % to +5.09 %, 20 blocks); wall time
+    ‘new’ takes 5.0 % more cpu time than ‘old’ (95.2 % sure: +5.00 % to +5.08 %, 20 blocks); wall time
     cannot tell, since 11 % of it was waiting for a core.
     ! the machine is busy: ‘old’ spent 11 % of its wall time waiting for a core, so trust cpu time more
     ");
@@ -155,16 +155,16 @@ fn where_wall_time_cannot_tell_cpu_time_decides_and_the_sentence_says_so() {
 #[test]
 fn measuring_stops_at_the_first_look_that_settles_the_verdict() {
     let answer = old_and_new(arm(1.0, 1), arm(1.5, 2), &["--metrics", "time.wall"]);
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
     2 commands · 10 blocks, interleaved · seed 1
 
     wall
       old  5.09 ms  [5.02, 5.24]  █                                     reference
-      new  7.64 ms  [7.54, 7.86]            ██  +50.1 % [+49.9, +50.2]  slower
+      new  7.64 ms  [7.54, 7.86]            ██  +50.1 % [+49.9, +50.1]  slower
 
-    ‘new’ is 1.50 times as slow in wall time as ‘old’ (99.6 % sure: 1.4992 × to 1.5015 ×, 10 blocks).
+    ‘new’ is 1.50 times as slow in wall time as ‘old’ (99.4 % sure: 1.4994 × to 1.5015 ×, 10 blocks).
     ");
 }
 
