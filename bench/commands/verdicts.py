@@ -73,7 +73,7 @@ def false_alarms(bench, count):
 def power(bench, two, five):
     show(bench, [
         ("+2 % cpu", two, 1.02, 80, 0.01, ("different", "small"), ("at least", 0.80)),
-        ("+5 % cpu", five, 1.05, 20, 0.02, ("different",), ("at least", 0.97)),
+        ("+5 % cpu", five, 1.05, 20, 0.01, ("different",), ("at least", 0.97)),
     ])
 
 

@@ -152,6 +152,11 @@ def rivals(folder):
 
 def pair_table(pair, sessions, rounds):
     arms = {"plain": ([pair, str(PAIRS), "64"], None)}
+    for name, flags in {"passed on only": [], "counted in globals": ["-DCOUNT"]}.items():
+        library = str(pathlib.Path(pair).parent / f"floor{len(flags)}.so")
+        words = ["cc", "-O2", "-fPIC", "-shared", "-fno-builtin", *flags, "-o", library, HERE / "floor.c", "-ldl"]
+        subprocess.run(words, check=True)
+        arms[name] = ([pair, str(PAIRS), "64"], {"LD_PRELOAD": library})
     arms |= {name: ([pair, str(PAIRS), "64"], session.environment) for name, session in sessions.items()}
     best = smallest(arms, rounds)
     print(f"ns per malloc(64) and free, {PAIRS:,} of them, smallest of {rounds} rounds:\n")
