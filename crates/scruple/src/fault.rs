@@ -41,6 +41,11 @@ impl Fault {
         Fault { code: Code::ProgramFailed, message: message.to_string() }
     }
 
+    /// A run that was measured, of which the store would not take all.
+    pub fn not_stored(error: &crate::store::StoreError) -> Fault {
+        Fault::usage(format!("the run was measured but could not be stored: {error}"))
+    }
+
     /// A failure of Scruple's own.
     pub fn internal(message: impl fmt::Display) -> Fault {
         Fault { code: Code::Internal, message: message.to_string() }

@@ -6,7 +6,7 @@ mod remarks;
 use crate::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Store, add_readings};
+use crate::store::{Ledger, Store, add_readings};
 use scruple_core::compare::Verdict;
 use scruple_core::judge;
 use scruple_core::metric::Pass;
@@ -68,13 +68,11 @@ pub struct Session {
     jobs: Vec<(Job, Hooks)>,
     /// The run, with what has been read so far.
     pub run: Run,
-    store: Option<Store>,
-    /// Why the store stopped taking readings, if it did.
-    pub store_fault: Option<Fault>,
+    /// Where it is written down.
+    pub ledger: Ledger,
     ignore_failure: bool,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
-    sequence: u64,
     spent: Duration,
     outputs: HashMap<usize, Vec<Captured>>,
     courses: Vec<(usize, Course)>,
@@ -96,19 +94,15 @@ impl Session {
             run.arms.push(one.arm);
             jobs.push((one.job, one.hooks));
         }
-        if let Some(store) = &store {
-            store.begin(&run)?;
-        }
+        let ledger = Ledger::begin(store, &run)?;
         Ok(Session {
             weigher,
             jobs,
             run,
-            store,
-            store_fault: None,
+            ledger,
             ignore_failure,
             interrupted,
             progress,
-            sequence: 0,
             spent: Duration::ZERO,
             outputs: HashMap::new(),
             courses: Vec::new(),
@@ -127,18 +121,13 @@ impl Session {
         self.remark_on_outputs();
         self.remark_on_waiting();
         self.remark_on_cold_start();
-        if let Some(store) = self.store.take() {
-            match store.finish(&self.run) {
-                Ok(()) => self.store = Some(store),
-                Err(error) => self.store_fault = Some(error.into()),
-            }
-        }
+        self.ledger.finish(&self.run);
         result
     }
 
     /// Where the run is stored, if it is.
     pub fn stored_at(&self) -> Option<&Path> {
-        self.store.as_ref().map(Store::path)
+        self.ledger.path()
     }
 
     fn take_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
@@ -327,14 +316,7 @@ impl Session {
 
     /// Keeps the readings of one launch, in memory and in the journal.
     fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
-        if let Some(store) = &self.store
-            && let Err(error) =
-                store.journal(&self.run.id, self.sequence, index, pass, block, &weighing.readings)
-        {
-            self.store_fault = Some(error.into());
-            self.store = None;
-        }
-        self.sequence += 1;
+        self.ledger.journal(&self.run, index, pass, block, &weighing.readings);
         add_readings(&mut self.run.arms[index], weighing.readings, pass, block);
         if let Some(captured) = weighing.captured {
             self.outputs.entry(index).or_default().push(captured);

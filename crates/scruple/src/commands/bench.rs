@@ -88,11 +88,8 @@ fn conclude(
         }
         Ok(()) => {}
     }
-    if let Some(fault) = &suite.store_fault {
-        return Err(Fault {
-            code: fault.code,
-            message: format!("the run was measured but could not be stored: {fault}"),
-        });
+    if let Some(error) = &suite.ledger.fault {
+        return Err(Fault::not_stored(error));
     }
     let failures = suite.failures();
     if let Some((name, _)) = failures.first() {

@@ -71,10 +71,8 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     if let Some(fault) = stop {
         return Err(fault);
     }
-    match loading.store_fault.take() {
-        Some(fault) => {
-            Err(Fault { message: format!("the run was measured but could not be stored: {fault}"), ..fault })
-        }
+    match &loading.ledger.fault {
+        Some(error) => Err(Fault::not_stored(error)),
         None => concluded(args, &loads, code),
     }
 }

@@ -84,10 +84,8 @@ pub fn conclude(
         }
         Ok(()) => {}
     }
-    match session.store_fault {
-        Some(fault) => {
-            Err(Fault { message: format!("the run was measured but could not be stored: {fault}"), ..fault })
-        }
+    match &session.ledger.fault {
+        Some(error) => Err(Fault::not_stored(error)),
         None => Ok(code),
     }
 }

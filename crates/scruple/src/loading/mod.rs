@@ -14,7 +14,7 @@ pub use setup::{Side, plan, rate, sides};
 
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Store, add_readings};
+use crate::store::{Ledger, Store, add_readings};
 use scruple_core::metric::Pass;
 use scruple_core::plan::Plan as Visits;
 use scruple_core::run::{Run, State};
@@ -161,9 +161,8 @@ pub struct Loading {
     loader: Option<Box<dyn Loader>>,
     /// The run, with what has been read so far.
     pub run: Run,
-    store: Option<Store>,
-    /// Why the store stopped taking readings, if it did.
-    pub store_fault: Option<Fault>,
+    /// Where it is written down.
+    pub ledger: Ledger,
     progress: Progress,
     taken: Vec<Vec<(u32, Window)>>,
 }
@@ -179,20 +178,16 @@ impl Loading {
     ) -> Result<Loading, Fault> {
         let taken = arms.iter().map(|_| Vec::new()).collect();
         run.arms = arms;
-        if let Some(store) = &store {
-            store.begin(&run)?;
-        }
-        Ok(Loading { loader: Some(loader), run, store, store_fault: None, progress, taken })
+        let ledger = Ledger::begin(store, &run)?;
+        Ok(Loading { loader: Some(loader), run, ledger, progress, taken })
     }
 
     /// What was loaded already, to be stored.
     pub fn taken(arms: Vec<Arm>, mut run: Run, store: Option<Store>) -> Result<Loading, Fault> {
         run.arms = arms;
-        if let Some(store) = &store {
-            store.begin(&run)?;
-        }
+        let ledger = Ledger::begin(store, &run)?;
         let (progress, taken) = (Progress::hidden(), Vec::new());
-        Ok(Loading { loader: None, run, store, store_fault: None, progress, taken })
+        Ok(Loading { loader: None, run, ledger, progress, taken })
     }
 
     /// Whether not one window was taken.
@@ -218,7 +213,6 @@ impl Loading {
     fn take_windows(&mut self, plan: &Plan, division: Division) -> Result<bool, Fault> {
         let Some(loader) = &mut self.loader else { return Ok(false) };
         let visits = Visits::new(self.taken.len(), self.run.seed);
-        let mut sequence = 0;
         for block in 0..division.windows {
             for arm in visits.order(block) {
                 let plan = division.plan(plan, block);
@@ -228,14 +222,7 @@ impl Loading {
                 let window = loader.window(arm, &plan, &mut tell)?;
                 let ended = window.load.ended;
                 let readings = readings::of(&window);
-                if let Some(store) = &self.store
-                    && let Err(error) =
-                        store.journal(&self.run.id, sequence, arm, Pass::Timing, block, &readings)
-                {
-                    self.store_fault = Some(error.into());
-                    self.store = None;
-                }
-                sequence += 1;
+                self.ledger.journal(&self.run, arm, Pass::Timing, block, &readings);
                 self.taken[arm].push((block, window));
                 match ended {
                     Ended::Planned => {}
@@ -288,17 +275,12 @@ impl Loading {
 
     /// Stores the run, if it is to be stored.
     pub fn keep(&mut self) {
-        if let Some(store) = self.store.take() {
-            match store.finish(&self.run) {
-                Ok(()) => self.store = Some(store),
-                Err(error) => self.store_fault = Some(error.into()),
-            }
-        }
+        self.ledger.finish(&self.run);
     }
 
     /// Where the run is stored, if it is.
     pub fn stored_at(&self) -> Option<&std::path::Path> {
-        self.store.as_ref().map(Store::path)
+        self.ledger.path()
     }
 }
 

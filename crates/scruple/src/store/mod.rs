@@ -5,10 +5,12 @@
 
 mod error;
 mod histories;
+mod ledger;
 mod sqlite;
 
 pub use error::StoreError;
 pub use histories::{Entry, StoredHistory};
+pub use ledger::Ledger;
 
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, State};

@@ -7,7 +7,7 @@ mod timing;
 
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Store, add_readings};
+use crate::store::{Ledger, Store, add_readings};
 use scruple_core::budget::Budget;
 use scruple_core::judge;
 use scruple_core::metric::{Metric, Pass};
@@ -80,13 +80,11 @@ pub struct Suite {
     pub run: Run,
     /// Limits that cases declare.
     pub budgets: Vec<Budget>,
-    store: Option<Store>,
-    /// Why the store stopped taking readings, if it did.
-    pub store_fault: Option<Fault>,
+    /// Where it is written down.
+    pub ledger: Ledger,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
     work: PathBuf,
-    sequence: u64,
     effort: Effort,
 }
 
@@ -176,20 +174,17 @@ impl Suite {
             weighed,
             run,
             budgets,
-            store: None,
-            store_fault: None,
+            ledger: Ledger::default(),
             interrupted,
             progress: Progress::hidden(),
             work: work.to_owned(),
-            sequence: 0,
             effort,
         })
     }
 
     /// Keeps readings in this store from here on.
     pub fn keep_in(&mut self, store: Store) -> Result<(), Fault> {
-        store.begin(&self.run)?;
-        self.store = Some(store);
+        self.ledger = Ledger::begin(Some(store), &self.run)?;
         Ok(())
     }
 
@@ -220,18 +215,13 @@ impl Suite {
             Err(Stop::Interrupted) => State::Interrupted,
             Err(Stop::Failed(_)) => State::Failed,
         };
-        if let Some(store) = self.store.take() {
-            match store.finish(&self.run) {
-                Ok(()) => self.store = Some(store),
-                Err(error) => self.store_fault = Some(error.into()),
-            }
-        }
+        self.ledger.finish(&self.run);
         result
     }
 
     /// Where the run is stored, if it is.
     pub fn stored_at(&self) -> Option<&Path> {
-        self.store.as_ref().map(Store::path)
+        self.ledger.path()
     }
 
     /// The cases that failed, with the reason.
@@ -281,13 +271,7 @@ impl Suite {
     }
 
     fn keep(&mut self, position: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
-        if let Some(store) = &self.store
-            && let Err(error) = store.journal(&self.run.id, self.sequence, position, pass, block, &readings)
-        {
-            self.store_fault = Some(error.into());
-            self.store = None;
-        }
-        self.sequence += 1;
+        self.ledger.journal(&self.run, position, pass, block, &readings);
         add_readings(&mut self.run.arms[position], readings, pass, block);
     }
 }
