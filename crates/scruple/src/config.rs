@@ -2,7 +2,7 @@
 
 mod history;
 
-pub use history::ConfiguredHistory;
+pub use history::{ConfiguredHistory, Overlay, Replacement};
 
 use crate::fault::Fault;
 use scruple_core::budget::Budget;

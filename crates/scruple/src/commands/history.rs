@@ -9,9 +9,7 @@ use crate::cli::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, Ta
 use crate::config::{Config, ConfiguredCommand, ConfiguredHistory};
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history::{
-    self, Effort, Overlay, Recipe, Replacement, Request, Selection, Starter, Template, Weighing, accept,
-};
+use crate::history::{self, Effort, Recipe, Request, Selection, Starter, Template, Weighing, accept};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use scruple_core::history::{Acceptance, History, State};
@@ -137,15 +135,6 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
         false => given.clone(),
     };
     let limit: Duration = arms::duration(configured.limit.as_ref().unwrap_or(&args.build_limit))?;
-    let replacement = |(file, from, to)| Replacement { file, from, to };
-    let overlays = configured.overlays.into_iter().map(|overlay| Overlay {
-        commits: overlay.commits,
-        patch: overlay.patch,
-        replace: overlay.replace.into_iter().map(replacement).collect(),
-        steps: overlay.steps,
-        env: overlay.env,
-        params: overlay.params,
-    });
     Ok(Recipe {
         steps: either(&args.build, configured.steps),
         artefacts: either(&args.artifact, configured.artefacts),
@@ -154,7 +143,7 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
         toolchain: either(&args.toolchain, configured.toolchain),
         clean: args.clean || configured.clean,
         limit: Some(limit),
-        overlays: overlays.collect(),
+        overlays: configured.overlays,
         params: configured.params,
     })
 }

@@ -50,16 +50,20 @@ struct OverlayEntry {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Replacements {
-    One(ReplaceEntry),
-    Several(Vec<ReplaceEntry>),
+    One(Replacement),
+    Several(Vec<Replacement>),
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// A text that takes the place of another wherever that stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ReplaceEntry {
-    file: String,
-    from: String,
-    to: String,
+pub struct Replacement {
+    /// The file, from the top of the tree.
+    pub file: String,
+    /// What stands there.
+    pub from: String,
+    /// What is to stand there.
+    pub to: String,
 }
 
 /// What the file says of building versions.
@@ -84,21 +88,21 @@ pub struct ConfiguredHistory {
     /// Values of parameters for all versions.
     pub params: BTreeMap<String, String>,
     /// Exceptions for parts of the range.
-    pub overlays: Vec<ConfiguredOverlay>,
+    pub overlays: Vec<Overlay>,
 }
 
-/// What the file says of a part of the range.
-#[derive(Clone, Debug, Default)]
-pub struct ConfiguredOverlay {
-    /// The part.
+/// What is different for a part of the range.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overlay {
+    /// A range, or one commit.
     pub commits: String,
-    /// A patch and its text.
+    /// The file of a patch, and its text.
     pub patch: Option<(PathBuf, String)>,
-    /// File, what stands there, what is to stand there.
-    pub replace: Vec<(String, String, String)>,
-    /// Build steps.
+    /// Replacements in files.
+    pub replace: Vec<Replacement>,
+    /// Steps that take the place of the recipe's.
     pub steps: Option<Vec<String>>,
-    /// Variables.
+    /// Variables on top of the recipe's.
     pub env: BTreeMap<String, String>,
     /// Values of parameters.
     pub params: BTreeMap<String, String>,
@@ -122,7 +126,7 @@ impl Config {
         })
     }
 
-    fn overlay(&self, entry: &OverlayEntry) -> Result<ConfiguredOverlay, Fault> {
+    fn overlay(&self, entry: &OverlayEntry) -> Result<Overlay, Fault> {
         let patch = match &entry.patch {
             None => None,
             Some(name) => {
@@ -142,10 +146,10 @@ impl Config {
             Some(Replacements::One(one)) => vec![one],
             Some(Replacements::Several(several)) => several,
         };
-        Ok(ConfiguredOverlay {
+        Ok(Overlay {
             commits: entry.commits.clone(),
             patch,
-            replace: replace.into_iter().map(|one| (one.file, one.from, one.to)).collect(),
+            replace,
             steps: entry.build.clone(),
             env: entry.env.clone(),
             params: texts(&entry.params),

@@ -16,7 +16,7 @@ mod source;
 mod subjects;
 
 pub use next::Effort;
-pub use recipe::{Overlay, Recipe, Replacement};
+pub use recipe::Recipe;
 pub use selection::Selection;
 pub use source::place_of;
 pub use subjects::Template;

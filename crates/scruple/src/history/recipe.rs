@@ -1,6 +1,7 @@
 //! What versions are built from besides their trees: steps, environment, overlays for parts of a range, tools.
 
 use super::source::Source;
+use crate::config::{Overlay, Replacement};
 use crate::fault::Fault;
 use scruple_measure::program::Program;
 use std::collections::{BTreeMap, HashSet};
@@ -30,34 +31,6 @@ pub struct Recipe {
     pub overlays: Vec<Overlay>,
     /// The values of parameters, where no overlay says otherwise.
     pub params: BTreeMap<String, String>,
-}
-
-/// What is different for a part of the range.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overlay {
-    /// A range, or one commit.
-    pub commits: String,
-    /// The file of a patch, and its text.
-    pub patch: Option<(PathBuf, String)>,
-    /// Replacements in files.
-    pub replace: Vec<Replacement>,
-    /// Steps that take the place of the recipe's.
-    pub steps: Option<Vec<String>>,
-    /// Variables on top of the recipe's.
-    pub env: BTreeMap<String, String>,
-    /// Values of parameters.
-    pub params: BTreeMap<String, String>,
-}
-
-/// A text that takes the place of another wherever that stands in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replacement {
-    /// The file, from the top of the tree.
-    pub file: String,
-    /// What stands there.
-    pub from: String,
-    /// What is to stand there.
-    pub to: String,
 }
 
 /// What holds for one version.
