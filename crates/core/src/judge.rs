@@ -12,6 +12,7 @@ use crate::sample::{Figure, Sample};
 use crate::stats::bootstrap;
 use crate::stats::quantile::{Interval, median, median_interval};
 use crate::subject::{Arm, Role, Subject};
+use std::collections::HashMap;
 
 /// The resident size moves by up to this many bytes between identical runs, because the kernel maps file pages around
 /// a fault as it finds them in memory.
@@ -247,9 +248,23 @@ fn compare_ranges(reference: &[f64], arm: &[f64], lower: bool, margin: f64, floo
 /// wall time seems the same or nearly so while processor time, known at least twice as well, says something else, the
 /// machine's other work has blurred wall time.
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
+    let of_arm: Vec<&Judged> = judged.iter().filter(|judged| judged.arm == arm).collect();
+    quoted(&of_arm, shown)
+}
+
+/// The comparisons to quote for all arms, by arm.
+pub fn headlines<'a>(judged: &'a [Judged], shown: &[String]) -> HashMap<&'a str, &'a Judged> {
+    let mut by_arm: HashMap<&str, Vec<&Judged>> = HashMap::new();
+    for one in judged {
+        by_arm.entry(&one.arm).or_default().push(one);
+    }
+    by_arm.into_iter().filter_map(|(arm, of_arm)| Some((arm, quoted(&of_arm, shown)?))).collect()
+}
+
+fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
     let of = |key: &str| {
         let shown = shown.iter().any(|other| other == key);
-        judged.iter().find(|j| shown && j.arm == arm && j.metric == key)
+        of_arm.iter().copied().find(|judged| shown && judged.metric == key)
     };
     let decided = |j: &&Judged| j.comparison.verdict != Verdict::DontKnow;
     let differs = |j: &&Judged| j.comparison.verdict == Verdict::Different;

@@ -2,7 +2,7 @@
 
 use super::{Report, load_view, memory};
 use scruple_core::compare::{Direction, Verdict};
-use scruple_core::judge::{cases, estimate};
+use scruple_core::judge::{Judged, cases, estimate, headlines};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
@@ -10,7 +10,7 @@ use scruple_core::stats::growth::Growth;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The version of the shape below; it grows, and what is there keeps its meaning.
 const SCHEMA: u32 = 1;
@@ -135,12 +135,13 @@ struct LimitView<'a> {
 /// Writes the whole report, with every reading.
 pub fn text(report: &Report<'_>) -> String {
     let run = report.run;
+    let quoted = headlines(&report.judged, &report.shown);
     let document = Document {
         scruple: Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
         run: run_head(run),
         provenance: &run.provenance,
         arms: run.arms.iter().map(|arm| arm_view(report, arm)).collect(),
-        comparisons: report.judged.iter().map(|judged| comparison_view(report, judged)).collect(),
+        comparisons: report.judged.iter().map(|judged| comparison_view(judged, &quoted)).collect(),
         growth: report
             .fits
             .iter()
@@ -261,9 +262,8 @@ fn sample_view<'a>(
     }
 }
 
-fn comparison_view<'a>(report: &Report<'_>, judged: &'a scruple_core::judge::Judged) -> ComparisonView<'a> {
+fn comparison_view<'a>(judged: &'a Judged, quoted: &HashMap<&str, &Judged>) -> ComparisonView<'a> {
     let comparison = &judged.comparison;
-    let quoted = scruple_core::judge::headline(&report.judged, &report.shown, &judged.arm);
     ComparisonView {
         metric: &judged.metric,
         reference: &judged.reference,
@@ -279,6 +279,6 @@ fn comparison_view<'a>(report: &Report<'_>, judged: &'a scruple_core::judge::Jud
         more_blocks: comparison.more_blocks,
         method: comparison.method,
         why: comparison.why.as_ref().map(ToString::to_string),
-        headline: quoted.is_some_and(|quoted| std::ptr::eq(quoted, judged)),
+        headline: quoted.get(judged.arm.as_str()).is_some_and(|quoted| std::ptr::eq(*quoted, judged)),
     }
 }
