@@ -135,16 +135,7 @@ impl Weigher for Scripted {
     fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
         let watched = self.next(job, "map")?.watched.clone().unwrap_or_default();
         let course = watched.course().map_err(WeighError::Script)?;
-        let weighing = Weighing {
-            readings: seen(&course),
-            ending: Ending::Exited(0),
-            captured: None,
-            last_words: String::new(),
-            left_behind: 0,
-            shield_lost: None,
-            wall: Duration::ZERO,
-        };
-        Ok((weighing, course))
+        Ok((Weighing::not_launched(seen(&course)), course))
     }
 
     fn counting_launches(&self) -> u32 {

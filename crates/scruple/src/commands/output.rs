@@ -86,15 +86,8 @@ fn exports(args: &ResultArgs) -> Vec<(&Path, Writer)> {
 
 /// Writes a report everywhere it was asked for, and says what its limits make of the exit code.
 pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Result<Code, Fault> {
-    let mut unwritten = None;
-    for (path, writer) in exports(args) {
-        let text = writer(report);
-        if path == Path::new("-") {
-            print(&text, args.color)?;
-        } else if let Err(error) = std::fs::write(path, text) {
-            unwritten = Some(Fault::usage(format!("cannot write ‘{}’: {error}", path.display())));
-        }
-    }
+    let files = exports(args).into_iter().map(|(path, writer)| (path, writer(report)));
+    let unwritten = write_files(files, args.color)?;
     match args.json {
         true => print(&json::text(report), args.color)?,
         false => {
@@ -114,6 +107,22 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
         Kept::No => Code::GateFailed,
         Kept::Unknown => Code::Unknown,
     })
+}
+
+/// Writes files, `-` being standard output. The last that could not be written is told once the rest have been.
+pub fn write_files<'a>(
+    files: impl IntoIterator<Item = (&'a Path, String)>,
+    colour: Colour,
+) -> Result<Option<Fault>, Fault> {
+    let mut unwritten = None;
+    for (path, text) in files {
+        if path == Path::new("-") {
+            print(&text, colour)?;
+        } else if let Err(error) = std::fs::write(path, text) {
+            unwritten = Some(Fault::usage(format!("cannot write ‘{}’: {error}", path.display())));
+        }
+    }
+    Ok(unwritten)
 }
 
 /// Writes to standard output. A reader that has closed the pipe has seen enough, which is no error.

@@ -30,15 +30,8 @@ pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
             page.logs.insert(path.clone(), String::from_utf8_lossy(&text[from..]).into_owned());
         }
     }
-    let mut unwritten = None;
-    for (path, writer) in files(args) {
-        let text = writer(&page, args);
-        if path == Path::new("-") {
-            output::print(&text, args.color)?;
-        } else if let Err(error) = std::fs::write(path, text) {
-            unwritten = Some(Fault::usage(format!("cannot write ‘{}’: {error}", path.display())));
-        }
-    }
+    let files = files(args).into_iter().map(|(path, writer)| (path, writer(&page, args)));
+    let unwritten = output::write_files(files, args.color)?;
     let text = match &args.pair {
         Some(pair) => {
             let (from, to) = places(history, pair)?;
