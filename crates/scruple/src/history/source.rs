@@ -153,7 +153,8 @@ impl Source {
             .ask(["rev-parse", "--path-format=absolute", "--git-path", "index"])
             .map_err(failed)?;
         let copy = objects.join("scruple-index");
-        std::fs::copy(&index, &copy).map_err(|error| super::child::unwritable(&copy, error))?;
+        copy_with_its_time(Path::new(&index), &copy)
+            .map_err(|error| super::child::unwritable(&copy, error))?;
         let theirs = self.common.join("objects");
         let env: [(&str, &OsStr); 3] = [
             ("GIT_INDEX_FILE", copy.as_os_str()),
@@ -176,6 +177,13 @@ impl Source {
         let _ = std::fs::remove_file(&copy);
         result
     }
+}
+
+/// Copies git's index. Git looks into a file that is not older than the index, because its time cannot tell whether it
+/// was changed since; a copy that looked newer than it is would hide such a change.
+fn copy_with_its_time(index: &Path, copy: &Path) -> std::io::Result<()> {
+    std::fs::copy(index, copy)?;
+    std::fs::File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
 }
 
 /// Fetches all branches and tags of a remote repository into a bare one below `folder`.

@@ -2,6 +2,8 @@
 
 use crate::repository::{BUILD, Repository};
 use crate::support::{Answer, Place};
+use std::fs::File;
+use std::time::{Duration, SystemTime};
 
 fn compare(place: &Place, words: &[&str]) -> Answer {
     let words =
@@ -61,6 +63,27 @@ fn what_is_not_committed_is_compared_with_the_merge_base() {
     assert_eq!([0, 1].map(|arm| estimate(&answer, arm, "malloc.bytes")), [1000.0, 3000.0]);
     assert_eq!(answer.json()["arms"][1]["name"], "./app @working tree");
     assert_eq!((objects(), repository.git(&["status", "--porcelain"])), (before, "M app.c".to_owned()));
+}
+
+#[test]
+fn a_change_that_the_times_of_the_files_hide_is_seen() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.git(&["config", "core.trustctime", "false"]);
+    let some_time_ago = SystemTime::now() - Duration::from_secs(1000);
+    let set_time = |name: &str| {
+        let file = File::options().write(true).open(place.path().join("repo").join(name));
+        file.and_then(|file| file.set_modified(some_time_ago)).expect("a time");
+    };
+    repository.write("app.c", &crate::repository::program(10, 2000, ""));
+    set_time("app.c");
+    repository.commit("a program");
+    repository.write("app.c", &crate::repository::program(10, 3000, ""));
+    set_time("app.c");
+    set_time(".git/index");
+    let answer = compare(&place, &["HEAD", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!([0, 1].map(|arm| estimate(&answer, arm, "malloc.bytes")), [2000.0, 3000.0]);
 }
 
 #[test]
