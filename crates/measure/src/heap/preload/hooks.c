@@ -3,6 +3,7 @@
  * What counts (the rule of valgrind's "total heap usage"): an allocation and its requested bytes when a block was
  * handed out; a free when one was given back; realloc of a block to n bytes is one allocation of n bytes and one
  * free, to 0 bytes a free; failed calls and free(NULL) are nothing. `operator new` arrives here through malloc. */
+#include "limits.h"
 #include "pool.h"
 #include "slots.h"
 
@@ -56,7 +57,9 @@ void resolve(void) {
     real.free = dlsym(RTLD_NEXT, "free");
     real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
     foreign = dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc;
-    careful = pool_used || (MODE != MODE_COUNTS && !(real.usable && real.malloc == __libc_malloc));
+    int of_glibc = real.usable && real.malloc == __libc_malloc;
+    careful = pool_used || (MODE != MODE_COUNTS && !of_glibc);
+    if (MODE == MODE_COUNTS) look_at_limits(of_glibc);
 }
 
 int malloc_is_foreign(void) { return foreign; }
@@ -183,6 +186,11 @@ static COLD void *malloc_slowly(size_t size) {
 
 EXPORT void *malloc(size_t size) {
     if (!settled() || (MODE != MODE_COUNTS && unlikely(careful))) return malloc_slowly(size);
+    /* What cannot fail is counted before: the real function is then the last thing called, which is a jump. */
+    if (MODE == MODE_COUNTS && likely(size < certain)) {
+        took(self.slot, NULL, size, 0);
+        return real.malloc(size);
+    }
     void *block = real.malloc(gross(size));
     if (unlikely(!block)) return block;
     return took(self.slot, block, size, new_weight(block, size, size_before(block)));
