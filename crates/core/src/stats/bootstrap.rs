@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use super::normal;
-use super::quantile::{Interval, median, median_interval, quantile, sorted};
+use super::quantile::{Interval, median, median_in_place, median_interval, quantile, sorted};
 use super::rng::Pcg;
 use super::summary::sd;
 
@@ -145,7 +145,7 @@ pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) 
                 let group = &groups[index(&mut pcg, groups.len())];
                 pool.extend((0..group.len()).map(|_| group[index(&mut pcg, group.len())]));
             }
-            median(&pool)
+            median_in_place(&mut pool)
         })
         .collect();
     let plain = percentile_of(&drawn, level, groups.len())?;
