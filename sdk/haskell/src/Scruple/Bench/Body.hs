@@ -249,15 +249,17 @@ chain number = \ !f (Held array none) iterations ->
   in go iterations 0
 {-# INLINE chain #-}
 
--- | Four multiplications, each of which waits for the one before. The half dozen jumps of a call of an unknown
--- function take a processor 12 or 15 cycles, as its branch predictor likes; the way from argument to result is
--- shorter than that, and would come and go with them. With these the way is the longer of the two, always.
+-- | Five multiplications, each of which waits for the one before. The half dozen jumps of a call of an unknown
+-- function take a processor 12 or 15 cycles, as its branch predictor likes, and those of a short function add
+-- some ten; the way from argument to result is shorter than that, and a net of a few cycles would come and go with
+-- the jumps. With these the way is the longer of the two.
 slowly :: Int -> Int
-slowly a = d * d
+slowly a = e * e
   where
     !b = a * a
     !c = b * b
     !d = c * c
+    !e = d * d
 {-# INLINE slowly #-}
 
 -- | What a batch is answered with, and how many events its counters missed.
