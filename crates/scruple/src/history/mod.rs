@@ -3,10 +3,13 @@
 //! [`take`] does one history from where it was left to where nothing is left to do.
 
 pub mod accept;
+mod arms;
+mod benches;
 mod build;
 mod cache;
 mod campaign;
 mod child;
+pub mod clean;
 mod next;
 pub mod pair;
 mod recipe;
@@ -19,7 +22,7 @@ pub use next::Effort;
 pub use recipe::Recipe;
 pub use selection::Selection;
 pub use source::place_of;
-pub use subjects::Template;
+pub use subjects::{Template, smaller_size};
 
 use crate::fault::Fault;
 use crate::place;
@@ -35,6 +38,7 @@ use scruple_measure::command::Weigher;
 use scruple_measure::launcher::Launcher;
 use source::Source;
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -78,11 +82,16 @@ pub struct Starter {
     pub interrupted: Arc<AtomicBool>,
 }
 
+/// The folder of the builds of a repository.
+pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
+    Ok(place::history_folder()?.join(source::key(place)))
+}
+
 impl Starter {
     /// Takes the folder of a repository's builds, and what starts programs there.
     fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
         let hands = Hands::new(self.launcher, self.interrupted);
-        let folder = place::history_folder()?.join(source::key(place));
+        let folder = folder_of(place)?;
         let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
         Ok((Cache::take(folder, &launchers)?, hands))
     }
@@ -94,6 +103,8 @@ pub struct Weighing {
     pub weigher: Box<dyn Weigher>,
     /// What is shown meanwhile.
     pub progress: Progress,
+    /// Where files of instruments go.
+    pub work: PathBuf,
 }
 
 /// Brings a history to where nothing is left to do, and hands it back; with the error that ended it early, if one did.
