@@ -36,6 +36,8 @@ pub struct HistoryArgs {
 pub enum HistoryVerb {
     /// Look closer where a change is: build and weigh the versions there that were skipped.
     Bisect(Box<TakeArgs>),
+    /// Weigh more commits beside those that the history has already.
+    Extend(Box<TakeArgs>),
     /// Declare a change as intended: print the trailer for the commit's message, or add a line to a tracked file.
     Accept(AcceptArgs),
     /// Say what has become of each version of the newest history of a repository.

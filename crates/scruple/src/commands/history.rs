@@ -30,8 +30,9 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 /// Does what the verb says; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     match &args.verb {
-        None => take(&args.take, false),
-        Some(HistoryVerb::Bisect(args)) => take(args, true),
+        None => take(&args.take, false, false),
+        Some(HistoryVerb::Bisect(args)) => take(args, true, false),
+        Some(HistoryVerb::Extend(args)) => take(args, false, true),
         Some(HistoryVerb::Accept(args)) => accept(args),
         Some(HistoryVerb::Status(args)) => status(args),
         Some(HistoryVerb::Report(args)) => report(args),
@@ -39,7 +40,7 @@ pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     }
 }
 
-fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
+fn take(args: &TakeArgs, narrow: bool, extend: bool) -> Result<Code, Fault> {
     page::check(&args.page)?;
     let launcher = start_launcher()?;
     let source = Source::open(args.scripted.as_deref())?;
@@ -73,6 +74,7 @@ fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
         time_only: effort.time_only,
         retry: args.retry,
         narrow,
+        extend,
     };
     let Some(store) = place::open_store(&args.store)? else {
         return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 const THERE: [&str; 4] = ["--build", "true", "--artifact", "bench"];
 
 /// Commits a bench program with these cases, see `fake_bench.py`.
-fn commit_cases(place: &Place, repository: &Repository, title: &str, cases: &[&str]) {
+pub fn commit_cases(place: &Place, repository: &Repository, title: &str, cases: &[&str]) {
     let quoted: Vec<String> = fake(place, cases).iter().map(|word| format!("'{word}'")).collect();
     repository.write_program("bench", &format!("#!/bin/sh\nexec {}\n", quoted.join(" ")));
     repository.commit(title);
