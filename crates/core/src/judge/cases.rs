@@ -37,6 +37,22 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
         .collect()
 }
 
+/// The pairs inside a run of several commands, each at two versions: each against itself at the first one. None where
+/// the run is another.
+pub(super) fn at_versions(run: &Run) -> Vec<Pair<'_>> {
+    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    let mut first: BTreeMap<&str, &Arm> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for arm in subjects.iter().filter(|arm| arm.version.is_some()) {
+        match first.get(unversioned(arm)) {
+            Some(&reference) => pairs.push(Pair { reference, arm, paired: true, tares: None }),
+            None => _ = first.insert(unversioned(arm), arm),
+        }
+    }
+    let all = subjects.iter().all(|arm| arm.version.is_some());
+    if all && first.len() > 1 && !pairs.is_empty() { pairs } else { Vec::new() }
+}
+
 /// The name of an arm without its version.
 fn unversioned(arm: &Arm) -> &str {
     arm.name.rsplit_once(" @").map_or(arm.name.as_str(), |(name, _)| name)

@@ -170,6 +170,11 @@ pub(super) fn series(series: &Series) -> String {
 
 /// "Is it a win?", answered.
 pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
+    is_it_a_win(one, &short(page, one.from), &short(page, one.to))
+}
+
+/// What a change of build cost buys between two versions of these names, as a sentence.
+pub(super) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     let part = |what: &str, value: f64, surely: bool| {
         let amount = quantity(value.abs(), &Unit::Nanoseconds);
         match surely {
@@ -180,8 +185,8 @@ pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
     let costs = format!(
         "{}, from {} to {}: {}, {}",
         plain(&one.subject),
-        short(page, one.from),
-        short(page, one.to),
+        from,
+        to,
         part("a build", one.build, one.build_surely),
         part("a run of it", one.run, one.run_surely),
     );
