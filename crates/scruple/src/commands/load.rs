@@ -175,7 +175,7 @@ impl Work<'_> {
                 server.heap = Some(heap);
                 progress.pass(&side.name, "asking the language runtime");
                 let runtime = pass.runtime();
-                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(told)));
+                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(&told.each)));
                 server.runtime = Some(runtime);
             }
             if let Some(requests) = cost.instructions {
@@ -220,7 +220,7 @@ impl Work<'_> {
         // One measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.amount.windows;
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
-        let server = crate::loading::started(side, self.looking.patience)?;
+        let server = crate::loading::started(side, self.looking.patience, &self.interrupted)?;
         let progress = self.progress();
         let mut tell = |rate: f64, seen: &scruple_measure::load::Progress| {
             progress.pass(

@@ -4,7 +4,7 @@ use super::{Loader, Side, Window};
 use crate::fault::{Code, Fault};
 use scruple_measure::load::cost::find::{listening_on_port, listening_on_socket};
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
-use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
 use scruple_measure::load::{self, Address, LoadError, Plan, Target, run};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Engine {
     pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
         for (index, side) in sides.iter().enumerate() {
-            let started = start(side, looking.patience)?;
+            let started = start(side, looking.patience, &interrupted)?;
             let pid = looking.pid.filter(|_| index + 1 == sides.len());
             let tree = match (looking.cost, &started, pid) {
                 (false, ..) => None,
@@ -68,11 +68,16 @@ impl Engine {
 /// Starts a server, where it is to be started.
 ///
 /// # Errors
-/// When it does not serve.
-pub fn start(side: &Side, patience: Duration) -> Result<Option<Server>, Fault> {
+/// When it does not serve, or the user interrupts the wait for it.
+pub fn start(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
     let Some(command) = &side.command else { return Ok(None) };
-    let server = command.start(&side.target, patience);
-    server.map(Some).map_err(|error| Fault::program(format!("there is no server to load: {error}")))
+    let server = command.start(&side.target, patience, interrupted);
+    server.map(Some).map_err(|error| match error {
+        ServerError::Interrupted => {
+            Fault { code: Code::Interrupted, message: format!("{error}; nothing was measured") }
+        }
+        error => Fault::program(format!("there is no server to load: {error}")),
+    })
 }
 
 /// The process that listens at an address of this machine.
