@@ -174,6 +174,9 @@ pub struct CostArgs {
     /// Count system calls in a window of its own (the strace program).
     #[arg(long)]
     pub syscalls: bool,
+    /// Show the memory map of the server before the load and after; the page and JSON always have it.
+    #[arg(long, conflicts_with = "no_cost")]
+    pub memory_map: bool,
     /// How long a server that is started may take to accept connections.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub patience: String,

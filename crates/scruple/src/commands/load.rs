@@ -128,6 +128,7 @@ impl Work<'_> {
             Err(fault) => Some(fault),
         };
         let mut loads = loading.outcome(&self.plan);
+        loads.show_map = self.args.cost.memory_map;
         let gone = loads.servers.iter().any(|server| server.pool.gone);
         if stop.is_none() && !gone && self.args.scripted.is_none() {
             self.passes(&mut loading, &mut loads)?;
@@ -259,7 +260,7 @@ impl Work<'_> {
             message: "interrupted; what had been found is shown above".to_owned(),
         });
         let capacity = Some(Sought { limits: limits.to_owned(), found });
-        Ok((loading, Loads { plan, servers, capacity }, stop))
+        Ok((loading, Loads { plan, servers, capacity, show_map: false }, stop))
     }
 }
 

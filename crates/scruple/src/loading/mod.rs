@@ -64,6 +64,8 @@ pub struct Loads {
     pub servers: Vec<Loaded>,
     /// The search for the highest rate, where there was one.
     pub capacity: Option<Sought>,
+    /// Whether tables on a terminal have the memory map before and after.
+    pub show_map: bool,
 }
 
 /// What came of one server.
@@ -267,7 +269,7 @@ impl Loading {
                 ..Loaded::of(&arm.name, Pool::of(all.iter().map(|(_, w)| (&w.load, timely(&w.load)))))
             });
         }
-        Loads { plan: plan.clone(), servers, capacity: None }
+        Loads { plan: plan.clone(), servers, capacity: None, show_map: false }
     }
 
     /// Adds what was read in another pass to an arm.

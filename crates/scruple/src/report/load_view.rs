@@ -1,5 +1,6 @@
 //! A load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
 
+use super::load_map;
 use super::load_sheet::title;
 use crate::loading::{Loaded, Loads};
 use scruple_core::knee::{Found, Outcome};
@@ -51,6 +52,8 @@ struct ServerView<'a> {
     cost: Vec<CostView<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<GrowthView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_map: Option<load_map::View>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime: Option<Part<BTreeMap<&'a str, f64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -228,6 +231,7 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
         doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
         cost: server.sheet.iter().chain(heap).flat_map(costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
+        memory_map: server.sheet.as_ref().and_then(|sheet| load_map::view(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|told| match told {
             Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
             Err(why) => Part::Absent { absent: why.to_string() },

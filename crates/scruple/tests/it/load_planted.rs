@@ -63,6 +63,11 @@ fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
     assert_eq!(memory["leak"], true, "{memory}");
     let grown = memory["bytes_per_thousand"].as_f64().expect("a number");
     assert!((80_000.0..160_000.0).contains(&grown), "100 bytes and the allocator's own 12: {grown}");
+    let dirty = |side: &str| -> u64 {
+        let rows = at(&leaky, &format!("/load/servers/0/memory_map/{side}")).as_array().expect("rows");
+        rows.iter().filter_map(|row| row["private_dirty"].as_u64()).sum()
+    };
+    assert!(dirty("after") >= dirty("before") + 1_000_000, "{} to {}", dirty("before"), dirty("after"));
     let mallocs = at(&leaky, "/arms/0/metrics/request.malloc.bytes/estimate").as_f64().expect("a number");
     assert!((100.0..102.0).contains(&mallocs), "{mallocs}");
     let tight = load(&place, "6000", ["0", "0", "0"], &[]).json();
