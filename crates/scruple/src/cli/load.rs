@@ -190,6 +190,9 @@ pub struct JudgingArgs {
     /// behind ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
     #[arg(long, value_name = "[NAME=]URL [-- SERVER]")]
     pub against: Vec<String>,
+    /// Show a well-known server beside, started here and loaded alike, which answers as many bytes; it is not judged.
+    #[arg(long, value_name = "SERVER", value_parser = ["nginx"], conflicts_with = "slo")]
+    pub yardstick: Option<String>,
     /// The name of the server in results (default: its URL, or ‘new’ with --against).
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

@@ -8,7 +8,7 @@ use crate::loading::passes::{self, Pass};
 use crate::loading::{
     Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
 };
-use crate::loading::{plan, rate, sides};
+use crate::loading::{add_yardstick, plan, rate, sides};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::report::{Report, load_page, terminal};
@@ -31,7 +31,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     output::check_exports(&args.results)?;
     args.html.iter().chain(&args.hdr).try_for_each(|path| output::check_writable(path))?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
-    let sides = sides(args)?;
+    let mut sides = sides(args)?;
     let terms = Terms { margin: arms::margin(&args.judging.margin)?, ..Terms::default() };
     let run = match args.scripted {
         Some(_) => start::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
@@ -42,6 +42,13 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         }
     };
     let plan = plan(args, &sides[sides.len() - 1], run.seed)?;
+    let folder = match args.scripted {
+        Some(_) => None,
+        None => Some(WorkFolder::make()?),
+    };
+    if let Some(folder) = &folder {
+        add_yardstick(args, folder.path(), &mut sides)?;
+    }
     let arms: Vec<Arm> = sides.iter().map(|side| side.arm(&plan)).collect();
     output::check_limits(&budgets, arms.iter())?;
     let interrupted = start::interruption_flag()?;
@@ -50,7 +57,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         pid: args.cost.pid,
         patience: arms::duration(&args.cost.patience)?,
     };
-    let work = Work { args, sides, plan, looking, interrupted };
+    let work = Work { args, sides, plan, looking, interrupted, folder };
     let (mut loading, loads, stop) = match &args.judging.slo {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run)?,
@@ -94,6 +101,8 @@ struct Work<'a> {
     plan: Plan,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
+    /// Where instruments and yardsticks keep their files; none where nothing is loaded for real.
+    folder: Option<WorkFolder>,
 }
 
 impl Work<'_> {
@@ -146,7 +155,7 @@ impl Work<'_> {
     /// What instruments tell that would disturb the latencies.
     fn passes(&self, loading: &mut Loading, loads: &mut Loads) -> Result<(), Fault> {
         let cost = &self.args.cost;
-        let work = WorkFolder::make()?;
+        let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
         let progress = self.progress();
         for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -161,7 +170,7 @@ impl Work<'_> {
             };
             if !cost.no_cost && side.command.is_some() {
                 progress.pass(&side.name, "counting allocations");
-                let heap = pass.heap(work.path());
+                let heap = pass.heap(folder);
                 for (block, readings) in heap.iter().flat_map(passes::readings).enumerate() {
                     loading.add(index, block as u32, readings);
                 }

@@ -6,7 +6,7 @@ use scruple_measure::load::cost::find::{listening_on_port, listening_on_socket};
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
 use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
-use scruple_measure::load::{self, Address, LoadError, Plan, Target, run};
+use scruple_measure::load::{self, Address, LoadError, Order, Plan, Request, Target, WarmUp, run};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -43,9 +43,16 @@ impl Engine {
     /// When one does not start, or the process that was named is not there.
     pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
+        let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
         for (index, side) in sides.iter().enumerate() {
+            if let Some(nginx) = &side.yardstick {
+                let bytes = answer(&sides[subjects - 1], &interrupted)?;
+                nginx
+                    .answer_with(bytes)
+                    .map_err(|error| Fault::usage(format!("nginx cannot be set up: {error}")))?;
+            }
             let started = start(side, looking.patience, &interrupted)?;
-            let pid = looking.pid.filter(|_| index + 1 == sides.len());
+            let pid = looking.pid.filter(|_| index + 1 == subjects);
             let tree = match (looking.cost, &started, pid) {
                 (false, ..) => None,
                 (true, Some(server), _) => Some(Tree::of(server.pid()).map_err(Fault::program)?),
@@ -62,6 +69,27 @@ impl Engine {
     /// Whether the processes of any server are known.
     pub fn knows_a_server(&self) -> bool {
         self.servers.iter().any(|server| server.watch.is_some())
+    }
+}
+
+/// The length of a server's answers in bytes, the mean over its requests, each of which is sent once.
+fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
+    let plan = Plan {
+        requests: side.requests.clone(),
+        order: Order::InTurn,
+        connections: 1,
+        max_requests: Some(side.requests.len() as u64),
+        warm_up: WarmUp::Off,
+        ..Plan::of(Request::get("/"))
+    };
+    let load = run(&side.target, &plan, interrupted, &mut |_| {});
+    let load = load.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;
+    match load.answered {
+        0 => Err(Fault::program(format!(
+            "‘{}’ answered none of its requests, so that no yardstick can be made to its measure",
+            side.name
+        ))),
+        answered => Ok(load.bytes / answered),
     }
 }
 

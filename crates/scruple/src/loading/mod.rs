@@ -10,7 +10,7 @@ mod setup;
 pub use engine::{Engine, Looking};
 pub use pool::Pool;
 pub use script::{Played, Script};
-pub use setup::{Side, plan, rate, sides};
+pub use setup::{Side, add_yardstick, plan, rate, sides};
 
 use crate::fault::Fault;
 use crate::progress::Progress;
