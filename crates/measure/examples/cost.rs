@@ -50,7 +50,7 @@ fn drive() -> Result<(), String> {
     };
     let go = AtomicBool::new(false);
     let load = |plan: &Plan| run(&target, plan, &go, &mut |_| {});
-    let running = server.start(&target, Duration::from_secs(20)).map_err(|error| error.to_string())?;
+    let running = server.start(&target, Duration::from_secs(20), &go).map_err(|error| error.to_string())?;
     let tree = Tree::of(running.pid())?;
     let lengths = sheet::windows(requests, 2);
     let sheet = sheet::weigh(&tree, &plan, &lengths, &mut |plan| load(plan), &mut Vec::new)

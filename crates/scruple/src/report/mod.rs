@@ -11,6 +11,7 @@ pub mod json;
 pub mod junit;
 pub mod leak;
 mod load;
+mod load_map;
 pub mod load_page;
 mod load_sheet;
 mod load_view;
