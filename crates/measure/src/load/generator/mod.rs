@@ -210,14 +210,13 @@ impl<'a> Generator<'a> {
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
         // With a single request under way the server sleeps in between as well, and looking would last a whole answer.
         let looks = if self.in_flight > 1 { self.patience.looks() } else { 0 };
-        for _ in 0..looks {
-            if self.turn_once(0)? > 0 {
-                self.patience.learn(true);
+        if looks > 0 {
+            let found = self.poller.look(looks)?;
+            self.patience.learn(found > 0);
+            if found > 0 {
+                self.act_on(found);
                 return Ok(());
             }
-        }
-        if looks > 0 {
-            self.patience.learn(false);
         }
         self.turn_once(wait).map(|_| ())
     }
