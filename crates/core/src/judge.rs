@@ -79,7 +79,7 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
     }
     let processes = sample.by_process();
     if processes.len() > 1
-        && let Some(found) = bootstrap::median_of_groups(&processes, level, RESAMPLING_SEED)
+        && let Some(found) = bootstrap::median_of_amounts(&processes, level, RESAMPLING_SEED)
     {
         return Estimate { value, interval: Some(found.interval), range, method: found.method };
     }

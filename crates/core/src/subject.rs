@@ -50,6 +50,8 @@ words! {
         Shell = "shell",
         /// A second copy of the reference, which shows what "no difference" looks like here and now.
         Twin = "twin",
+        /// A well-known program beside the subjects, shown and never judged.
+        Yardstick = "yardstick",
     }
 }
 

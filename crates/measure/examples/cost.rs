@@ -50,7 +50,7 @@ fn drive() -> Result<(), String> {
     };
     let go = AtomicBool::new(false);
     let load = |plan: &Plan| run(&target, plan, &go, &mut |_| {});
-    let running = server.start(&target, Duration::from_secs(20)).map_err(|error| error.to_string())?;
+    let running = server.start(&target, Duration::from_secs(20), &go).map_err(|error| error.to_string())?;
     let tree = Tree::of(running.pid())?;
     let lengths = sheet::windows(requests, 2);
     let sheet = sheet::weigh(&tree, &plan, &lengths, &mut |plan| load(plan), &mut Vec::new)
@@ -137,7 +137,7 @@ fn drive() -> Result<(), String> {
             let result = load(&plan).map_err(|error| error.to_string())?;
             if result.answered == count { Ok(()) } else { Err(format!("{:?}", result.failures)) }
         };
-        let found = instructions::weigh(&server, &target, counts, &mut exactly)?;
+        let found = instructions::weigh(&server, &target, counts, &AtomicBool::new(false), &mut exactly)?;
         println!("{:.0} instructions per request in user space", found.total);
         for cost in found.functions.iter().take(15) {
             println!(

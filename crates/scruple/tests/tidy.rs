@@ -279,7 +279,7 @@ fn the_glossary_explains_the_words_of_the_code() {
         .map(|word| (*word).to_owned())
         .collect();
     let verdict = |verdict: Verdict| serde_json::to_value(verdict).expect("a word");
-    let closed: Vec<String> = [Role::Subject, Role::Tare, Role::Shell, Role::Twin]
+    let closed: Vec<String> = [Role::Subject, Role::Tare, Role::Shell, Role::Twin, Role::Yardstick]
         .map(Role::word)
         .into_iter()
         .chain([Pass::Timing, Pass::Memory, Pass::Counting, Pass::Build].map(Pass::word))

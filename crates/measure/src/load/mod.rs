@@ -24,6 +24,7 @@ mod target;
 mod threads;
 mod tls;
 mod verdict;
+mod yardstick;
 
 pub use capacity::{Capacity, Point, capacity};
 pub use latencies::Latencies;
@@ -37,3 +38,4 @@ pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
 pub use threads::{LoadError, run};
 pub use verdict::Doubt;
+pub use yardstick::{Nginx, NginxError};

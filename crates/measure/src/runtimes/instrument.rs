@@ -23,6 +23,7 @@ pub struct Runtimes {
     log_collections: bool,
     told: Vec<Told>,
     logs: Vec<(i32, ghc::log::Log)>,
+    pauses: Vec<(u64, u64)>,
 }
 
 impl Runtimes {
@@ -31,7 +32,8 @@ impl Runtimes {
         Runtimes::default()
     }
 
-    /// Lets GHC's runtime log every collection, for the distribution of pauses; [`Runtimes::logs`] has it afterwards.
+    /// Lets runtimes log every collection, for the distribution and the moments of pauses; [`Runtimes::logs`] and
+    /// [`Runtimes::pauses`] have them afterwards.
     pub fn logging_collections(mut self) -> Runtimes {
         self.log_collections = true;
         self
@@ -40,6 +42,28 @@ impl Runtimes {
     /// What each process of the last launch told.
     pub fn told(&self) -> &[Told] {
         &self.told
+    }
+
+    /// When collections held a process of the last launch up, from and to, in nanoseconds on the monotonic clock. Go's
+    /// are read from its memory instead, by [`go::counters`].
+    ///
+    /// # Errors
+    /// Which runtime collected without saying when.
+    pub fn pauses(&self) -> Result<&[(u64, u64)], String> {
+        let collected = |told: &&Told| {
+            told.figures
+                .as_ref()
+                .is_ok_and(|all| all.iter().any(|one| one.key == "gc.count" && one.value > 0.0))
+        };
+        let mut collected = self.told.iter().filter(collected);
+        match collected.clone().find(|told| !told.runtime.tells_when()) {
+            Some(told) => Err(format!("the runtime ({}) does not say when it collects", told.runtime.word())),
+            // Without the agent in it, or without its runtime's consent, a program tells the sum only.
+            None if collected.any(|told| told.missing.is_some() || told.pid == 0) => {
+                Err("the runtime could not be asked for each collection of this program".to_owned())
+            }
+            None => Ok(&self.pauses),
+        }
     }
 
     /// The logs of collections of the last launch, by process.
@@ -122,6 +146,9 @@ impl Instrument for Runtimes {
             .filter(|record| record.runtime == Runtime::Ghc)
             .filter_map(|record| Some((record.pid, ghc::log::read(&record.text())?)))
             .collect();
+        let of_node = left.answers.iter().filter(|answer| answer.runtime == Runtime::Node);
+        self.pauses = of_node.flat_map(super::node::pauses).collect();
+        self.pauses.extend(left.records.iter().flat_map(|record| record.pauses.iter().copied()));
         self.told.extend(outcome.exits.iter().map(go::told));
         if self.expects_exit && outcome.exits.is_empty() {
             self.told.push(go::not_stopped());

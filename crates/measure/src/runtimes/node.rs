@@ -24,6 +24,8 @@ struct Heap {
     peak: f64,
     live: f64,
     kinds: BTreeMap<String, Kind>,
+    #[serde(default)]
+    pauses: Vec<(u64, u64)>,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +49,11 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         .collect::<Result<_, _>>()
         .map_err(|error| format!("node's answer is not understood: {error}"))?;
     Ok(figures(&heaps))
+}
+
+/// When collections held a thread up, from and to, in nanoseconds on the monotonic clock.
+pub(super) fn pauses(answer: &Answer) -> Vec<(u64, u64)> {
+    serde_json::from_str::<Heap>(&answer.text).map(|heap| heap.pauses).unwrap_or_default()
 }
 
 fn figures(heaps: &[Heap]) -> Vec<Figure> {

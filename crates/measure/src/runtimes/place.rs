@@ -87,7 +87,7 @@ impl Place {
         self.folder.join(NAME)
     }
 
-    /// Sets whether GHC's runtime logs every collection.
+    /// Sets whether every collection is logged, by the runtimes that can.
     pub(super) fn log_every_collection(&self, wanted: bool) -> io::Result<()> {
         let mark = self.folder.join("every-gc");
         if wanted {

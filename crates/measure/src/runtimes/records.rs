@@ -29,12 +29,22 @@ pub(super) struct Record {
     flags: u32,
     pub(super) values: Vec<u64>,
     pub(super) text: Vec<u8>,
+    /// When collections held the process up, from and to, in nanoseconds on the monotonic clock; where that was asked for.
+    pub(super) pauses: Vec<(u64, u64)>,
 }
 
 impl Record {
     /// The record of a forked process, of which only a hook's answer is there.
     pub(super) fn of_fork(runtime: Runtime, pid: i32) -> Record {
-        Record { runtime, pid, state: State::Exited, flags: 1, values: vec![0; 60], text: Vec::new() }
+        Record {
+            runtime,
+            pid,
+            state: State::Exited,
+            flags: 1,
+            values: vec![0; 60],
+            text: Vec::new(),
+            pauses: Vec::new(),
+        }
     }
 
     pub(super) fn forked(&self) -> bool {
@@ -93,10 +103,13 @@ pub(super) fn take(folder: &Path) -> Left {
         match name.rsplit_once('.') {
             Some((_, "record")) => {
                 let spilled = path.with_extension("text");
-                if let Some(record) = fs::read(&path).ok().and_then(|data| parse(&data, &spilled)) {
+                let noted = path.with_extension("pauses");
+                if let Some(mut record) = fs::read(&path).ok().and_then(|data| parse(&data, &spilled)) {
+                    record.pauses = pauses(&fs::read(&noted).unwrap_or_default());
                     left.records.push(record);
                 }
                 let _ = fs::remove_file(&spilled);
+                let _ = fs::remove_file(&noted);
             }
             Some((stem, "txt" | "json")) => {
                 let mut words = stem.split('-');
@@ -137,7 +150,14 @@ fn parse(data: &[u8], spilled: &Path) -> Option<Record> {
         flags: word(20),
         values: (0..60).map(|i| long(24 + 8 * i)).collect(),
         text,
+        pauses: Vec::new(),
     })
+}
+
+/// Pairs of moments, as the agent wrote them.
+fn pauses(data: &[u8]) -> Vec<(u64, u64)> {
+    let long = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+    data.chunks_exact(16).map(|both| (long(&both[..8]), long(&both[8..]))).collect()
 }
 
 /// The number of a `name=number` line.
@@ -166,16 +186,18 @@ mod tests {
     fn a_folder_is_read_once() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("42-0.record"), record(4, 1, 6, "words: 3\n")).expect("written");
+        let both: Vec<u8> = [5_u64, 8].iter().flat_map(|moment| moment.to_le_bytes()).collect();
+        fs::write(folder.path().join("42-0.pauses"), both).expect("written");
         fs::write(folder.path().join("node-7-0.json"), "{}").expect("written");
         fs::write(folder.path().join("hook.cjs"), "").expect("written");
         let left = take(folder.path());
         assert_eq!((left.records.len(), left.answers.len()), (1, 1));
         let record = &left.records[0];
         assert_eq!((record.runtime, record.pid, record.values[0]), (Runtime::Ocaml, 42, 7));
-        assert_eq!(record.text(), "words: 3\n");
+        assert_eq!((record.text().as_str(), record.pauses.as_slice()), ("words: 3\n", &[(5, 8)][..]));
         assert!(record.reported() && record.asked() && !record.forked() && !record.refused());
         assert!(take(folder.path()).records.is_empty());
-        assert!(folder.path().join("hook.cjs").exists());
+        assert!(folder.path().join("hook.cjs").exists() && !folder.path().join("42-0.pauses").exists());
     }
 
     #[test]

@@ -139,6 +139,12 @@ impl Runtime {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
     }
 
+    /// Whether it says when each of its collections begins and ends.
+    pub fn tells_when(self) -> bool {
+        use Runtime::{Ghc, Go, Guile, Jvm, Node, Python};
+        matches!(self, Ghc | Go | Guile | Jvm | Node | Python)
+    }
+
     /// Why it does not tell this metric.
     pub(super) fn lacks(self, key: &str) -> String {
         match self.why_not(key) {

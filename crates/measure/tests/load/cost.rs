@@ -5,6 +5,7 @@ use super::{load, small};
 use scruple_measure::load::cost::{instructions, sampled, sheet, start::ServerCommand, syscalls, tree::Tree};
 use scruple_measure::load::{Arrivals, Pace, Plan, Target};
 use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Not a test of its own: the server of the others, when they run this program again. It serves until it is ended.
@@ -36,7 +37,8 @@ fn server(leak: usize, work: usize) -> (ServerCommand, Target) {
 
 fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> sheet::Sheet {
     let (command, target) = server(leak, work);
-    let running = command.start(&target, Duration::from_secs(30)).expect("it starts");
+    let running =
+        command.start(&target, Duration::from_secs(30), &AtomicBool::new(false)).expect("it starts");
     let tree = Tree::of(running.pid()).expect("it lives");
     sheet::weigh(&tree, plan, lengths, &mut |plan| load(&target, plan), &mut Vec::new).expect("a sheet")
 }
@@ -99,9 +101,10 @@ fn planted_instructions_are_found_by_function() {
                 ..small()
             };
             let result = load(&target, &plan).map_err(|error| error.to_string())?;
-            if result.answered == requests { Ok(()) } else { Err(format!("{:?}", result.failures)) }
+            if result.answered == requests { Ok(result) } else { Err(format!("{:?}", result.failures)) }
         };
-        instructions::weigh(&command, &target, (20, 120), &mut drive).expect("a profile")
+        instructions::weigh(&command, &target, (20, 120), &AtomicBool::new(false), &mut drive)
+            .expect("a profile")
     };
     let (without, with) = (weigh(0), weigh(1000));
     let planted =
@@ -121,7 +124,8 @@ fn planted_instructions_are_found_by_function() {
 #[test]
 fn samples_and_system_calls_are_divided_by_requests() {
     let (command, target) = server(0, 100_000);
-    let running = command.start(&target, Duration::from_secs(30)).expect("it starts");
+    let running =
+        command.start(&target, Duration::from_secs(30), &AtomicBool::new(false)).expect("it starts");
     let tree = Tree::of(running.pid()).expect("it lives");
     let mut drive = || {
         let plan = Plan { max_requests: Some(1000), duration: Duration::from_secs(30), ..small() };

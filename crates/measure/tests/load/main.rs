@@ -8,6 +8,7 @@ mod http2;
 mod servers;
 
 use scruple_core::knee::{Search, Slo};
+use scruple_measure::load::cost::collections;
 use scruple_measure::load::{
     Arrivals, Check, Ended, Failure, LoadError, LoadResult, Order, Pace, Plan, Request, Target, WarmUp,
     allow_descriptors, capacity, run,
@@ -237,6 +238,12 @@ fn a_stall_counts_for_every_request_that_it_held_up() {
     let pauses: Vec<_> = stalls.iter().map(|stall| (stall.from, stall.to)).collect();
     let (met, slow) = result.met_a_pause(&pauses, 50_000_000);
     assert!(slow > 0 && met * 10 > slow * 9, "{met} of {slow}");
+    let started = result.started.0;
+    let on_the_clock: Vec<_> = pauses.iter().map(|(from, to)| (from + started, to + started)).collect();
+    let held = collections::Pauses::of(&result, &on_the_clock);
+    assert_eq!((held.count, held.requests), (pauses.len(), 8000));
+    assert!(held.slow > 0 && held.slow <= 80 && held.met * 10 > held.slow * 9, "{held:?}");
+    assert_eq!(collections::Pauses::of(&result, &[(0, started)]).count, 0, "before the load");
 }
 
 #[test]

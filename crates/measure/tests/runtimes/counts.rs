@@ -3,6 +3,7 @@
 use crate::scales::{Done, Run, Scales, installed, source};
 use crate::words;
 use scruple_core::metric::Quality;
+use scruple_measure::runtimes::Runtime;
 use std::ffi::OsStr;
 
 pub const TESTS: &[crate::Test] = &[
@@ -10,6 +11,8 @@ pub const TESTS: &[crate::Test] = &[
     ("ghc_stripped_and_threaded_agree", ghc_builds),
     ("ghc_without_options_is_read_from_memory", ghc_without_options),
     ("ghc_logs_every_collection", ghc_log),
+    ("runtimes_say_when_they_collect", pauses),
+    ("a_runtime_that_does_not_say_when_it_collects_is_named", no_pauses),
     ("ghc_leaks_are_told_from_steady_heaps", ghc_leak),
     ("python_counts_calls", python),
     ("guile_counts_16_bytes_a_pair", guile),
@@ -115,6 +118,81 @@ fn ghc_log(scales: &mut Scales) -> Done {
     close(allocated, run.value("alloc.bytes"), 0.02);
     assert_eq!(log.longest_pause() * 1e9, run.value("gc.pause_max"));
     Ok(())
+}
+
+/// Moments on the monotonic clock, which is the load generator's too: between the beginning and the end of the run.
+fn pauses(scales: &mut Scales) -> Done {
+    let mut programs: Vec<Vec<std::ffi::OsString>> = Vec::new();
+    let words = |words: &[&OsStr]| words.iter().map(std::ffi::OsString::from).collect();
+    if let Ok(program) = build_ghc(scales, "hs", &[]) {
+        programs.push(words(words![program]));
+    }
+    let cycles =
+        "import sys\nfor i in range(int(sys.argv[1]) // 100):\n    a = []\n    a.append(a)\nprint(i)\n";
+    let cycles = scales.write("cycles.py", cycles);
+    // Node tells an observer when its event loop turns, as that of a server does.
+    let turning = "let a;\nfor (let i = 0; i < +process.argv[2]; i++) a = { i };\nsetTimeout(() => console.log(a.i), 50);\n";
+    let turning = scales.write("turning.cjs", turning);
+    let files = [("guile", source("alloc.scm")), ("node", turning), ("/usr/bin/python3", cycles)];
+    for (name, file) in files {
+        if installed(name).is_ok() {
+            programs.push(words(words![name, file]));
+        }
+    }
+    let main = source("Alloc.java");
+    if scales.compile("Alloc.class", &["javac", "-d", ".", &main.to_string_lossy()]).is_ok() {
+        programs.push(words(words!["java", "-Xmx16m", "-cp", ".", "Alloc"]));
+    }
+    for program in programs {
+        scales.instrument = scruple_measure::runtimes::Runtimes::new().logging_collections();
+        let mut command: Vec<&OsStr> = program.iter().map(|word| word.as_os_str()).collect();
+        command.push(OsStr::new("3000000"));
+        let before = now();
+        let run = scales.weigh(&command, &[]);
+        let after = now();
+        let (runtime, pauses) = (scales.instrument.told()[0].runtime, scales.instrument.pauses());
+        let pauses = pauses.expect("pauses").to_vec();
+        scales.instrument = scruple_measure::runtimes::Runtimes::new();
+        assert!(
+            !pauses.is_empty() && pauses.len() as f64 <= run.value("gc.count"),
+            "{runtime:?}: {pauses:?}"
+        );
+        for (from, to) in &pauses {
+            assert!(
+                before < *from && from <= to && *to < after,
+                "{runtime:?}: {from} to {to}, {before} to {after}"
+            );
+        }
+        let sum: f64 = pauses.iter().map(|(from, to)| (to - from) as f64).sum();
+        // To the thousandth of a second each where the runtime's log has no more digits.
+        let digits = if runtime == Runtime::Ghc { 1e6 * pauses.len() as f64 } else { 1e3 };
+        let apart = (sum - run.value("gc.time")).abs();
+        // Node's observer and its profiler do not begin and end at the same places.
+        assert!(
+            runtime == Runtime::Node || apart <= digits + 0.05 * sum,
+            "{runtime:?}: {sum} of {}",
+            run.value("gc.time")
+        );
+    }
+    Ok(())
+}
+
+fn no_pauses(scales: &mut Scales) -> Done {
+    installed("ruby")?;
+    scales.instrument = scruple_measure::runtimes::Runtimes::new().logging_collections();
+    let _ = scales.weigh(words!["ruby", source("alloc.rb"), "900000"], &[]);
+    let pauses = scales.instrument.pauses().map(<[_]>::to_vec);
+    scales.instrument = scruple_measure::runtimes::Runtimes::new();
+    assert_eq!(pauses, Err("the runtime (ruby) does not say when it collects".to_owned()));
+    Ok(())
+}
+
+#[allow(unsafe_code)]
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills in plain data.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn ghc_leak(scales: &mut Scales) -> Done {

@@ -174,6 +174,9 @@ pub struct CostArgs {
     /// Count system calls in a window of its own (the strace program).
     #[arg(long)]
     pub syscalls: bool,
+    /// Show the memory map of the server before the load and after; the page and JSON always have it.
+    #[arg(long, conflicts_with = "no_cost")]
+    pub memory_map: bool,
     /// How long a server that is started may take to accept connections.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub patience: String,
@@ -187,6 +190,9 @@ pub struct JudgingArgs {
     /// behind ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
     #[arg(long, value_name = "[NAME=]URL [-- SERVER]")]
     pub against: Vec<String>,
+    /// Show a well-known server beside, started here and loaded alike, which answers as many bytes; it is not judged.
+    #[arg(long, value_name = "SERVER", value_parser = ["nginx"], conflicts_with = "slo")]
+    pub yardstick: Option<String>,
     /// The name of the server in results (default: its URL, or ‘new’ with --against).
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

@@ -8,7 +8,7 @@ use crate::loading::passes::{self, Pass};
 use crate::loading::{
     Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
 };
-use crate::loading::{plan, rate, sides};
+use crate::loading::{add_yardstick, plan, rate, sides};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::report::{Report, load_page, terminal};
@@ -31,7 +31,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     output::check_exports(&args.results)?;
     args.html.iter().chain(&args.hdr).try_for_each(|path| output::check_writable(path))?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
-    let sides = sides(args)?;
+    let mut sides = sides(args)?;
     let terms = Terms { margin: arms::margin(&args.judging.margin)?, ..Terms::default() };
     let run = match args.scripted {
         Some(_) => start::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
@@ -42,6 +42,13 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         }
     };
     let plan = plan(args, &sides[sides.len() - 1], run.seed)?;
+    let folder = match args.scripted {
+        Some(_) => None,
+        None => Some(WorkFolder::make()?),
+    };
+    if let Some(folder) = &folder {
+        add_yardstick(args, folder.path(), &mut sides)?;
+    }
     let arms: Vec<Arm> = sides.iter().map(|side| side.arm(&plan)).collect();
     output::check_limits(&budgets, arms.iter())?;
     let interrupted = start::interruption_flag()?;
@@ -50,7 +57,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         pid: args.cost.pid,
         patience: arms::duration(&args.cost.patience)?,
     };
-    let work = Work { args, sides, plan, looking, interrupted };
+    let work = Work { args, sides, plan, looking, interrupted, folder };
     let (mut loading, loads, stop) = match &args.judging.slo {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run)?,
@@ -94,6 +101,8 @@ struct Work<'a> {
     plan: Plan,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
+    /// Where instruments and yardsticks keep their files; none where nothing is loaded for real.
+    folder: Option<WorkFolder>,
 }
 
 impl Work<'_> {
@@ -128,6 +137,7 @@ impl Work<'_> {
             Err(fault) => Some(fault),
         };
         let mut loads = loading.outcome(&self.plan);
+        loads.show_map = self.args.cost.memory_map;
         let gone = loads.servers.iter().any(|server| server.pool.gone);
         if stop.is_none() && !gone && self.args.scripted.is_none() {
             self.passes(&mut loading, &mut loads)?;
@@ -145,7 +155,7 @@ impl Work<'_> {
     /// What instruments tell that would disturb the latencies.
     fn passes(&self, loading: &mut Loading, loads: &mut Loads) -> Result<(), Fault> {
         let cost = &self.args.cost;
-        let work = WorkFolder::make()?;
+        let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
         let progress = self.progress();
         for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -160,7 +170,7 @@ impl Work<'_> {
             };
             if !cost.no_cost && side.command.is_some() {
                 progress.pass(&side.name, "counting allocations");
-                let heap = pass.heap(work.path());
+                let heap = pass.heap(folder);
                 for (block, readings) in heap.iter().flat_map(passes::readings).enumerate() {
                     loading.add(index, block as u32, readings);
                 }
@@ -175,7 +185,7 @@ impl Work<'_> {
                 server.heap = Some(heap);
                 progress.pass(&side.name, "asking the language runtime");
                 let runtime = pass.runtime();
-                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(told)));
+                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(&told.each)));
                 server.runtime = Some(runtime);
             }
             if let Some(requests) = cost.instructions {
@@ -220,7 +230,7 @@ impl Work<'_> {
         // One measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.amount.windows;
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
-        let server = crate::loading::started(side, self.looking.patience)?;
+        let server = crate::loading::started(side, self.looking.patience, &self.interrupted)?;
         let progress = self.progress();
         let mut tell = |rate: f64, seen: &scruple_measure::load::Progress| {
             progress.pass(
@@ -259,7 +269,7 @@ impl Work<'_> {
             message: "interrupted; what had been found is shown above".to_owned(),
         });
         let capacity = Some(Sought { limits: limits.to_owned(), found });
-        Ok((loading, Loads { plan, servers, capacity }, stop))
+        Ok((loading, Loads { plan, servers, capacity, show_map: false }, stop))
     }
 }
 

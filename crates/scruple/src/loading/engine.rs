@@ -4,9 +4,9 @@ use super::{Loader, Side, Window};
 use crate::fault::{Code, Fault};
 use scruple_measure::load::cost::find::{listening_on_port, listening_on_socket};
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
-use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
-use scruple_measure::load::{self, Address, LoadError, Plan, Target, run};
+use scruple_measure::load::{self, Address, LoadError, Order, Plan, Request, Target, WarmUp, run};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -43,9 +43,16 @@ impl Engine {
     /// When one does not start, or the process that was named is not there.
     pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
+        let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
         for (index, side) in sides.iter().enumerate() {
-            let started = start(side, looking.patience)?;
-            let pid = looking.pid.filter(|_| index + 1 == sides.len());
+            if let Some(nginx) = &side.yardstick {
+                let bytes = answer(&sides[subjects - 1], &interrupted)?;
+                nginx
+                    .answer_with(bytes)
+                    .map_err(|error| Fault::usage(format!("nginx cannot be set up: {error}")))?;
+            }
+            let started = start(side, looking.patience, &interrupted)?;
+            let pid = looking.pid.filter(|_| index + 1 == subjects);
             let tree = match (looking.cost, &started, pid) {
                 (false, ..) => None,
                 (true, Some(server), _) => Some(Tree::of(server.pid()).map_err(Fault::program)?),
@@ -65,14 +72,40 @@ impl Engine {
     }
 }
 
+/// The length of a server's answers in bytes, the mean over its requests, each of which is sent once.
+fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
+    let plan = Plan {
+        requests: side.requests.clone(),
+        order: Order::InTurn,
+        connections: 1,
+        max_requests: Some(side.requests.len() as u64),
+        warm_up: WarmUp::Off,
+        ..Plan::of(Request::get("/"))
+    };
+    let load = run(&side.target, &plan, interrupted, &mut |_| {});
+    let load = load.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;
+    match load.answered {
+        0 => Err(Fault::program(format!(
+            "‘{}’ answered none of its requests, so that no yardstick can be made to its measure",
+            side.name
+        ))),
+        answered => Ok(load.bytes / answered),
+    }
+}
+
 /// Starts a server, where it is to be started.
 ///
 /// # Errors
-/// When it does not serve.
-pub fn start(side: &Side, patience: Duration) -> Result<Option<Server>, Fault> {
+/// When it does not serve, or the user interrupts the wait for it.
+pub fn start(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
     let Some(command) = &side.command else { return Ok(None) };
-    let server = command.start(&side.target, patience);
-    server.map(Some).map_err(|error| Fault::program(format!("there is no server to load: {error}")))
+    let server = command.start(&side.target, patience, interrupted);
+    server.map(Some).map_err(|error| match error {
+        ServerError::Interrupted => {
+            Fault { code: Code::Interrupted, message: format!("{error}; nothing was measured") }
+        }
+        error => Fault::program(format!("there is no server to load: {error}")),
+    })
 }
 
 /// The process that listens at an address of this machine.

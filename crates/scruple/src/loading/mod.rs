@@ -10,7 +10,7 @@ mod setup;
 pub use engine::{Engine, Looking};
 pub use pool::Pool;
 pub use script::{Played, Script};
-pub use setup::{Side, plan, rate, sides};
+pub use setup::{Side, add_yardstick, plan, rate, sides};
 
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -21,12 +21,14 @@ use scruple_core::run::{Run, State};
 use scruple_core::sample::Reading;
 use scruple_core::subject::Arm;
 use scruple_core::warm_up;
+use scruple_measure::load::cost::collections::{Collections, Untold};
 use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::Server;
 use scruple_measure::load::{self, Capacity, Ended, LoadResult, Plan, WarmUp};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What loads servers: this machine, or a script.
@@ -62,6 +64,8 @@ pub struct Loads {
     pub servers: Vec<Loaded>,
     /// The search for the highest rate, where there was one.
     pub capacity: Option<Sought>,
+    /// Whether tables on a terminal have the memory map before and after.
+    pub show_map: bool,
 }
 
 /// What came of one server.
@@ -78,8 +82,8 @@ pub struct Loaded {
     pub sheet: Option<Sheet>,
     /// What a request allocates, from a pass of its own; or why that cannot be told.
     pub heap: Option<Result<Sheet, String>>,
-    /// What the language runtime tells of a request, by counter, or why it tells nothing.
-    pub runtime: Option<Result<Vec<Reading>, String>>,
+    /// What the language runtime tells of a request, or why it tells nothing.
+    pub runtime: Option<Result<Collections, Untold>>,
     /// Instructions by function, or why they could not be counted.
     pub instructions: Option<Result<Instructions, String>>,
     /// Sampled time by function, likewise.
@@ -265,7 +269,7 @@ impl Loading {
                 ..Loaded::of(&arm.name, Pool::of(all.iter().map(|(_, w)| (&w.load, timely(&w.load)))))
             });
         }
-        Loads { plan: plan.clone(), servers, capacity: None }
+        Loads { plan: plan.clone(), servers, capacity: None, show_map: false }
     }
 
     /// Adds what was read in another pass to an arm.
@@ -287,9 +291,9 @@ impl Loading {
 /// A server that is started outside of windows; none where it runs already.
 ///
 /// # Errors
-/// When it does not serve.
-pub fn started(side: &Side, patience: Duration) -> Result<Option<Server>, Fault> {
-    engine::start(side, patience)
+/// When it does not serve, or the user interrupts the wait for it.
+pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
+    engine::start(side, patience, interrupted)
 }
 
 /// Adds the readings of one measurement to an arm, unless the generator spoilt it.

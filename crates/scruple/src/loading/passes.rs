@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::heap::{self, Peak, Session};
-use scruple_measure::load::cost::collections;
+use scruple_measure::load::cost::collections::{self, Collections, Untold};
 use scruple_measure::load::cost::instructions::{self, Instructions};
 use scruple_measure::load::cost::sampled::{self, Sampled};
 use scruple_measure::load::cost::sheet::{self, Sheet};
@@ -36,6 +36,9 @@ pub struct Pass<'a> {
 
 /// How long a pass takes at most, however slow its instrument makes the server.
 const LONGEST: Duration = Duration::from_secs(120);
+
+/// How long an answer may take at least in a pass, where the instrument makes the server slower than it is.
+const SLOWEST: Duration = Duration::from_secs(60);
 
 /// A pass of its own is about so long at the rate of the timing pass.
 const SECONDS: f64 = 3.0;
@@ -74,13 +77,16 @@ impl Pass<'_> {
     ///
     /// # Errors
     /// Why it tells nothing, as a clause.
-    pub fn runtime(&self) -> Result<Vec<Reading>, String> {
-        let command =
-            self.side.command.as_ref().ok_or("the runtime has to be asked from the server’s start")?;
+    pub fn runtime(&self) -> Result<Collections, Untold> {
+        let command = self
+            .side
+            .command
+            .as_ref()
+            .ok_or_else(|| "the runtime has to be asked from the start".to_owned())?;
         let many = ((self.rate * SECONDS) as u64).clamp(600, 20_000);
         let mut exactly = |count: u64| self.exactly(count, self.bounded());
         let (target, patience) = (&self.side.target, self.looking.patience);
-        collections::weigh(command, target, (many / 6, many), patience, &mut exactly)
+        collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)
     }
 
     /// Counts instructions and calls by function under callgrind.
@@ -90,16 +96,10 @@ impl Pass<'_> {
     pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
         let command = self.side.command.as_ref().ok_or("callgrind has to start the server itself")?;
         let few = (requests / 6).max(1);
-        let plan = Plan {
-            pace: Pace::Closed,
-            connections: 1,
-            threads: 1,
-            grow_to: 0,
-            timeout: Duration::from_secs(60),
-            ..self.bounded()
-        };
+        let plan = Plan { pace: Pace::Closed, connections: 1, threads: 1, grow_to: 0, ..self.bounded() };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
-        instructions::weigh(command, &self.side.target, (few, requests.max(few + 1)), &mut exactly)
+        let counts = (few, requests.max(few + 1));
+        instructions::weigh(command, &self.side.target, counts, self.interrupted, &mut exactly)
     }
 
     /// Samples where the server's time goes.
@@ -124,7 +124,7 @@ impl Pass<'_> {
 
     fn attach(&self, side: &Side) -> Result<(Option<Server>, Tree), String> {
         let told = |fault: Fault| fault.message;
-        let server = engine::start(side, self.looking.patience).map_err(told)?;
+        let server = engine::start(side, self.looking.patience, self.interrupted).map_err(told)?;
         let pid = match &server {
             Some(server) => Some(server.pid()),
             None => self.looking.pid.or_else(|| engine::listener(&side.target)),
@@ -134,10 +134,10 @@ impl Pass<'_> {
     }
 
     /// Sends exactly so many requests, all of which have to be answered.
-    fn exactly(&self, count: u64, plan: Plan) -> Result<(), String> {
+    fn exactly(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
         let load = self.run(&Plan { max_requests: Some(count), ..plan })?;
         match load.answered == count {
-            true => Ok(()),
+            true => Ok(load),
             false => Err(format!("only {} of {count} requests were answered", load.answered)),
         }
     }
@@ -154,6 +154,7 @@ impl Pass<'_> {
         Plan {
             requests: self.side.requests.clone(),
             duration: LONGEST,
+            timeout: self.plan.timeout.max(SLOWEST),
             warm_up: WarmUp::Off,
             ..self.plan.clone()
         }

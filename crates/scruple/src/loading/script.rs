@@ -39,6 +39,8 @@ pub struct Entry {
     grown: BTreeMap<String, f64>,
     /// The server's resident bytes behind it.
     resident: u64,
+    /// The kernel's text of the server's memory map behind it.
+    smaps: String,
     /// What is to be said against it.
     doubts: Vec<Doubt>,
     /// Whether the server was gone at its end.
@@ -50,13 +52,15 @@ pub struct Played {
     script: Script,
     names: Vec<String>,
     taken: Vec<Vec<sheet::Window>>,
+    maps: Vec<Vec<MemoryMap>>,
 }
 
 impl Played {
     /// The script for these arms.
     pub fn of(script: Script, names: Vec<String>) -> Played {
         let taken = names.iter().map(|_| Vec::new()).collect();
-        Played { script, names, taken }
+        let maps = names.iter().map(|_| Vec::new()).collect();
+        Played { script, names, taken, maps }
     }
 }
 
@@ -79,19 +83,21 @@ impl Loader for Played {
             entry.grown.iter().map(|(key, grown)| (key.clone(), *grown)).collect();
         let costs = grown.iter().map(|(key, grown)| (key.clone(), grown / requests.max(1) as f64)).collect();
         let memory = Memory { resident: entry.resident, ..Memory::default() };
+        let map = MemoryMap::parse(&entry.smaps).map_err(Fault::usage)?;
+        self.maps[arm].push(map);
         taken.push(sheet::Window { load: load.clone(), requests, elapsed: load.span, grown, memory });
         Ok(Window { load, costs })
     }
 
     fn sheets(&mut self) -> Vec<Option<Sheet>> {
-        let sheet = |windows: Vec<sheet::Window>| {
+        let sheet = |(windows, maps): (Vec<sheet::Window>, Vec<MemoryMap>)| {
             let keys = windows.first().map(|window| &window.grown).filter(|grown| !grown.is_empty())?;
             let known: Vec<Reading> =
                 keys.iter().filter_map(|(key, _)| Some(Reading::of(metric(key)?, 0.0, "script"))).collect();
-            let maps = (MemoryMap::default(), MemoryMap::default());
+            let maps = (maps.first().cloned().unwrap_or_default(), maps.last().cloned().unwrap_or_default());
             Some(Sheet::of(&known, windows, &[], maps))
         };
-        std::mem::take(&mut self.taken).into_iter().map(sheet).collect()
+        std::mem::take(&mut self.taken).into_iter().zip(std::mem::take(&mut self.maps)).map(sheet).collect()
     }
 }
 

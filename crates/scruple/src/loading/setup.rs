@@ -7,7 +7,8 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{
-    Arrivals, Check, Order, Pace, Plan, Protocol, Request, Target, Trust, WarmUp, request_file, scenario,
+    Arrivals, Check, Nginx, NginxError, Order, Pace, Plan, Protocol, Request, Target, Trust, WarmUp,
+    request_file, scenario,
 };
 use std::path::Path;
 
@@ -24,6 +25,8 @@ pub struct Side {
     pub requests: Vec<Request>,
     /// How it is started, where Scruple does that.
     pub command: Option<ServerCommand>,
+    /// The server that is a yardstick for the others.
+    pub yardstick: Option<Nginx>,
 }
 
 impl Side {
@@ -36,7 +39,8 @@ impl Side {
             rate: plan.rate(),
             connections: plan.connections,
         };
-        Arm::new(self.name.clone(), subject, Role::Subject)
+        let role = if self.yardstick.is_some() { Role::Yardstick } else { Role::Subject };
+        Arm::new(self.name.clone(), subject, role)
     }
 }
 
@@ -73,6 +77,38 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
     Ok(sides)
 }
 
+/// Adds the yardstick that was asked for behind the servers; its files lie in the folder.
+///
+/// # Errors
+/// When it is not installed, or does not speak what the others do.
+pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> Result<(), Fault> {
+    let Some(name) = &args.judging.yardstick else { return Ok(()) };
+    let subject = &sides[sides.len() - 1];
+    if subject.target.tls.is_some() || subject.target.protocol != Protocol::Http1 {
+        return Err(Fault::usage(
+            "the yardstick speaks HTTP/1.1 without TLS: load the server so, or leave --yardstick out",
+        ));
+    }
+    if sides.iter().any(|side| side.name == *name) {
+        return Err(Fault::usage(format!(
+            "a server is called ‘{name}’, as the yardstick is: name it otherwise"
+        )));
+    }
+    let nginx = Nginx::beside(&subject.target, folder).map_err(|error| match error {
+        NginxError::Missing => Fault::usage(format!("{error}; install it, or leave --yardstick out")),
+        error => Fault::usage(error.to_string()),
+    })?;
+    sides.push(Side {
+        name: name.clone(),
+        url: nginx.target.addresses.first().map(ToString::to_string).unwrap_or_default(),
+        target: nginx.target.clone(),
+        requests: vec![Nginx::request()],
+        command: Some(nginx.command.clone()),
+        yardstick: Some(nginx),
+    });
+    Ok(())
+}
+
 /// `NAME=URL`, or a URL alone, which is then called ‘old’, ‘old2’, and so on.
 fn named(text: &str, index: usize) -> (String, &str) {
     match text.split_once('=') {
@@ -97,7 +133,7 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
         target.protocol = Protocol::Http2;
     }
     let command = (!words.is_empty()).then(|| ServerCommand::of(words.into_iter().map(Into::into).collect()));
-    Ok(Side { name, url: url.to_owned(), target, requests: requests(args, &path)?, command })
+    Ok(Side { name, url: url.to_owned(), target, requests: requests(args, &path)?, command, yardstick: None })
 }
 
 fn requests(args: &LoadArgs, path: &str) -> Result<Vec<Request>, Fault> {

@@ -2,7 +2,7 @@
 
 use super::align::{fit, on_points, right, wrap};
 use super::terminal::{self, BAD, BOLD, DIM, GOOD, OPEN};
-use super::{Report, load_sheet, picture};
+use super::{Report, load_map, load_sheet, picture};
 use crate::loading::{Loaded, Loads, Sought};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
@@ -183,6 +183,9 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     );
     let _ = writeln!(out, "  {DIM}{}{DIM:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
     load_sheet::text(server, &loads.plan, width, out);
+    if let Some(sheet) = server.sheet.as_ref().filter(|_| loads.show_map) {
+        load_map::text(&sheet.maps, out);
+    }
 }
 
 /// The moments in which the server stood still, the first few of them.

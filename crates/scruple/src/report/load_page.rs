@@ -1,7 +1,7 @@
 //! A load as a page: the distribution, the course, the search, the cost. One file, nothing is fetched.
 
 use super::svg::{colour, escape};
-use super::{Report, load, load_sheet};
+use super::{Report, load, load_map, load_sheet};
 use crate::loading::{Loaded, Loads, Sought};
 use scruple_core::unit::{Unit, grouped, quantity};
 use std::fmt::Write as _;
@@ -42,6 +42,7 @@ pub fn text(report: &Report<'_>, loads: &Loads) -> String {
     let _ = writeln!(out, "<h2>Figures</h2>\n<pre>{}</pre>", escape(&plain));
     for server in &loads.servers {
         every_function(server, &mut out);
+        memory_map(server, loads.show_map, &mut out);
     }
     out.push_str("</html>\n");
     out
@@ -167,6 +168,23 @@ fn chart(title: &str, curves: &[Curve], ticks: &[(f64, String)], out: &mut Strin
         );
     }
     out.push_str("</svg>\n");
+}
+
+/// The memory map before and after, unless it stands among the figures already.
+fn memory_map(server: &Loaded, shown: bool, out: &mut String) {
+    let Some(sheet) = server.sheet.as_ref().filter(|_| !shown) else { return };
+    let mut table = String::new();
+    load_map::text(&sheet.maps, &mut table);
+    if table.is_empty() {
+        return;
+    }
+    let plain = anstream::adapter::strip_str(&table).to_string();
+    let _ = writeln!(
+        out,
+        "<details><summary>Memory map of {}</summary>\n<pre>{}</pre></details>",
+        escape(&server.name),
+        escape(plain.trim_start_matches('\n'))
+    );
 }
 
 /// All functions that cost anything, where they were counted.

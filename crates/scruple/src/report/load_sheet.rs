@@ -8,6 +8,7 @@ use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
+use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
 use scruple_measure::load::cost::sheet::Row;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -41,7 +42,10 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
     match &server.runtime {
         // A server without a language runtime is the ordinary case.
-        Some(Err(_)) | None => {}
+        Some(Err(Untold::NoRuntime(_))) | None => {}
+        Some(Err(Untold::Failed(why))) => {
+            note(&format!("the language runtime’s own count: absent, because {why}"), width, out);
+        }
         Some(Ok(told)) => runtime(told, width, out),
     }
     if let Some(sheet) = &server.sheet {
@@ -128,7 +132,8 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
 }
 
 /// What the language runtime tells of a request, as a line.
-fn runtime(told: &[Reading], width: usize, out: &mut String) {
+fn runtime(told: &Collections, width: usize, out: &mut String) {
+    let (told, pauses) = (&told.each, &told.pauses);
     let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
     for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
@@ -148,6 +153,31 @@ fn runtime(told: &[Reading], width: usize, out: &mut String) {
     let source = told.first().map_or("", |reading| reading.source.as_str());
     let line = format!("by the language runtime’s own count ({source}): {}", parts.join(", "));
     let _ = writeln!(out, "    {}", wrap(&line, width.saturating_sub(4)).replace('\n', "\n    "));
+    match pauses {
+        Err(why) => note(&format!("pauses: absent, because {why}"), width, out),
+        Ok(pauses) if pauses.count == 0 => {}
+        Ok(pauses) => {
+            let line = wrap(&paused(pauses), width.saturating_sub(4)).replace('\n', "\n    ");
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+}
+
+/// The pauses for collections, and the slow requests that met them, as a line.
+fn paused(pauses: &Pauses) -> String {
+    let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
+    format!(
+        "pauses for collections: {} in {} requests, {} on average and {} at most, {} of the time; {} of {} slow requests \
+         (above p99, {}) met one",
+        grouped(pauses.count as f64),
+        grouped(pauses.requests as f64),
+        time(pauses.total / pauses.count.max(1) as u64),
+        time(pauses.longest),
+        share(pauses.total as f64 / pauses.span.max(1) as f64),
+        grouped(pauses.met as f64),
+        grouped(pauses.slow as f64),
+        time(pauses.limit)
+    )
 }
 
 /// A counter that never moved says nothing about requests.

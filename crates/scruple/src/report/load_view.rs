@@ -1,5 +1,6 @@
 //! A load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
 
+use super::load_map;
 use super::load_sheet::title;
 use crate::loading::{Loaded, Loads};
 use scruple_core::knee::{Found, Outcome};
@@ -52,7 +53,11 @@ struct ServerView<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<GrowthView>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    memory_map: Option<load_map::View>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     runtime: Option<Part<BTreeMap<&'a str, f64>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pauses: Option<Part<PausesView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<Part<InstructionsView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +97,19 @@ struct GrowthView {
     bytes_per_thousand: f64,
     interval: Option<[f64; 2]>,
     leak: bool,
+}
+
+/// Pauses for collections in one stretch of load, and the slow requests that met them.
+#[derive(Serialize)]
+struct PausesView {
+    count: usize,
+    total: u64,
+    longest: u64,
+    span: u64,
+    requests: u64,
+    slow_above: u64,
+    slow: usize,
+    slow_that_met_one: usize,
 }
 
 #[derive(Serialize)]
@@ -213,9 +231,22 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
         doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
         cost: server.sheet.iter().chain(heap).flat_map(costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
+        memory_map: server.sheet.as_ref().and_then(|sheet| load_map::view(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|told| match told {
-            Ok(told) => Part::Found(told.iter().filter_map(counted).collect()),
-            Err(why) => Part::Absent { absent: why.clone() },
+            Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
+            Err(why) => Part::Absent { absent: why.to_string() },
+        }),
+        pauses: server.runtime.as_ref().and_then(|told| told.as_ref().ok()).map(|told| {
+            part(&told.pauses, |pauses| PausesView {
+                count: pauses.count,
+                total: pauses.total,
+                longest: pauses.longest,
+                span: pauses.span,
+                requests: pauses.requests,
+                slow_above: pauses.limit,
+                slow: pauses.slow,
+                slow_that_met_one: pauses.met,
+            })
         }),
         instructions: server.instructions.as_ref().map(|found| {
             part(found, |found| InstructionsView {

@@ -4,7 +4,7 @@ use super::align::{fit, on_points, right, wrap};
 use super::picture;
 use super::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::memory_map::{Amount, Course, Largest, Moment, Row};
+use scruple_measure::memory_map::{Amount, Course, Largest, MemoryMap, Moment, Row};
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -193,7 +193,8 @@ fn over_time(course: &Course, out: &mut String) {
     }
     for (title, values) in rows.iter().filter(|(_, values)| !values.is_empty()) {
         let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-        let line = match course.moments.len() {
+        let line = match values.len() {
+            1 if course.moments.len() > 1 => "seen once: ".to_owned(),
             1 => String::new(),
             _ => format!("{}  at most ", fit(&picture::course(values, seconds(last), scale, LINE), LINE)),
         };
@@ -234,8 +235,9 @@ struct ProcessView {
     resident: u64,
 }
 
+/// One class of mappings with one permission.
 #[derive(Serialize)]
-struct RowView {
+pub(super) struct RowView {
     class: &'static str,
     from_file: bool,
     permissions: String,
@@ -295,10 +297,8 @@ impl From<&Amount> for AmountView {
     }
 }
 
-/// Makes the view.
-pub fn view(course: &Course) -> View {
-    let largest = course.largest.as_ref();
-    let both = largest.map(|largest| largest.map.mapped_and_anonymous());
+/// The table of a map.
+pub(super) fn rows(map: &MemoryMap) -> Vec<RowView> {
     let row = |row: Row| RowView {
         class: row.class.word(),
         from_file: row.class.is_mapped(),
@@ -306,6 +306,13 @@ pub fn view(course: &Course) -> View {
         mappings: row.mappings,
         amount: AmountView::from(&row.amount),
     };
+    map.table().into_iter().map(row).collect()
+}
+
+/// Makes the view.
+pub fn view(course: &Course) -> View {
+    let largest = course.largest.as_ref();
+    let both = largest.map(|largest| largest.map.mapped_and_anonymous());
     let divided = course.divided_peaks();
     View {
         process: largest.map(|largest| ProcessView {
@@ -315,7 +322,7 @@ pub fn view(course: &Course) -> View {
             processes: largest.processes,
             resident: largest.resident,
         }),
-        rows: largest.map(|largest| largest.map.table().into_iter().map(row).collect()).unwrap_or_default(),
+        rows: largest.map(|largest| rows(&largest.map)).unwrap_or_default(),
         mapped: both.as_ref().map(|both| AmountView::from(&both.0)),
         anonymous: both.as_ref().map(|both| AmountView::from(&both.1)),
         peak: PeakView {

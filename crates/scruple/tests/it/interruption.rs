@@ -7,7 +7,12 @@ use std::process::Stdio;
 
 /// Starts Scruple, waits until the file `log` has that many bytes, sends a signal and takes the answer.
 fn interrupted(place: &Place, signal: &str, after: u64, words: &[&str]) -> Answer {
-    let mut command = place.command(["run"].iter().chain(words));
+    let words: Vec<&str> = ["run"].iter().chain(words).copied().collect();
+    interrupted_command(place, signal, after, &words)
+}
+
+fn interrupted_command(place: &Place, signal: &str, after: u64, words: &[&str]) -> Answer {
+    let mut command = place.command(words);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("scruple runs");
     assert!(eventually(|| place.length("log") >= after), "the program never ran");
     send(&child, signal);
@@ -64,4 +69,17 @@ fn a_program_that_ignores_the_interruption_is_killed() {
     let place = Place::new();
     place.shell_script("stubborn", "trap '' TERM INT; printf x >> log; while :; do sleep 1000; done");
     assert_eq!(interrupted(&place, "INT", 1, &["./stubborn"]).code, 130);
+}
+
+#[test]
+fn the_wait_for_a_server_to_start_is_ended_by_an_interruption() {
+    let place = Place::new();
+    place.shell_script("deaf", "printf x >> log; exec sleep 1000");
+    let words = ["load", "http://127.0.0.1:9/", "--patience", "1000s", "--", "./deaf"];
+    let answer = interrupted_command(&place, "INT", 1, &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 130
+    --- stderr
+    error: interrupted while the server was starting; nothing was measured
+    ");
 }

@@ -63,6 +63,11 @@ fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
     assert_eq!(memory["leak"], true, "{memory}");
     let grown = memory["bytes_per_thousand"].as_f64().expect("a number");
     assert!((80_000.0..160_000.0).contains(&grown), "100 bytes and the allocator's own 12: {grown}");
+    let dirty = |side: &str| -> u64 {
+        let rows = at(&leaky, &format!("/load/servers/0/memory_map/{side}")).as_array().expect("rows");
+        rows.iter().filter_map(|row| row["private_dirty"].as_u64()).sum()
+    };
+    assert!(dirty("after") >= dirty("before") + 1_000_000, "{} to {}", dirty("before"), dirty("after"));
     let mallocs = at(&leaky, "/arms/0/metrics/request.malloc.bytes/estimate").as_f64().expect("a number");
     assert!((100.0..102.0).contains(&mallocs), "{mallocs}");
     let tight = load(&place, "6000", ["0", "0", "0"], &[]).json();
@@ -176,4 +181,50 @@ fn a_go_server_is_read_while_it_runs() {
     // A block of that length takes a size class of 106,496 bytes.
     let each = at(&json, "/load/servers/0/runtime/alloc.bytes").as_f64();
     assert!(each.is_some_and(|each| (100_000.0..130_000.0).contains(&each)), "{}", answer.exchange());
+    // Four megabytes lead to a collection, and six hundred requests at the least were sent.
+    let pauses = at(&json, "/load/servers/0/pauses");
+    assert!(pauses["count"].as_u64().is_some_and(|count| count >= 5), "{pauses}");
+    assert!(pauses["total"].as_u64() >= pauses["longest"].as_u64(), "{pauses}");
+}
+
+/// A server in Python that throws a hundred thousand cycles away at every fiftieth request, and collects them at once.
+const COLLECTING: &str = "
+import gc, socket, sys
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('127.0.0.1', int(sys.argv[1])))
+listener.listen(16)
+gc.disable()
+served = 0
+while True:
+    stream, _ = listener.accept()
+    while stream.recv(4096):
+        served += 1
+        if served % 50 == 0:
+            for i in range(100000):
+                ring = []
+                ring.append(ring)
+            gc.collect()
+        stream.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 13\\r\\n\\r\\nHello, world\\n')
+";
+
+#[test]
+fn slow_requests_that_met_a_collection_are_counted() {
+    let place = Place::new();
+    place.write("server.py", COLLECTING);
+    let port = port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let words =
+        ["load", &url, "--json", "-c", "1", "-n", "100", "-d", "60s", "--", "python3", "server.py", &port];
+    let answer = place.run(words);
+    let json = answer.json();
+    let pauses = at(&json, "/load/servers/0/pauses");
+    let number = |name: &str| pauses[name].as_u64().unwrap_or_else(|| panic!("{}", answer.exchange()));
+    // Twelve at the least in six hundred requests; one in fifty is slow, so that those above p99 are all among them.
+    assert_eq!(number("count"), number("requests") / 50, "{pauses}");
+    assert!(number("count") >= 12 && number("longest") > 1_000_000, "{pauses}");
+    assert!(number("slow_that_met_one") > 0 && number("slow_that_met_one") <= number("slow"), "{pauses}");
+    let shown =
+        place.run(["load", &url, "-c", "1", "-n", "100", "-d", "60s", "--", "python3", "server.py", &port]);
+    assert!(shown.stdout.contains("pauses for collections: "), "{}", shown.exchange());
 }

@@ -2,6 +2,7 @@
 //!
 //! Latencies are not looked at: the machine may be busy, and then windows are void (exit code 3).
 
+use crate::programs::skip;
 use crate::support::{Answer, Place, at};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -95,23 +96,18 @@ fn every_request_reaches_the_server_and_is_counted() {
 #[test]
 fn each_fault_of_a_server_has_its_class() {
     let place = Place::new();
-    let reset = serve(|mut stream| {
-        let _ = request(&mut stream);
-        // Unread bytes turn the end of a connection into a reset.
-        let _ = stream.set_read_timeout(Some(Duration::from_millis(50)));
-    });
-    let cases: [(SocketAddr, &[&str]); 5] = [
-        (answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"), &["bad-status"]),
-        (answers_once(b"this is not HTTP at all\r\n\r\n"), &["garbage"]),
-        (answers_once(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), &["half-response"]),
-        (answers_once(b""), &["closed-early"]),
-        (reset, &["closed-early", "reset"]),
+    // Unread bytes turn the end of a connection into a reset.
+    let reset = serve(|mut stream| while !matches!(stream.read(&mut [0]), Ok(1)) {});
+    let cases = [
+        (answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"), "bad-status"),
+        (answers_once(b"this is not HTTP at all\r\n\r\n"), "garbage"),
+        (answers_once(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), "half-response"),
+        (answers_once(b""), "closed-early"),
+        (reset, "reset"),
     ];
-    for (address, classes) in cases {
+    for (address, class) in cases {
         let answer = load(&place, &format!("http://{address}/"), &["-n", "20", "-c", "2"]);
-        assert_eq!(answer.code, 4, "{classes:?}: {}", answer.exchange());
-        let failed: u64 = classes.iter().map(|class| failed(&answer, class)).sum();
-        assert_eq!(failed, 20, "{classes:?}: {}", answer.exchange());
+        assert_eq!((answer.code, failed(&answer, class)), (4, 20), "{class}: {}", answer.exchange());
         assert!(answer.stderr.contains("20 of 20 requests"), "{}", answer.stderr);
     }
 }
@@ -301,4 +297,168 @@ fn the_highest_rate_is_searched_and_stored_by_rate() {
         .filter_map(|arm| arm["params"]["rate"].as_f64())
         .collect();
     assert_eq!(rates, [50.0, 100.0, 200.0]);
+}
+
+/// Speaks TLS with the certificate beside it, but every third connection gets something else.
+const ENCRYPTED: &str = "
+import socket, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('own.pem')
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('127.0.0.1', int(sys.argv[1])))
+listener.listen(64)
+spoken = 0
+while True:
+    stream, _ = listener.accept()
+    if not stream.recv(1, socket.MSG_PEEK):
+        continue
+    spoken += 1
+    try:
+        if spoken % 3 == 0:
+            stream.recv(4096)
+            stream.sendall(b'this is not TLS at all')
+            stream.shutdown(socket.SHUT_WR)
+            while stream.recv(4096):
+                pass
+            continue
+        stream = context.wrap_socket(stream, server_side=True)
+        stream.recv(4096)
+        stream.sendall(b'HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 13\\r\\n\\r\\nHello, world\\n')
+        stream.unwrap()
+    except OSError:
+        pass
+    finally:
+        stream.close()
+";
+
+#[test]
+fn tls_that_breaks_is_a_class_of_its_own_and_a_stranger_is_named() {
+    let place = Place::new();
+    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    place.write("own.pem", own.signing_key.serialize_pem() + &own.cert.pem());
+    place.write("server.py", ENCRYPTED);
+    let port = free_port();
+    let url = format!("https://localhost:{port}/");
+    let server = ["--", "python3", "server.py", &port];
+    let words = |more: &[&'static str]| {
+        let mut words = vec!["-c", "1", "-n", "30", "--no-keep-alive"];
+        words.extend(more);
+        words.extend(server);
+        words
+    };
+    let answer = load(&place, &url, &words(&["--insecure"]));
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    let (answered, tls) = (at(&answer.json(), "/load/servers/0/answered").as_u64(), failed(&answer, "tls"));
+    assert_eq!(answered.map(|answered| answered + tls), Some(30), "{}", answer.exchange());
+    assert!((5..=15).contains(&tls), "{tls} of 30");
+    let stranger = load(&place, &url, &words(&[]));
+    assert_eq!(stranger.code, 4, "{}", stranger.exchange());
+    assert!(stranger.stderr.contains("certificate"), "{}", stranger.stderr);
+}
+
+/// Answers any number of connections.
+const MANY: &str = "
+import resource, selectors, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+watched = selectors.DefaultSelector()
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(('127.0.0.1', int(sys.argv[1])))
+listener.listen(4096)
+watched.register(listener, selectors.EVENT_READ)
+while True:
+    for key, _ in watched.select():
+        if key.fileobj is listener:
+            watched.register(listener.accept()[0], selectors.EVENT_READ)
+        else:
+            try:
+                text = key.fileobj.recv(4096)
+            except OSError:
+                text = b''
+            if text:
+                key.fileobj.send(b'HTTP/1.1 200 OK\\r\\nContent-Length: 13\\r\\n\\r\\nHello, world\\n')
+            else:
+                watched.unregister(key.fileobj)
+                key.fileobj.close()
+";
+
+#[test]
+fn ten_thousand_connections_are_held_or_the_limit_is_named() {
+    let place = Place::new();
+    place.write("server.py", MANY);
+    let port = free_port();
+    let words = ["-c", "10000", "-n", "20000", "-d", "300s", "--timeout", "120s"];
+    let words: Vec<&str> = words.into_iter().chain(["--", "python3", "server.py", &port]).collect();
+    let answer = load(&place, &format!("http://127.0.0.1:{port}/"), &words);
+    if answer.code == 2 {
+        assert!(
+            answer.stderr.contains("open files") || answer.stderr.contains("descriptors"),
+            "{}",
+            answer.stderr
+        );
+        return skip("so many open files are not allowed here");
+    }
+    assert!(matches!(answer.code, 0 | 3), "{}{}", answer.code, answer.stderr);
+    let json = answer.json();
+    assert_eq!(at(&json, "/load/servers/0/answered"), 20_000);
+    assert_eq!(at(&json, "/load/servers/0/connect/count"), 2 * 10_000, "in each of two windows");
+}
+
+#[test]
+fn a_generator_that_is_starved_of_its_core_says_that_nothing_is_known() {
+    let place = Place::new();
+    if std::process::Command::new("taskset").arg("-V").output().is_err() {
+        return skip("there is no taskset");
+    }
+    let address = answers(HELLO);
+    let burner =
+        || std::process::Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn();
+    let mut burners: Vec<_> = (0..12).map(|_| burner().expect("a shell")).collect();
+    let words =
+        ["load", &format!("http://{address}/"), "--no-cost", "--no-store", "--rate", "1000", "-d", "2s"];
+    let answer = place.run(words.iter().chain(&["--cores", "0", "--windows", "2", "--warm-up", "off"]));
+    for burner in &mut burners {
+        let _ = burner.kill();
+        let _ = burner.wait();
+    }
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stdout.contains("· VOID"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("the generator"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("is void: the generator was late"), "{}", answer.exchange());
+}
+
+#[test]
+fn nginx_is_a_yardstick_that_answers_as_much_and_is_not_judged() {
+    let place = Place::new();
+    let address = answers(HELLO);
+    let url = format!("http://{address}/");
+    let words = ["-n", "60", "-c", "2", "--yardstick", "nginx"];
+    let answer = load(&place, &url, &words);
+    if answer.stderr.contains("nginx is not installed") {
+        assert_eq!(answer.code, 2);
+        return skip("nginx is not installed");
+    }
+    assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
+    let json = answer.json();
+    assert_eq!(
+        (at(&json, "/arms/0/role"), at(&json, "/arms/1/role")),
+        (&"subject".into(), &"yardstick".into())
+    );
+    assert_eq!(at(&json, "/load/servers/1/answered"), 60);
+    assert_eq!(at(&json, "/load/servers/1/bytes"), 60 * 13, "as long as the server's own");
+    assert!(json["comparisons"].as_array().is_none_or(Vec::is_empty), "{}", answer.exchange());
+    let there = at(&json, "/arms/1/subject/url").as_str().expect("an address");
+    assert!(TcpStream::connect(there).is_err(), "nginx outlived the load");
+    let socket = place.file("s");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || while request(&mut stream).is_some() && stream.write_all(HELLO).is_ok() {});
+        }
+    });
+    let answer = load(&place, &format!("unix:{}", socket.display()), &words);
+    assert_eq!(at(&answer.json(), "/load/servers/1/bytes"), 60 * 13);
+    let refused = load(&place, "https://localhost:9/", &words);
+    assert!(refused.code == 2 && refused.stderr.contains("without TLS"), "{}", refused.exchange());
 }

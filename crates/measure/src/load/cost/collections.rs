@@ -1,41 +1,121 @@
-//! What a language runtime tells of a request: bytes it allocated, collections, time in them. The server runs twice with
-//! the agent of `runtimes` in it, serves a few and then many requests, and the difference is divided by the difference
-//! of the counts, so that what it allocates once cancels out.
+//! What a language runtime tells of a request: bytes it allocated, collections, time in them, and whether slow requests
+//! met a collection. The server runs twice with the agent of `runtimes` in it, serves a few and then many requests, and
+//! the difference is divided by the difference of the counts, so that what it allocates once cancels out. Pauses are
+//! those of the second life, and are held against the requests of that same life.
 
 use super::start::ServerCommand;
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Options, Outcome};
-use crate::load::Target;
+use crate::load::{LoadResult, Target};
 use crate::program::Program;
 use crate::runtimes::Runtimes;
-use crate::runtimes::go::counters::while_running;
+use crate::runtimes::go::{self, counters};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The figures that grow with the requests; the others, such as the longest pause, cannot be divided by them.
 const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor", "gc.major", "gc.time"];
 
-/// Asks a server's runtime. `load` sends that many requests, and fails unless all are answered. The readings are per
-/// request, and have the keys of the counters.
+/// How often the stops of a Go server are read: it keeps 256 of them, and may collect some hundred times a second.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a server's runtime tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collections {
+    /// Readings per request, by the keys of the counters.
+    pub each: Vec<Reading>,
+    /// Its pauses under load, or why they are not known.
+    pub pauses: Result<Pauses, String>,
+}
+
+/// Why a runtime tells nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Untold {
+    /// There is none that is known, as in most servers.
+    #[error("{0}")]
+    NoRuntime(String),
+    /// There may be one, but it could not be asked, or did not answer.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<String> for Untold {
+    fn from(why: String) -> Untold {
+        Untold::Failed(why)
+    }
+}
+
+/// The pauses for collections in one stretch of load, and the slow requests that met them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pauses {
+    /// How many there were.
+    pub count: usize,
+    /// How long they were together, in nanoseconds; those of several processes add up.
+    pub total: u64,
+    /// The longest, in nanoseconds.
+    pub longest: u64,
+    /// The stretch, in nanoseconds.
+    pub span: u64,
+    /// Good answers in it.
+    pub requests: u64,
+    /// The 99th percentile of the response, in nanoseconds: slower requests are called slow.
+    pub limit: u64,
+    /// The slow requests.
+    pub slow: usize,
+    /// Those of them that were due before a pause ended, and answered after it had begun.
+    pub met: usize,
+}
+
+impl Pauses {
+    /// Holds pauses, from and to on the monotonic clock, against the requests of a load.
+    pub fn of(load: &LoadResult, pauses: &[(u64, u64)]) -> Pauses {
+        let start = load.started.0;
+        // Requests that were due in the span may be answered behind it.
+        let span = load.span.max(load.generator.elapsed);
+        let within: Vec<(u64, u64)> = pauses
+            .iter()
+            .map(|(from, to)| (from.saturating_sub(start), to.saturating_sub(start)))
+            .filter(|(from, to)| *to > 0 && *from < span)
+            .collect();
+        let limit = load.response.quantile(0.99).unwrap_or(0);
+        let (met, slow) = load.met_a_pause(&within, limit);
+        let length = |(from, to): &(u64, u64)| to - from;
+        Pauses {
+            count: within.len(),
+            total: within.iter().map(length).sum(),
+            longest: within.iter().map(length).max().unwrap_or(0),
+            span,
+            requests: load.answered,
+            limit,
+            slow,
+            met,
+        }
+    }
+}
+
+/// Asks a server's runtime. `load` sends that many requests, and fails unless all are answered.
 ///
 /// # Errors
-/// Why nothing can be told, as a clause.
+/// Why nothing is told, as a clause.
 pub fn weigh(
     server: &ServerCommand,
     target: &Target,
     requests: (u64, u64),
     patience: Duration,
-    load: &mut dyn FnMut(u64) -> Result<(), String>,
-) -> Result<Vec<Reading>, String> {
+    interrupted: &AtomicBool,
+    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
+) -> Result<Collections, Untold> {
     if requests.0 >= requests.1 {
-        return Err("the second count of requests must be the larger one".to_owned());
+        return Err("the second count of requests must be the larger one".to_owned().into());
     }
-    let mut told = |count: u64| told(server, target, count, patience, load);
-    let (few, many) = (told(requests.0)?, told(requests.1)?);
+    let mut told = |count: u64| told(server, target, count, patience, interrupted, load);
+    let (few, many) = (told(requests.0)?.readings, told(requests.1)?);
+    let (load, pauses, many) = (many.load, many.pauses, many.readings);
     let divisor = (requests.1 - requests.0) as f64;
     let each: Vec<Reading> = KEYS
         .iter()
@@ -51,8 +131,8 @@ pub fn weigh(
         })
         .collect();
     match each.is_empty() {
-        true => Err(why(&many)),
-        false => Ok(each),
+        true => Err(why(&many).into()),
+        false => Ok(Collections { each, pauses: pauses.map(|pauses| Pauses::of(&load, &pauses)) }),
     }
 }
 
@@ -70,22 +150,31 @@ fn why(readings: &[Reading]) -> String {
     reason.unwrap_or_else(|| "no language runtime told anything".to_owned())
 }
 
-/// Everything that the runtime tells of one life of the server.
+/// One life of the server.
+struct Life {
+    load: LoadResult,
+    /// Everything that the runtime tells.
+    readings: Vec<Reading>,
+    /// From and to on the monotonic clock, or why they are not known.
+    pauses: Result<Vec<(u64, u64)>, String>,
+}
+
 fn told(
     server: &ServerCommand,
     target: &Target,
     requests: u64,
     patience: Duration,
-    load: &mut dyn FnMut(u64) -> Result<(), String>,
-) -> Result<Vec<Reading>, String> {
+    interrupted: &AtomicBool,
+    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
+) -> Result<Life, Untold> {
     let folder = match &server.folder {
         Some(folder) => folder.clone(),
         None => std::env::current_dir().map_err(|error| error.to_string())?,
     };
-    let first = server.argv.first().ok_or("no server was named")?;
+    let first = server.argv.first().ok_or_else(|| "no server was named".to_owned())?;
     let program = Program::find(first, &folder).map_err(|error| error.to_string())?;
-    let mut runtimes = Runtimes::new();
-    runtimes.available(&program)?;
+    let mut runtimes = Runtimes::new().logging_collections();
+    runtimes.available(&program).map_err(Untold::NoRuntime)?;
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     env.retain(|(name, _)| !server.env.iter().any(|(other, _)| other == name));
     env.extend(server.env.iter().cloned());
@@ -99,27 +188,72 @@ fn told(
     };
     runtimes.decorate(&mut launch)?;
     let decorated = ServerCommand { argv: launch.argv.clone(), env: launch.env.clone(), ..server.clone() };
-    let mut running = decorated.start(target, patience).map_err(|error| error.to_string())?;
-    let loaded = load(requests);
-    // A Go server has no exit of its own to be stopped at, but its counters stand in its memory at any time.
-    let exits = match launch.options.read_counters {
-        true => while_running(running.pid()),
-        false => Vec::new(),
+    // Where the agent cannot be loaded, the runtime's report is cut out of standard error.
+    let [_, _, stderr] = launch.stdio;
+    let running = decorated.start_heard(target, patience, interrupted, stderr.into());
+    let mut running = running.map_err(|error| error.to_string())?;
+    let is_go = launch.options.read_counters;
+    let (loaded, stops) = match is_go {
+        true => watched(running.pid(), || load(requests)),
+        false => (load(requests), Ok(Vec::new())),
     };
+    // A Go server has no exit of its own to be stopped at, but its counters stand in its memory at any time.
+    let exits = if is_go { counters::while_running(running.pid()) } else { Vec::new() };
     // Most runtimes leave in good order when interrupted; one that is ended says nothing.
     let status = running.leave(target);
-    loaded?;
+    let load = loaded?;
     let ending =
         status.and_then(|status| status.code()).map_or(Ending::Signaled(libc::SIGINT), Ending::Exited);
     let readings = runtimes.read(&Outcome { exits, ..ended(ending) });
+    let (started, since_1970) = load.started;
+    let pauses = match is_go {
+        true => stops.map(|stops| {
+            let monotonic = |moment: u64| (moment + started).saturating_sub(since_1970);
+            stops.into_iter().map(|(from, to)| (monotonic(from), monotonic(to))).collect()
+        }),
+        false => runtimes.pauses().map(<[_]>::to_vec),
+    };
     match readings.iter().any(|reading| reading.value.is_ok()) {
-        true => Ok(readings),
-        false => Err(why(&readings)),
+        true => Ok(Life { load, readings, pauses }),
+        false if runtimes.told().is_empty() => Err(Untold::NoRuntime(why(&readings))),
+        false => Err(why(&readings).into()),
     }
 }
 
+/// Stops from and to, in nanoseconds since 1970, or why they are not known.
+type Stops = Result<Vec<(u64, u64)>, String>;
+
+/// Does something, and reads meanwhile when a Go process is stopped.
+fn watched<T>(pid: i32, work: impl FnOnce() -> T) -> (T, Stops) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let (mut layouts, mut all) = (go::Layouts::default(), Vec::new());
+            loop {
+                let last = done.load(Ordering::Acquire);
+                all.extend(counters::stops_while_running(pid, &mut layouts)?);
+                all.sort_unstable();
+                all.dedup();
+                if last {
+                    return Ok(all);
+                }
+                std::thread::park_timeout(LOOK);
+            }
+        });
+        let came = work();
+        done.store(true, Ordering::Release);
+        watch.thread().unpark();
+        (came, watch.join().unwrap_or_else(|_| Err("its memory could not be watched".to_owned())))
+    })
+}
+
 fn nowhere() -> Result<OwnedFd, String> {
-    File::open(Path::new("/dev/null")).map(OwnedFd::from).map_err(|error| error.to_string())
+    File::options()
+        .read(true)
+        .write(true)
+        .open(Path::new("/dev/null"))
+        .map(OwnedFd::from)
+        .map_err(|error| error.to_string())
 }
 
 /// An end of which only the manner is known.

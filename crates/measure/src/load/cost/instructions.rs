@@ -5,10 +5,11 @@
 
 use super::callgrind::{self, Costs, Function, Profile};
 use super::start::ServerCommand;
-use crate::load::Target;
+use crate::load::{LoadResult, Target};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Instructions per request in user space.
@@ -55,14 +56,15 @@ pub fn weigh(
     server: &ServerCommand,
     target: &Target,
     requests: (u64, u64),
-    load: &mut dyn FnMut(u64) -> Result<(), String>,
+    interrupted: &AtomicBool,
+    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
 ) -> Result<Instructions, String> {
     available()?;
     if requests.0 >= requests.1 {
         return Err("the second count of requests must be the larger one".to_owned());
     }
-    let few = profile(server, target, requests.0, load)?;
-    let many = profile(server, target, requests.1, load)?;
+    let few = profile(server, target, requests.0, interrupted, load)?;
+    let many = profile(server, target, requests.1, interrupted, load)?;
     Ok(difference(&few, &many, requests))
 }
 
@@ -98,7 +100,8 @@ fn profile(
     server: &ServerCommand,
     target: &Target,
     requests: u64,
-    load: &mut dyn FnMut(u64) -> Result<(), String>,
+    interrupted: &AtomicBool,
+    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
 ) -> Result<Profile, String> {
     let folder = Folder::new()?;
     let mut wrapped = server.clone();
@@ -110,7 +113,7 @@ fn profile(
         .chain([out])
         .chain(server.argv.iter().cloned())
         .collect();
-    let mut running = wrapped.start(target, PATIENCE).map_err(|error| error.to_string())?;
+    let mut running = wrapped.start(target, PATIENCE, interrupted).map_err(|error| error.to_string())?;
     let loaded = load(requests);
     running.stop(libc::SIGTERM);
     loaded?;

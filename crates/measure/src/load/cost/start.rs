@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How a server is started.
@@ -61,6 +62,9 @@ pub enum ServerError {
         /// Where a connection was expected.
         address: String,
     },
+    /// The user has seen enough.
+    #[error("interrupted while the server was starting")]
+    Interrupted,
 }
 
 /// How long a server may take to end by itself when asked to.
@@ -75,8 +79,27 @@ impl ServerCommand {
     /// Starts it, and waits until it accepts connections at one of the target's addresses.
     ///
     /// # Errors
-    /// When it does not start, ends early, or accepts no connection within `patience`.
-    pub fn start(&self, target: &Target, patience: Duration) -> Result<Server, ServerError> {
+    /// When it does not start, ends early, accepts no connection within `patience`, or `interrupted` is set meanwhile.
+    pub fn start(
+        &self,
+        target: &Target,
+        patience: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Server, ServerError> {
+        self.start_heard(target, patience, interrupted, Stdio::null())
+    }
+
+    /// As [`ServerCommand::start`], with a standard error that somebody listens to.
+    ///
+    /// # Errors
+    /// As for [`ServerCommand::start`].
+    pub fn start_heard(
+        &self,
+        target: &Target,
+        patience: Duration,
+        interrupted: &AtomicBool,
+        stderr: Stdio,
+    ) -> Result<Server, ServerError> {
         let (program, arguments) = self.argv.split_first().ok_or(ServerError::Nothing)?;
         let address = target.addresses.first().map(Address::to_string).unwrap_or_default();
         if target.addresses.iter().any(accepts) {
@@ -84,7 +107,7 @@ impl ServerCommand {
         }
         let mut command = Command::new(program);
         command.args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(Stdio::null()).process_group(0);
+        command.stderr(stderr).process_group(0);
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
@@ -109,6 +132,9 @@ impl ServerCommand {
                 && !status.success()
             {
                 return Err(ServerError::Ended { how: how(status), address });
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(ServerError::Interrupted);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -205,7 +231,7 @@ mod tests {
         let (target, _) = Target::parse("http://127.0.0.1:9/").expect("a target");
         let start = |argv: &[&str]| {
             ServerCommand::of(words(argv))
-                .start(&target, Duration::from_millis(300))
+                .start(&target, Duration::from_millis(300), &AtomicBool::new(false))
                 .expect_err("no server")
                 .to_string()
         };
@@ -213,5 +239,13 @@ mod tests {
         assert!(start(&["/no/such/program"]).contains("cannot start"));
         assert!(start(&["sh", "-c", "exit 3"]).contains("exit code 3"));
         assert!(start(&["sleep", "10"]).contains("accepts no connection"));
+    }
+
+    #[test]
+    fn the_wait_for_a_server_can_be_interrupted() {
+        let (target, _) = Target::parse("http://127.0.0.1:9/").expect("a target");
+        let command = ServerCommand::of(words(&["sleep", "1000"]));
+        let error = command.start(&target, Duration::from_secs(1000), &AtomicBool::new(true));
+        assert!(matches!(error, Err(ServerError::Interrupted)), "{error:?}");
     }
 }

@@ -98,6 +98,8 @@ extern const char *folder; /* where answers go; null while there is nothing to d
 struct record *claim(enum runtime runtime);
 struct record *own(enum runtime runtime); /* the record of this very process, or null */
 void append(enum runtime runtime, const char *text, size_t size);
+void note_pause(enum runtime runtime, uint64_t from, uint64_t to); /* moments on the monotonic clock */
+int every_collection(void);                                    /* whether each one is asked for */
 int readable(const char *path);
 const char *variable(const char *name);
 void follow_forks(void);

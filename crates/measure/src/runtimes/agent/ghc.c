@@ -138,9 +138,7 @@ const char *ask_ghc(const char *user) {
         return NULL;
     }
     /* In the attribution pass the log of every collection is wanted. */
-    char deep[300];
-    put(put(deep, deep + sizeof deep, folder), deep + sizeof deep, "/every-gc");
-    const char *option = readable(deep) ? "-S" : "-s";
+    const char *option = every_collection() ? "-S" : "-s";
     char *at = answer, *end = answer + sizeof answer;
     if (user && length(user) + 8 > sizeof answer) return NULL;
     if (user && *user) at = put(put(at, end, user), end, " ");

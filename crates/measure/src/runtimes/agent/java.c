@@ -41,7 +41,8 @@ static void gc_end(void *jvmti) {
     (void)jvmti;
     struct record *record = own(JVM);
     if (!record || !started) return;
-    uint64_t took = now() - started;
+    uint64_t ended = now(), took = ended - started;
+    note_pause(JVM, started, ended);
     started = 0;
     record->value[GCS]++;
     record->value[TIME] += took;

@@ -39,7 +39,8 @@ static void on_event(int event) {
         if (live > record->value[LIVE]) record->value[LIVE] = live;
         started = now();
     } else if (record && event == EVENT_END && started) {
-        uint64_t took = now() - started;
+        uint64_t ended = now(), took = ended - started;
+        note_pause(LIBGC, started, ended);
         started = 0;
         record->value[TIME] += took;
         if (took > record->value[LONGEST]) record->value[LONGEST] = took;

@@ -88,7 +88,8 @@ static void *on_collection(void *self, void *arguments) {
     if (phase && same(phase, "start")) {
         started = now();
     } else if (phase && started && record) {
-        uint64_t took = now() - started;
+        uint64_t ended = now(), took = ended - started;
+        note_pause(PYTHON, started, ended);
         started = 0;
         void *generation = PyDict_GetItemString(PyTuple_GetItem(arguments, 1), "generation");
         long index = generation ? PyLong_AsLong(generation) : 0;

@@ -52,6 +52,19 @@ void listen_to(enum runtime runtime, int swallow, const char *user) {
     any = 1;
 }
 
+/* `%6.3f %6.3f … (Gen: %2d)`, the end of GHC's line about a collection, is written as soon as it has ended; its second
+ * number is how long it took, in thousandths of a second. */
+static void note_ghc_pause(const char *line) {
+    if (!find(line, "(Gen:")) return;
+    uint64_t thousandths = 0, ended = now();
+    while (*line == ' ') line++;
+    while (*line && *line != ' ') line++;
+    while (*line == ' ') line++;
+    for (; *line && *line != ' '; line++)
+        if (*line >= '0' && *line <= '9') thousandths = thousandths * 10 + (uint64_t)(*line - '0');
+    note_pause(GHC, ended - thousandths * 1000000, ended);
+}
+
 static void keep(enum runtime runtime, const char *format, va_list list) {
     char line[2048];
     if (!vsnprintf) return;
@@ -59,6 +72,7 @@ static void keep(enum runtime runtime, const char *format, va_list list) {
     va_copy(copy, list);
     int n = vsnprintf(line, sizeof line, format, copy);
     va_end(copy);
+    if (n > 0 && runtime == GHC) note_ghc_pause(line);
     if (n > 0) append(runtime, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 }
 

@@ -50,11 +50,47 @@ pub(crate) fn while_running(pid: i32) -> Vec<Exit> {
     all.filter_map(|pid| at_exit(pid, &mut layouts)).collect()
 }
 
+/// When the last collections of a process and its descendants stopped them, at most 256 of each, from and to, in
+/// nanoseconds since 1970. A collection stops a Go program twice; its runtime keeps the sum of both, and when the second
+/// ended, so that a stop is taken to be that long before then.
+///
+/// # Errors
+/// Why they cannot be read.
+pub(crate) fn stops_while_running(pid: i32, layouts: &mut Layouts) -> Result<Vec<(u64, u64)>, String> {
+    let mut stops = Vec::new();
+    for pid in std::iter::once(pid).chain(descendants(pid)) {
+        let Some(layout) = layouts.of(pid)? else { continue };
+        let (memory, moved) = (Memory::of(pid)?, moved(pid, &layout)?);
+        let stats = layout.variables["runtime.memstats"].wrapping_add(moved);
+        let ring = |name| memory.bytes(stats + layout.member("runtime.mstats", name)?, RING * 8);
+        let (took, ended) = (ring("pause_ns")?, ring("pause_end")?);
+        let known = longs(&took).zip(longs(&ended)).filter(|(_, end)| *end > 0);
+        stops.extend(known.map(|(took, end)| (end.saturating_sub(took), end)));
+    }
+    Ok(stops)
+}
+
+/// The collections whose stops are kept.
+const RING: usize = 256;
+
+/// How far a program was moved from where its symbols say.
+fn moved(pid: i32, layout: &Layout) -> Result<u64, String> {
+    match layout.movable_from {
+        Some(first) => Ok(base(pid)?.wrapping_sub(first)),
+        None => Ok(0),
+    }
+}
+
 struct Memory {
     file: File,
 }
 
 impl Memory {
+    fn of(pid: i32) -> Result<Memory, String> {
+        let file = File::open(format!("/proc/{pid}/mem"));
+        file.map(|file| Memory { file }).map_err(|error| format!("its memory cannot be read: {error}"))
+    }
+
     fn bytes(&self, at: u64, size: usize) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; size];
         self.file
@@ -86,13 +122,7 @@ fn base(pid: i32) -> Result<u64, String> {
 }
 
 fn read(pid: i32, layout: &Layout) -> Result<Counters, String> {
-    let file = File::open(format!("/proc/{pid}/mem"))
-        .map_err(|error| format!("its memory cannot be read: {error}"))?;
-    let memory = Memory { file };
-    let moved = match layout.movable_from {
-        Some(first) => base(pid)?.wrapping_sub(first),
-        None => 0,
-    };
+    let (memory, moved) = (Memory::of(pid)?, moved(pid, layout)?);
     let variable = |name: &str| layout.variables[name].wrapping_add(moved);
     let mstats =
         |name| Ok::<u64, String>(variable("runtime.memstats") + layout.member("runtime.mstats", name)?);
@@ -108,7 +138,7 @@ fn read(pid: i32, layout: &Layout) -> Result<Counters, String> {
         stopped: memory.long(mstats("pause_total_ns")?)?,
         ..Counters::default()
     };
-    let ring = memory.bytes(mstats("pause_ns")?, 256 * 8)?;
+    let ring = memory.bytes(mstats("pause_ns")?, RING * 8)?;
     counters.longest_stop = longs(&ring).max().unwrap_or(0);
     for part in ["heapInUse", "heapFree", "heapReleased"] {
         counters.heap += memory.long(control(part)?)?;

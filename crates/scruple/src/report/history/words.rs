@@ -2,10 +2,10 @@
 
 use super::Page;
 use super::event::Event;
-use crate::report::{range_text, title};
+use crate::report::title;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
 use scruple_core::stats::quantile::Interval;
-use scruple_core::unit::{Unit, change, exact, grouped, quantity, share, times_between};
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share};
 
 /// Text of others in which nothing steers a terminal or turns the direction of writing around.
 pub(super) fn plain(text: &str) -> String {
@@ -112,8 +112,7 @@ pub(super) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
 /// A ratio as text, with its interval where there is one.
 pub(super) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, unit: &Unit) -> String {
     match interval {
-        Some(interval) if ratio < 0.5 => times_between(ratio, interval.low, interval.high),
-        Some(interval) => format!("{} {}", change(ratio), range_text(ratio, interval.low, interval.high)),
+        Some(interval) => change_between(ratio, interval.low, interval.high),
         None if difference == 0.0 => "±0".to_owned(),
         // A percentage that would round away is told in full.
         None if !ratio.is_finite() || (ratio - 1.0).abs() < 0.0005 => {
