@@ -106,7 +106,7 @@ impl Place {
 pub fn eventually(mut so: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !so() {
-        if began.elapsed() > Duration::from_secs(60) {
+        if began.elapsed() > Duration::from_secs(600) {
             return false;
         }
         std::thread::sleep(Duration::from_millis(5));

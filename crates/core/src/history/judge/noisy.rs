@@ -49,7 +49,9 @@ pub(super) fn judged(gathered: &Gathered, error: f64, least: f64) -> Judged {
         return Judged::unjudged(cannot.clone());
     }
     if gathered.places.len() < 2 {
-        return Judged::unjudged("only one version was weighed".to_owned());
+        // Several versions with the same artefacts cannot have changed anything, which is an answer.
+        let cannot = (gathered.points.len() < 2).then(|| "only one version was weighed".to_owned());
+        return Judged { noisy: false, steps: Steps::default(), blocks: BTreeMap::new(), cannot };
     }
     let cells: Vec<Cells> = gathered.places.iter().map(|place| place.cells.clone()).collect();
     let typical = median(&gathered.points.iter().map(|point| point.value).collect::<Vec<f64>>());

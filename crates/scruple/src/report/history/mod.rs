@@ -46,12 +46,15 @@ pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     words::is_it_a_win(one, from, to)
 }
 
+/// What bench programs count besides what they allocate, and nobody asks for unless by name.
+const FREED: &str = "malloc.freed";
+
 impl<'a> Page<'a> {
     /// The page with the metrics that tables usually show and those that programs brought themselves.
     pub fn of(history: &'a History, judgement: &'a Judgement) -> Page<'a> {
         let usual = |series: &&Series| {
             DEFAULT_METRICS.contains(&series.metric.as_str())
-                || scruple_core::metric::metric(&series.metric).is_none()
+                || (scruple_core::metric::metric(&series.metric).is_none() && series.metric != FREED)
         };
         let arms = comparable(&history.run);
         let mut places: HashMap<String, Vec<usize>> = HashMap::new();

@@ -247,9 +247,17 @@ pub(super) fn open(page: &Page<'_>) -> Vec<String> {
                 series(one)
             ));
         }
-        if let Some(why) = &one.cannot {
-            lines.push(format!("{}: nothing can be said, because {}.", series(one), plain(why)));
+    }
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in &page.shown {
+        let Some(why) = one.cannot.as_deref() else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(series(one)),
+            None => reasons.push((why, vec![series(one)])),
         }
+    }
+    for (why, names) in reasons {
+        lines.push(format!("{}: nothing can be said, because {}.", names.join(", "), plain(why)));
     }
     lines
 }
