@@ -17,6 +17,8 @@ step cargo test --workspace --no-fail-fast -- --nocapture
 for sdk in c rust python go js java guile haskell; do
     step sh "sdk/$sdk/test.sh"
 done
+# What each runtime's figures are worth, on this machine, as docs/runtimes.md has it.
+step cargo run --quiet -p scruple-measure --example runtimes
 grep -q '^FAILED: ' "$log" && status=1
 echo "skips: $(grep -c '^skipped: ' "$log" || true)"
 grep '^skipped: ' "$log" | sort | uniq -c || true

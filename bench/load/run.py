@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Compares the load engine with other generators: the truth about stalls, and processor time per request.
 
-    bench/load/run.py [--rounds N] [--seconds S] [--only stall|cost]
+    bench/load/run.py [--rounds N] [--seconds S] [--only stall|cost] [--connections 1,10,100]
 
 Two questions are asked. A server that stalls for 100 ms in every second, loaded with 2,000 requests/s over 10
 connections: what is the 99th percentile? The truth is 90 ms, since a tenth of the requests meet the stall and wait
 evenly between 0 and 100 ms. And: nginx on one core, the generator on another: how many requests per second, and how
-much processor time per request does the generator itself need?
+much processor time per request does the generator itself need, from its start to its end?
 
-Everything is sent to loopback and bounded. Generators that are not installed are skipped with a line that says so. With
-the right to do so (root), generators and servers get a real-time priority, so that other work on the machine does not
-decide the figures. Prints Markdown.
+Everything is sent to loopback and bounded. The generators take turns, in an order that is reversed in every other round,
+since a machine that others use changes from minute to minute: rates are compared within rounds, and the median of the
+ratios is what is printed. Generators that are not found on the PATH, or that fail, are named with the reason. With the
+right to do so (root), generators and servers get a real-time priority. Prints Markdown.
 """
 
 import argparse
@@ -60,19 +61,43 @@ def await_port(port):
 def urgent(argv, core):
     """The command on one core, with a real-time priority where that is allowed."""
     cores = os.cpu_count() or 1
-    prefix = ["taskset", "-c", str(min(core, cores - 1))] if shutil.which("taskset") else []
+    pin = shutil.which("taskset") and "-a" not in argv
+    prefix = ["taskset", "-c", str(min(core, cores - 1))] if pin else []
     if os.geteuid() == 0 and shutil.which("chrt"):
         prefix = ["chrt", "-f", "10"] + prefix
     return prefix + argv
 
 
-def run(argv, core=0, limit=60):
-    """Runs a generator; returns what it printed and the processor time it took, user and system, in seconds."""
+def ours(examples):
+    # It pins its own thread, and then knows that the server's core is another.
+    return [os.path.join(examples, "load"), "-a", "0", "-W"]
+
+
+def run(argv, limit=60):
+    """Runs a generator on core 0; returns what it printed and its processor time, user and system, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    env = dict(os.environ, GOMAXPROCS="1", TOKIO_WORKER_THREADS="1")
-    done = subprocess.run(urgent(argv, core), capture_output=True, text=True, timeout=limit, env=env)
+    env = dict(os.environ, GOMAXPROCS="1", TOKIO_WORKER_THREADS="1", K6_NO_USAGE_REPORT="true")
+    done = subprocess.run(urgent(argv, 0), capture_output=True, text=True, timeout=limit, env=env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return done.stdout + done.stderr, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+
+
+def in_turn(rounds, commands, weigh):
+    """Runs the commands in turn. Returns, by name, what `weigh` made of each round, or why there is nothing."""
+    seen, missing = {name: [] for name, _, _ in commands}, {}
+    for number in range(rounds):
+        for name, argv, read in commands[:: -1 if number % 2 else 1]:
+            if not (os.path.exists(argv[0]) or shutil.which(argv[0])):
+                missing[name] = f"{argv[0]} is not installed"
+                continue
+            text, user, system = run(argv)
+            try:
+                seen[name].append(weigh(read(text), user, system))
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                missing[name] = f"what {argv[0]} printed was not understood: {text.strip()[-200:]!r}"
+                seen[name] = []
+                commands = [command for command in commands if command[0] != name]
+    return seen, missing
 
 
 def milliseconds(text):
@@ -109,28 +134,34 @@ def p99_k6(text):
     return milliseconds(first(r"http_req_duration.*p\(99\)=(\S+)", text))
 
 
+def k6_script(folder, name, options, url):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(f"import http from 'k6/http';export const options={json.dumps(options)};")
+        file.write(f"export default function(){{http.get('{url}');}}")
+    return path
+
+
 def stall_commands(ours, url, seconds, folder):
-    script = os.path.join(folder, "k6.js")
-    with open(script, "w") as file:
-        file.write(
-            "import http from 'k6/http';export const options={summaryTrendStats:['p(99)'],scenarios:{a:{executor:"
-            f"'constant-arrival-rate',rate:{RATE},timeUnit:'1s',duration:'{seconds}s',preAllocatedVUs:{CONNECTIONS},"
-            f"maxVUs:{CONNECTIONS}}}}}}};export default function(){{http.get('{url}');}}"
-        )
+    def k6(users):
+        scenario = {
+            "executor": "constant-arrival-rate", "rate": RATE, "timeUnit": "1s", "duration": f"{seconds}s",
+            "preAllocatedVUs": users, "maxVUs": users,
+        }
+        options = {"summaryTrendStats": ["p(99)"], "scenarios": {"a": scenario}}
+        return ["k6", "run", "-q", k6_script(folder, f"k6-{users}.js", options, url)]
+
     every = str(RATE // CONNECTIONS)
     return [
-        ("scruple, from the time due", ours + ["-c", str(CONNECTIONS), "-r", str(RATE), "-d", str(seconds), "-W", url], p99_ours),
+        ("scruple, from the time due", ours + ["-c", str(CONNECTIONS), "-r", str(RATE), "-d", str(seconds), url], p99_ours),
         ("wrk (closed loop)", ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "--latency", url], p99_wrk),
         ("ab -k (closed loop)", ["ab", "-k", "-q", "-c", str(CONNECTIONS), "-t", str(seconds), "-n", "1000000", url], p99_ab),
         ("oha -q", ["oha", "--no-tui", "--output-format", "json", "-c", str(CONNECTIONS), "-q", str(RATE), "-z", f"{seconds}s", url], p99_oha),
         ("oha -q --latency-correction", ["oha", "--no-tui", "--output-format", "json", "--latency-correction", "-c", str(CONNECTIONS), "-q", str(RATE), "-z", f"{seconds}s", url], p99_oha),
         ("hey -q", ["hey", "-c", str(CONNECTIONS), "-q", every, "-z", f"{seconds}s", url], p99_hey),
-        ("k6 arrival rate, 10 users", ["k6", "run", "-q", script], p99_k6),
+        ("k6 arrival rate, 10 users", k6(10), p99_k6),
+        ("k6 arrival rate, 200 users", k6(200), p99_k6),
     ]
-
-
-def available(argv):
-    return os.path.exists(argv[0]) or shutil.which(argv[0])
 
 
 def stalls(examples, rounds, seconds):
@@ -141,18 +172,14 @@ def stalls(examples, rounds, seconds):
         print(f"## A stall of 100 ms in every second, {RATE} requests/s, {CONNECTIONS} connections, {seconds} s, {rounds} rounds\n")
         print("| generator | p99 in ms (median of rounds) | of the truth, 90 ms |\n|---|---|---|")
         with tempfile.TemporaryDirectory() as folder:
-            commands = stall_commands([os.path.join(examples, "load")], f"http://127.0.0.1:{port}/", seconds, folder)
-            seen = {name: [] for name, _, _ in commands}
-            for _ in range(rounds):
-                for name, argv, read in commands:
-                    if available(argv):
-                        seen[name].append(read(run(argv)[0]))
-            for name, argv, _ in commands:
+            commands = stall_commands(ours(examples), f"http://127.0.0.1:{port}/", seconds, folder)
+            seen, missing = in_turn(rounds, commands, lambda p99, user, system: p99)
+            for name, _, _ in commands:
                 if seen[name]:
                     p99 = statistics.median(seen[name])
                     print(f"| {name} | {p99:.2f} | {p99 / TRUTH * 100:.1f} % |")
                 else:
-                    print(f"| {name} | skipped: {argv[0]} is not installed | |")
+                    print(f"| {name} | skipped: {missing[name]} | |")
     finally:
         server.terminate()
         server.wait()
@@ -167,18 +194,56 @@ http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {fo
 """
 
 
-def cost_commands(ours, url, connections, seconds):
+def number(pattern, text):
+    return float(first(pattern, text).replace(",", ""))
+
+
+def both(count, rate):
+    """Reads how many requests were answered, and how many in a second of the time that the generator says it took."""
+    return lambda text: (number(count, text), number(rate, text))
+
+
+def oha_counts(text):
+    told = json.loads(text)
+    return sum(told["statusCodeDistribution"].values()), told["summary"]["requestsPerSec"]
+
+
+def cost_commands(ours, url, connections, seconds, folder):
     c = str(connections)
+    k6 = k6_script(folder, "k6.js", {"vus": connections, "duration": f"{seconds}s"}, url)
     return [
-        ("scruple", ours + ["-c", c, "-d", str(seconds), "-W", url], lambda t: int(first(r": (\d+) answered", t))),
-        ("wrk", ["wrk", "-t1", "-c", c, f"-d{seconds}", url], lambda t: int(first(r"(\d+) requests in", t))),
-        ("ab -k", ["ab", "-k", "-q", "-c", c, "-t", str(seconds), "-n", "10000000", url], lambda t: int(first(r"Complete requests:\s+(\d+)", t))),
-        ("oha", ["oha", "--no-tui", "--output-format", "json", "-c", c, "-z", f"{seconds}s", url], lambda t: sum(json.loads(t)["statusCodeDistribution"].values())),
-        ("hey", ["hey", "-c", c, "-z", f"{seconds}s", url], lambda t: int(first(r"\[200\]\s+(\d+)", t))),
+        ("scruple", ours + ["-c", c, "-d", str(seconds), url], both(r": (\d+) answered", r" (\d+)/s over")),
+        ("wrk", ["wrk", "-t1", "-c", c, f"-d{seconds}", url], both(r"(\d+) requests in", r"Requests/sec:\s+(\S+)")),
+        ("ab -k", ["ab", "-k", "-q", "-c", c, "-t", str(seconds), "-n", "10000000", url], both(r"Complete requests:\s+(\d+)", r"Requests per second:\s+(\S+)")),
+        ("oha", ["oha", "--no-tui", "--output-format", "json", "-c", c, "-z", f"{seconds}s", url], oha_counts),
+        ("hey", ["hey", "-c", c, "-z", f"{seconds}s", url], both(r"\[200\]\s+(\d+)", r"Requests/sec:\s+(\S+)")),
+        ("k6", ["k6", "run", "-q", k6], both(r"http_reqs[.]*: (\d+)", r"http_reqs[.]*: \d+\s+([\d.]+)/s")),
     ]
 
 
-def costs(examples, rounds, seconds):
+def relative(rounds, base):
+    """The median, and the quartiles, of the ratios within rounds."""
+    if len(rounds) != len(base) or len(base) < 2:
+        return ""
+    low, middle, high = statistics.quantiles([one / other for one, other in zip(rounds, base)], n=4, method="inclusive")
+    return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def cost(url, examples, connections, rounds, seconds, folder):
+    commands = cost_commands(ours(examples), url, connections, seconds, folder)
+    weigh = lambda read, user, system: (read[1], user * 1e6 / read[0], system * 1e6 / read[0])
+    seen, missing = in_turn(rounds, commands, weigh)
+    columns = {name: list(zip(*seen[name])) for name in seen}
+    for name, _, _ in commands:
+        if not seen[name]:
+            print(f"| {name} | {connections} | skipped: {missing[name]} | | | | |")
+            continue
+        rate, user, system = (statistics.median(column) for column in columns[name])
+        versus = [relative(columns[name][at], columns["wrk"][at]) if seen["wrk"] else "" for at in (0, 1)]
+        print(f"| {name} | {connections} | {rate:,.0f} | {versus[0]} | {user:.2f} | {versus[1]} | {system:.2f} |", flush=True)
+
+
+def costs(examples, every, rounds, seconds):
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if not nginx:
         print("## Processor time per request\n\nSkipped: nginx is not installed.\n")
@@ -194,23 +259,10 @@ def costs(examples, rounds, seconds):
         server = subprocess.Popen(urgent([nginx, "-c", config], 1))
         try:
             await_port(port)
-            print(f"## nginx, 13 bytes, one worker on another core, {seconds} s, median of {rounds} rounds\n")
-            print("| generator | connections | requests/s | user µs/request | system µs/request |\n|---|---|---|---|---|")
-            for connections in (1, 10, 100):
-                commands = cost_commands([os.path.join(examples, "load")], f"http://127.0.0.1:{port}/hello.txt", connections, seconds)
-                seen = {name: [] for name, _, _ in commands}
-                for _ in range(rounds):
-                    for name, argv, count in commands:
-                        if available(argv):
-                            text, user, system = run(argv)
-                            n = count(text)
-                            seen[name].append((n / seconds, user * 1e6 / n, system * 1e6 / n))
-                for name, argv, _ in commands:
-                    if seen[name]:
-                        rate, user, system = (statistics.median(column) for column in zip(*seen[name]))
-                        print(f"| {name} | {connections} | {rate:,.0f} | {user:.2f} | {system:.2f} |")
-                    else:
-                        print(f"| {name} | {connections} | skipped: {argv[0]} is not installed | | |")
+            print(f"## nginx, 13 bytes, one worker on another core, {seconds} s, median of {rounds} rounds; of wrk's: median and quartiles\n")
+            print("| generator | connections | requests/s | of wrk's | user µs/request | of wrk's | system µs/request |\n|---|---|---|---|---|---|---|")
+            for connections in every:
+                cost(f"http://127.0.0.1:{port}/hello.txt", examples, connections, rounds, seconds, folder)
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait()
@@ -221,13 +273,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--only", choices=["stall", "cost"])
+    parser.add_argument("--connections", type=lambda text: [int(c) for c in text.split(",")], default=[1, 10, 100])
     wish = parser.parse_args()
     examples = build()
     if wish.only != "cost":
         stalls(examples, wish.rounds, max(wish.seconds, 4))
         print()
     if wish.only != "stall":
-        costs(examples, wish.rounds, wish.seconds)
+        costs(examples, wish.connections, wish.rounds, wish.seconds)
 
 
 if __name__ == "__main__":

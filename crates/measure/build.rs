@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 4] = ["hooks.c", "slots.c", "pool.c", "follow.c"];
-const HEADERS: [&str; 4] = ["layout.h", "slots.h", "system.h", "pool.h"];
+const SOURCES: [&str; 5] = ["hooks.c", "slots.c", "pool.c", "follow.c", "limits.c"];
+const HEADERS: [&str; 5] = ["layout.h", "slots.h", "system.h", "pool.h", "limits.h"];
 
 /// File name and the `MODE_…` of layout.h.
 const LIBRARIES: [(&str, &str); 3] =

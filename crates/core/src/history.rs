@@ -2,8 +2,10 @@
 //!
 //! A [`History`] is what was measured; [`judge`] makes a [`Judgement`] of it; reports are written from both.
 
+mod comparable;
 mod judge;
 
+pub use comparable::{SLOPE, comparable};
 pub use judge::judge;
 
 use crate::metric::Better;
@@ -228,6 +230,41 @@ pub struct BreakEven {
     pub run_surely: bool,
     /// After so many runs for each build the later version has cost less; none where one version is better in both.
     pub runs: Option<f64>,
+}
+
+/// What costs to build and to run are at one of two versions, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// What the build took.
+    pub build: f64,
+    /// What a run takes.
+    pub run: f64,
+}
+
+/// Single builds of one version differ by this much, relative, where nothing better is known.
+const BUILDS_DIFFER: f64 = 0.1;
+
+impl BreakEven {
+    /// Sets what building costs against what running does. Builds, each a single one as a rule, surely differ where they
+    /// do by more than thrice the `noise` of builds, relative.
+    pub fn of(
+        subject: &str,
+        (from, to): (usize, usize),
+        (before, after): (Costs, Costs),
+        noise: f64,
+        run_surely: bool,
+    ) -> BreakEven {
+        let (build, run) = (after.build - before.build, after.run - before.run);
+        let build_surely = (after.build / before.build).ln().abs() > 3.0 * noise.max(BUILDS_DIFFER);
+        let opposed = build * run < 0.0 && build_surely && run_surely;
+        let runs = opposed.then(|| (build / run).abs());
+        BreakEven { subject: subject.to_owned(), from, to, build, run, build_surely, run_surely, runs }
+    }
+
+    /// Whether there is anything to tell.
+    pub fn is_told(&self) -> bool {
+        self.build_surely || self.run_surely
+    }
 }
 
 /// What may be concluded from a history.

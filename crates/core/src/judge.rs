@@ -79,7 +79,7 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
     }
     let processes = sample.by_process();
     if processes.len() > 1
-        && let Some(found) = bootstrap::median_of_groups(&processes, level, RESAMPLING_SEED)
+        && let Some(found) = bootstrap::median_of_amounts(&processes, level, RESAMPLING_SEED)
     {
         return Estimate { value, interval: Some(found.interval), range, method: found.method };
     }
@@ -91,10 +91,15 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
 
 /// The pairs inside one run: every other subject, and the reference's twin, against the reference.
 ///
-/// Cases of bench programs are compared with themselves in another program, or with a named reference case.
+/// Cases of bench programs are compared with themselves in another program, or with a named reference case. Several
+/// commands at several versions are compared with themselves at the first version.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
     if matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. })) {
         return cases::pairs(run);
+    }
+    let at_versions = cases::at_versions(run);
+    if !at_versions.is_empty() {
+        return at_versions;
     }
     let Some(reference) = run.reference() else { return Vec::new() };
     run.arms

@@ -210,9 +210,29 @@ pub fn times(ratio: f64) -> String {
     format!("{ratio:.decimals$} ×")
 }
 
-/// A small multiple with its interval, in digits that tell the bounds apart: `0.00140 × [0.00138, 0.00142]`.
+/// A ratio with its interval, all three in one form: as changes in per cent where all are between half and twice, else as
+/// multiples.
+pub fn change_between(ratio: f64, low: f64, high: f64) -> String {
+    if ![ratio, low, high].iter().all(|one| (0.5..2.0).contains(one)) {
+        return times_between(ratio, low, high);
+    }
+    let decimals = if (ratio - 1.0).abs() < 0.1 { 2 } else { 1 };
+    let percent = |ratio: f64| format!("{:+.decimals$}", (ratio - 1.0) * 100.0);
+    format!("{} % [{}, {}]", percent(ratio), percent(low), percent(high))
+}
+
+/// The ends of a range in one form, as [`change_between`] has them.
+pub fn change_bounds(low: f64, high: f64) -> (String, String) {
+    match (0.5..2.0).contains(&low) && (0.5..2.0).contains(&high) {
+        true => (change(low), change(high)),
+        false => (times(low), times(high)),
+    }
+}
+
+/// A multiple with its interval, in digits that tell the bounds apart: `0.00140 × [0.00138, 0.00142]`.
 pub fn times_between(ratio: f64, low: f64, high: f64) -> String {
-    let decimals = (1 - order(high - low)).min(3 - order(ratio)).clamp(2, 9) as usize;
+    let decimals =
+        (1 - order(high - low)).min(3 - order(ratio)).max(2 - order(ratio).max(0)).clamp(0, 9) as usize;
     format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")
 }
 
@@ -324,6 +344,15 @@ mod tests {
         assert_eq!(times_between(0.001_398, 0.001_382, 0.001_415), "0.001398 × [0.001382, 0.001415]");
         assert_eq!(times_between(0.250_12, 0.249_82, 0.250_43), "0.2501 × [0.2498, 0.2504]");
         assert_eq!(times_between(0.31, 0.2, 0.42), "0.31 × [0.20, 0.42]");
+        assert_eq!(times_between(30.02, 29.13, 31.21), "30.0 × [29.1, 31.2]");
+    }
+
+    #[test]
+    fn a_ratio_and_its_bounds_have_one_form() {
+        assert_eq!(change_between(1.021, 1.018, 1.0243), "+2.10 % [+1.80, +2.43]");
+        assert_eq!(change_between(1.821, 1.51, 2.19), "1.82 × [1.51, 2.19]");
+        assert_eq!(change_bounds(0.95, 1.05), ("-5.00 %".to_owned(), "+5.00 %".to_owned()));
+        assert_eq!(change_bounds(0.25, 1.05), ("0.250 ×".to_owned(), "1.05 ×".to_owned()));
     }
 
     #[test]

@@ -38,6 +38,7 @@ fn drive() -> Result<(), String> {
             "-k" => trust = Some(Trust::File(value()?.into())),
             "-W" => plan.warm_up = WarmUp::Off,
             "-S" => plan.polling = Polling::Off,
+            "-s" => plan.polling = Polling::On,
             "-P" => poisson = true,
             "-F" => plan.priority = true,
             "-C" => plan.keep_alive = false,

@@ -124,9 +124,12 @@ fn first_line(words: &[&str]) -> Option<String> {
     version.map(|version| version.trim_start_matches("go").to_owned())
 }
 
-/// A row of the table, or why there is none.
-fn row(scales: &mut Scales, entry: &Entry) -> Result<String, Box<dyn Error>> {
-    let version = first_line(entry.version).ok_or("not installed")?;
+/// No figure may be further from the truth; most are much nearer.
+const LARGEST_ERROR: f64 = 0.005;
+
+/// A row of the table; none where the runtime is not installed.
+fn row(scales: &mut Scales, entry: &Entry) -> Result<Option<String>, Box<dyn Error>> {
+    let Some(version) = first_line(entry.version) else { return Ok(None) };
     let source =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runtimes/programs").join(entry.source);
     let copy = scales.folder.join(entry.source);
@@ -164,7 +167,10 @@ fn row(scales: &mut Scales, entry: &Entry) -> Result<String, Box<dyn Error>> {
     let truth = entry.step * (many - few) as f64;
     let error = (figure - small) / truth - 1.0;
     let spread = (most - least) / figure;
-    Ok(format!(
+    if error.abs() > LARGEST_ERROR {
+        return Err(format!("{figure} instead of {truth} more than at the smaller size").into());
+    }
+    Ok(Some(format!(
         "| {} | {version} | `{}` | {quality} | {} | {} | {} | {} | {} | {:.2} |\n",
         entry.runtime,
         entry.metric,
@@ -174,7 +180,7 @@ fn row(scales: &mut Scales, entry: &Entry) -> Result<String, Box<dyn Error>> {
         percent(error),
         percent(spread),
         median(ratios),
-    ))
+    )))
 }
 
 fn percent(share: f64) -> String {
@@ -190,19 +196,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("scruple-runtimes-bench-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let mut scales = Scales { launcher, instrument: Runtimes::new(), folder: folder.clone() };
-    let mut text = include_str!("runtimes.head.md").to_owned();
-    let mut skipped = String::new();
+    let head = include_str!("runtimes.head.md");
+    let mut text = head.to_owned();
+    let mut missing = Vec::new();
+    print!("{}", head.rsplit("\n\n").next().unwrap_or_default());
     for entry in ENTRIES {
-        match row(&mut scales, entry) {
-            Ok(row) => {
+        match row(&mut scales, entry).map_err(|why| format!("{}: {why}", entry.runtime))? {
+            Some(row) => {
                 print!("{row}");
                 text.push_str(&row);
             }
-            Err(why) => writeln!(skipped, "- {}: {why}", entry.runtime)?,
+            None => {
+                println!("skipped: {} is not installed", entry.runtime);
+                missing.push(entry.runtime);
+            }
         }
     }
-    if !skipped.is_empty() {
-        writeln!(text, "\nNot on the machine where this table was made:\n\n{skipped}")?;
+    if !missing.is_empty() {
+        writeln!(text, "\nNot on the machine where this table was made: {}.", missing.join(", "))?;
     }
     writeln!(text, "\n## What each runtime tells\n")?;
     writeln!(text, "| | {} |", COMMON.join(" | "))?;

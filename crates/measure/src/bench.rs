@@ -95,6 +95,10 @@ pub struct Start<'a> {
     pub padding: usize,
     /// Attach the allocation counter, with its files in this folder.
     pub count_in: Option<&'a Path>,
+    /// The working folder; Scruple's own where none is named.
+    pub folder: Option<&'a Path>,
+    /// Variables on top of Scruple's own.
+    pub env: &'a [(OsString, OsString)],
 }
 
 impl BenchProgram {
@@ -107,6 +111,10 @@ impl BenchProgram {
             command.arg0(name);
         }
         command.args(start.argv.iter().skip(1));
+        if let Some(folder) = start.folder {
+            command.current_dir(folder);
+        }
+        command.envs(start.env.iter().map(|(name, value)| (name, value)));
         command.env("SCRUPLE_BENCH_IN", format!("/dev/fd/{}", their_in.as_raw_fd()));
         command.env("SCRUPLE_BENCH_OUT", format!("/dev/fd/{}", their_out.as_raw_fd()));
         command.env_remove("SCRUPLE_BENCH_HAND");

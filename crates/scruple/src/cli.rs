@@ -4,7 +4,9 @@ mod history;
 mod inspect;
 mod load;
 
-pub use history::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StoredArgs, TakeArgs};
+pub use history::{
+    AcceptArgs, BuildArgs, CleanArgs, HistoryArgs, HistoryVerb, PageArgs, StoredArgs, TakeArgs,
+};
 pub use inspect::{Cost, GhcArgs, GhcPart, HeapArgs, LeakArgs, MemoryArgs, PausesArgs, ProfileArgs};
 pub use load::LoadArgs;
 
@@ -372,7 +374,8 @@ Examples:
   scruple compare --base main --limit 'time.cpu<+3%' --build make --artifact app -- ./app input.txt
 ")]
 pub struct CompareArgs {
-    /// The run compared with: an id or its beginning, a label, ‘last’, or ‘last~1’; with a command, a revision.
+    /// The run compared with: an id or its beginning, a label, ‘last’, or ‘last~1’; with a command, or where no
+    /// run is called so, a revision.
     #[arg(required_unless_present = "base", value_name = "REFERENCE")]
     pub reference: Option<String>,
     /// The run compared; with a command, a revision, or what is in the working tree where it is left out.
@@ -381,9 +384,12 @@ pub struct CompareArgs {
     /// Compare with the merge base of this branch and HEAD.
     #[arg(long, value_name = "BRANCH", conflicts_with = "reference")]
     pub base: Option<String>,
-    /// The command to weigh at two revisions (with --base, default: the [[command]]s of scruple.toml).
+    /// The command to weigh at two revisions (default: all [[command]]s of scruple.toml).
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+    /// A name for the command; without one behind --, weigh only the one of scruple.toml that has this name.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub command_name: Vec<String>,
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,

@@ -43,7 +43,6 @@ struct CommandEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BenchEntry {
-    #[allow(dead_code)]
     name: String,
     program: String,
 }
@@ -81,7 +80,7 @@ pub struct ConfiguredCommand {
 }
 
 /// The keys that a table of the file may have, for messages about mistyped ones.
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 29] = [
     "command",
     "bench",
     "budgets",
@@ -102,6 +101,7 @@ const KEYS: [&str; 28] = [
     "clean",
     "limit",
     "range",
+    "size",
     "overlay",
     "commits",
     "patch",
@@ -165,6 +165,11 @@ impl Config {
             }),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// The bench programs, by name.
+    pub fn benches(&self) -> Vec<(&str, &str)> {
+        self.file.bench.iter().map(|entry| (entry.name.as_str(), entry.program.as_str())).collect()
     }
 
     /// The folder of the file; relative paths in it are relative to that.

@@ -31,7 +31,7 @@ pub fn judge(history: &History, error: f64) -> Judgement {
     let tests = found.iter().map(Judged::tests).sum();
     let mut judged = at(discoveries(&found, error, tests));
     adjust(&mut judged, tests);
-    let whole = |(one, judged): (&Gathered<'_>, &Judged)| series(history, &artefacts, one, judged);
+    let whole = |(one, judged): (&Gathered, &Judged)| series(history, &artefacts, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
     forms::sharpen(&mut series);
     let break_even = effects::break_even(history, &series, |version| artefacts.root(version));
@@ -62,13 +62,13 @@ fn adjust(judged: &mut [Judged], tests: usize) {
     }
 }
 
-fn series(history: &History, artefacts: &Artefacts, gathered: &Gathered<'_>, judged: &Judged) -> Series {
+fn series(history: &History, artefacts: &Artefacts, gathered: &Gathered, judged: &Judged) -> Series {
     let steps = &judged.steps;
     let levels: Vec<f64> =
         steps.levels.iter().map(|level| if judged.noisy { level.0.exp() } else { level.0 }).collect();
     let points = points(gathered, judged);
     Series {
-        subject: gathered.subject.to_owned(),
+        subject: gathered.subject.clone(),
         metric: gathered.metric.key.clone().into_owned(),
         unit: gathered.metric.unit.clone(),
         better: gathered.metric.better,
@@ -86,7 +86,7 @@ fn series(history: &History, artefacts: &Artefacts, gathered: &Gathered<'_>, jud
 }
 
 /// The points, less what their blocks met.
-fn points(gathered: &Gathered<'_>, judged: &Judged) -> Vec<Point> {
+fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
     if !judged.noisy {
         return gathered.points.clone();
     }
@@ -101,7 +101,7 @@ fn points(gathered: &Gathered<'_>, judged: &Judged) -> Vec<Point> {
     gathered.points.iter().zip(&gathered.cells).map(corrected).collect()
 }
 
-fn stretches(gathered: &Gathered<'_>, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
+fn stretches(gathered: &Gathered, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
     let places = &gathered.places;
     let starts: Vec<usize> = std::iter::once(0).chain(steps.cuts.iter().map(|cut| cut.at)).collect();
     let end = |i: usize| starts.get(i + 1).map_or(places.len(), |next| *next) - 1;

@@ -37,6 +37,22 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
         .collect()
 }
 
+/// The pairs inside a run of several commands, each at two versions: each against itself at the first one. None where
+/// the run is another.
+pub(super) fn at_versions(run: &Run) -> Vec<Pair<'_>> {
+    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    let mut first: BTreeMap<&str, &Arm> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for arm in subjects.iter().filter(|arm| arm.version.is_some()) {
+        match first.get(unversioned(arm)) {
+            Some(&reference) => pairs.push(Pair { reference, arm, paired: true, tares: None }),
+            None => _ = first.insert(unversioned(arm), arm),
+        }
+    }
+    let all = subjects.iter().all(|arm| arm.version.is_some());
+    if all && first.len() > 1 && !pairs.is_empty() { pairs } else { Vec::new() }
+}
+
 /// The name of an arm without its version.
 fn unversioned(arm: &Arm) -> &str {
     arm.name.rsplit_once(" @").map_or(arm.name.as_str(), |(name, _)| name)
@@ -50,25 +66,32 @@ pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
         .filter(|arm| arm.role == Role::Tare && matches!(arm.subject, Subject::Case { .. }))
 }
 
-/// A block is undisturbed when its tare took at most this much more than the fastest tares did.
+/// The figure of a tare that says how fast the core was beside the batches of a block: how long a fixed piece of work
+/// took that the program did next to them, in nanoseconds. Programs need not have one.
+pub const WITNESS: &str = "batch.witness";
+
+/// A block is undisturbed when its witness took at most this much more than the fastest ones did.
 const DISTURBED: f64 = 1.25;
 
-/// The blocks in which the machine left the program alone, as the tare bears witness; none where they are too few.
+/// The blocks in which the machine left the program alone; none where they are too few. Their witness is the program's
+/// own where it has one, else the tare.
 ///
 /// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds,
 /// and the median of all batches is the one or the other by chance: figures of one program then differ by half between
-/// invocations. The tare of a block runs next to its case, does the same thing each time, and so tells which speed the
-/// core had. Choosing blocks by the tare says nothing about the case, whose own variation is kept whole.
-pub fn undisturbed(tare: &Sample) -> Option<BTreeSet<u32>> {
-    let floor = quantile(&sorted(&tare.readings), 0.02);
-    let calm: BTreeSet<u32> = tare
+/// invocations. A witness runs next to the case, does the same thing each time, and so tells which speed the core had.
+/// Choosing blocks by it says nothing about the case, whose own variation is kept whole. A tare is a good witness only
+/// where it keeps the core busy; one that waits for its own results most of the time has one speed on either.
+pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
+    let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall"))?;
+    let floor = quantile(&sorted(&witness.readings), 0.02);
+    let calm: BTreeSet<u32> = witness
         .blocks
         .iter()
-        .zip(&tare.readings)
+        .zip(&witness.readings)
         .filter(|(_, reading)| **reading <= DISTURBED * floor)
         .map(|(block, _)| *block)
         .collect();
-    (calm.len() >= LEAST_CALM && calm.len() * 20 >= tare.readings.len()).then_some(calm)
+    (calm.len() >= LEAST_CALM && calm.len() * 20 >= witness.readings.len()).then_some(calm)
 }
 
 /// Fewer undisturbed blocks than this say less than all blocks do.
@@ -88,7 +111,7 @@ pub fn within(sample: &Sample, blocks: &BTreeSet<u32>) -> Sample {
 
 /// The readings of a case or a tare that count: those of undisturbed blocks where there are enough of them.
 pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
-    match tare.sample("time.wall").and_then(undisturbed) {
+    match undisturbed(tare) {
         Some(calm) if sample.pass == Pass::Timing => within(sample, &calm),
         _ => sample.clone(),
     }

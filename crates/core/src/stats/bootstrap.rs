@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use super::normal;
-use super::quantile::{Interval, median, median_interval, quantile, sorted};
+use super::quantile::{Interval, median, median_in_place, median_interval, quantile, sorted};
 use super::rng::Pcg;
 use super::summary::sd;
 
@@ -145,7 +145,7 @@ pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) 
                 let group = &groups[index(&mut pcg, groups.len())];
                 pool.extend((0..group.len()).map(|_| group[index(&mut pcg, group.len())]));
             }
-            median(&pool)
+            median_in_place(&mut pool)
         })
         .collect();
     let plain = percentile_of(&drawn, level, groups.len())?;
@@ -201,6 +201,25 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
 /// Exact order statistics of all readings where processes agree; the [`two_level`] bootstrap, and never less than
 /// the former, where they do not. `None` when there are too few readings for either.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
+    widened(groups, level, || two_level(groups, level, REPLICATES, seed))
+}
+
+/// The same for amounts: where all readings are positive, they are resampled as logarithms, so that however few processes
+/// there are and however much they differ, the interval does not reach below zero.
+pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
+    if groups.iter().flatten().any(|reading| *reading <= 0.0) {
+        return median_of_groups(groups, level, seed);
+    }
+    widened(groups, level, || {
+        let logarithms = |group: &Vec<f64>| group.iter().map(|reading| reading.ln()).collect();
+        let logarithms: Vec<Vec<f64>> = groups.iter().map(logarithms).collect();
+        let found = two_level(&logarithms, level, REPLICATES, seed)?;
+        let interval = found.interval.map(f64::exp);
+        Some(Estimate { estimate: median(&groups.concat()), interval, method: found.method })
+    })
+}
+
+fn widened(groups: &[Vec<f64>], level: f64, wide: impl FnOnce() -> Option<Estimate>) -> Option<Estimate> {
     let pool = groups.concat();
     let exact = median_interval(&pool, level)?;
     let estimate = median(&pool);
@@ -208,7 +227,7 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Es
     if !levels(groups).is_some_and(|levels| levels.between_dominates()) {
         return Some(plain);
     }
-    let Some(wide) = two_level(groups, level, REPLICATES, seed) else { return Some(plain) };
+    let Some(wide) = wide() else { return Some(plain) };
     let interval = Interval {
         low: wide.interval.low.min(exact.low),
         high: wide.interval.high.max(exact.high),

@@ -210,6 +210,8 @@ fn several_processes(tries: u64) {
                 let groups = processes(pcg, count, 20, between, 0.02);
                 bootstrap::median_of_groups(&groups, 0.95, 1)
                     .is_some_and(|found| found.interval.contains(100.0))
+                    && bootstrap::median_of_amounts(&groups, 0.95, 1)
+                        .is_some_and(|found| found.interval.contains(100.0))
             });
             println!(
                 "{count} processes that differ by {between}: the interval holds in {:.1} %",
@@ -224,6 +226,34 @@ fn several_processes(tries: u64) {
 #[ignore = "takes minutes in a debug build"]
 fn medians_over_several_processes_hold_although_processes_differ() {
     several_processes(400);
+}
+
+/// Processes that differ by a factor of two or so: on the scale of the readings themselves a Student interval of so few
+/// would end below zero.
+#[test]
+fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
+    let (mut below, mut plain_held) = (0, 0.0);
+    let held = share(200, 87, |pcg| {
+        let centres: Vec<f64> = (0..3).map(|_| 100.0 * normal(pcg).exp()).collect();
+        let groups: Vec<Vec<f64>> = centres
+            .iter()
+            .map(|centre| (0..8).map(|_| centre * (0.02 * normal(pcg)).exp()).collect())
+            .collect();
+        let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("three processes of eight");
+        assert!(found.interval.low > 0.0 && found.interval.contains(found.estimate), "{found:?}");
+        let plain = bootstrap::median_of_groups(&groups, 0.95, 1).expect("three processes of eight");
+        below += u32::from(plain.interval.low < 0.0);
+        plain_held += f64::from(u8::from(plain.interval.contains(100.0))) / 200.0;
+        found.interval.contains(100.0)
+    });
+    println!(
+        "3 processes, by logarithms: the interval holds in {:.1} %, else {:.1} %",
+        100.0 * held,
+        100.0 * plain_held
+    );
+    assert!(below > 50, "only {below} intervals on the plain scale end below zero");
+    // The other scale must not hold better: three processes say as much on either.
+    assert!(held >= plain_held && held >= 0.87, "{held}, {plain_held}");
 }
 
 fn criterion_panel(tries: u64) {

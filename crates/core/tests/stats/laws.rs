@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use scruple_core::changepoint::{Options, noisy};
 use scruple_core::compare::{Comparison, Verdict, compare_exact, compare_noisy, compare_unpaired};
-use scruple_core::stats::quantile::{median, median_interval};
+use scruple_core::stats::quantile::{median, median_interval, quantile, sorted};
 use scruple_core::stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
 
 fn blocks() -> impl Strategy<Value = Vec<(f64, f64)>> {
@@ -48,6 +48,11 @@ proptest! {
     fn a_faster_machine_in_some_blocks_does_not_matter(blocks in blocks(), speeds in prop::collection::vec(0.1..10.0_f64, 40)) {
         let moved: Vec<(f64, f64)> = blocks.iter().zip(&speeds).map(|((r, a), s)| (r * s, a * s)).collect();
         prop_assert!(near(weigh(&blocks, 0.02).effect, weigh(&moved, 0.02).effect));
+    }
+
+    #[test]
+    fn a_median_is_the_quantile_in_the_middle(readings in prop::collection::vec(-1e3..1e3_f64, 1..40)) {
+        prop_assert_eq!(median(&readings), quantile(&sorted(&readings), 0.5));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Reader {
     head: Head,
     /// The part of a head (or of a line between chunks) that has arrived so far.
     pending: Vec<u8>,
+    /// The last head that arrived in one portion, and what it says: the next is often the same.
+    last: Option<(Vec<u8>, Parsed)>,
     /// The head and the content of the response, where they are kept.
     pub(crate) kept_head: Vec<u8>,
     pub(crate) kept_body: Vec<u8>,
@@ -67,6 +69,7 @@ enum State {
     UntilEnd,
 }
 
+#[derive(Clone, Copy, Debug)]
 enum Framing {
     None,
     Counted(u64),
@@ -155,7 +158,7 @@ impl Reader {
         }
         let before = self.pending.len();
         let parsed = if before == 0 {
-            parse_head(bytes)?
+            self.parse_or_recall(bytes)?
         } else {
             self.pending.extend_from_slice(bytes);
             parse_head(&self.pending)?
@@ -197,6 +200,24 @@ impl Reader {
             }
         };
         Ok((used, true))
+    }
+
+    /// Parses a head at the beginning of `bytes`. A head ends where it says, whatever follows, so that bytes that begin
+    /// with the last head say the same again.
+    fn parse_or_recall(&mut self, bytes: &[u8]) -> Result<Option<Parsed>, Garbage> {
+        if let Some((head, parsed)) = &self.last
+            && bytes.starts_with(head)
+        {
+            return Ok(Some(*parsed));
+        }
+        let parsed = parse_head(bytes)?;
+        if let Some(parsed) = parsed {
+            let (head, says) = self.last.get_or_insert_with(|| (Vec::new(), parsed));
+            head.clear();
+            head.extend_from_slice(&bytes[..parsed.length]);
+            *says = parsed;
+        }
+        Ok(parsed)
     }
 
     /// Takes up to `left` bytes of content and leaves in `state` how many are still to come.
@@ -252,6 +273,8 @@ impl Reader {
     }
 }
 
+/// What a head says.
+#[derive(Clone, Copy, Debug)]
 struct Parsed {
     length: usize,
     status: u16,
@@ -386,6 +409,24 @@ mod tests {
     fn interim_responses_are_passed_over() {
         let text = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
         assert_eq!(plain(text), Ok((Head { status: 200, body: 1, keep_alive: true }, text.len())));
+    }
+
+    #[test]
+    fn a_head_that_comes_again_says_the_same_and_one_that_differs_does_not() {
+        let mut reader = Reader::default();
+        let mut feed = |text: &str| reader.feed(text.as_bytes(), Expect::default());
+        let head = |body| Some(Head { status: 200, body, keep_alive: true });
+        for text in
+            ["HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny"]
+        {
+            assert_eq!(feed(text), Ok((text.len(), head(1))));
+        }
+        // In two portions, then another length, then the head alone and cut off.
+        assert_eq!(feed("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"), Ok((36, None)));
+        assert_eq!(feed("\r\nz"), Ok((3, head(1))));
+        assert_eq!(feed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nzz"), Ok((40, head(2))));
+        assert_eq!(feed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), Ok((38, None)));
+        assert_eq!(feed("zz"), Ok((2, head(2))));
     }
 
     #[test]

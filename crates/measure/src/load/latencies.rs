@@ -36,6 +36,9 @@ impl Latencies {
     }
 
     pub(crate) fn add_slice(&mut self, slice: &Histogram<u32>) {
+        if slice.is_empty() {
+            return;
+        }
         for bucket in slice.iter_recorded() {
             self.counts.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
         }

@@ -93,7 +93,8 @@ pub enum WarmUp {
 }
 
 /// Whether the generator polls for some microseconds rather than sleep: in an open loop before a sending, which makes it
-/// punctual to about a microsecond; in a closed one for the next answer, which spares the server the waking of it.
+/// punctual to about a microsecond; in a closed one for the next answer of several, which spares the server the waking of
+/// it, as long as answers do come within that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Polling {
@@ -106,8 +107,8 @@ pub enum Polling {
     Off,
 }
 
-/// How often a closed loop looks for answers again before it sleeps: some 20 µs.
-const LOOKS: u32 = 40;
+/// How often a closed loop looks for answers again before it sleeps: some 40 µs, about what a sleep costs.
+const LOOKS: u32 = 128;
 
 /// How long before a sending the polling begins, in nanoseconds.
 pub(crate) const POLLED: u64 = 50_000;
@@ -177,7 +178,7 @@ impl Plan {
     }
 
     /// How often the threads of a closed loop look for answers again before they sleep, on a machine with this many cores.
-    pub(crate) fn looks_again(&self, cores: usize) -> u32 {
+    pub(crate) fn looks(&self, cores: usize) -> u32 {
         match (self.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Open { .. }) => 0,
             (Polling::Auto, Pace::Closed) if cores <= self.threads as usize => 0,

@@ -3,7 +3,7 @@
 use super::generator::Generator;
 use super::latencies::Latencies;
 use super::plan::{Plan, WarmUp};
-use super::record::{Failures, KindRecord, SLICES, SliceRecord, Slow};
+use super::record::{Failures, KindRecord, Recorder, SLICES, SliceRecord, Slow};
 use super::shared::Ended;
 use super::verdict::{self, Doubt};
 use scruple_core::warm_up;
@@ -151,11 +151,10 @@ pub(crate) struct ThreadResult<'a> {
 }
 
 struct Merged {
+    /// Its place in the records.
+    index: usize,
     slice: Slice,
-    response: Latencies,
-    service: Latencies,
-    lag: Latencies,
-    lateness: Latencies,
+    service_p50: Option<u64>,
     failures: Failures,
     bytes: u64,
     due: u64,
@@ -164,9 +163,8 @@ struct Merged {
 /// Adds up what the threads bring home, and takes off the warm-up.
 pub(crate) fn merge(plan: &Plan, threads: &[ThreadResult<'_>], start: u64, since_1970: u64) -> LoadResult {
     let recorders: Vec<_> = threads.iter().map(|thread| &thread.generator.recorder).collect();
-    let slices: Vec<Merged> = (0..=SLICES as usize)
-        .map(|index| merge_slice(&recorders.iter().map(|r| &r.slices[index]).collect::<Vec<_>>(), start))
-        .collect();
+    let slices: Vec<Merged> =
+        (0..=SLICES as usize).map(|index| merge_slice(index, &recorders, start)).collect();
     let used = slices.iter().rposition(|slice| slice.due > 0).map_or(0, |last| last + 1);
     let mut slices: Vec<Merged> = slices.into_iter().take(used).collect();
     close_gaps(&mut slices);
@@ -199,10 +197,14 @@ pub(crate) fn merge(plan: &Plan, threads: &[ThreadResult<'_>], start: u64, since
         result.answered += slice.slice.answered;
         result.failures.add(&slice.failures);
         result.bytes += slice.bytes;
-        result.response.add(&slice.response);
-        result.service.add(&slice.service);
-        result.lag.add(&slice.lag);
-        result.lateness.add(&slice.lateness);
+        for record in recorders.iter().map(|recorder| &recorder.slices[slice.index]) {
+            result.response.add_slice(&record.response);
+            result.service.add_slice(&record.service);
+            if let Some(open) = &record.open {
+                result.lag.add_slice(&open.lag);
+                result.lateness.add_slice(&open.lateness);
+            }
+        }
     }
     if let (Some(first), Some(last)) = (slices.get(cut), slices.last()) {
         result.span = (last.slice.to - first.slice.from).max(1) as u64;
@@ -217,17 +219,17 @@ pub(crate) fn merge(plan: &Plan, threads: &[ThreadResult<'_>], start: u64, since
     result
 }
 
-fn merge_slice(records: &[&SliceRecord], start: u64) -> Merged {
+fn merge_slice(index: usize, recorders: &[&Recorder], start: u64) -> Merged {
+    let records: Vec<&SliceRecord> = recorders.iter().map(|recorder| &recorder.slices[index]).collect();
     let mut merged = Merged {
+        index,
         slice: Slice { from: 0, to: 0, answered: 0, failed: 0, backlog: 0, p50: None, p99: None, max: None },
-        response: Latencies::new(),
-        service: Latencies::new(),
-        lag: Latencies::new(),
-        lateness: Latencies::new(),
+        service_p50: None,
         failures: Failures::default(),
         bytes: 0,
         due: 0,
     };
+    let (mut response, mut service) = (Latencies::new(), Latencies::new());
     let relative = |time: u64| time as i64 - start as i64;
     let spans: Vec<_> = records.iter().filter_map(|record| record.span).collect();
     merged.slice.from = spans.iter().map(|(first, _)| relative(*first)).min().unwrap_or(0);
@@ -238,17 +240,14 @@ fn merge_slice(records: &[&SliceRecord], start: u64) -> Merged {
         merged.slice.backlog += record.backlog;
         merged.failures.add(&record.failures);
         merged.bytes += record.bytes;
-        merged.response.add_slice(&record.response);
-        merged.service.add_slice(&record.service);
-        if let Some(open) = &record.open {
-            merged.lag.add_slice(&open.lag);
-            merged.lateness.add_slice(&open.lateness);
-        }
+        response.add_slice(&record.response);
+        service.add_slice(&record.service);
     }
     merged.slice.failed = merged.failures.total();
-    merged.slice.p50 = merged.response.quantile(0.5);
-    merged.slice.p99 = merged.response.quantile(0.99);
-    merged.slice.max = merged.response.max();
+    merged.slice.p50 = response.quantile(0.5);
+    merged.slice.p99 = response.quantile(0.99);
+    merged.slice.max = response.max();
+    merged.service_p50 = service.quantile(0.5);
     merged
 }
 
@@ -271,10 +270,8 @@ fn warm_up_of(plan: &Plan, slices: &[Merged]) -> usize {
         WarmUp::Off => 0,
         WarmUp::For(_) => before,
         WarmUp::Auto => {
-            let medians: Option<Vec<f64>> = slices
-                .iter()
-                .map(|slice| slice.service.quantile(0.5).map(|p50| (p50 as f64).max(1.0).ln()))
-                .collect();
+            let medians: Option<Vec<f64>> =
+                slices.iter().map(|slice| slice.service_p50.map(|p50| (p50 as f64).max(1.0).ln())).collect();
             medians.map_or(0, |medians| warm_up::cut(&medians))
         }
     }

@@ -45,6 +45,32 @@ fn every_entry_point_counts_in_every_mode() {
 }
 
 #[test]
+fn calls_that_fail_for_want_of_memory_count_for_nothing() {
+    let workshop = Workshop::new();
+    let program = workshop.c("limited.c", &[]);
+    let mut itself = Command::new(&program);
+    itself.arg("itself");
+    let mut from_outside = Command::new("sh");
+    from_outside.args(["-c", "ulimit -v 65536; exec \"$0\""]).arg(&program);
+    for (mut command, by) in [(itself, "itself"), (from_outside, "the shell")] {
+        for peak in [Peak::Off, Peak::Usable] {
+            let counted = workshop.count(peak, &mut command);
+            assert!(counted.output.status.success(), "{by}: {:?}", counted.output);
+            let said = String::from_utf8_lossy(&counted.output.stdout);
+            let blocks: u64 = said.trim().parse().expect("a number of blocks");
+            let of_program = counted.totals.processes.iter().find(|one| one.exe.ends_with("/limited"));
+            let counts = of_program.expect("a record").counts;
+            assert!(blocks > 1000, "{blocks}");
+            assert_eq!(
+                (counts.allocations, counts.bytes),
+                (blocks + 1, blocks * 1000 + 10),
+                "{by}, {peak:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn nothing_is_lost_at_exit_without_ceremony_or_by_a_signal() {
     let workshop = Workshop::new();
     let program = workshop.c("entry_points.c", &[]);

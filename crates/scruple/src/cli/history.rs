@@ -36,12 +36,17 @@ pub struct HistoryArgs {
 pub enum HistoryVerb {
     /// Look closer where a change is: build and weigh the versions there that were skipped.
     Bisect(Box<TakeArgs>),
+    /// Weigh more commits beside those that the history has already.
+    Extend(Box<TakeArgs>),
     /// Declare a change as intended: print the trailer for the commit's message, or add a line to a tracked file.
     Accept(AcceptArgs),
     /// Say what has become of each version of the newest history of a repository.
     Status(StoredArgs),
     /// Report the newest history of a repository again, without measuring.
     Report(StoredArgs),
+    /// Say how much room the builds of versions take, and free it. Readings stay, and what is gone is built again when it
+    /// is needed.
+    Clean(CleanArgs),
 }
 
 /// What to weigh.
@@ -51,13 +56,16 @@ pub struct TakeArgs {
     /// (default: the range of scruple.toml, else all that HEAD reaches).
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
-    /// The command to weigh, run among the artefacts (default: the [[command]]s of scruple.toml). In it and in
-    /// scruple.toml, {here} is the working folder or that of scruple.toml.
+    /// The command to weigh, run among the artefacts (default: the [[command]]s and [[bench]]es of scruple.toml). In it
+    /// and in scruple.toml, {here} is the working folder or that of scruple.toml.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A name for the command.
+    /// A name for the command; without one behind --, weigh only what has this name in scruple.toml.
     #[arg(short = 'n', long, value_name = "NAME")]
-    pub command_name: Option<String>,
+    pub command_name: Vec<String>,
+    /// The command is a bench program, of which each case is weighed.
+    #[arg(long, requires = "command")]
+    pub bench: bool,
     /// Which commits.
     #[command(flatten)]
     pub select: SelectArgs,
@@ -201,6 +209,23 @@ pub struct AcceptArgs {
     /// The repository (default: the one of the working folder).
     #[arg(long, value_name = "PATH")]
     pub repo: Option<String>,
+}
+
+/// Which builds are to go.
+#[derive(Args, Debug)]
+pub struct CleanArgs {
+    /// The repository (default: the one of the working folder).
+    #[arg(long, value_name = "PATH_OR_URL")]
+    pub repo: Option<String>,
+    /// The builds of all repositories, also of those that are not there any more.
+    #[arg(long, conflicts_with = "repo")]
+    pub all: bool,
+    /// Free only builds that nobody has asked for within this time, such as 30d.
+    #[arg(long, value_name = "TIME")]
+    pub older_than: Option<String>,
+    /// Only say how much would be freed.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// A stored history.

@@ -142,7 +142,7 @@ fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
                 .ok_or_else(|| Fault::usage("name a bench program behind `--`, or in scruple.toml"))?;
             let program = Program::find(first.as_ref(), &folder)
                 .map_err(|error| Fault::usage(format!("cannot bench ‘{first}’: {error}")))?;
-            Ok(Side { label, program, argv: words.iter().map(Into::into).collect(), hello: None })
+            Ok(Side::new(label, program, words.iter().map(Into::into).collect()))
         })
         .collect()
 }

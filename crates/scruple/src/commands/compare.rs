@@ -13,7 +13,15 @@ use scruple_core::subject::{Arm, Role};
 /// Prints the comparison.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let (reference, run) = match (&args.reference, &args.run) {
-        _ if args.base.is_some() || !args.command.is_empty() => return revisions::compare(args),
+        _ if args.base.is_some() || !args.command.is_empty() || !args.command_name.is_empty() => {
+            return revisions::compare(args);
+        }
+        // What was never stored under these names may be revisions, for the commands of scruple.toml.
+        (Some(reference), run)
+            if !is_stored(args) && revisions::are_some(args, reference, run.as_deref())? =>
+        {
+            return revisions::compare(args);
+        }
         (Some(reference), Some(run)) => (reference, run),
         _ => {
             return Err(Fault::usage(
@@ -40,6 +48,12 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         .collect();
     let report = Report::of_pairs(&run, &pairs, &args.metrics, &budgets);
     output::write(&report, &args.results, None)
+}
+
+/// Whether the store has a run of either name.
+fn is_stored(args: &CompareArgs) -> bool {
+    let Ok(store) = place::existing_store(args.store.store.as_deref()) else { return false };
+    [&args.reference, &args.run].into_iter().flatten().any(|name| store.find(name).is_ok())
 }
 
 /// The arms of both runs that belong together: by name, or the only one of each.

@@ -269,10 +269,8 @@ fn resolution(comparison: &Comparison) -> String {
     let half = (interval.high.ln() - interval.low.ln()) / 2.0;
     let at = |blocks: f64| share(half * (comparison.blocks as f64 / blocks).sqrt());
     format!(
-        "identical programs differ by {} [{}, {}]; differences of about {} show in 20 blocks, of {} in 80",
-        scruple_core::unit::change(comparison.effect),
-        scruple_core::unit::change(interval.low),
-        scruple_core::unit::change(interval.high),
+        "identical programs differ by {}; differences of about {} show in 20 blocks, of {} in 80",
+        scruple_core::unit::change_between(comparison.effect, interval.low, interval.high),
         at(20.0),
         at(80.0)
     )

@@ -1,25 +1,27 @@
 //! `scruple history`: every version of a range, built once and weighed side by side.
 
+mod clean;
 mod page;
+pub mod wanted;
 
 use super::run::Source;
 use super::{output, start};
 use crate::arms;
 use crate::cli::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, TakeArgs};
-use crate::config::{Config, ConfiguredCommand, ConfiguredHistory};
+use crate::config::{Config, ConfiguredHistory};
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history::{self, Effort, Recipe, Request, Selection, Starter, Template, Weighing, accept};
+use crate::history::{self, Effort, Recipe, Request, Selection, Starter, Weighing, accept};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use scruple_core::history::{Acceptance, History, State};
 use scruple_core::run::Terms;
 use scruple_measure::launcher::Launcher;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
+use wanted::{Wanted, check_size};
 
 /// Rounds where the user does not say how many.
 const ROUNDS: u32 = 20;
@@ -28,15 +30,17 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 /// Does what the verb says; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     match &args.verb {
-        None => take(&args.take, false),
-        Some(HistoryVerb::Bisect(args)) => take(args, true),
+        None => take(&args.take, false, false),
+        Some(HistoryVerb::Bisect(args)) => take(args, true, false),
+        Some(HistoryVerb::Extend(args)) => take(args, false, true),
         Some(HistoryVerb::Accept(args)) => accept(args),
         Some(HistoryVerb::Status(args)) => status(args),
         Some(HistoryVerb::Report(args)) => report(args),
+        Some(HistoryVerb::Clean(args)) => clean::clean(args),
     }
 }
 
-fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
+fn take(args: &TakeArgs, narrow: bool, extend: bool) -> Result<Code, Fault> {
     page::check(&args.page)?;
     let launcher = start_launcher()?;
     let source = Source::open(args.scripted.as_deref())?;
@@ -45,11 +49,15 @@ fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
     let effort = &args.effort;
     let time_limit = arms::duration(&args.build.time_limit)?;
     let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
+    let recipe = recipe(&args.build, configured.clone())?;
+    let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.command_name };
+    let subjects = wanted.subjects(&config)?;
+    check_size(&recipe, &subjects)?;
     let request = Request {
         place: history::place_of(args.build.repo.as_deref())?,
         selection: selection(args, configured.range.clone())?,
-        recipe: recipe(&args.build, configured)?,
-        subjects: subjects(&args.command, args.command_name.as_deref(), &config)?,
+        recipe,
+        subjects,
         effort: Effort {
             adaptive: narrow,
             fill: !narrow,
@@ -66,6 +74,7 @@ fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
         time_only: effort.time_only,
         retry: args.retry,
         narrow,
+        extend,
     };
     let Some(store) = place::open_store(&args.store)? else {
         return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));
@@ -78,7 +87,11 @@ fn take(args: &TakeArgs, narrow: bool) -> Result<Code, Fault> {
         Source::Machine(_) => start::empty_run(effort.seed, label, terms, &[]),
     };
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let weighing = Weighing { weigher: source.into_weigher(&interrupted, &work), progress: Progress::new() };
+    let weighing = Weighing {
+        weigher: source.into_weigher(&interrupted, &work),
+        progress: Progress::new(),
+        work: work.path().to_owned(),
+    };
     let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);
     page::show(&history, &args.page)?;
@@ -145,48 +158,8 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
         limit: Some(limit),
         overlays: configured.overlays,
         params: configured.params,
+        size: configured.size,
     })
-}
-
-/// What is weighed: the command behind `--`, or those of the configuration with each of their parameters.
-pub fn subjects(command: &[String], name: Option<&str>, config: &Config) -> Result<Vec<Template>, Fault> {
-    let folder = std::path::absolute(config.folder()).or_else(|_| std::env::current_dir());
-    let folder = folder.map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
-    let here = BTreeMap::from([("here".to_owned(), folder.display().to_string())]);
-    let mut found = match command.is_empty() {
-        false => vec![Template::new(command, name)?],
-        true => config.commands().iter().map(configured).collect::<Result<Vec<_>, _>>()?.concat(),
-    };
-    for template in &mut found {
-        template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
-    }
-    match found.is_empty() {
-        false => Ok(found),
-        true => Err(Fault::usage(
-            "name the command to weigh behind --, such as `scruple history --build make --artifact app -- ./app`, or put \
-             [[command]]s into scruple.toml",
-        )),
-    }
-}
-
-fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
-    if command.prepare.is_some() {
-        return Err(Fault::usage(format!(
-            "the command ‘{}’ of scruple.toml has a prepare step, which versions cannot have: name the command to weigh behind --",
-            command.name
-        )));
-    }
-    let mut combinations = vec![BTreeMap::new()];
-    for (name, values) in &command.params {
-        combinations = arms::extend(&combinations, name, values);
-    }
-    let template = |params: BTreeMap<String, String>| {
-        let mut template =
-            Template::new(std::slice::from_ref(&command.run), Some(&arms::named(&command.name, &params)))?;
-        template.params = params;
-        Ok(template)
-    };
-    combinations.into_iter().map(template).collect()
 }
 
 fn status(args: &StoredArgs) -> Result<Code, Fault> {

@@ -1,24 +1,42 @@
 //! `scruple compare REV1 REV2 -- COMMAND`: two revisions, built and weighed side by side.
 
-use super::history::{recipe, start_launcher, subjects};
+use super::history::wanted::Wanted;
+use super::history::{recipe, start_launcher};
 use super::run::{self, Source};
 use super::{output, start};
 use crate::arms;
 use crate::cli::{CompareArgs, SamplingArgs};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
+use crate::git::Repository;
 use crate::history::pair::{self, Revisions};
 use crate::history::{self, Starter};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
+use crate::report::history::is_it_a_win;
 use crate::session::Session;
 use scruple_core::compare::Verdict;
-use scruple_core::judge;
+use scruple_core::history::{BreakEven, Costs};
+use scruple_core::judge::{self, Judged};
 use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
-use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_core::subject::{Arm, Role};
 use scruple_measure::empty;
 use std::path::Path;
+
+/// Whether these are revisions of the repository, and the configuration says what to weigh at them.
+pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
+    if Config::find()?.commands().is_empty() {
+        return Ok(false);
+    }
+    let Ok(place) = history::place_of(args.build.repo.as_deref()) else { return Ok(false) };
+    let repository = Repository::at(Path::new(&place));
+    let is_one = |revision: &str| {
+        let commit = format!("{revision}^{{commit}}");
+        repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
+    };
+    Ok(is_one(reference) && other.is_none_or(is_one))
+}
 
 /// Builds both, weighs them, stores the run, prints the report.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
@@ -30,13 +48,13 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     let recipe = recipe(&args.build, config.history()?)?;
     let clean = recipe.clean;
-    let subjects = subjects(&args.command, None, &config)?;
-    let [subject] = subjects.as_slice() else {
-        return Err(Fault::usage(format!(
-            "scruple.toml has {} commands: name the one to compare behind --",
-            subjects.len()
-        )));
-    };
+    let wanted = Wanted { command: &args.command, bench: false, names: &args.command_name };
+    let subjects: Vec<_> = wanted.subjects(&config)?.into_iter().filter(|one| !one.bench).collect();
+    if subjects.is_empty() {
+        return Err(Fault::usage(
+            "scruple.toml has bench programs only: `scruple bench --against` compares two builds of one",
+        ));
+    }
     let sampling = sampling(args);
     let effort = run::effort(&sampling)?;
     let terms = Terms { margin: arms::margin(&sampling.margin)?, ..Terms::default() };
@@ -49,7 +67,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let limit = Some(arms::duration(&args.build.time_limit)?);
     let interrupted = start::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let built = pair::build(&place, &revisions, recipe, subject, limit, starter)?;
+    let built = pair::build(&place, &revisions, recipe, &subjects, limit, starter)?;
     let (mut prepared, remarks) = (built.prepared, built.remarks);
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
     let work = WorkFolder::make()?;
@@ -88,31 +106,26 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
     }
 }
 
-/// Where one version costs more to build and the other more to run, says after how many runs they are even. Only builds
-/// that began clean can be set against each other.
+/// Says whether it pays that one version costs more to build and the other more to run. Only builds that began clean can
+/// be set against each other.
 fn remark_on_break_even(run: &mut Run) {
     let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
-    let runs = judged.iter().find(|one| one.metric == "time.wall");
-    let surely =
-        runs.is_some_and(|one| matches!(one.comparison.verdict, Verdict::Different | Verdict::Small));
-    let [old, new, ..] = run.arms.as_slice() else { return };
-    let middle =
-        |arm: &scruple_core::subject::Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
-    let by = |key: &str| Some(middle(new, key)? - middle(old, key)?);
-    let (Some(build), Some(each)) = (by("build.time"), by("time.wall")) else { return };
-    if !surely || build * each >= 0.0 {
-        return;
-    }
-    let amount = |ns: f64| quantity(ns.abs(), &Unit::Nanoseconds);
-    let more = |ns: f64| if ns > 0.0 { "longer" } else { "less" };
-    let text = format!(
-        "‘{}’ took {} {} to build and takes {} {} to run: after about {} runs for each build the two are even (each was built once)",
-        new.name,
-        amount(build),
-        more(build),
-        amount(each),
-        more(each),
-        grouped((build / each).abs().ceil())
-    );
-    run.warn("break-even", text);
+    let middle = |arm: &Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
+    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    let builds: Vec<f64> = subjects.iter().filter_map(|arm| middle(arm, "build.time")).collect();
+    let [before, after] = builds.as_slice() else { return };
+    let told = subjects.chunks(2).filter_map(|pair| {
+        let [old, new] = pair else { return None };
+        let of_run = |one: &&Judged| one.metric == "time.wall" && one.arm == new.name;
+        let verdict = judged.iter().find(of_run)?.comparison.verdict;
+        let surely = matches!(verdict, Verdict::Different | Verdict::Small);
+        let costs = |build: f64, arm: &Arm| Some(Costs { build, run: middle(arm, "time.wall")? });
+        let (name, _) = old.name.rsplit_once(" @")?;
+        let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), 0.0, surely);
+        let label =
+            |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());
+        one.runs.map(|_| is_it_a_win(&one, &label(old), &label(new)))
+    });
+    let told: Vec<String> = told.collect();
+    told.into_iter().for_each(|text| run.warn("break-even", text));
 }

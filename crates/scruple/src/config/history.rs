@@ -29,6 +29,7 @@ pub(super) struct HistoryEntry {
     range: Option<String>,
     #[serde(default)]
     params: BTreeMap<String, toml::Value>,
+    size: Option<String>,
     #[serde(default)]
     overlay: Vec<OverlayEntry>,
 }
@@ -87,6 +88,8 @@ pub struct ConfiguredHistory {
     pub range: Option<String>,
     /// Values of parameters for all versions.
     pub params: BTreeMap<String, String>,
+    /// The parameter that is the size of the work.
+    pub size: Option<String>,
     /// Exceptions for parts of the range.
     pub overlays: Vec<Overlay>,
 }
@@ -122,6 +125,7 @@ impl Config {
             limit: build.limit.clone(),
             range: history.range.clone(),
             params: texts(&history.params),
+            size: history.size.clone(),
             overlays: history.overlay.iter().map(|entry| self.overlay(entry)).collect::<Result<_, _>>()?,
         })
     }

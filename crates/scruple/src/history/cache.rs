@@ -17,7 +17,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The folder, which this process alone writes to while it has it.
 pub struct Cache {
@@ -103,8 +103,12 @@ impl Cache {
 
     /// What was built before of the same.
     pub fn find(&self, essence: &str) -> Option<Artefacts> {
-        let text = fs::read_to_string(self.recipe(essence)).ok()?;
+        let recipe = self.recipe(essence);
+        let text = fs::read_to_string(&recipe).ok()?;
         let found: Artefacts = serde_json::from_str(&text).ok()?;
+        // The time of the recipe is when it was asked for last. A folder that cannot be written to is told of elsewhere.
+        let _ =
+            File::options().write(true).open(&recipe).and_then(|file| file.set_modified(SystemTime::now()));
         self.built(&found.digest).is_dir().then_some(found)
     }
 

@@ -1,8 +1,11 @@
 //! A history under way: builds versions, weighs them, and writes down each before the next.
 
+mod visits;
+
+use super::arms::Arms;
+use super::benches::Benches;
 use super::build::{Builder, Outcome};
 use super::cache::Artefacts;
-use super::child::{interrupted, note};
 use super::next::{Effort, Seen, Step, next};
 use super::subjects::Template;
 use super::{Request, remarks, view};
@@ -15,13 +18,11 @@ use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
 use scruple_core::sample::Reading;
-use scruple_core::subject::Arm;
-use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
-use scruple_measure::launch::Ending;
-use scruple_measure::launcher::LaunchError;
-use std::collections::{BTreeMap, HashMap};
+use scruple_core::subject::{Arm, Role, Subject};
+use scruple_measure::command::Weigher;
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// So many versions with the artefacts of another are timed all the same: what they differ by is what nothing differs by.
@@ -49,7 +50,8 @@ pub struct Campaign {
     progress: Progress,
     sequence: u64,
     block: u32,
-    arms: HashMap<(usize, String), usize>,
+    arms: Arms,
+    benches: Benches,
 }
 
 impl Campaign {
@@ -64,10 +66,7 @@ impl Campaign {
         effort: Effort,
     ) -> Result<Campaign, Fault> {
         let sequence = store.next_sequence(&history.run.id)?;
-        let subject = |arm: &Arm| request.subjects.iter().position(|subject| subject.name == arm.name);
-        let arms = history.run.arms.iter().enumerate();
-        let arms =
-            arms.filter_map(|(place, arm)| Some(((subject(arm)?, arm.version.clone()?), place))).collect();
+        let arms = Arms::of(&history.run, &request.subjects, &builder);
         let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
         let block = blocks.max().map_or(0, |last| last + 1);
         let mut campaign = Campaign {
@@ -83,6 +82,7 @@ impl Campaign {
             time_only: request.time_only,
             time_limit: request.time_limit,
             suspected: Vec::new(),
+            benches: Benches::new(weighing.work, interrupted.clone(), request.time_limit),
             interrupted,
             sequence,
             block,
@@ -164,20 +164,20 @@ impl Campaign {
         self.history.entries.iter().map(seen).collect()
     }
 
-    /// Timing launches of the command that has the fewest.
+    /// Timing launches of the subject that has the fewest.
     fn rounds(&self, commit: &str) -> u32 {
-        let of = |subject| {
-            let arm = &self.history.run.arms[*self.arms.get(&(subject, commit.to_owned()))?];
-            Some(arm.sample("time.wall")?.readings.len() as u32)
-        };
-        (0..self.subjects.len()).map(|subject| of(subject).unwrap_or(0)).min().unwrap_or(0)
+        let of = |subject| self.arms.rounds(&self.history.run, subject, commit);
+        (0..self.subjects.len()).map(of).min().unwrap_or(0)
     }
 
     /// Measuring time so far, over all of the history's life. While looking between versions that do not differ, builds
     /// take from the same budget, since it is they that cost then.
     fn spent(&self) -> Duration {
         let total = |key: &str| -> f64 {
-            let samples = self.history.run.arms.iter().filter_map(|arm| arm.sample(key));
+            // What a case takes for one iteration is in what its process took.
+            let took =
+                self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
+            let samples = took.filter_map(|arm| arm.sample(key));
             samples.flat_map(|sample| &sample.readings).sum()
         };
         let builds = if self.effort.adaptive { total("build.time") } else { 0.0 };
@@ -185,11 +185,15 @@ impl Campaign {
     }
 
     /// The arms of a version, or of the one that it shares its artefacts with.
-    fn arms_of(&self, index: usize) -> Vec<Option<&Arm>> {
+    fn arms_of(&self, index: usize) -> Vec<&Arm> {
         let version = &self.history.entries[index].version;
         let commit = version.same_as.as_ref().unwrap_or(&version.commit);
-        let arm = |subject| Some(&self.history.run.arms[*self.arms.get(&(subject, commit.clone()))?]);
-        (0..self.subjects.len()).map(arm).collect()
+        let places = |subject| {
+            let (launched, cases) = (self.arms.launched(subject, commit), self.arms.cases(subject, commit));
+            launched.iter().chain(cases)
+        };
+        let arms = (0..self.subjects.len()).flat_map(places).map(|place| &self.history.run.arms[*place]);
+        arms.filter(|arm| arm.role == Role::Subject).collect()
     }
 
     /// Whether two versions differ beyond noise in anything that is exact, or in time.
@@ -214,15 +218,14 @@ impl Campaign {
             let verdict = compare_noisy(&old, &new, true, margin, 0.99).verdict;
             matches!(verdict, Verdict::Different | Verdict::Small)
         };
-        let different = |(left, right): (Option<&Arm>, Option<&Arm>)| match (left, right) {
+        let (left, right) = (self.arms_of(a), self.arms_of(b));
+        let different = |left: &&Arm| {
             // Work that was told to be another cannot be compared.
-            (Some(left), Some(right)) if left.params == right.params => {
-                left.figures.keys().any(|key| clearly(left, right, key))
-            }
-            _ => false,
+            let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
+            let right = right.iter().find(same);
+            right.is_some_and(|right| left.figures.keys().any(|key| clearly(left, right, key)))
         };
-        self.suspected.iter().any(|(from, to)| a < *to && *from < b)
-            || self.arms_of(a).into_iter().zip(self.arms_of(b)).any(different)
+        self.suspected.iter().any(|(from, to)| a < *to && *from < b) || left.iter().any(different)
     }
 
     /// Finds the stretches between which a change may lie in a version that nobody has looked at.
@@ -284,17 +287,20 @@ impl Campaign {
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
         let mut added = Vec::new();
         for (subject, template) in self.subjects.iter().enumerate() {
-            let key = (subject, commit.to_owned());
-            if !self.arms.contains_key(&key) {
-                self.arms.insert(key, self.history.run.arms.len());
-                added.push(self.history.run.arms.len());
-                self.history.run.arms.push(template.arm(commit, &effective));
+            if !self.arms.launched(subject, commit).is_empty() {
+                continue;
+            }
+            for arm in template.arms(commit, &effective) {
+                let place = self.history.run.arms.len();
+                self.arms.add(subject, commit, place, &arm);
+                added.push(place);
+                self.history.run.arms.push(arm);
             }
         }
         let arms: Vec<(usize, &Arm)> =
             added.iter().map(|place| (*place, &self.history.run.arms[*place])).collect();
         self.put(index, &arms)?;
-        let Some(arm) = self.arms.get(&(0, commit.to_owned())).copied() else { return Ok(()) };
+        let Some(arm) = self.arms.launched(0, commit).first().copied() else { return Ok(()) };
         if self.history.run.arms[arm].figures.contains_key("build.bytes") {
             return Ok(());
         }
@@ -304,6 +310,27 @@ impl Campaign {
             reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
         ];
         self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
+    }
+
+    /// Whether the artefacts of a version are where they should be: builds that were cleaned away are made again. False
+    /// where that is not possible any more, which is then the version's state.
+    fn is_at_hand(&mut self, index: usize) -> Result<bool, Fault> {
+        let entry = &self.history.entries[index];
+        let digest = entry.artefacts.clone().unwrap_or_default();
+        if self.builder.cache.built(&digest).is_dir() {
+            return Ok(true);
+        }
+        let commit = entry.version.commit.clone();
+        self.progress.tell("building", index, self.history.entries.len(), "what was cleaned away");
+        let tree = self.trees.get(&commit).cloned().unwrap_or_default();
+        match self.builder.build(&commit, &tree)? {
+            Outcome::Ready(artefacts) => {
+                // A build that is not the same byte for byte is still that of this commit.
+                self.history.entries[index].artefacts = Some(artefacts.digest);
+                self.put(index, &[]).map(|()| true)
+            }
+            Outcome::Failed(state, why) => self.reject(index, state, why, "").map(|()| false),
+        }
     }
 
     fn keep(&mut self, arm: usize, pass: Pass, block: u32, readings: Vec<Reading>) -> Result<(), Fault> {
@@ -316,23 +343,43 @@ impl Campaign {
 
     /// The memory and counting passes of one version.
     fn count(&mut self, index: usize) -> Result<(), Fault> {
+        if !self.is_at_hand(index)? {
+            return Ok(());
+        }
         let counting = self.weigher.counting_launches();
-        for subject in 0..self.subjects.len() {
+        for (subject, launch) in self.launches(index) {
             let mut first = None;
-            for (pass, least, most) in
-                [(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * REPEATS)]
-            {
+            let passes = match self.subjects[subject].bench {
+                // The memory of the process is no figure of any case.
+                true => vec![(Pass::Counting, 1, REPEATS)],
+                false => vec![(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * REPEATS)],
+            };
+            for (pass, least, most) in passes {
                 for block in 0..most {
                     if block >= least && first.is_some_and(|first| first > LONG) {
                         break;
                     }
-                    let Some(weighing) = self.visit(index, subject, pass, block, 0)? else { return Ok(()) };
+                    let Some(weighing) = self.visit(index, (subject, launch), pass, block, 0)? else {
+                        match self.history.entries[index].version.state {
+                            State::Built => break,
+                            _ => return Ok(()),
+                        }
+                    };
                     first = first.or(Some(weighing));
                 }
             }
         }
         self.history.entries[index].counted = true;
         self.put(index, &[])
+    }
+
+    /// The launches of one block at a version: subjects, and of each the number of the launch.
+    fn launches(&self, index: usize) -> Vec<(usize, usize)> {
+        let effective = self.builder.effective(&self.history.entries[index].version.commit);
+        let of = |(subject, template): (usize, &Template)| {
+            (0..template.launches(&effective).len()).map(move |launch| (subject, launch))
+        };
+        self.subjects.iter().enumerate().flat_map(of).collect()
     }
 
     /// Launches the commands of these versions once each, in an order drawn from the seed.
@@ -344,141 +391,25 @@ impl Campaign {
         });
         let twins: Vec<usize> = twins.map(|(index, _)| index).take(TWINS).collect();
         let all: Vec<usize> = set.iter().copied().chain(twins).collect();
-        let visits: Vec<(usize, usize)> = all
+        for index in &all {
+            self.is_at_hand(*index)?;
+        }
+        let visits: Vec<(usize, (usize, usize))> = all
             .iter()
-            .flat_map(|index| (0..self.subjects.len()).map(move |subject| (*index, subject)))
+            .flat_map(|index| self.launches(*index).into_iter().map(move |launch| (*index, launch)))
             .collect();
         let plan = Plan::new(visits.len(), self.history.run.seed);
         let block = self.block;
         self.block += 1;
         for (visited, place) in plan.order(block).into_iter().enumerate() {
-            let (index, subject) = visits[place];
+            let (index, launch) = visits[place];
             let version = &self.history.entries[index].version;
             if !matches!(version.state, State::Built | State::SameBinary) {
                 continue;
             }
             let doing = format!("weighing · round {}", block + 1);
             self.progress.tell(&doing, visited, visits.len(), version.short());
-            self.visit(index, subject, Pass::Timing, block, plan.padding(block))?;
-        }
-        Ok(())
-    }
-
-    /// Launches one command of one version once and keeps the readings. Nothing where the version turned out not to be
-    /// weighable, which is then its state.
-    fn visit(
-        &mut self,
-        index: usize,
-        subject: usize,
-        pass: Pass,
-        block: u32,
-        padding: usize,
-    ) -> Result<Option<Duration>, Fault> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Err(interrupted());
-        }
-        let entry = &self.history.entries[index];
-        let (commit, short) = (entry.version.commit.clone(), entry.version.short().to_owned());
-        let Some(arm) = self.arms.get(&(subject, commit.clone())).copied() else { return Ok(None) };
-        let folder = self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default());
-        let effective = self.builder.effective(&commit);
-        let template = &self.subjects[subject];
-        let job = match template.job(&short, &effective, &folder, self.time_limit) {
-            Ok(job) => job,
-            Err(why) => {
-                let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
-                return self.reject(index, State::CheckFailed, why, "").map(|()| None);
-            }
-        };
-        let weighing = match self.weigher.weigh(&job, pass, block, padding) {
-            Ok(weighing) => weighing,
-            Err(WeighError::Launch(LaunchError::Launcher(error))) => {
-                return Err(Fault::internal(format!("the launcher process failed: {error}")));
-            }
-            Err(error @ WeighError::Script(_)) => return Err(Fault::usage(error)),
-            Err(error) => {
-                return self.reject(index, State::CheckFailed, error.to_string(), "").map(|()| None);
-            }
-        };
-        if let Some((state, why)) = self.objection(index, subject, pass, &job, &weighing)? {
-            return self.reject(index, state, why, &weighing.last_words).map(|()| None);
-        }
-        if weighing.left_behind > 0 {
-            let text =
-                format!("‘{}’ left processes behind, which Scruple ended", self.subjects[subject].name);
-            self.history.run.warn("left-behind", text);
-        }
-        self.keep(arm, pass, block, weighing.readings)?;
-        Ok(Some(weighing.wall))
-    }
-
-    /// What is wrong with a launch, if anything is.
-    fn objection(
-        &mut self,
-        index: usize,
-        subject: usize,
-        pass: Pass,
-        job: &Job,
-        weighing: &Weighing,
-    ) -> Result<Option<(State, String)>, Fault> {
-        let name = self.subjects[subject].name.clone();
-        let within = format!("in the {} pass", pass.word());
-        match weighing.ending {
-            _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
-            Ending::Interrupted => return Err(interrupted()),
-            Ending::Exited(0) => {}
-            Ending::TimedOut => {
-                let limit = job.time_limit.map_or(0.0, |limit| limit.as_nanos() as f64);
-                let limit = scruple_core::unit::quantity(limit, &scruple_core::unit::Unit::Nanoseconds);
-                return Ok(Some((State::TimedOut, format!("‘{name}’ took longer than {limit} {within}"))));
-            }
-            Ending::Exited(code) => {
-                return Ok(Some((
-                    State::CheckFailed,
-                    format!("‘{name}’ ended with exit code {code} {within}"),
-                )));
-            }
-            Ending::Signaled(signal) => {
-                return Ok(Some((
-                    State::CheckFailed,
-                    format!("‘{name}’ was ended by signal {signal} {within}"),
-                )));
-            }
-        }
-        let Some(captured) = &weighing.captured else { return Ok(None) };
-        let output = format!("{:016x}:{}", captured.stdout.hash, captured.stdout.length);
-        self.history.entries[index].outputs.insert(name.clone(), output.clone());
-        let params = |entry: &crate::store::Entry| {
-            let effective = self.builder.effective(&entry.version.commit);
-            self.subjects[subject].params(&effective)
-        };
-        let own: BTreeMap<String, String> = params(&self.history.entries[index]);
-        let mut others =
-            self.history.entries.iter().take(index).filter(|entry| entry.version.state == State::Built);
-        let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
-        Ok(match reference {
-            Some(reference) if self.same_output && reference.outputs.get(&name) != Some(&output) => {
-                let why = format!("‘{name}’ prints something else than at {}", reference.version.short());
-                Some((State::CheckFailed, why))
-            }
-            _ => None,
-        })
-    }
-
-    /// Records that a version that was built cannot be weighed, and neither can those with the same artefacts.
-    fn reject(&mut self, index: usize, state: State, why: String, said: &str) -> Result<(), Fault> {
-        let commit = self.history.entries[index].version.commit.clone();
-        let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
-        let log = self.builder.cache.log(&commit);
-        note(&log, &format!("{why}\n{said}\n"))?;
-        for other in 0..self.history.entries.len() {
-            let version = &mut self.history.entries[other].version;
-            let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
-            if other == index || alike {
-                (version.state, version.same_as) = (state, None);
-                (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
-                self.put(other, &[])?;
-            }
+            self.visit(index, launch, Pass::Timing, block, plan.padding(block))?;
         }
         Ok(())
     }

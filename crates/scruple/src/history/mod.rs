@@ -3,10 +3,13 @@
 //! [`take`] does one history from where it was left to where nothing is left to do.
 
 pub mod accept;
+mod arms;
+mod benches;
 mod build;
 mod cache;
 mod campaign;
 mod child;
+pub mod clean;
 mod next;
 pub mod pair;
 mod recipe;
@@ -17,9 +20,10 @@ mod subjects;
 
 pub use next::Effort;
 pub use recipe::Recipe;
+use selection::Selected;
 pub use selection::Selection;
 pub use source::place_of;
-pub use subjects::Template;
+pub use subjects::{Template, smaller_size};
 
 use crate::fault::Fault;
 use crate::place;
@@ -35,6 +39,7 @@ use scruple_measure::command::Weigher;
 use scruple_measure::launcher::Launcher;
 use source::Source;
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -66,6 +71,8 @@ pub struct Request {
     pub retry: bool,
     /// Look into the sets of versions that changes are put down to.
     pub narrow: bool,
+    /// Weigh the versions that the history had beside those of the selection.
+    pub extend: bool,
 }
 
 /// What builds: a process that starts programs, and what tells of an interruption.
@@ -78,11 +85,16 @@ pub struct Starter {
     pub interrupted: Arc<AtomicBool>,
 }
 
+/// The folder of the builds of a repository.
+pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
+    Ok(place::history_folder()?.join(source::key(place)))
+}
+
 impl Starter {
     /// Takes the folder of a repository's builds, and what starts programs there.
     fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
         let hands = Hands::new(self.launcher, self.interrupted);
-        let folder = place::history_folder()?.join(source::key(place));
+        let folder = folder_of(place)?;
         let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
         Ok((Cache::take(folder, &launchers)?, hands))
     }
@@ -94,6 +106,8 @@ pub struct Weighing {
     pub weigher: Box<dyn Weigher>,
     /// What is shown meanwhile.
     pub progress: Progress,
+    /// Where files of instruments go.
+    pub work: PathBuf,
 }
 
 /// Brings a history to where nothing is left to do, and hands it back; with the error that ended it early, if one did.
@@ -108,16 +122,20 @@ pub fn take(
     let interrupted = starter.interrupted.clone();
     let (cache, mut hands) = starter.take(&request.place)?;
     let source = Source::open(&request.place, cache.folder(), &mut hands)?;
-    let selected = request.selection.versions(&source)?;
-    let trees: HashMap<String, String> =
-        selected.iter().map(|one| (one.version.commit.clone(), one.tree.clone())).collect();
+    let mut selected = request.selection.versions(&source)?;
     let mut run = fresh();
     let identity = identity(&request, &run.provenance.machine_class);
     let stored = store.history(&identity)?;
+    let mut range = request.selection.text();
+    if let Some(stored) = stored.as_ref().filter(|_| request.extend) {
+        selected = beside(&source, selected, &stored.entries)?;
+        range = extended(&stored.range, &range);
+    }
+    let trees: HashMap<String, String> =
+        selected.iter().map(|one| (one.version.commit.clone(), one.tree.clone())).collect();
     let recipe = request.recipe.clone().resolve(&source)?;
     let known = stored.is_some();
     let before = stored.clone();
-    let range = request.selection.text();
     let mut entries: HashMap<String, Entry> = HashMap::new();
     if let Some(stored) = stored {
         run = stored.run;
@@ -152,6 +170,22 @@ pub fn take(
         Campaign::new(store, history, trees, builder, (weighing, interrupted), &request, effort)?;
     let fault = campaign.run(!known || changed).err();
     Ok((campaign.into_history(), fault))
+}
+
+/// These versions and those that a history had, in their order. What the repository does not have any more is left out.
+fn beside(source: &Source, selected: Vec<Selected>, entries: &[Entry]) -> Result<Vec<Selected>, Fault> {
+    let known =
+        entries.iter().map(|entry| &entry.version.commit).filter(|commit| source.commit(commit).is_ok());
+    let commits = known.chain(selected.iter().map(|one| &one.version.commit)).cloned().collect();
+    Selection { commits, ..Selection::default() }.versions(source)
+}
+
+/// The text of a range that another was added to.
+fn extended(range: &str, more: &str) -> String {
+    match range.split(" and ").any(|part| part == more) {
+        true => range.to_owned(),
+        false => format!("{range} and {more}"),
+    }
 }
 
 /// The newest stored history of a repository, as it is.

@@ -27,7 +27,7 @@ pub struct Revisions {
 /// Both versions, built; nobody else builds in that folder while this is there.
 pub struct Pair {
     _builder: Builder,
-    /// The arms, the reference first, with what building them cost.
+    /// The arms of each subject, the reference first; those of the first subject have what building them cost.
     pub prepared: Vec<Prepared>,
     /// Sentences that the user should read.
     pub remarks: Vec<(&'static str, String)>,
@@ -38,7 +38,7 @@ pub fn build(
     place: &str,
     revisions: &Revisions,
     recipe: Recipe,
-    subject: &Template,
+    subjects: &[Template],
     time_limit: Option<Duration>,
     starter: Starter,
 ) -> Result<Pair, Fault> {
@@ -73,50 +73,71 @@ pub fn build(
     if revisions.other.is_some() {
         remarks.extend(source.remarks.clone());
     }
-    let mut prepared = Vec::new();
-    for (label, commit) in [reference, other] {
-        let artefacts = ready(&mut builder, &label, &commit)?;
-        prepared.push(arm(&builder, subject, &label, &commit, &artefacts, time_limit)?);
+    let (old, new) = (ready(&mut builder, reference)?, ready(&mut builder, other)?);
+    let mut prepared: Vec<Prepared> = Vec::new();
+    for subject in subjects {
+        for version in [&old, &new] {
+            prepared.push(arm(&builder, subject, version, prepared.len() < 2, time_limit)?);
+        }
+    }
+    let other_work = |pair: &&[Prepared]| pair[0].arm.params != pair[1].arm.params;
+    if let Some([old, new]) = prepared.chunks(2).find(other_work) {
+        remarks.push((
+            "other-work",
+            format!(
+                "‘{}’ and ‘{}’ have other parameters, so that their figures are not of the same work",
+                old.arm.name, new.arm.name
+            ),
+        ));
     }
     Ok(Pair { _builder: builder, prepared, remarks })
 }
 
-fn ready(builder: &mut Builder, label: &str, commit: &str) -> Result<Artefacts, Fault> {
+fn ready(builder: &mut Builder, (label, commit): (String, String)) -> Result<Built, Fault> {
     let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
     let tree = tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))?;
-    match builder.build(commit, &tree)? {
-        Outcome::Ready(artefacts) => Ok(artefacts),
+    match builder.build(&commit, &tree)? {
+        Outcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         Outcome::Failed(_, why) => {
-            let log = builder.cache.log(commit);
+            let log = builder.cache.log(&commit);
             Err(Fault::program(format!("‘{label}’ cannot be weighed: {why}; see {}", log.display())))
         }
     }
 }
 
+/// A version that may be weighed.
+struct Built {
+    label: String,
+    commit: String,
+    artefacts: Artefacts,
+}
+
 fn arm(
     builder: &Builder,
     subject: &Template,
-    label: &str,
-    commit: &str,
-    artefacts: &Artefacts,
+    version: &Built,
+    first: bool,
     time_limit: Option<Duration>,
 ) -> Result<Prepared, Fault> {
-    let effective = builder.effective(commit);
+    let (label, artefacts) = (&version.label, &version.artefacts);
+    let effective = builder.effective(&version.commit);
     let folder: PathBuf = builder.cache.built(&artefacts.digest);
-    let mut arm = subject.arm(commit, &effective);
-    arm.name = format!("{} @{label}", subject.name);
-    let mut job = subject.job(label, &effective, &folder, time_limit).map_err(|why| {
+    let mut job = subject.job(label, &effective, 0, &folder, time_limit).map_err(|why| {
         Fault::usage(format!(
             "‘{}’ cannot be launched among the artefacts of ‘{label}’: {why}; --artifact names what to keep",
             subject.name
         ))
     })?;
+    let mut arm = subject.arm(&version.commit, &effective, 0);
+    arm.name = format!("{} @{label}", subject.name);
     job.name.clone_from(&arm.name);
     let reading = |key: &str, value: u64, source: &str| Some(Reading::of(metric(key)?, value as f64, source));
     let readings = [
         reading("build.time", artefacts.time, "the build steps' elapsed time"),
         reading("build.bytes", artefacts.bytes, "sizes of files"),
     ];
-    add_readings(&mut arm, readings.into_iter().flatten(), Pass::Build, 0);
+    if first {
+        add_readings(&mut arm, readings.into_iter().flatten(), Pass::Build, 0);
+    }
     Ok(Prepared { arm, job, hooks: Hooks::default() })
 }

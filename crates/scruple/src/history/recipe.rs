@@ -31,6 +31,8 @@ pub struct Recipe {
     pub overlays: Vec<Overlay>,
     /// The values of parameters, where no overlay says otherwise.
     pub params: BTreeMap<String, String>,
+    /// The parameter that is the size of the work, where costs are to be compared by its slope.
+    pub size: Option<String>,
 }
 
 /// What holds for one version.
@@ -46,6 +48,8 @@ pub struct Effective {
     pub env: Vec<(String, String)>,
     /// Values of parameters.
     pub params: BTreeMap<String, String>,
+    /// The parameter that is the size of the work.
+    pub size: Option<String>,
     /// What makes builds of the same tree differ, as text.
     pub essence: String,
 }
@@ -143,6 +147,6 @@ impl Resolved {
             (&texts, &replace, steps, &env, &recipe.artefacts, &recipe.check, recipe.clean, &self.tools)
         );
         let (steps, env) = (steps.clone(), env.into_iter().collect());
-        Effective { patches, replace, steps, env, params, essence }
+        Effective { patches, replace, steps, env, params, size: recipe.size.clone(), essence }
     }
 }

@@ -2,11 +2,21 @@
 
 use super::source::Source;
 use crate::store::{Entry, StoredHistory};
-use scruple_core::history::State;
-use scruple_core::subject::Arm;
+use scruple_core::history::{SLOPE, State, comparable};
+use scruple_core::sample::Figure;
+use scruple_core::subject::{Arm, Role, Subject};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Remarks that hold for the latest look at the range and are made anew each time.
-const PASSING: [&str; 5] = ["dirty-tree", "not-fetched", "not-weighed", "outputs-differ", "range-rewritten"];
+const PASSING: [&str; 7] = [
+    "came-and-went",
+    "dirty-tree",
+    "not-fetched",
+    "not-weighed",
+    "outputs-differ",
+    "range-rewritten",
+    "slope",
+];
 
 /// Remarks before anything is done.
 pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source: &Source) {
@@ -34,6 +44,8 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
 
 /// Remarks once nothing is left to do.
 pub fn end(history: &mut StoredHistory) {
+    came_and_went(history).into_iter().for_each(|text| history.run.warn("came-and-went", text));
+    on_slopes(history).into_iter().for_each(|text| history.run.warn("slope", text));
     let skipped = history.entries.iter().filter(|entry| entry.version.state == State::Skipped).count();
     if skipped > 0 {
         let all = history.entries.len();
@@ -69,4 +81,63 @@ pub fn end(history: &mut StoredHistory) {
             format!("what is printed changes at {first}{more}: is it still the same work? --same-output sets such versions apart"),
         );
     }
+}
+
+/// As many cases are named in one remark.
+const NAMED: usize = 5;
+
+/// Which cases of bench programs a version has and the one before it has not, or the other way round.
+fn came_and_went(history: &StoredHistory) -> Vec<String> {
+    let mut cases: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for arm in history.run.arms_of(Role::Subject) {
+        if let (Subject::Case { .. }, Some(version)) = (&arm.subject, &arm.version) {
+            cases.entry(version).or_default().insert(&arm.name);
+        }
+    }
+    let mut told = Vec::new();
+    let mut before: Option<&BTreeSet<&str>> = None;
+    for entry in history.entries.iter().filter(|entry| entry.version.state == State::Built) {
+        let Some(now) = cases.get(entry.version.commit.as_str()) else { continue };
+        if let Some(before) = before {
+            let changes = [(now, before, "new"), (before, now, "gone")];
+            for (these, those, what) in changes {
+                let names: Vec<&str> = these.difference(those).copied().collect();
+                if !names.is_empty() {
+                    let more = names.len().saturating_sub(NAMED);
+                    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                    let listed = names
+                        .iter()
+                        .take(NAMED)
+                        .map(|name| format!("‘{name}’"))
+                        .collect::<Vec<_>>()
+                        .join(", ");
+                    let verb = if names.len() == 1 { "is" } else { "are" };
+                    told.push(format!("{listed}{more} {verb} {what} at {}", entry.version.short()));
+                }
+            }
+        }
+        before = Some(now);
+    }
+    told
+}
+
+/// What figures mean that are told for one unit more of the work.
+fn on_slopes(history: &StoredHistory) -> Option<String> {
+    let subjects: BTreeSet<String> = comparable(&history.run)
+        .iter()
+        .filter(|arm| arm.figures.values().any(is_slope))
+        .map(|arm| arm.name.clone())
+        .collect();
+    let named = subjects.iter().map(|name| format!("‘{name}’")).collect::<Vec<_>>().join(", ");
+    (!subjects.is_empty()).then(|| {
+        format!(
+            "the figures of {named} are for one unit more of the work, by the slope between the size and a tenth of it: \
+             what is the same for every size, such as the start, is not in them, and sizes can be compared as far as \
+             costs grow in proportion"
+        )
+    })
+}
+
+fn is_slope(figure: &Figure) -> bool {
+    matches!(figure, Figure::Sample(sample) if sample.source.contains(SLOPE))
 }

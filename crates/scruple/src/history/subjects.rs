@@ -1,4 +1,4 @@
-//! What is weighed at every version: commands whose parameters may differ from version to version.
+//! What is weighed at every version: commands and bench programs whose parameters may differ from version to version.
 
 use super::recipe::Effective;
 use crate::arms;
@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// A command, the same at every version but for parameters.
+/// A command or a bench program, the same at every version but for parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     /// Its name.
@@ -21,7 +21,13 @@ pub struct Template {
     pub words: Vec<String>,
     /// The values of its parameters, where the version says nothing else.
     pub params: BTreeMap<String, String>,
+    /// Whether it is a bench program, whose cases are weighed.
+    pub bench: bool,
 }
+
+/// The smaller size of the work is this share of the size that was asked for. At a tenth, the difference of the two is
+/// hardly noisier than the larger one by itself; at a half it would be twice as noisy.
+const SMALLER: f64 = 0.1;
 
 impl Template {
     /// A template of these words; one word alone is split as a shell would.
@@ -31,42 +37,66 @@ impl Template {
             _ => words.to_vec(),
         };
         let name = name.map_or_else(|| split.join(" "), str::to_owned);
-        Ok(Template { name, words: split, params: BTreeMap::new() })
+        Ok(Template { name, words: split, params: BTreeMap::new(), bench: false })
     }
 
-    /// The parameters that hold at a version.
-    pub fn params(&self, effective: &Effective) -> BTreeMap<String, String> {
+    /// The parameters that hold at a version, once for each of its launches in a block: a second time, with less work,
+    /// where the recipe says which of them is the size of the work.
+    pub fn launches(&self, effective: &Effective) -> Vec<BTreeMap<String, String>> {
         let mut params = self.params.clone();
         params.extend(effective.params.clone());
         // A parameter that the command does not name is none of its own.
         params.retain(|name, _| self.words.iter().any(|word| word.contains(&format!("{{{name}}}"))));
-        params
+        let smaller = effective.size.as_ref().filter(|_| !self.bench).and_then(|name| {
+            let mut smaller = params.clone();
+            let size = smaller.get_mut(name)?;
+            *size = smaller_size(size)?;
+            Some(smaller)
+        });
+        std::iter::once(params).chain(smaller).collect()
     }
 
-    fn argv(&self, effective: &Effective) -> Vec<String> {
-        let params = self.params(effective);
-        self.words.iter().map(|word| arms::substitute(word, &params)).collect()
+    /// The words of its first launch at a version.
+    pub fn argv(&self, effective: &Effective) -> Vec<String> {
+        self.launches(effective).first().map(|params| self.filled(params)).unwrap_or_default()
     }
 
-    /// The arm at a version, without readings.
-    pub fn arm(&self, commit: &str, effective: &Effective) -> Arm {
-        let argv = self.argv(effective);
-        let mut arm = Arm::new(&self.name, Subject::Command { argv }, Role::Subject);
+    fn filled(&self, params: &BTreeMap<String, String>) -> Vec<String> {
+        self.words.iter().map(|word| arms::substitute(word, params)).collect()
+    }
+
+    /// The arm of one of its launches at a version, without readings.
+    pub fn arm(&self, commit: &str, effective: &Effective, launch: usize) -> Arm {
+        let launches = self.launches(effective);
+        let params = &launches[launch.min(launches.len() - 1)];
+        let mut arm = Arm::new(&self.name, Subject::Command { argv: self.filled(params) }, Role::Subject);
         arm.version = Some(commit.to_owned());
-        let params = self.params(effective);
         arm.params = params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
         arm
     }
 
-    /// How to launch it among the artefacts in `folder`; or why it cannot be.
+    /// The arms at a version, without readings: one for each launch. A bench program has one that what it took to build
+    /// it is put down to, and one for its processes, which are nobody's figure; those of its cases come when they are
+    /// known.
+    pub fn arms(&self, commit: &str, effective: &Effective) -> Vec<Arm> {
+        let arm = |launch| self.arm(commit, effective, launch);
+        match self.bench {
+            false => (0..self.launches(effective).len()).map(arm).collect(),
+            true => vec![arm(0), Arm { role: Role::Tare, ..arm(0) }],
+        }
+    }
+
+    /// How to start it for one of its launches among the artefacts in `folder`; or why it cannot be.
     pub fn job(
         &self,
         version: &str,
         effective: &Effective,
+        launch: usize,
         folder: &Path,
         time_limit: Option<Duration>,
     ) -> Result<Job, String> {
-        let argv = self.argv(effective);
+        let launches = self.launches(effective);
+        let argv = self.filled(&launches[launch.min(launches.len() - 1)]);
         let program = Program::find(argv[0].as_ref(), folder).map_err(|error| error.to_string())?;
         Ok(Job {
             name: format!("{} @{version}", self.name),
@@ -81,4 +111,10 @@ impl Template {
             shield: None,
         })
     }
+}
+
+/// A size with less work, where the text is a whole number that leaves room for one.
+pub fn smaller_size(size: &str) -> Option<String> {
+    let size: u64 = size.trim().parse().ok().filter(|size| *size >= 2)?;
+    Some(((size as f64 * SMALLER).round() as u64).max(1).to_string())
 }

@@ -193,7 +193,8 @@ fn over_time(course: &Course, out: &mut String) {
     }
     for (title, values) in rows.iter().filter(|(_, values)| !values.is_empty()) {
         let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-        let line = match course.moments.len() {
+        let line = match values.len() {
+            1 if course.moments.len() > 1 => "seen once: ".to_owned(),
             1 => String::new(),
             _ => format!("{}  at most ", fit(&picture::course(values, seconds(last), scale, LINE), LINE)),
         };

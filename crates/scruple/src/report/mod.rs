@@ -33,7 +33,7 @@ use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::unit::{Unit, change};
+use scruple_core::unit::{Unit, change, change_between};
 use scruple_measure::memory_map::Course;
 
 /// A run and what may be said of it.
@@ -272,33 +272,9 @@ fn effect_text(key: &str, comparison: &Comparison) -> String {
         };
     }
     match (comparison.interval, comparison.verdict) {
-        (Some(interval), _) => format!(
-            "{} {}",
-            change(comparison.effect),
-            range_text(comparison.effect, interval.low, interval.high)
-        ),
+        (Some(interval), _) => change_between(comparison.effect, interval.low, interval.high),
         (None, Verdict::Same) if comparison.effect == 1.0 => "±0".to_owned(),
         (None, _) if comparison.effect.is_finite() => change(comparison.effect),
         (None, _) => String::new(),
     }
-}
-
-/// The bounds of an effect in the form that its estimate has: percents or multiples.
-fn range_text(effect: f64, low: f64, high: f64) -> String {
-    if (0.5..2.0).contains(&effect) && (0.5..2.0).contains(&low) && (0.5..2.0).contains(&high) {
-        let decimals = if (effect - 1.0).abs() < 0.1 { 2 } else { 1 };
-        let percent = |ratio: f64| format!("{:+.decimals$}", (ratio - 1.0) * 100.0);
-        return format!("[{}, {}]", percent(low), percent(high));
-    }
-    let decimals = if (high - low) < 0.002 {
-        4
-    } else if (high - low) < 0.2 {
-        3
-    } else {
-        2
-    };
-    if (0.5..2.0).contains(&effect) {
-        return format!("[{:.decimals$} ×, {:.decimals$} ×]", low, high);
-    }
-    format!("[{low:.decimals$}, {high:.decimals$}]")
 }

@@ -6,7 +6,7 @@ use scruple_core::judge::{self, Judged};
 use scruple_core::metric::metric;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::{Unit, change, quantity, share};
+use scruple_core::unit::{Unit, change_bounds, quantity, share};
 
 /// One sentence for each arm that was compared.
 pub(super) fn verdicts(report: &Report<'_>) -> Vec<String> {
@@ -86,7 +86,7 @@ fn certainty(judged: &Judged) -> String {
     let (low, high) = match (in_times(judged), comparison.direction) {
         (true, Some(Direction::Better)) => multiples(1.0 / interval.high, 1.0 / interval.low),
         (true, _) => multiples(interval.low, interval.high),
-        _ => (change(interval.low), change(interval.high)),
+        _ => change_bounds(interval.low, interval.high),
     };
     format!(" ({}: {low} to {high}, {} blocks)", level_text(interval.level), comparison.blocks)
 }
@@ -113,7 +113,8 @@ fn level_text(level: f64) -> String {
 fn unknown(report: &Report<'_>, comparison: &Comparison, a: &str, b: &str, what: &str) -> String {
     let found = match comparison.interval {
         Some(interval) => {
-            format!("anything from {} to {} fits the readings", change(interval.low), change(interval.high))
+            let (low, high) = change_bounds(interval.low, interval.high);
+            format!("anything from {low} to {high} fits the readings")
         }
         None => match &comparison.why {
             Some(why) => why.to_string(),

@@ -17,34 +17,35 @@ impl Session {
                 remarks.push(("output-varies", format!("‘{name}’ does not print the same each time")));
             }
         }
-        let first = |index: &usize| self.outputs.get(index).and_then(|outputs| outputs.first());
-        if let Some((reference, others)) = subjects.split_first()
-            && remarks.is_empty()
-        {
-            let differ = |other: &&usize| {
-                self.run.arms[**other].params == self.run.arms[*reference].params
-                    && matches!((first(reference), first(other)), (Some(a), Some(b)) if a.stdout != b.stdout)
-            };
-            let names: Vec<String> = others
-                .iter()
-                .filter(differ)
-                .map(|other| format!("‘{}’", self.run.arms[*other].name))
-                .collect();
-            if !names.is_empty() {
-                let reference = &self.run.arms[*reference].name;
-                remarks.push((
-                    "outputs-differ",
-                    format!(
-                        "{} print{} something else than ‘{reference}’: are they doing the same work?",
-                        names.join(", "),
-                        if names.len() == 1 { "s" } else { "" }
-                    ),
-                ));
-            }
+        if remarks.is_empty() {
+            remarks.extend(self.other_outputs().map(|text| ("outputs-differ", text)));
         }
         for (code, text) in remarks {
             self.run.warn(code, text);
         }
+    }
+
+    /// The arms that print something else than what they are compared with, if any do.
+    fn other_outputs(&self) -> Option<String> {
+        let first = |name: &str| {
+            let place = self.run.arms.iter().position(|arm| arm.name == name)?;
+            self.outputs.get(&place)?.first()
+        };
+        let pairs = judge::pairs(&self.run);
+        let differ = |pair: &&judge::Pair<'_>| {
+            pair.arm.role == Role::Subject
+                && pair.arm.params == pair.reference.params
+                && matches!((first(&pair.reference.name), first(&pair.arm.name)), (Some(a), Some(b)) if a.stdout != b.stdout)
+        };
+        let found: Vec<_> = pairs.iter().filter(differ).collect();
+        let reference = &found.first()?.reference.name;
+        let names: Vec<String> = found.iter().map(|pair| format!("‘{}’", pair.arm.name)).collect();
+        let (other, work) = match found.iter().all(|pair| pair.reference.name == *reference) {
+            true => (format!("‘{reference}’"), "are they doing the same work?"),
+            false => ("at the other version".to_owned(), "is it still the same work?"),
+        };
+        let verb = if names.len() == 1 { "prints" } else { "print" };
+        Some(format!("{} {verb} something else than {other}: {work}", names.join(", ")))
     }
 
     pub(super) fn remark_on_waiting(&mut self) {

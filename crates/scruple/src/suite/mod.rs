@@ -2,8 +2,11 @@
 
 mod calibrate;
 mod counting;
+mod once;
 mod readings;
 mod timing;
+
+pub use once::OfCase;
 
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -52,6 +55,10 @@ pub struct Side {
     pub program: Program,
     /// Its words.
     pub argv: Vec<OsString>,
+    /// Its working folder; Scruple's own where none is named.
+    pub folder: Option<PathBuf>,
+    /// Variables on top of Scruple's own.
+    pub env: Vec<(OsString, OsString)>,
     /// What it said of itself.
     pub hello: Option<Hello>,
 }
@@ -86,6 +93,7 @@ pub struct Suite {
     progress: Progress,
     work: PathBuf,
     effort: Effort,
+    calibrated: bool,
 }
 
 /// Why a suite ended before its plan did.
@@ -94,6 +102,24 @@ pub enum Stop {
     Interrupted,
     /// The program could not be talked to at all.
     Failed(Fault),
+}
+
+impl Side {
+    /// A program that is started where Scruple was, and has not said anything yet.
+    pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
+        Side { label, program, argv, folder: None, env: Vec::new(), hello: None }
+    }
+
+    fn start<'a>(&'a self, padding: usize, count_in: Option<&'a Path>) -> Start<'a> {
+        Start {
+            path: &self.program.path,
+            argv: &self.argv,
+            padding,
+            count_in,
+            folder: self.folder.as_deref(),
+            env: &self.env,
+        }
+    }
 }
 
 /// Which cases are wanted.
@@ -179,6 +205,7 @@ impl Suite {
             progress: Progress::hidden(),
             work: work.to_owned(),
             effort,
+            calibrated: false,
         })
     }
 
@@ -246,13 +273,8 @@ impl Suite {
 
     /// A fresh process of one side.
     fn start(&self, side: usize, padding: usize, counting: bool) -> Result<BenchProgram, BenchError> {
-        let side = &self.sides[side];
-        let mut program = BenchProgram::start(&Start {
-            path: &side.program.path,
-            argv: &side.argv,
-            padding,
-            count_in: counting.then_some(self.work.as_path()),
-        })?;
+        let start = self.sides[side].start(padding, counting.then_some(self.work.as_path()));
+        let mut program = BenchProgram::start(&start)?;
         program.ask(&Request::Hello, FIRST_WORDS, &self.interrupted)?;
         Ok(program)
     }
@@ -290,8 +312,7 @@ fn survives(error: &BenchError) -> bool {
 }
 
 fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>), BenchError> {
-    let start = Start { path: &side.program.path, argv: &side.argv, padding: 0, count_in: None };
-    let mut program = BenchProgram::start(&start)?;
+    let mut program = BenchProgram::start(&side.start(0, None))?;
     let unexpected = |request: &Request, reply: Reply| BenchError::Garbled {
         request: request.line(),
         line: format!("{reply:?}").chars().take(120).collect(),

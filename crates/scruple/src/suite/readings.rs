@@ -3,6 +3,7 @@
 use super::arm_name;
 use super::counting::declaration;
 use scruple_core::budget::{Budget, Limit};
+use scruple_core::judge::cases::WITNESS;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Case, Hello, Loose, OnceReply};
 use scruple_core::run::Run;
@@ -29,6 +30,12 @@ pub(super) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
     }
     readings.extend(declared(case, &reply.readings));
     readings
+}
+
+/// What the program's witnesses say of the block as a whole: the slowest of them, which is kept with the tare.
+pub(super) fn witness_of(replies: &[BatchReply]) -> Option<Reading> {
+    let slowest = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max)?;
+    Some(own(WITNESS, Unit::Nanoseconds, slowest))
 }
 
 /// What one iteration processes, kept beside the readings so that throughput can be told from a stored run.

@@ -57,7 +57,7 @@ impl Suite {
         Ok(())
     }
 
-    fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
+    pub(super) fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
         let mut programs = Vec::new();
         let padding = Plan::new(1, self.run.seed).padding(process);
         let alone = self.weighed.iter().filter(|weighed| weighed.place >= self.sides.len());
@@ -77,9 +77,10 @@ impl Suite {
                 let name = self.run.arms[self.weighed[index].arm].name.clone();
                 let (done, all) = (index, self.weighed.len());
                 self.progress.step("calibrating", process, done, all, &name);
-                self.settle(index, &mut programs[self.weighed[index].place], process == 0)?;
+                self.settle(index, &mut programs[self.weighed[index].place], !self.calibrated)?;
             }
         }
+        self.calibrated = true;
         let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
         // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);

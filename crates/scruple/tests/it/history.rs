@@ -106,6 +106,31 @@ fn what_is_done_is_not_done_again_and_a_longer_range_adds_to_it() {
 }
 
 #[test]
+fn more_commits_are_weighed_beside_those_that_a_history_has() {
+    let place = Place::new();
+    let commits = Repository::new(&place, "repo").commit_allocations(1..=6);
+    assert_eq!(place.history(&["HEAD~2..HEAD", "--rounds", "2", "--time-only"]).code, 0);
+    let extend = |range: &str| {
+        let words = ["history", "extend", range, "--repo", "repo", "--rounds", "2", "--time-only"];
+        place.run(words.iter().chain(&BUILD).chain(&["--", "./app"]))
+    };
+    let answer = extend(&commits[1]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(
+        answer.stdout.starts_with(&format!("repo · HEAD~2..HEAD and {}\n", commits[1])),
+        "{}",
+        answer.stdout
+    );
+    let recorded = place.recorded();
+    let titles: Vec<&str> = recorded.versions().iter().filter_map(|one| one["title"].as_str()).collect();
+    assert_eq!(titles, ["version 0", "version 1", "version 4", "version 5"]);
+    assert_eq!(recorded.states(), ["built"; 4]);
+    assert!(titles.iter().all(|title| recorded.readings(title, "time.wall").len() >= 2));
+    assert_eq!(extend(&commits[1]).code, 0);
+    assert_eq!(place.recorded().count("time.wall"), recorded.count("time.wall"));
+}
+
+#[test]
 fn commits_are_selected_as_git_would_and_thinned() {
     let place = Place::new();
     let repository = eventful(&place);

@@ -1,5 +1,6 @@
 //! A history that is killed at any moment goes on where it was.
 
+use crate::history_benches::commit_cases;
 use crate::programs::eventually;
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::Place;
@@ -66,6 +67,49 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     let left: Vec<_> =
         work.filter(|entry| entry.file_name().to_string_lossy().starts_with("work-")).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_killed_history_of_cases_goes_on_with_whole_processes() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for cost in [100, 120] {
+        let cases = [format!(r#"{{"name":"one","cost":{cost}}}"#), r#"{"name":"two","cost":9}"#.to_owned()];
+        let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+        commit_cases(&place, &repository, &format!("{cost}"), &cases);
+    }
+    let take = |rounds: &'static str| {
+        let words = [
+            "history",
+            "--repo",
+            "repo",
+            "--time-only",
+            "--seed",
+            "7",
+            "--build",
+            "true",
+            "--rounds",
+            rounds,
+        ];
+        words.into_iter().chain(["--bench", "--", "./bench"])
+    };
+    let mut moment = 1_u64;
+    for _ in 0..kills() / 2 {
+        moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut command = place.command(take("1000"));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple runs");
+        std::thread::sleep(Duration::from_micros((moment >> 33) % 1_000_000));
+        child.kill().expect("a kill");
+        child.wait().expect("an end");
+        place.assert_no_processes();
+    }
+    let answer = place.run(take("4"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    let cases = recorded.arms().iter().filter(|arm| arm["subject"]["kind"] == "case");
+    let cases: Vec<Vec<u64>> = cases.map(blocks).collect();
+    assert_eq!(cases.len(), 4);
+    assert!(cases.iter().all(|blocks| blocks.len() >= 4 && blocks.windows(2).all(|pair| pair[0] < pair[1])));
 }
 
 /// Prints what a version costs beyond its build steps and launches, and what having nothing to do does.

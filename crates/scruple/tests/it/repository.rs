@@ -52,6 +52,13 @@ impl Repository {
         std::fs::write(self.folder.join(name), text).expect("a file");
     }
 
+    /// Writes a file that can be executed.
+    pub fn write_program(&self, name: &str, text: &str) {
+        self.write(name, text);
+        let may_execute = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(self.folder.join(name), may_execute).expect("permissions");
+    }
+
     /// Commits everything, and hands back the id.
     pub fn commit(&self, title: &str) -> String {
         self.commits.set(self.commits.get() + 1);
@@ -131,6 +138,25 @@ impl Recorded {
         let arm = self.arms().iter().find(|arm| arm["version"] == *commit);
         let readings = arm.and_then(|arm| arm["metrics"][metric]["readings"].as_array());
         readings.map_or(Vec::new(), |readings| readings.iter().filter_map(Value::as_f64).collect())
+    }
+
+    /// The same of one of several subjects.
+    pub fn readings_of(&self, title: &str, subject: &str, metric: &str) -> Vec<f64> {
+        let readings = self.figure(title, subject, metric)["readings"].clone();
+        readings.as_array().map_or(Vec::new(), |readings| readings.iter().filter_map(Value::as_f64).collect())
+    }
+
+    /// Why a metric of a subject is absent at a version.
+    pub fn absent(&self, title: &str, subject: &str, metric: &str) -> String {
+        self.figure(title, subject, metric)["absent"].as_str().unwrap_or("").to_owned()
+    }
+
+    fn figure(&self, title: &str, subject: &str, metric: &str) -> Value {
+        let commit = &self.version(title)["commit"];
+        let is_it =
+            |arm: &&Value| arm["version"] == *commit && arm["name"] == subject && arm["role"] == "subject";
+        let arm = self.arms().iter().find(is_it);
+        arm.map_or(Value::Null, |arm| arm["metrics"][metric].clone())
     }
 
     /// The sum of the numbers of readings of a metric over all versions.

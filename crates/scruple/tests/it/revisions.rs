@@ -97,8 +97,8 @@ fn a_build_that_costs_more_may_pay_for_itself() {
     let answer = compare(&place, &["HEAD~1", "HEAD", "--clean", "--build", step]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("longer to build and takes"), "{}", answer.exchange());
-    assert!(said.contains("runs for each build the two are even"), "{}", answer.exchange());
+    assert!(said.contains("./app, from HEAD~1 to HEAD: a build takes"), "{}", answer.exchange());
+    assert!(said.contains("it pays off after"), "{}", answer.exchange());
 }
 
 #[test]
@@ -120,4 +120,47 @@ fn what_cannot_be_compared_is_one_error() {
     let answer = place.run(["compare", "last"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.contains("name a second stored run"), "{}", answer.exchange());
+}
+
+#[test]
+fn every_command_of_the_configuration_is_compared_with_itself() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 2000]);
+    place.write(
+        "scruple.toml",
+        "[[command]]\nname = \"one\"\nrun = \"./app\"\n[[command]]\nname = \"two\"\nrun = \"echo two\"\n\
+         [build]\nsteps = [\"cc -O1 -o app app.c\"]\nartifacts = [\"app\"]\n",
+    );
+    let run = |words: &[&str]| {
+        let words = [&["compare", "--repo", "repo", "--no-store", "-r", "10"], words].concat();
+        place.run(words)
+    };
+    let answer = run(&["HEAD~1", "HEAD", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let page = answer.json();
+    let comparisons = page["comparisons"].as_array().expect("comparisons").iter();
+    let bytes: Vec<[&str; 3]> = comparisons
+        .filter(|one| one["metric"] == "malloc.bytes")
+        .map(|one| ["reference", "arm", "verdict"].map(|key| one[key].as_str().unwrap_or("")))
+        .collect();
+    assert_eq!(bytes, [["one @HEAD~1", "one @HEAD", "different"], ["two @HEAD~1", "two @HEAD", "same"],]);
+    assert_eq!(
+        page["arms"].as_array().map(|arms| arms.iter().filter(|arm| arm["role"] == "subject").count()),
+        Some(4)
+    );
+    assert_eq!(
+        page["warnings"]
+            .as_array()
+            .map_or(0, |all| all.iter().filter(|one| one["code"] == "outputs-differ").count()),
+        0
+    );
+    let table = run(&["HEAD~1", "HEAD"]);
+    assert_eq!(table.code, 0, "{}", table.exchange());
+    let only = run(&["HEAD~1", "HEAD", "-n", "two", "--json"]).json();
+    assert_eq!(only["arms"][0]["name"], "two @HEAD~1");
+    let against_base = run(&["--base", "HEAD~1", "--json"]);
+    assert_eq!(against_base.json()["arms"].as_array().map(Vec::len), Some(5));
+    // Names that are neither runs nor revisions are told as before.
+    assert_eq!(run(&["nothing", "HEAD"]).code, 2);
 }

@@ -33,11 +33,11 @@ fn a_faster_arm_is_different_and_by_how_much() {
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
-      old   5.130 ms  [5.077, 5.196]               █                            reference
-      new   2.052 ms  [2.031, 2.076]    █             0.400 × [0.3999, 0.4003]  faster
+      old   5.130 ms  [5.077, 5.196]               █                             reference
+      new   2.052 ms  [2.031, 2.076]    █             0.4001 × [0.3999, 0.4003]  faster
     cpu
-      old  3.9983 ms  [3.9968, 4.0011]             █                            reference
-      new  1.6002 ms  [1.5996, 1.6010]  █             0.400 × [0.4000, 0.4003]  faster
+      old  3.9983 ms  [3.9968, 4.0011]             █                             reference
+      new  1.6002 ms  [1.5996, 1.6010]  █             0.4001 × [0.4000, 0.4003]  faster
 
     ‘new’ is 2.50 times as fast in wall time as ‘old’ (95.2 % sure: 2.4984 × to 2.5005 ×, 20 blocks).
     ");

@@ -1,15 +1,15 @@
 //! What holds between the first weighed version and the last: the effect, and whether a dearer build pays.
 
 use super::gather::Gathered;
-use crate::history::{BreakEven, Effect, History, Series};
+use crate::history::{BreakEven, Costs, Effect, History, Point, Series};
 use crate::sample::Sample;
 use crate::stats::paired;
-use crate::subject::Role;
+use crate::subject::{Arm, Role, Subject};
 
 use super::steps::LEVEL;
 
 /// The effect from the first weighed version to the last, from readings taken side by side.
-pub(super) fn whole(gathered: &Gathered<'_>) -> Option<Effect> {
+pub(super) fn whole(gathered: &Gathered) -> Option<Effect> {
     let (first, last) = (gathered.points.first()?, gathered.points.last()?);
     if first.version == last.version {
         return None;
@@ -46,6 +46,11 @@ pub(super) fn break_even(
             subjects.push(&one.subject);
         }
     }
+    // What one iteration costs, or one unit more of the work, is nothing to set a build against.
+    let launched = |subject: &&&str| {
+        let whole = |arm: &Arm| matches!(arm.subject, Subject::Command { .. }) && arm.name == **subject;
+        history.run.arms_of(Role::Subject).any(whole)
+    };
     let of = |subject: &&str| {
         let timed = |key: &str| series.iter().find(|one| one.subject == *subject && one.metric == key);
         let (wall, cpu) = (timed("time.wall"), timed("time.cpu"));
@@ -53,28 +58,16 @@ pub(super) fn break_even(
         // On a busy machine processor time is often all that is known of time.
         let time = wall.filter(sure).or(cpu.filter(sure)).or(wall).or(cpu)?;
         let whole = time.whole.as_ref()?;
-        let builds = [whole.from, whole.to].map(|version| build(history, root(version)));
-        let [Some(before), Some(after)] = builds else { return None };
-        let build = after - before;
-        let run = time.points.last()?.value - time.points.first()?.value;
-        let (build_surely, run_surely) = (builds_differ(series, before, after), whole.surely);
-        let opposed = build * run < 0.0 && build_surely && run_surely;
-        let runs = opposed.then(|| (build / run).abs());
-        let (subject, from, to) = ((*subject).to_owned(), whole.from, whole.to);
-        Some(BreakEven { subject, from, to, build, run, build_surely, run_surely, runs })
+        let costs = |version: usize, point: &Point| {
+            Some(Costs { build: build(history, root(version))?, run: point.value })
+        };
+        let before = costs(whole.from, time.points.first()?)?;
+        let after = costs(whole.to, time.points.last()?)?;
+        let builds = series.iter().find(|one| one.metric == "build.time");
+        let noise = builds.map_or(0.0, |one| one.twins.unwrap_or(0.0).max(one.noise));
+        Some(BreakEven::of(subject, (whole.from, whole.to), (before, after), noise, whole.surely))
     };
-    let told = |one: &BreakEven| one.build_surely || one.run_surely;
-    subjects.iter().filter_map(of).filter(told).collect()
-}
-
-/// Single builds of one version differ by this much, relative, where nothing better is known.
-const BUILDS_DIFFER: f64 = 0.1;
-
-/// Whether two build times, each of a single build as a rule, differ by more than builds differ anyway.
-fn builds_differ(series: &[Series], before: f64, after: f64) -> bool {
-    let builds = series.iter().find(|one| one.metric == "build.time");
-    let noise = builds.map_or(0.0, |one| one.twins.unwrap_or(0.0).max(one.noise));
-    (after / before).ln().abs() > 3.0 * noise.max(BUILDS_DIFFER)
+    subjects.iter().filter(launched).filter_map(of).filter(BreakEven::is_told).collect()
 }
 
 /// The median time that building a version took, in nanoseconds.

@@ -12,7 +12,7 @@ const FEW: usize = 3;
 const ALIKE: f64 = 2.5;
 
 /// The cuts of an exact series, every place whose value is not the one before; and its levels, in the unit.
-pub(super) fn exact(gathered: &Gathered<'_>) -> Steps {
+pub(super) fn exact(gathered: &Gathered) -> Steps {
     let value = |version: usize| {
         gathered.points.iter().find(|point| point.version == version).map_or(f64::NAN, |point| point.value)
     };
@@ -36,7 +36,7 @@ pub(super) fn exact(gathered: &Gathered<'_>) -> Steps {
 pub(super) fn changes(
     history: &History,
     artefacts: &Artefacts,
-    gathered: &Gathered<'_>,
+    gathered: &Gathered,
     steps: &Steps,
     levels: &[f64],
 ) -> Vec<Change> {
@@ -87,7 +87,7 @@ fn undone(steps: &Steps, changes: &[Change], before: &[usize], cut: usize) -> Op
 fn change(
     history: &History,
     artefacts: &Artefacts,
-    gathered: &Gathered<'_>,
+    gathered: &Gathered,
     cut: &Cut,
     [from, to]: [f64; 2],
 ) -> Change {
@@ -117,7 +117,7 @@ fn change(
 }
 
 /// The reason that a version of the set gives for a change of this metric of this subject.
-fn accepted(history: &History, gathered: &Gathered<'_>, set: &[usize]) -> Option<String> {
+fn accepted(history: &History, gathered: &Gathered, set: &[usize]) -> Option<String> {
     let acceptances = set.iter().flat_map(|&version| &history.versions[version].accepted);
     acceptances
         .filter(|acceptance| acceptance.subject.as_deref().is_none_or(|subject| subject == gathered.subject))

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::turns::Cells;
-use crate::history::{History, Point, State};
+use crate::history::{History, Point, SLOPE, State, comparable};
 use crate::metric::{METRICS, Metric, Quality, metric};
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use crate::stats::quantile::{median, sorted};
-use crate::subject::{Arm, Role};
+use crate::subject::Arm;
 
 /// A stretch of versions with the same artefacts, of which at least one was weighed.
 pub(super) struct Place {
@@ -19,8 +19,8 @@ pub(super) struct Place {
 }
 
 /// Everything that was read for one series.
-pub(super) struct Gathered<'a> {
-    pub subject: &'a str,
+pub(super) struct Gathered {
+    pub subject: String,
     pub metric: Metric,
     pub points: Vec<Point>,
     pub places: Vec<Place>,
@@ -63,9 +63,10 @@ impl Artefacts {
 }
 
 /// Every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
-pub(super) fn gather<'a>(history: &'a History, artefacts: &Artefacts) -> Vec<Gathered<'a>> {
+pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> {
     let mut subjects: Vec<&str> = Vec::new();
-    let arms: Vec<&Arm> = history.run.arms_of(Role::Subject).collect();
+    let compared = comparable(&history.run);
+    let arms: Vec<&Arm> = compared.iter().map(AsRef::as_ref).collect();
     for arm in &arms {
         if !subjects.contains(&arm.name.as_str()) {
             subjects.push(&arm.name);
@@ -104,12 +105,7 @@ fn keys<'a>(arms: &[Option<&'a Arm>]) -> Vec<&'a str> {
     keys
 }
 
-fn series<'a>(
-    subject: &'a str,
-    key: &str,
-    samples: &[Option<&Sample>],
-    artefacts: &Artefacts,
-) -> Option<Gathered<'a>> {
+fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Artefacts) -> Option<Gathered> {
     let own: Vec<&Sample> = samples.iter().flatten().copied().collect();
     let first = *own.first()?;
     let metric = metric(key)
@@ -118,7 +114,7 @@ fn series<'a>(
     let counted = own.iter().all(|sample| sample.quality <= Quality::Near);
     let readings: Vec<f64> = own.iter().flat_map(|sample| sample.readings.iter().copied()).collect();
     let resolution = resolution(&readings);
-    let cannot = cannot(&readings);
+    let cannot = cannot(&readings, first.source.contains(SLOPE));
     // A zero among positive readings is less than a step, not nothing.
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
     let mut points: Vec<Point> = Vec::new();
@@ -152,13 +148,16 @@ fn series<'a>(
         cells.push(these);
     }
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
+    let subject = subject.to_owned();
     Some(Gathered { subject, metric, points, places, cells, exact, counted, resolution, cannot })
 }
 
-fn cannot(readings: &[f64]) -> Option<String> {
+fn cannot(readings: &[f64], slope: bool) -> Option<String> {
     let zeros = readings.iter().filter(|&&reading| reading == 0.0).count();
     if readings.iter().any(|reading| !reading.is_finite()) {
         Some("a reading is not a finite number".to_owned())
+    } else if slope && readings.iter().any(|&reading| reading < 0.0) {
+        Some("a tenth of the work often took no less: more work is needed to tell what it costs".to_owned())
     } else if readings.iter().any(|&reading| reading < 0.0) {
         Some("a reading is negative, so that there are no ratios".to_owned())
     } else if zeros == readings.len() {

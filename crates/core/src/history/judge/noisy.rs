@@ -40,7 +40,7 @@ impl Judged {
     }
 }
 
-pub(super) fn judged(gathered: &Gathered<'_>, error: f64, least: f64) -> Judged {
+pub(super) fn judged(gathered: &Gathered, error: f64, least: f64) -> Judged {
     if gathered.exact {
         let steps = forms::exact(gathered);
         return Judged { noisy: false, steps, blocks: BTreeMap::new(), cannot: None };

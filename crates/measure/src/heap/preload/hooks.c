@@ -3,6 +3,7 @@
  * What counts (the rule of valgrind's "total heap usage"): an allocation and its requested bytes when a block was
  * handed out; a free when one was given back; realloc of a block to n bytes is one allocation of n bytes and one
  * free, to 0 bytes a free; failed calls and free(NULL) are nothing. `operator new` arrives here through malloc. */
+#include "limits.h"
 #include "pool.h"
 #include "slots.h"
 
@@ -56,7 +57,9 @@ void resolve(void) {
     real.free = dlsym(RTLD_NEXT, "free");
     real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
     foreign = dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc;
-    careful = pool_used || (MODE != MODE_COUNTS && !(real.usable && real.malloc == __libc_malloc));
+    int of_glibc = real.usable && real.malloc == __libc_malloc;
+    careful = pool_used || (MODE != MODE_COUNTS && !of_glibc);
+    look_at_limits(of_glibc);
 }
 
 int malloc_is_foreign(void) { return foreign; }
@@ -130,12 +133,6 @@ static inline void *fall(struct slot *slot, int64_t by, void *result) {
     return unlikely(slot->drift < -BATCH) ? settle_up(slot, result) : result;
 }
 
-static inline void *took(struct slot *slot, void *block, size_t size, size_t weight) {
-    slot->allocations += 1;
-    slot->bytes += size;
-    return MODE == MODE_COUNTS ? block : rise(slot, (int64_t)weight, block);
-}
-
 static COLD void count_common(struct slot *slot, int took, size_t size, int64_t weight, int gave, size_t gone) {
     __atomic_fetch_add(&slot->allocations, took, __ATOMIC_RELAXED);
     __atomic_fetch_add(&slot->bytes, size, __ATOMIC_RELAXED);
@@ -146,13 +143,17 @@ static COLD void count_common(struct slot *slot, int took, size_t size, int64_t 
 
 static inline int is_common(const struct slot *slot) { return header && slot == &header->common; }
 
-/* For all but the two fast paths: any slot, any result. */
-static void *took_any(struct slot *slot, void *block, size_t size) {
+/* For all but the fast path: any slot, any result. */
+static void *took(struct slot *slot, void *block, size_t size) {
     if (!block) return block;
     size_t weight = new_weight(block, size, room(block));
-    if (likely(!is_common(slot))) return took(slot, block, size, weight);
-    count_common(slot, 1, size, (int64_t)weight, 0, 0);
-    return block;
+    if (unlikely(is_common(slot))) {
+        count_common(slot, 1, size, (int64_t)weight, 0, 0);
+        return block;
+    }
+    slot->allocations += 1;
+    slot->bytes += size;
+    return MODE == MODE_COUNTS ? block : rise(slot, (int64_t)weight, block);
 }
 
 static inline struct slot *any_slot(void) { return settled() ? self.slot : settle_in(); }
@@ -178,14 +179,19 @@ static COLD void *malloc_slowly(size_t size) {
     if (!real.malloc) return from_pool(size, 16);
     void *block = real.malloc(slot ? gross(size) : size);
     if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) careful = 1;
-    return slot ? took_any(slot, block, size) : block;
+    return slot ? took(slot, block, size) : block;
 }
 
+/* What cannot fail is counted before: less has to be kept until the real function returns, and with counts alone it is
+ * the last thing called, which is a jump. */
 EXPORT void *malloc(size_t size) {
-    if (!settled() || (MODE != MODE_COUNTS && unlikely(careful))) return malloc_slowly(size);
+    if (!settled() || (MODE != MODE_COUNTS && unlikely(careful)) || size >= certain) return malloc_slowly(size);
+    struct slot *slot = self.slot;
+    slot->allocations += 1;
+    slot->bytes += size;
+    if (MODE == MODE_COUNTS) return real.malloc(size);
     void *block = real.malloc(gross(size));
-    if (unlikely(!block)) return block;
-    return took(self.slot, block, size, new_weight(block, size, size_before(block)));
+    return likely(block) ? rise(slot, (int64_t)new_weight(block, size, size_before(block)), block) : block;
 }
 
 static COLD void free_slowly(void *block) {
@@ -239,7 +245,7 @@ EXPORT void *calloc(size_t count, size_t each) {
     uint32_t key = nest();
     void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(size)) : real.calloc(count, each);
     unnest(key);
-    return took_any(slot, block, size);
+    return took(slot, block, size);
 }
 
 static COLD void *realloc_from_pool(void *block, size_t size) {
@@ -289,7 +295,7 @@ static void *aligned(aligned_function *function, size_t alignment, size_t reques
     uint32_t key = nest();
     void *block = function(alignment, gross(request));
     unnest(key);
-    return took_any(slot, block, size);
+    return took(slot, block, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) { return aligned(real.memalign, alignment, size, size); }
@@ -315,7 +321,7 @@ EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
     uint32_t key = nest();
     int error = real.posix_memalign(to, alignment, gross(size));
     unnest(key);
-    if (!error) took_any(slot, *to, size);
+    if (!error) took(slot, *to, size);
     return error;
 }
 

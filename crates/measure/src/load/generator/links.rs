@@ -16,6 +16,12 @@ impl Generator<'_> {
     /// Waits for events and acts on them. Returns how many there were.
     pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
         let count = self.poller.wait(wait.min(50_000_000))?;
+        self.act_on(count);
+        Ok(count)
+    }
+
+    /// Acts on the events that the poller has got hold of.
+    pub(super) fn act_on(&mut self, count: usize) {
         for event in 0..count {
             let event = self.poller.event(event);
             let index = (event.token & 0xffff_ffff) as usize;
@@ -29,7 +35,6 @@ impl Generator<'_> {
                 self.on_readable(index);
             }
         }
-        Ok(count)
     }
 
     fn on_writable(&mut self, index: usize) {

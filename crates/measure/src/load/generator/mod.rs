@@ -4,6 +4,7 @@
 //! was itself, so that a server is never blamed for its load generator.
 
 mod links;
+mod patience;
 
 use super::clock::{self, Poller};
 use super::connection::{Connection, Link};
@@ -14,6 +15,7 @@ use super::plan::{Order, POLLED, Pace, Plan, WarmUp};
 use super::record::{Exchange, Failure, Recorder, SLICES};
 use super::request::Request;
 use super::shared::{Ended, Live, Shared};
+use patience::Patience;
 use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -68,6 +70,7 @@ pub(crate) struct Generator<'a> {
     buffer: Vec<u8>,
     plain: Vec<u8>,
     done: Vec<Done>,
+    patience: Patience,
 }
 
 impl<'a> Generator<'a> {
@@ -114,6 +117,7 @@ impl<'a> Generator<'a> {
             buffer: vec![0; 64 * 1024],
             plain: Vec::new(),
             done: Vec::new(),
+            patience: Patience::new(plan.looks(shared.cores)),
         })
     }
 
@@ -147,7 +151,6 @@ impl<'a> Generator<'a> {
         self.recorder.idle_failures = Default::default();
         self.recorder.reconnects = 0;
         let polls = self.plan.polls(self.shared.cores);
-        let looks = self.plan.looks_again(self.shared.cores);
         let timeout = self.plan.timeout.as_nanos() as u64;
         let sweep_every = (timeout / 10).clamp(1_000_000, 100_000_000);
         let mut sweep_at = start;
@@ -193,21 +196,29 @@ impl<'a> Generator<'a> {
                 let early = if polls { POLLED } else { 0 };
                 wait = wait.min(due.saturating_sub(now).saturating_sub(early));
             }
-            if self.turn_once(wait).is_err() {
+            if self.await_events(wait).is_err() {
                 break Ended::ServerGone;
-            }
-            self.send_gathered();
-            // A server that is kept busy answers again within microseconds; sleeping would cost it the waking of us.
-            for _ in 0..if self.in_flight > 1 { looks } else { 0 } {
-                if !matches!(self.turn_once(0), Ok(0)) {
-                    break;
-                }
             }
             self.send_gathered();
         };
         self.settle(ended);
         self.publish(clock::now());
         ended
+    }
+
+    /// Waits for events and acts on them.
+    fn await_events(&mut self, wait: u64) -> io::Result<()> {
+        // With a single request under way the server sleeps in between as well, and looking would last a whole answer.
+        let looks = if self.in_flight > 1 { self.patience.looks() } else { 0 };
+        if looks > 0 {
+            let found = self.poller.look(looks)?;
+            self.patience.learn(found > 0);
+            if found > 0 {
+                self.act_on(found);
+                return Ok(());
+            }
+        }
+        self.turn_once(wait).map(|_| ())
     }
 
     fn warm_up(&self) -> u64 {

@@ -18,8 +18,14 @@ pub(super) const TIME: [&str; 1] = ["time.wall"];
 /// `commit;allocations;memory;time`.
 pub(super) fn short(page: &Page<'_>, subject: Option<&str>) -> String {
     let subjects = page.subjects();
-    let subject = subject.or(subjects.first().copied()).unwrap_or_default();
-    let arm_at = |index: usize| page.arms_at(index).iter().copied().find(|arm| arm.name == subject);
+    let fills = |name: &&str| {
+        let keys = ALLOCATIONS.iter().chain(&MEMORY).chain(&TIME);
+        let sample = |arm: &Arm| arm.name == **name && keys.clone().any(|key| arm.sample(key).is_some());
+        page.arms.iter().any(|arm| sample(arm))
+    };
+    let filling = subjects.iter().copied().find(fills).or(subjects.first().copied());
+    let subject = subject.or(filling).unwrap_or_default();
+    let arm_at = |index: usize| page.arms_at(index).find(|arm| arm.name == subject);
     let arms: Vec<Option<&Arm>> = (0..page.history.versions.len()).map(arm_at).collect();
     let has = |key: &str| arms.iter().flatten().any(|arm| arm.sample(key).is_some());
     let choose = |keys: &[&'static str]| keys.iter().copied().find(|key| has(key));
@@ -50,7 +56,7 @@ const HEAD: &str =
 pub(super) fn all(page: &Page<'_>) -> String {
     let mut out = HEAD.to_owned();
     for (index, version) in page.history.versions.iter().enumerate() {
-        let arms = page.arms_at(index);
+        let arms: Vec<&Arm> = page.arms_at(index).collect();
         let copied = page.stands_for(index) != index;
         let head = [
             index.to_string(),
@@ -69,7 +75,7 @@ pub(super) fn all(page: &Page<'_>) -> String {
             push(cells);
         }
         for arm in arms {
-            for key in keys_of(&[*arm]) {
+            for key in keys_of(&[arm]) {
                 push(row(arm, &key, page.history.run.terms.level, copied));
             }
         }

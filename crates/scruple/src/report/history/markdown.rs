@@ -179,10 +179,9 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
 
 fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<(f64, Interval)> {
     let arm = |index: usize| -> Option<&Arm> {
-        let arms = page.arms_at(index).iter().copied();
-        let arm = arms.clone().find(|arm| arm.name == series.subject);
+        let has = |arm: &&Arm| arm.name == series.subject && arm.sample(&series.metric).is_some();
         // What building costs is among the figures of the first subject only.
-        arm.filter(|arm| arm.sample(&series.metric).is_some())
+        page.arms_at(index).find(has)
     };
     let pair = Pair { reference: arm(from)?, arm: arm(to)?, paired: true, tares: None };
     let judged = compare_pairs(&[pair], &page.history.run.terms);
@@ -190,7 +189,7 @@ fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Opt
     Some((comparison.effect, comparison.interval?))
 }
 
-fn subjects<'p>(page: &Page<'p>) -> Vec<&'p str> {
+fn subjects<'p>(page: &'p Page<'_>) -> Vec<&'p str> {
     let mut names: Vec<&str> = page.shown.iter().map(|series| series.subject.as_str()).collect();
     names.dedup();
     names

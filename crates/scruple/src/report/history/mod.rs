@@ -20,9 +20,10 @@ mod words;
 pub use chart::Options;
 
 use event::Event;
-use scruple_core::history::{History, Judgement, Series, State, Version};
+use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
-use scruple_core::subject::{Arm, Role};
+use scruple_core::subject::Arm;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// A range of versions and what may be concluded of it, ready to be written.
@@ -35,7 +36,14 @@ pub struct Page<'a> {
     pub logs: BTreeMap<String, String>,
     shown: Vec<&'a Series>,
     events: Vec<Event<'a>>,
-    arms: HashMap<&'a str, Vec<&'a Arm>>,
+    /// The arms as they are compared, and their places by version.
+    arms: Vec<Cow<'a, Arm>>,
+    places: HashMap<String, Vec<usize>>,
+}
+
+/// What a change of build cost buys between two versions of these names, as a sentence.
+pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
+    words::is_it_a_win(one, from, to)
 }
 
 impl<'a> Page<'a> {
@@ -45,15 +53,16 @@ impl<'a> Page<'a> {
             DEFAULT_METRICS.contains(&series.metric.as_str())
                 || scruple_core::metric::metric(&series.metric).is_none()
         };
-        let mut arms: HashMap<&str, Vec<&Arm>> = HashMap::new();
-        for arm in history.run.arms_of(Role::Subject) {
+        let arms = comparable(&history.run);
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, arm) in arms.iter().enumerate() {
             if let Some(version) = &arm.version {
-                arms.entry(version).or_default().push(arm);
+                places.entry(version.clone()).or_default().push(place);
             }
         }
         let shown: Vec<&Series> = judgement.series.iter().filter(usual).collect();
         let events = event::of(&shown);
-        Page { history, judgement, logs: BTreeMap::new(), shown, events, arms }
+        Page { history, judgement, logs: BTreeMap::new(), shown, events, arms, places }
     }
 
     /// The same page with the metrics that these patterns name; none leave it as it is.
@@ -76,7 +85,7 @@ impl<'a> Page<'a> {
 
     /// `commit;allocations;memory;time` in bytes, bytes and seconds, for one subject: the named one or the first.
     ///
-    /// Each cell is the least reading. Allocations are `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or
+    /// Where none is named, the first that has any of them. Each cell is the least reading. Allocations are `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or
     /// else `heap.live_max`, time is `time.wall`; the choice is made once for the subject, so that no column changes
     /// its meaning on the way. A version that was not weighed has empty cells.
     pub fn csv(&self, subject: Option<&str>) -> String {
@@ -122,16 +131,17 @@ impl<'a> Page<'a> {
     }
 
     /// The arms of a version that hold readings; of one with the same artefacts as another, that other's.
-    fn arms_at(&self, index: usize) -> &[&'a Arm] {
+    fn arms_at(&self, index: usize) -> impl Iterator<Item = &Arm> {
         let commit = self.history.versions[self.stands_for(index)].commit.as_str();
-        self.arms.get(commit).map_or(&[], Vec::as_slice)
+        let places = self.places.get(commit).map_or(&[][..], Vec::as_slice);
+        places.iter().map(|place| self.arms[*place].as_ref())
     }
 
     /// The names of the subjects, in the order in which they were weighed.
-    fn subjects(&self) -> Vec<&'a str> {
+    fn subjects(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let judged = self.judgement.series.iter().map(|series| series.subject.as_str());
-        let weighed = self.history.run.arms_of(Role::Subject).map(|arm| arm.name.as_str());
+        let weighed = self.arms.iter().map(|arm| arm.name.as_str());
         let mut seen = std::collections::HashSet::new();
         names.extend(judged.chain(weighed).filter(|name| seen.insert(*name)));
         names
@@ -141,7 +151,7 @@ impl<'a> Page<'a> {
     fn is_weighed(&self, index: usize) -> bool {
         let version = &self.history.versions[index];
         version.state == State::Built
-            && self.arms_at(index).iter().any(|arm| arm.figures.keys().any(|key| arm.sample(key).is_some()))
+            && self.arms_at(index).any(|arm| arm.figures.keys().any(|key| arm.sample(key).is_some()))
     }
 
     fn version(&self, index: usize) -> &'a Version {

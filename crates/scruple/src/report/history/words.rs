@@ -2,10 +2,10 @@
 
 use super::Page;
 use super::event::Event;
-use crate::report::{range_text, title};
+use crate::report::title;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
 use scruple_core::stats::quantile::Interval;
-use scruple_core::unit::{Unit, change, exact, grouped, quantity, share, times_between};
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share};
 
 /// Text of others in which nothing steers a terminal or turns the direction of writing around.
 pub(super) fn plain(text: &str) -> String {
@@ -112,8 +112,7 @@ pub(super) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
 /// A ratio as text, with its interval where there is one.
 pub(super) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, unit: &Unit) -> String {
     match interval {
-        Some(interval) if ratio < 0.5 => times_between(ratio, interval.low, interval.high),
-        Some(interval) => format!("{} {}", change(ratio), range_text(ratio, interval.low, interval.high)),
+        Some(interval) => change_between(ratio, interval.low, interval.high),
         None if difference == 0.0 => "±0".to_owned(),
         // A percentage that would round away is told in full.
         None if !ratio.is_finite() || (ratio - 1.0).abs() < 0.0005 => {
@@ -171,6 +170,11 @@ pub(super) fn series(series: &Series) -> String {
 
 /// "Is it a win?", answered.
 pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
+    is_it_a_win(one, &short(page, one.from), &short(page, one.to))
+}
+
+/// What a change of build cost buys between two versions of these names, as a sentence.
+pub(super) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     let part = |what: &str, value: f64, surely: bool| {
         let amount = quantity(value.abs(), &Unit::Nanoseconds);
         match surely {
@@ -181,8 +185,8 @@ pub(super) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
     let costs = format!(
         "{}, from {} to {}: {}, {}",
         plain(&one.subject),
-        short(page, one.from),
-        short(page, one.to),
+        from,
+        to,
         part("a build", one.build, one.build_surely),
         part("a run of it", one.run, one.run_surely),
     );

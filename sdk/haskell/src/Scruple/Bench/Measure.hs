@@ -14,7 +14,8 @@ module Scruple.Bench.Measure
   ) where
 
 import Control.Concurrent
-import Control.Exception (SomeException, bracket, throwIO, try)
+import Control.Exception (SomeException, bracket, evaluate, throwIO, try)
+import Data.Bits (xor)
 import Data.Int (Int64)
 import Data.Maybe (isJust)
 import Data.Word (Word32, Word64, Word8)
@@ -89,9 +90,29 @@ processNs = allocaArray 2 (\p -> c_clock_gettime processClock p >> timespec p)
 
 
 -- | The timed part in a thread of its own, so that every batch begins with the small stack of a new thread:
--- what a body needs beyond that is allocated, and counted, whatever ran before.
-measuredAlone :: (Int -> IO ()) -> Int -> IO Reading
-measuredAlone loop n = inNewThread (measured loop n)
+-- what a body needs beyond that is allocated, and counted, whatever ran before. Beside it stands the slower of
+-- two witnesses, one before it and one after it.
+measuredAlone :: (Int -> IO ()) -> Int -> IO (Reading, Int)
+measuredAlone loop n = inNewThread $ do
+  before <- witness
+  r <- measured loop n
+  after <- witness
+  return (r, max before after)
+
+-- | How long a fixed piece of work takes, in nanoseconds: some 2000 when it has a core for itself, and up to
+-- twice as long when the core's other thread is busy, since it leaves none of the core's units idle.
+witness :: IO Int
+witness = do
+  t0 <- getMonotonicTimeNSec
+  _ <- evaluate (work 2500 1 2 3 4)
+  t1 <- getMonotonicTimeNSec
+  return (fromIntegral (t1 - t0))
+{-# NOINLINE witness #-}
+
+work :: Int -> Int -> Int -> Int -> Int -> Int
+work !n !a !b !c !d
+  | n <= 0 = a + b + c + d
+  | otherwise = work (n - 1) (a + n) (b `xor` n) (c - n) (d + 3)
 
 -- | The thread that waits must not be taken for one that waits for ever where the new one is; hence the
 -- stable pointer.

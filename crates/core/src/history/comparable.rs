@@ -1,0 +1,229 @@
+//! The arms of a history as they may be compared: at one size of the work, or for one unit more of it.
+
+use crate::metric::Pass;
+use crate::run::Run;
+use crate::sample::{Figure, Sample};
+use crate::subject::{Arm, Parameter, Role};
+use crate::unit::Unit;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Figures of launches that do not grow by adding up: highest levels, and what is left at the end.
+const LEVELS: [&str; 5] = ["malloc.live", "malloc.peak", "gc.pause_max", "heap.live_max", "heap.peak"];
+
+/// What the source of a figure says that is a slope, before the parameter.
+pub const SLOPE: &str = ", slope over ";
+
+/// The subjects of a history's run, as their figures may be compared with those of the same name.
+///
+/// Where a version was weighed at two sizes of the work, which are a parameter of two arms that are alike otherwise, the
+/// figures are those of one unit more of the work: the difference of both arms, block by block, by the difference of the
+/// sizes. What is the same for every size cancels, so that versions weighed at other sizes can be compared as far as
+/// costs grow in proportion. Blocks in which the smaller size took longer are left out where they are less than a
+/// quarter. The name of such an arm ends in `per` and the parameter. Figures that do not add up, such
+/// as highest levels, are those of the larger size, and what building costs has the name of the subject alone.
+///
+/// Arms of one subject whose parameters still differ do other work, and are called by the parameters that differ, too.
+pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
+    let mut twos: BTreeMap<(&str, Option<&str>), Vec<&Arm>> = BTreeMap::new();
+    for arm in run.arms_of(Role::Subject) {
+        twos.entry((&arm.name, arm.version.as_deref())).or_default().push(arm);
+    }
+    let mut arms: Vec<Cow<'_, Arm>> = Vec::new();
+    for arm in run.arms_of(Role::Subject) {
+        let alike = &twos[&(arm.name.as_str(), arm.version.as_deref())];
+        match alike.as_slice() {
+            [larger, smaller] => {
+                let Some(size) = size(larger, smaller) else {
+                    arms.push(Cow::Borrowed(arm));
+                    continue;
+                };
+                if std::ptr::eq(*larger, arm) {
+                    arms.extend(divided(larger, smaller, &size).into_iter().map(Cow::Owned));
+                }
+            }
+            _ => arms.push(Cow::Borrowed(arm)),
+        }
+    }
+    name_by_parameters(arms)
+}
+
+/// The parameter that two arms differ in, where it is the only one and a number in both.
+fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
+    let differs = |name: &&String| larger.params.get(*name) != smaller.params.get(*name);
+    let names: BTreeSet<&String> =
+        larger.params.keys().chain(smaller.params.keys()).filter(differs).collect();
+    let [name] = names.into_iter().collect::<Vec<_>>()[..] else { return None };
+    match (larger.params.get(name), smaller.params.get(name)) {
+        (Some(Parameter::Number(more)), Some(Parameter::Number(less))) if more > less => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// What two sizes say: for one unit more, of the larger size, and of the build.
+fn divided(larger: &Arm, smaller: &Arm, size: &str) -> Vec<Arm> {
+    let number = |arm: &Arm| match arm.params.get(size) {
+        Some(Parameter::Number(number)) => *number,
+        _ => f64::NAN,
+    };
+    let by = number(larger) - number(smaller);
+    let with = |name: String, figures: BTreeMap<String, Figure>| Arm { name, figures, ..larger.clone() };
+    let (mut each, mut whole, mut build) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for (key, figure) in &larger.figures {
+        match figure {
+            Figure::Sample(sample) if sample.pass == Pass::Build => {
+                build.insert(key.clone(), figure.clone());
+            }
+            Figure::Sample(sample) if adds_up(key, sample) => {
+                if let Some(less) = smaller.sample(key) {
+                    each.insert(key.clone(), Figure::Sample(slope(sample, less, by, size)));
+                }
+            }
+            _ => {
+                whole.insert(key.clone(), figure.clone());
+            }
+        }
+    }
+    let mut each = with(format!("{} per {size}", larger.name), each);
+    each.params.remove(size);
+    let whole = with(format!("{} ({size}={})", larger.name, number(larger)), whole);
+    let mut build = with(larger.name.clone(), build);
+    build.params.remove(size);
+    [each, whole, build].into_iter().filter(|arm| !arm.figures.is_empty()).collect()
+}
+
+fn adds_up(key: &str, sample: &Sample) -> bool {
+    matches!(sample.pass, Pass::Timing | Pass::Counting)
+        && sample.unit != Unit::Ratio
+        && !LEVELS.contains(&key)
+}
+
+/// The slope of a cost over the size of the work, block by block.
+fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
+    let less: BTreeMap<u32, f64> =
+        smaller.blocks.iter().copied().zip(smaller.readings.iter().copied()).collect();
+    let both = larger.blocks.iter().zip(&larger.readings);
+    let both = both.filter_map(|(block, more)| Some((*block, (more - less.get(block)?) / by)));
+    let (mut both, impossible): (Vec<_>, Vec<_>) = both.partition(|(_, slope)| *slope >= 0.0);
+    // Less work that took longer was disturbed, and says nothing. Where that is common, there is nothing to say.
+    if impossible.len() * 4 >= larger.readings.len() {
+        both.extend(impossible);
+        both.sort_by_key(|(block, _)| *block);
+    }
+    let (blocks, readings) = both.into_iter().unzip();
+    Sample {
+        quality: larger.quality.max(smaller.quality),
+        source: format!("{}{SLOPE}{size}", larger.source),
+        blocks,
+        readings,
+        ..larger.clone()
+    }
+}
+
+/// Tells arms of one name apart that do other work. What building costs is no matter of that.
+fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
+    let mut values: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for arm in &arms {
+        for (name, value) in &arm.params {
+            values.entry((arm.name.clone(), name.clone())).or_default().insert(value.to_string());
+        }
+    }
+    let mut named = Vec::new();
+    for arm in arms {
+        let varies = |name: &str| values[&(arm.name.clone(), name.to_owned())].len() > 1;
+        let varying = arm.params.iter().filter(|(name, _)| varies(name));
+        let told: Vec<String> = varying.map(|(name, value)| format!("{name}={value}")).collect();
+        if told.is_empty() {
+            named.push(arm);
+            continue;
+        }
+        let (build, own): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            arm.figures.clone().into_iter().partition(
+                |(_, figure)| matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build),
+            );
+        let name = format!("{} ({})", arm.name, told.join(", "));
+        named.push(Cow::Owned(Arm { name, figures: own, ..arm.as_ref().clone() }));
+        if !build.is_empty() {
+            named.push(Cow::Owned(Arm { figures: build, ..arm.into_owned() }));
+        }
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::metric;
+    use crate::provenance::Provenance;
+    use crate::run::{State, Terms};
+    use crate::sample::Reading;
+    use crate::subject::Subject;
+
+    fn arm(version: &str, size: f64, key: &str, readings: &[f64]) -> Arm {
+        let mut arm = Arm::new("work", Subject::Command { argv: Vec::new() }, Role::Subject);
+        (arm.version, arm.params) =
+            (Some(version.to_owned()), [("n".to_owned(), Parameter::Number(size))].into());
+        let declared = metric(key).expect("a metric");
+        let mut sample = Sample::empty(&Reading::of(declared, 0.0, "clock"), declared.pass);
+        sample.readings = readings.to_vec();
+        sample.blocks = (0..readings.len() as u32).collect();
+        arm.figures.insert(key.to_owned(), Figure::Sample(sample));
+        arm
+    }
+
+    fn run(arms: Vec<Arm>) -> Run {
+        Run {
+            id: String::new(),
+            label: None,
+            started: 0,
+            state: State::Complete,
+            seed: 1,
+            argv: Vec::new(),
+            terms: Terms::default(),
+            provenance: Provenance::default(),
+            arms,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn names(arms: &[Cow<'_, Arm>]) -> Vec<String> {
+        arms.iter().map(|arm| arm.name.clone()).collect()
+    }
+
+    #[test]
+    fn what_two_sizes_have_in_common_cancels() {
+        let run = run(vec![
+            arm("a", 1000.0, "time.wall", &[3500.0, 3400.0]),
+            arm("a", 100.0, "time.wall", &[800.0, 700.0]),
+            arm("b", 10.0, "time.wall", &[530.0, 540.0]),
+            arm("b", 1.0, "time.wall", &[503.0, 504.0]),
+        ]);
+        let arms = comparable(&run);
+        assert_eq!(names(&arms), ["work per n", "work per n"]);
+        let readings = |place: usize| arms[place].sample("time.wall").map(|sample| sample.readings.clone());
+        assert_eq!(readings(0), Some(vec![3.0, 3.0]));
+        assert_eq!(readings(1), Some(vec![3.0, 4.0]));
+    }
+
+    #[test]
+    fn a_disturbed_block_is_left_out_and_many_are_not() {
+        let slopes = |less: &[f64]| {
+            let run = run(vec![arm("a", 10.0, "time.wall", &[95.0; 5]), arm("a", 1.0, "time.wall", less)]);
+            comparable(&run)[0]
+                .sample("time.wall")
+                .map(|sample| (sample.blocks.clone(), sample.readings.clone()))
+        };
+        assert_eq!(slopes(&[5.0, 500.0, 5.0, 5.0, 5.0]), Some((vec![0, 2, 3, 4], vec![10.0; 4])));
+        assert_eq!(slopes(&[5.0, 500.0, 500.0, 5.0, 5.0]).map(|(blocks, _)| blocks.len()), Some(5));
+    }
+
+    #[test]
+    fn highest_levels_stay_with_their_size_and_other_work_has_another_name() {
+        let peaks = run(vec![arm("a", 10.0, "memory.peak", &[7.0]), arm("a", 1.0, "memory.peak", &[7.0])]);
+        assert_eq!(names(&comparable(&peaks)), ["work (n=10)"]);
+        let others = run(vec![arm("a", 10.0, "time.wall", &[7.0]), arm("b", 20.0, "time.wall", &[7.0])]);
+        assert_eq!(names(&comparable(&others)), ["work (n=10)", "work (n=20)"]);
+        let alike = run(vec![arm("a", 10.0, "time.wall", &[7.0]), arm("b", 10.0, "time.wall", &[7.0])]);
+        assert_eq!(names(&comparable(&alike)), ["work", "work"]);
+    }
+}

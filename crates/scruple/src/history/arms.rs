@@ -1,0 +1,73 @@
+//! Which arms of a history's run belong to which subject at which version.
+
+use super::build::Builder;
+use super::subjects::Template;
+use scruple_core::run::Run;
+use scruple_core::subject::{Arm, Role, Subject};
+use std::collections::HashMap;
+
+/// The places of arms in the run, by subject and commit.
+#[derive(Default)]
+pub struct Arms {
+    of: HashMap<(usize, String), Places>,
+}
+
+/// The arms of one subject at one version.
+#[derive(Default)]
+struct Places {
+    launched: Vec<usize>,
+    cases: Vec<usize>,
+}
+
+impl Arms {
+    /// Those of a run that is taken up again.
+    pub fn of(run: &Run, subjects: &[Template], builder: &Builder) -> Arms {
+        let mut arms = Arms::default();
+        for (place, arm) in run.arms.iter().enumerate() {
+            let Some(commit) = &arm.version else { continue };
+            let subject = subjects.iter().position(|template| match &arm.subject {
+                Subject::Case { program, .. } => {
+                    template.bench && template.argv(&builder.effective(commit)) == *program
+                }
+                _ => template.name == arm.name,
+            });
+            if let Some(subject) = subject {
+                arms.add(subject, commit, place, arm);
+            }
+        }
+        arms
+    }
+
+    /// Notes an arm of a subject at a version.
+    pub fn add(&mut self, subject: usize, commit: &str, place: usize, arm: &Arm) {
+        let places = self.of.entry((subject, commit.to_owned())).or_default();
+        match arm.subject {
+            Subject::Case { .. } => places.cases.push(place),
+            _ => places.launched.push(place),
+        }
+    }
+
+    /// The arms that a subject is launched for at a version: one for each launch of a block, or the two of a bench
+    /// program. The first is the one that a build is put down to.
+    pub fn launched(&self, subject: usize, commit: &str) -> &[usize] {
+        self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.launched)
+    }
+
+    /// The arms of the cases that a bench program has at a version, as far as they are known.
+    pub fn cases(&self, subject: usize, commit: &str) -> &[usize] {
+        self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.cases)
+    }
+
+    /// How often a subject was launched for its time at a version; as often as anybody wants where it cannot be.
+    pub fn rounds(&self, run: &Run, subject: usize, commit: &str) -> u32 {
+        let launched = self.launched(subject, commit).iter().map(|place| &run.arms[*place]);
+        let bench = launched.clone().any(|arm| arm.role == Role::Tare);
+        let counts = launched.filter(|arm| !bench || arm.role == Role::Tare).map(|arm| {
+            match (arm.sample("time.wall"), arm.absent("time.wall")) {
+                (None, Some(_)) => u32::MAX,
+                (sample, _) => sample.map_or(0, |sample| sample.readings.len() as u32),
+            }
+        });
+        counts.min().unwrap_or(0)
+    }
+}

@@ -1,0 +1,105 @@
+//! Bench programs under way: what each version's said of its cases is kept as long as it may be asked again.
+
+use super::subjects::Template;
+use crate::fault::Fault;
+use crate::history::recipe::Effective;
+use crate::suite::{Effort, OfCase, Selection, Side, Stop, Suite};
+use scruple_core::metric::Pass;
+use scruple_core::run::Run;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What one visit may take for its batches. Long cases have few of them.
+const VISIT: Duration = Duration::from_secs(2);
+/// Blocks of case and tare in each process.
+const BLOCKS: u32 = 30;
+
+/// The bench programs that were started so far, by subject and commit: how many iterations make a batch of each case was
+/// found out once.
+pub struct Benches {
+    open: HashMap<(usize, String), Suite>,
+    work: PathBuf,
+    interrupted: Arc<AtomicBool>,
+    time_limit: Option<Duration>,
+}
+
+/// One visit to the bench program of a version.
+pub struct Visit<'a> {
+    /// The subject.
+    pub subject: usize,
+    /// Its template.
+    pub template: &'a Template,
+    /// The version.
+    pub commit: &'a str,
+    /// What holds for it.
+    pub effective: &'a Effective,
+    /// Where its artefacts are.
+    pub folder: &'a Path,
+    /// The history's run.
+    pub run: &'a Run,
+    /// Which figures are wanted.
+    pub pass: Pass,
+    /// The block.
+    pub block: u32,
+}
+
+impl Benches {
+    /// None yet. Files of the allocation counter go to `work`.
+    pub fn new(work: PathBuf, interrupted: Arc<AtomicBool>, time_limit: Option<Duration>) -> Benches {
+        Benches { open: HashMap::new(), work, interrupted, time_limit }
+    }
+
+    /// Times all cases in one fresh process, or counts each in one of its own.
+    pub fn visit(&mut self, visit: &Visit<'_>) -> Result<Vec<OfCase>, Stop> {
+        let key = (visit.subject, visit.commit.to_owned());
+        let mut suite = match self.open.remove(&key) {
+            Some(suite) => suite,
+            None => self.begin(visit).map_err(Stop::Failed)?,
+        };
+        let cases = match visit.pass {
+            Pass::Timing => suite.time_once(visit.run.seed.wrapping_add(u64::from(visit.block)))?,
+            _ => suite.count_once()?,
+        };
+        self.open.insert(key, suite);
+        Ok(cases)
+    }
+
+    /// Asks the program which cases it has.
+    fn begin(&self, visit: &Visit<'_>) -> Result<Suite, Fault> {
+        let template = visit.template;
+        let job = template.job(visit.commit, visit.effective, 0, visit.folder, None);
+        let job = job.map_err(|why| {
+            Fault::usage(format!("‘{}’ cannot be launched among the artefacts: {why}", template.name))
+        })?;
+        let side = Side {
+            folder: Some(visit.folder.to_owned()),
+            env: job.env,
+            ..Side::new(None, job.program, job.argv)
+        };
+        let effort = Effort {
+            processes: (1, 1),
+            blocks: BLOCKS,
+            exact_processes: true,
+            exact_blocks: false,
+            budget: VISIT,
+            case_limit: self.time_limit.unwrap_or(Duration::from_secs(60)),
+            time_only: false,
+        };
+        let run = Run {
+            id: visit.run.id.clone(),
+            label: None,
+            started: visit.run.started,
+            state: visit.run.state,
+            seed: visit.run.seed,
+            argv: Vec::new(),
+            terms: visit.run.terms.clone(),
+            provenance: visit.run.provenance.clone(),
+            arms: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Suite::open(vec![side], run, &Selection::default(), effort, self.interrupted.clone(), &self.work)
+    }
+}

@@ -1,0 +1,263 @@
+//! One visit: a launch of a command of one version, or a process of its bench program, and what may be wrong with it.
+
+use super::super::benches;
+use super::super::child::{interrupted, note};
+use super::Campaign;
+use crate::fault::Fault;
+use crate::suite::{OfCase, Stop};
+use scruple_core::history::State;
+use scruple_core::metric::{Pass, metric};
+use scruple_core::sample::Reading;
+use scruple_core::subject::Arm;
+use scruple_measure::command::{Job, WeighError, Weighing};
+use scruple_measure::launch::Ending;
+use scruple_measure::launcher::LaunchError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+impl Campaign {
+    /// Launches one command of one version once and keeps the readings. Nothing where the version turned out not to be
+    /// weighable, which is then its state.
+    pub(super) fn visit(
+        &mut self,
+        index: usize,
+        (subject, launch): (usize, usize),
+        pass: Pass,
+        block: u32,
+        padding: usize,
+    ) -> Result<Option<Duration>, Fault> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(interrupted());
+        }
+        let entry = &self.history.entries[index];
+        let (commit, short) = (entry.version.commit.clone(), entry.version.short().to_owned());
+        if self.subjects[subject].bench {
+            return self.visit_bench(index, subject, pass, block);
+        }
+        let Some(arm) = self.arms.launched(subject, &commit).get(launch).copied() else { return Ok(None) };
+        let folder = self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default());
+        let effective = self.builder.effective(&commit);
+        let template = &self.subjects[subject];
+        let job = match template.job(&short, &effective, launch, &folder, self.time_limit) {
+            Ok(job) => job,
+            Err(why) => {
+                let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
+                return self.reject(index, State::CheckFailed, why, "").map(|()| None);
+            }
+        };
+        let weighing = match self.weigher.weigh(&job, pass, block, padding) {
+            Ok(weighing) => weighing,
+            Err(WeighError::Launch(LaunchError::Launcher(error))) => {
+                return Err(Fault::internal(format!("the launcher process failed: {error}")));
+            }
+            Err(error @ WeighError::Script(_)) => return Err(Fault::usage(error)),
+            Err(error) => {
+                return self.reject(index, State::CheckFailed, error.to_string(), "").map(|()| None);
+            }
+        };
+        if let Some((state, why)) = self.objection(index, (subject, launch), pass, &job, &weighing)? {
+            return self.reject(index, state, why, &weighing.last_words).map(|()| None);
+        }
+        if weighing.left_behind > 0 {
+            let text =
+                format!("‘{}’ left processes behind, which Scruple ended", self.subjects[subject].name);
+            self.history.run.warn("left-behind", text);
+        }
+        self.keep(arm, pass, block, weighing.readings)?;
+        Ok(Some(weighing.wall))
+    }
+
+    /// Has a bench program time or count its cases, each of which is an arm of its own.
+    fn visit_bench(
+        &mut self,
+        index: usize,
+        subject: usize,
+        pass: Pass,
+        block: u32,
+    ) -> Result<Option<Duration>, Fault> {
+        let entry = &self.history.entries[index];
+        let commit = entry.version.commit.clone();
+        let [_, processes] = *self.arms.launched(subject, &commit) else { return Ok(None) };
+        if self.history.run.arms[processes].absent("time.wall").is_some() {
+            return Ok(None);
+        }
+        let began = Instant::now();
+        let result = self.benches.visit(&benches::Visit {
+            subject,
+            template: &self.subjects[subject],
+            commit: &commit,
+            effective: &self.builder.effective(&commit),
+            folder: &self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default()),
+            run: &self.history.run,
+            pass,
+            block,
+        });
+        let wall = began.elapsed();
+        let cases = match result {
+            _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
+            Err(Stop::Interrupted) => return Err(interrupted()),
+            Err(Stop::Failed(fault)) => return self.without_cases(index, subject, fault.message),
+            Ok(cases) => cases,
+        };
+        let failed = cases.iter().filter_map(|case| Some((&case.arm.name, case.failed.as_ref()?)));
+        if let Some((name, why)) = failed.clone().next()
+            && failed.count() == cases.len()
+        {
+            let why =
+                format!("every case of ‘{}’ failed, such as ‘{name}’: {why}", self.subjects[subject].name);
+            return self.without_cases(index, subject, why);
+        }
+        for case in cases {
+            self.keep_case(index, subject, pass, block, case)?;
+        }
+        if pass == Pass::Timing {
+            let elapsed = metric("time.wall").map(|metric| {
+                Reading::of(metric, wall.as_nanos() as f64, "monotonic clock, the whole process")
+            });
+            self.keep(processes, pass, block, elapsed.into_iter().collect())?;
+        }
+        Ok(Some(wall))
+    }
+
+    /// A bench program that says nothing of its cases. What else there is may still be weighed.
+    fn without_cases(
+        &mut self,
+        index: usize,
+        subject: usize,
+        why: String,
+    ) -> Result<Option<Duration>, Fault> {
+        if self.subjects.len() == 1 {
+            return self.reject(index, State::CheckFailed, why, "").map(|()| None);
+        }
+        let version = &self.history.entries[index].version;
+        let (commit, short) = (version.commit.clone(), version.short().to_owned());
+        note(&self.builder.cache.log(&commit), &format!("{why}\n"))?;
+        self.history.run.warn("bench-failed", format!("at {short}, {why}"));
+        let absent = metric("time.wall").map(|metric| Reading::absent(metric, why));
+        let processes = self.arms.launched(subject, &commit)[1];
+        self.keep(processes, Pass::Timing, 0, absent.into_iter().collect())?;
+        Ok(None)
+    }
+
+    /// Keeps what a process said of a case; an arm is made for a case that is seen at this version for the first time.
+    fn keep_case(
+        &mut self,
+        index: usize,
+        subject: usize,
+        pass: Pass,
+        block: u32,
+        case: OfCase,
+    ) -> Result<(), Fault> {
+        let commit = self.history.entries[index].version.commit.clone();
+        let program = &self.subjects[subject].name;
+        // Names of several programs may be the same.
+        let name = match self.subjects.len() > 1 || case.arm.name == *program {
+            true => format!("{program}/{}", case.arm.name),
+            false => case.arm.name.clone(),
+        };
+        let known = self.arms.cases(subject, &commit).iter().copied();
+        let place = match known.clone().find(|place| self.history.run.arms[*place].name == name) {
+            Some(place) => place,
+            None => {
+                let place = self.history.run.arms.len();
+                let params = self.history.run.arms[self.arms.launched(subject, &commit)[0]].params.clone();
+                let mut arm = Arm { name, version: Some(commit.clone()), ..case.arm };
+                params.into_iter().for_each(|(name, value)| {
+                    arm.params.entry(name).or_insert(value);
+                });
+                self.arms.add(subject, &commit, place, &arm);
+                self.history.run.arms.push(arm);
+                self.put(index, &[(place, &self.history.run.arms[place])])?;
+                place
+            }
+        };
+        // Each visit of the counting pass has several readings.
+        let wide = case.readings.keys().next_back().map_or(1, |last| last + 1);
+        for (at, readings) in case.readings {
+            let figures = &self.history.run.arms[place].figures;
+            let known = |reading: &Reading| reading.value.is_err() && figures.contains_key(&reading.key);
+            let news: Vec<Reading> = readings.into_iter().filter(|reading| !known(reading)).collect();
+            if !news.is_empty() {
+                self.keep(place, pass, block * wide + at, news)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a launch, if anything is.
+    fn objection(
+        &mut self,
+        index: usize,
+        (subject, launch): (usize, usize),
+        pass: Pass,
+        job: &Job,
+        weighing: &Weighing,
+    ) -> Result<Option<(State, String)>, Fault> {
+        let name = self.subjects[subject].name.clone();
+        let within = format!("in the {} pass", pass.word());
+        match weighing.ending {
+            _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
+            Ending::Interrupted => return Err(interrupted()),
+            Ending::Exited(0) => {}
+            Ending::TimedOut => {
+                let limit = job.time_limit.map_or(0.0, |limit| limit.as_nanos() as f64);
+                let limit = scruple_core::unit::quantity(limit, &scruple_core::unit::Unit::Nanoseconds);
+                return Ok(Some((State::TimedOut, format!("‘{name}’ took longer than {limit} {within}"))));
+            }
+            Ending::Exited(code) => {
+                return Ok(Some((
+                    State::CheckFailed,
+                    format!("‘{name}’ ended with exit code {code} {within}"),
+                )));
+            }
+            Ending::Signaled(signal) => {
+                return Ok(Some((
+                    State::CheckFailed,
+                    format!("‘{name}’ was ended by signal {signal} {within}"),
+                )));
+            }
+        }
+        let Some(captured) = weighing.captured.as_ref().filter(|_| launch == 0) else { return Ok(None) };
+        let output = format!("{:016x}:{}", captured.stdout.hash, captured.stdout.length);
+        self.history.entries[index].outputs.insert(name.clone(), output.clone());
+        let params = |entry: &crate::store::Entry| {
+            let effective = self.builder.effective(&entry.version.commit);
+            self.subjects[subject].launches(&effective)
+        };
+        let own = params(&self.history.entries[index]);
+        let mut others =
+            self.history.entries.iter().take(index).filter(|entry| entry.version.state == State::Built);
+        let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
+        Ok(match reference {
+            Some(reference) if self.same_output && reference.outputs.get(&name) != Some(&output) => {
+                let why = format!("‘{name}’ prints something else than at {}", reference.version.short());
+                Some((State::CheckFailed, why))
+            }
+            _ => None,
+        })
+    }
+
+    /// Records that a version that was built cannot be weighed, and neither can those with the same artefacts.
+    pub(super) fn reject(
+        &mut self,
+        index: usize,
+        state: State,
+        why: String,
+        said: &str,
+    ) -> Result<(), Fault> {
+        let commit = self.history.entries[index].version.commit.clone();
+        let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
+        let log = self.builder.cache.log(&commit);
+        note(&log, &format!("{why}\n{said}\n"))?;
+        for other in 0..self.history.entries.len() {
+            let version = &mut self.history.entries[other].version;
+            let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
+            if other == index || alike {
+                (version.state, version.same_as) = (state, None);
+                (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
+                self.put(other, &[])?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Giving back the room that builds take: those of one repository, or those that nobody has asked for in a while.
+
+use super::cache::{Artefacts, Cache};
+use super::child::unwritable;
+use crate::fault::Fault;
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What was given back, or could be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freed {
+    /// Room on the disk, in bytes.
+    pub bytes: u64,
+    /// Builds.
+    pub builds: usize,
+    /// Room that the rest takes, in bytes.
+    pub left: u64,
+}
+
+/// Removes the builds of the repository whose folder this is: all of them with the tree and the mirror, or those that
+/// were not asked for within the time. With `only_say`, removes nothing. Readings stay in the store, and what is gone is
+/// built again when it is needed.
+pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> Result<Freed, Fault> {
+    let cache = Cache::take(folder, &[])?;
+    let before = size(cache.folder());
+    let builds = entries(&cache.folder().join("built")).len();
+    let Some(age) = older_than else {
+        if !only_say {
+            let folder = cache.folder();
+            fs::remove_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+        }
+        return Ok(Freed { bytes: before, builds, left: 0 });
+    };
+    let old = |path: &Path| {
+        let modified = path.metadata().and_then(|data| data.modified());
+        modified.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|since| since > age))
+    };
+    let recipes = entries(&cache.folder().join("recipes"));
+    let (stale, current): (Vec<PathBuf>, Vec<PathBuf>) = recipes.into_iter().partition(|path| old(path));
+    let digest = |path: &PathBuf| {
+        let artefacts: Artefacts = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+        Some(artefacts.digest)
+    };
+    let wanted: HashSet<String> = current.iter().filter_map(digest).collect();
+    let unwanted =
+        |path: &PathBuf| path.file_name().is_none_or(|name| !wanted.contains(&*name.to_string_lossy()));
+    let built: Vec<PathBuf> = entries(&cache.folder().join("built")).into_iter().filter(unwanted).collect();
+    let logs = entries(&cache.folder().join("logs")).into_iter().filter(|path| old(path));
+    let gone: Vec<PathBuf> = stale.into_iter().chain(built.iter().cloned()).chain(logs).collect();
+    let bytes = gone.iter().map(|path| size(path)).sum();
+    if !only_say {
+        for path in &gone {
+            let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            removed.map_err(|error| unwritable(path, error))?;
+        }
+    }
+    Ok(Freed { bytes, builds: built.len(), left: before - bytes })
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// The room that a path takes on the disk, with everything below it.
+fn size(path: &Path) -> u64 {
+    let Ok(data) = path.symlink_metadata() else { return 0 };
+    let below = if data.is_dir() { entries(path).iter().map(|path| size(path)).sum() } else { 0 };
+    data.blocks() * 512 + below
+}

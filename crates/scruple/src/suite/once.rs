@@ -1,0 +1,106 @@
+//! One fresh process at a time, for who weighs a bench program beside others: each process is one reading of a case.
+
+use super::{Stop, Suite, Weighed};
+use scruple_core::judge::cases;
+use scruple_core::metric::{Pass, metric};
+use scruple_core::sample::{Figure, Reading, Sample};
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::{Arm, Role};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What fresh processes said of one case.
+pub struct OfCase {
+    /// The arm of the case, without figures.
+    pub arm: Arm,
+    /// What was read of one iteration, by block.
+    pub readings: BTreeMap<u32, Vec<Reading>>,
+    /// Why the case failed, if it did.
+    pub failed: Option<String>,
+}
+
+/// The level of an interval that nobody looks at.
+const LEVEL: f64 = 0.95;
+
+impl Suite {
+    /// Times every case in one fresh process. Of each there is one reading: the median of its blocks, without the tare's.
+    pub fn time_once(&mut self, seed: u64) -> Result<Vec<OfCase>, Stop> {
+        self.run.seed = seed;
+        self.one_process(0, Instant::now())?;
+        Ok(self.hand_over(|arm, tare, key, sample| match sample.pass {
+            // Iterations are Scruple's own choice, not a figure of the case.
+            Pass::Timing if key != "batch.iterations" => {
+                let (value, source) = time_of(arm, tare, key, sample);
+                vec![(0, value, source)]
+            }
+            _ => Vec::new(),
+        }))
+    }
+
+    /// Counts every case in a fresh process of its own, without the tare's.
+    pub fn count_once(&mut self) -> Result<Vec<OfCase>, Stop> {
+        self.counting_pass()?;
+        Ok(self.hand_over(|_, _, _, sample| match sample.pass {
+            Pass::Counting => {
+                let each = sample.blocks.iter().zip(&sample.readings);
+                each.map(|(block, value)| (*block, *value, sample.source.clone())).collect()
+            }
+            _ => Vec::new(),
+        }))
+    }
+
+    /// The readings of all cases, which the suite then forgets.
+    fn hand_over(
+        &mut self,
+        values: impl Fn(&Arm, &Arm, &str, &Sample) -> Vec<(u32, f64, String)>,
+    ) -> Vec<OfCase> {
+        let of = |weighed: &Weighed| {
+            let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
+            let failed = match weighed.failed {
+                true => Some(arm.absent("time.wall").unwrap_or("it failed").to_owned()),
+                false => None,
+            };
+            let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
+            for (key, figure) in &arm.figures {
+                match figure {
+                    Figure::Sample(sample) => {
+                        for (block, value, source) in values(arm, tare, key, sample) {
+                            let (unit, quality) = (sample.unit.clone(), sample.quality);
+                            let reading =
+                                Reading { key: key.clone(), unit, quality, source, value: Ok(value) };
+                            readings.entry(block).or_default().push(reading);
+                        }
+                    }
+                    Figure::Absent { absent } => readings
+                        .entry(0)
+                        .or_default()
+                        .extend(metric(key).map(|metric| Reading::absent(metric, absent.clone()))),
+                }
+            }
+            let mut bare = Arm::new(&arm.name, arm.subject.clone(), Role::Subject);
+            bare.params.clone_from(&arm.params);
+            OfCase { arm: bare, readings, failed }
+        };
+        let all = self.weighed.iter().map(of).collect();
+        // That a case failed is what its arm is to remember.
+        let stays =
+            |key: &str, figure: &Figure| key == "time.wall" && matches!(figure, Figure::Absent { .. });
+        self.run.arms.iter_mut().for_each(|arm| arm.figures.retain(|key, figure| stays(key, figure)));
+        self.run.warnings.clear();
+        all
+    }
+}
+
+/// One figure of one process: times without the tare's, over undisturbed blocks; others as they are.
+fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
+    if !matches!(key, "time.wall" | "time.cpu") {
+        return (median(&sample.readings), sample.source.clone());
+    }
+    let source = format!("{}, less the tare", sample.source);
+    match (cases::net(arm, tare, key, LEVEL), tare.sample(key)) {
+        (Some(net), _) => (net.estimate, source),
+        // Blocks too few for an interval have a middle nevertheless.
+        (None, Some(tare)) => (median(&sample.readings) - median(&tare.readings), source),
+        (None, None) => (median(&sample.readings), sample.source.clone()),
+    }
+}

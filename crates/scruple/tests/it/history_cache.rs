@@ -1,0 +1,39 @@
+//! The room that builds of versions take.
+
+use crate::repository::Repository;
+use crate::support::Place;
+
+#[test]
+fn builds_are_cleaned_away_and_made_again_when_they_are_needed() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
+    let clean = |words: &[&str]| {
+        let answer = place.run(["history", "clean", "--repo", "repo"].iter().chain(words));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.stdout
+    };
+    assert_eq!(clean(&[]), "there is nothing to free: no version was built here\n");
+    assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
+    let builds = || {
+        let built = place.work().join("history").read_dir().expect("a folder").flatten().next();
+        built.map_or(0, |key| key.path().join("built").read_dir().map_or(0, Iterator::count))
+    };
+    assert!(clean(&["--dry-run"]).starts_with("repo: would free "), "{}", clean(&["--dry-run"]));
+    assert!(clean(&["--older-than", "1d"]).contains("freed 0 B (0 builds); "));
+    assert_eq!(builds(), 3);
+    assert!(clean(&["--older-than", "0d"]).contains(" (3 builds); "));
+    assert_eq!(builds(), 0);
+    // Nothing is left to do, so that nothing is built.
+    assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
+    assert_eq!(builds(), 0);
+    // More rounds need the builds again, and have the same arms.
+    assert_eq!(place.history(&["--rounds", "4", "--time-only"]).code, 0);
+    let recorded = place.recorded();
+    assert_eq!((recorded.states(), recorded.count("time.wall")), (vec!["built"; 3], 12));
+    assert_eq!(builds(), 3);
+    assert!(clean(&[]).contains(" (3 builds), in "));
+    assert_eq!(
+        place.run(["history", "clean", "--all"]).stdout,
+        "there is nothing to free: no version was built here\n"
+    );
+}
