@@ -16,10 +16,15 @@ use crate::stats::normal;
 /// values.
 const SMALL: f64 = 10.0;
 
+/// What is wanted of a cut is a version to look at, and steps so small that it takes hundreds of values to see them cannot
+/// be placed. So the chance is multiplied in series that are longer than this, by how many times they are.
+const PLACEABLE: f64 = 60.0;
+
 /// Steps of the integral.
 const STEPS: usize = 24;
 
-/// The probability of a cut that gains so much log likelihood, anywhere in a series of n values of noise.
+/// The probability of a cut that gains so much log likelihood, anywhere in a series of n values of noise; more than that in
+/// long series.
 pub(super) fn chance(gain: f64, n: usize) -> f64 {
     let count = n as f64;
     let b = (2.0 * gain.max(0.0) / (1.0 + SMALL / count)).sqrt();
@@ -36,7 +41,7 @@ pub(super) fn chance(gain: f64, n: usize) -> f64 {
     };
     let density = (-0.5 * b * b).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let crossings = b * density * (0..STEPS).map(rate).sum::<f64>();
-    (2.0 * normal::cdf(-b) + crossings).min(1.0)
+    ((2.0 * normal::cdf(-b) + crossings) * (count / PLACEABLE).max(1.0)).min(1.0)
 }
 
 /// The gain in log likelihood that has a given chance.
