@@ -253,7 +253,7 @@ fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
     );
     assert!(below > 50, "only {below} intervals on the plain scale end below zero");
     // The other scale must not hold better: three processes say as much on either.
-    assert!(held >= plain_held && held >= 0.87, "{held}, {plain_held}");
+    assert!(held >= plain_held - 0.01 && held >= 0.87, "{held}, {plain_held}");
 }
 
 fn criterion_panel(tries: u64) {
