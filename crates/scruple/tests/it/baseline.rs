@@ -17,7 +17,7 @@ main()
 #[test]
 fn budgets_hold_against_a_baseline_as_they_do_without() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
-        return println!("skipped: there is no python3");
+        return crate::programs::skip("there is no python3");
     }
     let place = Place::new();
     let suite = place.write("suite.py", SUITE);
