@@ -6,7 +6,11 @@
 //! a change: a cut must fit better than drift without it would, and in long series drift is measured over longer
 //! distances too. What is left is placed in view of the shape of the noise.
 
+mod chance;
+mod fit;
 mod judge;
+mod log;
+mod search;
 mod segment;
 mod shape;
 

@@ -135,9 +135,9 @@ fn drive() -> Result<(), String> {
                 ..plan.clone()
             };
             let result = load(&plan).map_err(|error| error.to_string())?;
-            if result.answered == count { Ok(()) } else { Err(format!("{:?}", result.failures)) }
+            if result.answered == count { Ok(result) } else { Err(format!("{:?}", result.failures)) }
         };
-        let found = instructions::weigh(&server, &target, counts, &AtomicBool::new(false), &mut exactly)?;
+        let found = instructions::weigh(&server, &target, counts, &go, &mut exactly)?;
         println!("{:.0} instructions per request in user space", found.total);
         for cost in found.functions.iter().take(15) {
             println!(

@@ -5,6 +5,8 @@
 //! Absolute Values Estimation" (2017), for solving it exactly over a grid of levels in time proportional to values
 //! times levels.
 
+use super::log::{Log, drop_short};
+use super::shape::Shape;
 use crate::stats::quantile::{quantile, sorted};
 
 /// Stretches shorter than this are not levels.
@@ -13,42 +15,71 @@ pub(super) const SHORTEST: usize = 3;
 /// Beyond this many standard deviations a value counts as an outlier and costs no more.
 pub(super) const BOUND: f64 = 3.0;
 
-/// More levels than this are not tried; they are then the quantiles of the values.
-const LEVELS: usize = 300;
+/// A cut costs this much times ln n in log likelihood: few true cuts are missed, false ones are many and left to the
+/// test.
+const PRICE: f64 = 1.0;
 
-/// The cost of a residual given in standard deviations.
-pub(super) fn loss(residual: f64) -> f64 {
-    (residual * residual).min(BOUND * BOUND)
+/// More levels than this are not tried; they are then the quantiles of the values.
+const LEVELS: usize = 100;
+
+/// The cuts of noise of which no more is known than its size: half the squares of residuals are the cost, up to a bound.
+pub(super) fn rough(log: &Log) -> Vec<usize> {
+    let loss = |place: usize, level: f64| {
+        let residual = log.residual(place, level);
+        (residual * residual).min(BOUND * BOUND) / 2.0
+    };
+    cuts(log, |place, _, level| [loss(place, level); 2])
+}
+
+/// The likeliest cuts in view of the shape and the memory of the noise.
+pub(super) fn likeliest(log: &Log, shape: &Shape) -> Vec<usize> {
+    cuts(log, |place, from, level| {
+        let residual = log.residual(place, level);
+        if place == 0 {
+            return [-shape.first(residual); 2];
+        }
+        let jumps = -shape.log_density(residual - shape.carried(log.residual(place - 1, from)));
+        if shape.memory == 0.0 {
+            return [jumps; 2];
+        }
+        [-shape.log_density(residual - shape.carried(log.residual(place - 1, level))), jumps]
+    })
 }
 
 /// Places at which new segments start, in order, without 0.
 ///
-/// `scales` are the standard deviations of the values, one for each. The sum of losses plus `price` for each cut is
-/// minimal over all segmentations whose levels are on the grid.
-pub(super) fn cuts(values: &[f64], scales: &[f64], price: f64) -> Vec<usize> {
-    let levels = grid(values);
-    let mut costs = vec![0.0; levels.len()];
-    let mut came_from = vec![0_u32; values.len()];
-    let mut stayed = vec![true; values.len() * levels.len()];
-    for (place, (value, scale)) in values.iter().zip(scales).enumerate() {
-        let (best, cheapest) = cheapest(&costs);
+/// `cost` of a place, the level before it and its own level says what the value there costs if the level before was its
+/// own already, and what if it is new. The sum of that and the price of cuts is minimal over all segmentations whose
+/// levels are on the grid; only a jump is taken to come from the level that was the cheapest up to there.
+fn cuts(log: &Log, cost: impl Fn(usize, f64, f64) -> [f64; 2]) -> Vec<usize> {
+    let n = log.len();
+    let price = PRICE * (n as f64).ln();
+    let levels = grid(&log.values);
+    let mut costs: Vec<f64> = levels.iter().map(|&level| cost(0, level, level)[0]).collect();
+    let mut came_from = vec![0_u32; n];
+    let mut stayed = vec![true; n * levels.len()];
+    for place in 1..n {
+        let (best, least) = cheapest(&costs);
         came_from[place] = best as u32;
+        let from = levels[best];
         let stays = &mut stayed[place * levels.len()..][..levels.len()];
-        for ((cost, level), stays) in costs.iter_mut().zip(&levels).zip(stays) {
-            *stays = place == 0 || *cost <= cheapest + price;
-            let before = if *stays { *cost } else { cheapest + price };
-            *cost = before + loss((value - level) / scale);
+        for ((sum, &level), stays) in costs.iter_mut().zip(&levels).zip(stays) {
+            let [keeps, jumps] = cost(place, from, level);
+            let (keeps, jumps) = (*sum + keeps, least + price + jumps);
+            *stays = keeps <= jumps;
+            *sum = keeps.min(jumps);
         }
     }
     let mut level = cheapest(&costs).0;
     let mut cuts = Vec::new();
-    for place in (1..values.len()).rev() {
+    for place in (1..n).rev() {
         if !stayed[place * levels.len() + level] {
             cuts.push(place);
             level = came_from[place] as usize;
         }
     }
     cuts.reverse();
+    drop_short(&mut cuts, &log.values);
     cuts
 }
 

@@ -23,6 +23,12 @@ pub(super) fn view((before, after): &(MemoryMap, MemoryMap)) -> Option<View> {
     known.then(|| View { before: rows(before), after: rows(after) })
 }
 
+/// What of an amount is shown.
+type Pick = fn(&Amount) -> u64;
+
+const COLUMNS: [(&str, Pick); 2] =
+    [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
+
 /// A line of the table.
 struct Line {
     name: String,
@@ -45,9 +51,7 @@ pub(super) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
         .iter()
         .map(|line| format!("  {}  {}", fit(&line.name, name), fit(&line.permissions, 4)))
         .collect();
-    let picks: [(&str, fn(&Amount) -> u64); 2] =
-        [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
-    for (group, pick) in picks {
+    for (group, pick) in COLUMNS {
         let mut width = 0;
         for (index, title) in ["before", "after", "more"].into_iter().enumerate() {
             let value = |line: &Line| {

@@ -158,7 +158,9 @@ fn net_readings(hello: &Hello, replies: &[BatchReply]) -> Vec<Reading> {
                 true => value,
                 false => {
                     let tare = tare.reading(&counter.key).unwrap_or(0.0) / tare.iterations as f64;
-                    value / case.iterations as f64 - tare
+                    let net = value / case.iterations as f64 - tare;
+                    // What a counter that samples finds less than nothing is nothing.
+                    if counter.quality <= Quality::Near { net } else { net.max(0.0) }
                 }
             };
             Some(

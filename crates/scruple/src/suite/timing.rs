@@ -26,6 +26,10 @@ const SLOW_TIME: Duration = Duration::from_millis(20);
 /// The readings in each process that a slow case gets nevertheless, as long as the budget allows.
 const SLOW_BLOCKS: u32 = 12;
 
+/// For each case, the time after which no more processes are started than the least: on a machine so busy that five of
+/// them took this long, more would take the user's patience and add little. Comparisons go on until they know.
+const PATIENCE: Duration = Duration::from_millis(300);
+
 /// As few processes as can show that processes differ.
 const FEW: u32 = 3;
 
@@ -44,13 +48,19 @@ impl Suite {
             .collect();
         self.run.terms.looks = looks.len() as u32;
         let began = Instant::now();
+        let patience = match self.sides.len() {
+            1 => PATIENCE * self.weighed.len() as u32,
+            _ => self.effort.budget,
+        };
         for process in 0..most {
             self.one_process(process, began)?;
             let taken = process + 1;
             let out_of_time = !self.effort.exact_processes
                 && began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
-            if out_of_time || (looks.contains(&taken) && self.enough()) {
+            let out_of_patience =
+                !self.effort.exact_processes && taken >= least && began.elapsed() >= patience;
+            if out_of_time || out_of_patience || (looks.contains(&taken) && self.enough()) {
                 break;
             }
         }
@@ -132,10 +142,12 @@ impl Suite {
                 return Ok(());
             }
         };
+        let witness = super::readings::witness_of(&replies);
         for reply in replies {
             let weighed = &self.weighed[index];
             let position = if reply.kind == Kind::Case { weighed.arm } else { weighed.tare };
-            let readings = super::readings::of_batch(&weighed.case, &reply);
+            let mut readings = super::readings::of_batch(&weighed.case, &reply);
+            readings.extend(witness.clone().filter(|_| reply.kind == Kind::Tare));
             self.keep(position, Pass::Timing, number, readings);
         }
         Ok(())

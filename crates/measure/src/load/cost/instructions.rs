@@ -105,22 +105,31 @@ fn profile(
 ) -> Result<Profile, String> {
     let folder = Folder::new()?;
     let mut wrapped = server.clone();
-    let mut out = OsString::from("--callgrind-out-file=");
-    out.push(folder.0.join("out.%p"));
+    let file = |option: &str, name: &str| {
+        let mut word = OsString::from(option);
+        word.push(folder.0.join(name));
+        word
+    };
     wrapped.argv = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes"]
         .into_iter()
         .map(OsString::from)
-        .chain([out])
+        .chain([file("--callgrind-out-file=", "out.%p"), file("--log-file=", "log.%p")])
         .chain(server.argv.iter().cloned())
         .collect();
-    let mut running = wrapped.start(target, PATIENCE, interrupted).map_err(|error| error.to_string())?;
-    let loaded = load(requests);
-    running.stop(libc::SIGTERM);
-    loaded?;
+    wrapped.env.extend(without_preemption(server));
+    let served = wrapped.start(target, PATIENCE, interrupted).map_err(|error| error.to_string());
+    let served = served.and_then(|mut running| {
+        let loaded = load(requests);
+        running.stop(libc::SIGTERM);
+        loaded
+    });
+    if let Some(failure) = folder.failure() {
+        return Err(format!("callgrind itself failed on this server ({failure})"));
+    }
+    served?;
     let mut sum = Profile::default();
-    let entries = std::fs::read_dir(&folder.0).map_err(|error| error.to_string())?;
-    for entry in entries.flatten() {
-        let text = std::fs::read(entry.path()).map_err(|error| error.to_string())?;
+    for path in folder.files("out.") {
+        let text = std::fs::read(path).map_err(|error| error.to_string())?;
         // A process that was ended by force leaves an empty file.
         if !text.is_empty() {
             sum.add(&callgrind::parse(&String::from_utf8_lossy(&text))?);
@@ -130,6 +139,28 @@ fn profile(
         return Err("callgrind wrote no profile: the server did not end when asked to".to_owned());
     }
     Ok(sum)
+}
+
+/// Go's runtime interrupts its own threads by signals, which callgrind does not survive; it can be asked not to. Whoever
+/// does not have that runtime does not look at the variable.
+fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
+    const NAME: &str = "GODEBUG";
+    let own = server.env.iter().rev().find(|(name, _)| name == NAME).map(|(_, value)| value.clone());
+    let mut value = own.or_else(|| std::env::var_os(NAME)).unwrap_or_default();
+    if value.to_string_lossy().contains("asyncpreemptoff") {
+        return None;
+    }
+    if !value.is_empty() {
+        value.push(",");
+    }
+    value.push("asyncpreemptoff=1");
+    Some((NAME.into(), value))
+}
+
+/// The line in which Valgrind says what went wrong inside of itself.
+fn failure(log: &str) -> Option<&str> {
+    let words = ["Assertion", "the 'impossible' happened", "Fatal error", "unhandled instruction"];
+    log.lines().map(str::trim).find(|line| words.iter().any(|word| line.contains(word)))
 }
 
 /// A folder that goes away with its contents.
@@ -146,6 +177,17 @@ impl Folder {
             .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
         Ok(Folder(path))
     }
+
+    fn files(&self, beginning: &str) -> Vec<std::path::PathBuf> {
+        let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let named = files.filter(|file| file.file_name().to_string_lossy().starts_with(beginning));
+        named.map(|file| file.path()).collect()
+    }
+
+    fn failure(&self) -> Option<String> {
+        let logs = self.files("log.").into_iter().filter_map(|path| std::fs::read(path).ok());
+        logs.into_iter().find_map(|log| failure(&String::from_utf8_lossy(&log)).map(str::to_owned))
+    }
 }
 
 impl Drop for Folder {
@@ -157,6 +199,22 @@ impl Drop for Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn valgrinds_own_failures_are_told_from_the_servers() {
+        let log = "==7== Warning: noted\n\nCallgrind: threads.c:247 (post_signal): Assertion 'a == b' failed.\n\nhost\n";
+        assert_eq!(failure(log), Some("Callgrind: threads.c:247 (post_signal): Assertion 'a == b' failed."));
+        assert_eq!(failure("==7== Process terminating with default action of signal 15\n"), None);
+    }
+
+    #[test]
+    fn the_users_own_settings_of_go_are_kept() {
+        let mut server = ServerCommand::of(Vec::new());
+        server.env.push(("GODEBUG".into(), "gctrace=1".into()));
+        assert_eq!(without_preemption(&server).expect("set").1, "gctrace=1,asyncpreemptoff=1");
+        server.env.push(("GODEBUG".into(), "asyncpreemptoff=0".into()));
+        assert_eq!(without_preemption(&server), None);
+    }
 
     #[test]
     fn what_happens_once_cancels_out() {

@@ -283,9 +283,9 @@ oneThread Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = e
   bracket (make n) (free n) $ \i -> do
     let !run = if tare then empty i else loop i
     a <- gauges
-    (r, witnessed) <- measuredAlone run n
+    (r, slowest) <- witnessed run n
     b <- gauges
-    return (Batch (entry n r ++ [("witness", JInt witnessed)] ++ gaugeEntries a b) (missed a b))
+    return (Batch (entry n r ++ [("witness", JInt slowest)] ++ gaugeEntries a b) (missed a b))
 
 threadsBatch :: Body b -> Bool -> Int -> Int -> IO Batch
 threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n count =

@@ -6,7 +6,7 @@
 
 -- | Clocks, counters, and the timed part.
 module Scruple.Bench.Measure
-  ( Reading (..), measured, measuredAlone, inNewThread
+  ( Reading (..), measured, measuredAlone, witnessed, inNewThread
   , Gauges, gcs, gauges, gaugeEntries, missed
   , HeapState (..), heapState
   , Counter (..), counters, metric, counterJSON, clocksJSON
@@ -90,10 +90,13 @@ processNs = allocaArray 2 (\p -> c_clock_gettime processClock p >> timespec p)
 
 
 -- | The timed part in a thread of its own, so that every batch begins with the small stack of a new thread:
--- what a body needs beyond that is allocated, and counted, whatever ran before. Beside it stands the slower of
--- two witnesses, one before it and one after it.
-measuredAlone :: (Int -> IO ()) -> Int -> IO (Reading, Int)
-measuredAlone loop n = inNewThread $ do
+-- what a body needs beyond that is allocated, and counted, whatever ran before.
+measuredAlone :: (Int -> IO ()) -> Int -> IO Reading
+measuredAlone loop n = inNewThread (measured loop n)
+
+-- | The same, and the slower of two witnesses, one right before it and one right after it.
+witnessed :: (Int -> IO ()) -> Int -> IO (Reading, Int)
+witnessed loop n = inNewThread $ do
   before <- witness
   r <- measured loop n
   after <- witness
