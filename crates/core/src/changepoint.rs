@@ -1,10 +1,10 @@
 //! Where in a series of versions a cost changed, by how much, and which versions may have done it.
 //!
 //! Exact metrics need no statistics: every change is a change ([`exact`]). Noisy series are cut where a robust
-//! piecewise constant fits best, with a price on every cut, and then the weakest cut is taken back until each of those
-//! left would be improbable in noise alone ([`noisy`]). Drift, which makes neighbours alike, is what most often looks like
-//! a change: a cut must fit better than drift without it would, and in long series drift is measured over longer
-//! distances too. What is left is placed in view of the shape of the noise.
+//! piecewise constant fits best, with a price on every cut. About its levels the noise is seen: how its values are
+//! spread, be it skewed, of two humps or with outliers, and how alike neighbours are, since drift is what most often looks
+//! like a change. The series is cut anew in view of that noise, and those cuts are kept that make it so much likelier,
+//! with the noise fitted again without them, as noise alone seldom would ([`noisy`]).
 
 mod chance;
 mod fit;

@@ -170,7 +170,9 @@ fn places(log: &Log, fit: &Fit, i: usize) -> (usize, usize, usize) {
         // Where all of it is in reach from several places, the likeliest of these is meant.
         around.iter().sum::<f64>() + 1e-3 * chances[i]
     };
-    let allowed = from + SHORTEST - 1..to + 1 - SHORTEST;
+    // Half of each stretch is its own, so that the places of neighbours keep their order.
+    let halves = [i, i + 1].map(|i| usize::midpoint(ends[i], ends[i + 1]));
+    let allowed = (from + SHORTEST - 1).max(halves[0])..(to + 1 - SHORTEST).min(halves[1]);
     let at = allowed.max_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(fit.cuts[i]);
     let fits = |place: &usize| likely[place - from] >= (1.0 - LEVEL.sqrt()).ln();
     let first = (from..at).find(fits).unwrap_or(at);
