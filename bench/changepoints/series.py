@@ -30,9 +30,10 @@ def noise(draw, kind, n):
     raise ValueError(kind)
 
 
-def planted(seed, number, n, smallest, largest, shifts=None, kind=None):
+def planted(seed, number, n, smallest, largest, shifts=None, kind=None, even=False):
     """A series with 0 to 3 shifts of `smallest` to `largest` (relative) in noise of 1 to 5 %; no stretch between shifts is
-    shorter than a tenth of it."""
+    shorter than a tenth of it. Half of the shifts are smaller than the geometric mean of the two; with `even`, than the
+    arithmetic one."""
     draw = random.Random(f"{seed}/{number}/{n}")
     kind = kind or KINDS[number % len(KINDS)]
     scale = draw.uniform(0.01, 0.05)
@@ -47,7 +48,10 @@ def planted(seed, number, n, smallest, largest, shifts=None, kind=None):
     places.sort()
     logs = [scale * z for z in noise(draw, kind, n)]
     for place in places:
-        size = math.log1p(smallest * (largest / smallest) ** draw.random())
+        share = draw.random()
+        size = math.log1p(
+            smallest + share * (largest - smallest) if even else smallest * (largest / smallest) ** share
+        )
         step = size if draw.random() < 0.5 else -size
         for i in range(place, n):
             logs[i] += step

@@ -12,6 +12,8 @@ pub(super) struct Log {
     pub floor: f64,
     /// The standard deviation of each value about its level, roughly.
     pub scales: Vec<f64>,
+    /// Their reciprocals.
+    precisions: Vec<f64>,
     /// What of it readings and resolution explain, as a share.
     pub least: f64,
     /// The correlation of neighbours where it is known.
@@ -38,7 +40,8 @@ impl Log {
         let scales: Vec<f64> = own.iter().map(|own: &f64| rough.max(own.sqrt())).collect();
         let explained = own.iter().zip(&scales).map(|(own, scale)| own.sqrt().max(floor) / scale);
         let least = explained.sum::<f64>() / logs.len() as f64;
-        Log { values: logs, own, floor, scales, least, known: options.drift }
+        let precisions = scales.iter().map(|scale| scale.recip()).collect();
+        Log { values: logs, own, floor, scales, precisions, least, known: options.drift }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -47,7 +50,7 @@ impl Log {
 
     /// How far a value is from a level, in its standard deviations.
     pub(super) fn residual(&self, place: usize, level: f64) -> f64 {
-        (self.values[place] - level) / self.scales[place]
+        (self.values[place] - level) * self.precisions[place]
     }
 }
 

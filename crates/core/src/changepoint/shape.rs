@@ -31,6 +31,8 @@ pub(super) struct Shape {
     /// Correlation of neighbours.
     pub memory: f64,
     scale: f64,
+    /// Entries of the table for each unit of a residual.
+    entries: f64,
     table: Vec<f64>,
 }
 
@@ -55,7 +57,7 @@ impl Shape {
         for (density, prior) in density.iter_mut().zip(STUDENT.iter()) {
             *density = ((*density + weight * prior) / (n as f64 + weight) / scale).ln();
         }
-        Shape { memory, scale, table: density }
+        Shape { memory, scale, entries: FINE / scale, table: density }
     }
 
     /// What of a residual is left at the next value.
@@ -66,10 +68,11 @@ impl Shape {
     /// The logarithm of the density at a fresh residual.
     pub(super) fn log_density(&self, fresh: f64) -> f64 {
         let last = (self.table.len() - 2) as f64;
-        let place = ((fresh / self.scale + REACH) * FINE).clamp(0.0, last);
+        let place = (fresh * self.entries + REACH * FINE).clamp(0.0, last);
         let below = place as usize;
         let part = place - below as f64;
-        self.table[below] * (1.0 - part) + self.table[below + 1] * part
+        let [here, next] = [self.table[below], self.table[below + 1]];
+        here + (next - here) * part
     }
 
     /// The logarithm of the density of a residual of which the one before is not known.

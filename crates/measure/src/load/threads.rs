@@ -190,10 +190,15 @@ fn one_thread<'a>(
     since_1970: &AtomicU64,
 ) -> Report<'a> {
     let priority_refused = !settle_thread(shared.plan, number);
+    let (began, waited) = (clock::now(), consumed().waited);
     let ready = Generator::new(shared, number).map_err(LoadError::System).and_then(|mut generator| {
         match generator.open() {
             Ok(_) => Ok(generator),
-            Err(class) => Err(unreachable(shared, class, generator.tls_trouble.take())),
+            Err(class) => {
+                let waited = consumed().waited.saturating_sub(waited);
+                let starved = (waited > (clock::now() - began) / 2).then_some(waited);
+                Err(unreachable(shared, class, generator.tls_trouble.take(), starved))
+            }
         }
     });
     if ready.is_err() {
@@ -232,13 +237,24 @@ fn one_thread<'a>(
     Report::Done(Box::new(ThreadResult { generator, ended, cost, priority_refused }))
 }
 
-fn unreachable(shared: &Shared<'_>, class: Failure, tls_trouble: Option<String>) -> LoadError {
-    let detail = match tls_trouble {
-        Some(why) => format!(": {why}"),
-        None if class == Failure::Tls => {
+/// `starved` is how long the generator waited for a core, in nanoseconds, where that was most of the time.
+fn unreachable(
+    shared: &Shared<'_>,
+    class: Failure,
+    tls_trouble: Option<String>,
+    starved: Option<u64>,
+) -> LoadError {
+    let detail = match (tls_trouble, starved) {
+        (Some(why), _) => format!(": {why}"),
+        (None, Some(waited)) => format!(
+            "; the generator itself waited {:.1} s for a core, so this need not be the server's fault: run it where it has \
+             a core (--cores), or with --priority",
+            waited as f64 / 1e9
+        ),
+        (None, None) if class == Failure::Tls => {
             ": the server did not complete the handshake; does it speak TLS there?".to_owned()
         }
-        None => String::new(),
+        (None, None) => String::new(),
     };
     LoadError::Unreachable { address: shared.address.to_string(), class, detail }
 }

@@ -131,11 +131,16 @@ impl<'a> Generator<'a> {
                 begun += 1;
             }
             let now = clock::now();
-            if now >= deadline || (self.up == 0 && self.last_failure == Some(Failure::Tls)) {
+            if self.up == 0 && self.last_failure == Some(Failure::Tls) {
                 break;
             }
+            // The time may have passed while this thread waited for a core: what has come meanwhile still counts.
+            let late = now >= deadline;
             self.retry(now);
-            self.turn_once(self.next_retry(now + 10_000_000) - now).map_err(|_| Failure::Unconnected)?;
+            let wait = if late { 0 } else { self.next_retry(now + 10_000_000) - now };
+            if self.turn_once(wait).map_err(|_| Failure::Unconnected)? == 0 && late {
+                break;
+            }
         }
         let handshaking = self.connections.iter().any(|connection| connection.link == Link::Handshaking);
         match self.up {
