@@ -272,6 +272,17 @@ fn twins_that_were_weighed_show_what_no_change_looks_like() {
 }
 
 #[test]
+fn a_level_of_many_versions_is_no_spike_however_few_builds_they_have() {
+    let mut levels = [1.0; 24];
+    levels[6..14].fill(1.05);
+    let mut history = cpu(&levels, 12, 0.01, 15);
+    for (versions, first) in [(1..6, 0), (7..14, 6), (15..24, 14)] {
+        versions.for_each(|version| same(&mut history, version, first));
+    }
+    assert_eq!(forms(&only(&history)), [(Form::Step, 6), (Form::Revert, 14)]);
+}
+
+#[test]
 fn an_exact_change_says_which_version_of_a_set_it_was() {
     let (mut moved, mut tries) = (0, 0);
     for seed in 0..40 {

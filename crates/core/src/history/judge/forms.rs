@@ -5,7 +5,7 @@ use super::steps::{Cut, Steps};
 use crate::history::{Change, Form, History};
 use crate::metric::Better;
 
-/// A level that comes back within so many places was a spike.
+/// A level that lasts for so many versions at most, and then comes back, was a spike.
 const FEW: usize = 3;
 
 /// Levels count as the same up to so many standard errors of their difference.
@@ -48,7 +48,7 @@ pub(super) fn changes(
         let mut change = change(history, artefacts, gathered, &steps.cuts[i], [levels[i], levels[i + 1]]);
         let mut next = i + 1;
         if let Some(back) = steps.cuts.get(i + 1)
-            && back.at - steps.cuts[i].at <= FEW
+            && gathered.places[back.at - 1].last - gathered.places[steps.cuts[i].at].first < FEW
             && alike(steps, i, i + 2, i)
         {
             change.form = Form::Spike;
