@@ -270,11 +270,15 @@ def costs(examples, every, rounds, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scruple", help="not used: the engine is run by its example")
+    parser.add_argument("--quick", action="store_true", help="one second each: shows that it works, proves little")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--only", choices=["stall", "cost"])
     parser.add_argument("--connections", type=lambda text: [int(c) for c in text.split(",")], default=[1, 10, 100])
     wish = parser.parse_args()
+    if wish.quick:
+        wish.seconds = 1
     examples = build()
     if wish.only != "cost":
         stalls(examples, wish.rounds, max(wish.seconds, 4))

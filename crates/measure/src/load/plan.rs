@@ -107,8 +107,9 @@ pub enum Polling {
     Off,
 }
 
-/// How often a closed loop looks for answers again before it sleeps: some 40 µs, about what a sleep costs.
-const LOOKS: u32 = 128;
+/// How often a closed loop looks for answers again before it sleeps: some 5 µs. Eight times as long brought a tenth more
+/// requests from nginx with 100 connections, and took more processor time than wrk does.
+const LOOKS: u32 = 16;
 
 /// How long before a sending the polling begins, in nanoseconds.
 pub(crate) const POLLED: u64 = 50_000;

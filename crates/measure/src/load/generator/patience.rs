@@ -1,8 +1,8 @@
 //! Whether a closed loop looks for answers again before it sleeps.
 //!
 //! A busy server answers within microseconds. A generator that sleeps in between has to be woken for nearly every answer,
-//! and the waking is done by the server, which sends fewer answers for it. Looking for as long as a sleep costs is at most
-//! twice as dear as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991, "Empirical
+//! and the waking is done by the server, which sends fewer answers for it. Looking for no longer than a sleep costs is at
+//! most twice as dear as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991, "Empirical
 //! studies of competitive spinning for a shared-memory multiprocessor"). Where looking is in vain, because the server
 //! is slow or waits for this very core, it becomes rare.
 
