@@ -230,7 +230,7 @@ pub fn change_bounds(low: f64, high: f64) -> (String, String) {
 }
 
 /// A multiple with its interval, in digits that tell the bounds apart: `0.00140 × [0.00138, 0.00142]`.
-pub fn times_between(ratio: f64, low: f64, high: f64) -> String {
+fn times_between(ratio: f64, low: f64, high: f64) -> String {
     let decimals =
         (1 - order(high - low)).min(3 - order(ratio)).max(2 - order(ratio).max(0)).clamp(0, 9) as usize;
     format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 pub mod bench;
+mod clock;
 pub mod command;
 mod descendants;
 pub mod empty;

@@ -3,12 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Nanoseconds on the monotonic clock.
+/// Nanoseconds on the monotonic clock, which always exists.
+#[inline]
 pub(crate) fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills in plain data that outlives the call; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    crate::clock::read(libc::CLOCK_MONOTONIC).unwrap_or_default()
 }
 
 /// What a descriptor is watched for.

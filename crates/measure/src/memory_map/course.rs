@@ -1,6 +1,7 @@
 //! The memory of a tree of processes over time.
 
 use super::{MemoryMap, kilobytes};
+use crate::clock;
 use crate::descendants::descendants;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -201,10 +202,7 @@ impl Follower {
 
 /// The processor time of the calling thread: a look that waited for a core held nobody up meanwhile.
 fn own_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec of ours.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
 
 fn largest(tree: &[i32], moment: &Moment) -> Option<Largest> {

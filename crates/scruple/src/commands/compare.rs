@@ -53,7 +53,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
 /// Whether the store has a run of either name.
 fn is_stored(args: &CompareArgs) -> bool {
     let Ok(store) = place::existing_store(args.store.store.as_deref()) else { return false };
-    [&args.reference, &args.run].into_iter().flatten().any(|name| store.find(name).is_ok())
+    [&args.reference, &args.run].into_iter().flatten().any(|name| store.find_id(name).is_ok())
 }
 
 /// The arms of both runs that belong together: by name, or the only one of each.

@@ -11,7 +11,7 @@ use crate::cli::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, Ta
 use crate::config::{Config, ConfiguredHistory};
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history::{self, Effort, Recipe, Request, Selection, Starter, Weighing, accept};
+use crate::history::{self, Aim, Effort, Recipe, Request, Selection, Starter, Weighing, accept};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use scruple_core::history::{Acceptance, History, State};
@@ -30,9 +30,9 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 /// Does what the verb says; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     match &args.verb {
-        None => take(&args.take, false, false),
-        Some(HistoryVerb::Bisect(args)) => take(args, true, false),
-        Some(HistoryVerb::Extend(args)) => take(args, false, true),
+        None => take(&args.take, Aim::Selection),
+        Some(HistoryVerb::Bisect(args)) => take(args, Aim::Sets),
+        Some(HistoryVerb::Extend(args)) => take(args, Aim::Beside),
         Some(HistoryVerb::Accept(args)) => accept(args),
         Some(HistoryVerb::Status(args)) => status(args),
         Some(HistoryVerb::Report(args)) => report(args),
@@ -40,7 +40,8 @@ pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     }
 }
 
-fn take(args: &TakeArgs, narrow: bool, extend: bool) -> Result<Code, Fault> {
+fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
+    let narrow = aim == Aim::Sets;
     page::check(&args.page)?;
     let launcher = start_launcher()?;
     let source = Source::open(args.scripted.as_deref())?;
@@ -73,8 +74,7 @@ fn take(args: &TakeArgs, narrow: bool, extend: bool) -> Result<Code, Fault> {
         time_limit: Some(time_limit),
         time_only: effort.time_only,
         retry: args.retry,
-        narrow,
-        extend,
+        aim,
     };
     let Some(store) = place::open_store(&args.store)? else {
         return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));

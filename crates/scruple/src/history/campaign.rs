@@ -8,7 +8,7 @@ use super::build::{Builder, Outcome};
 use super::cache::Artefacts;
 use super::next::{Effort, Seen, Step, next};
 use super::subjects::Template;
-use super::{Request, remarks, view};
+use super::{Aim, Request, remarks, view};
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, add_readings};
@@ -88,7 +88,7 @@ impl Campaign {
             block,
             arms,
         };
-        if request.narrow {
+        if request.aim == Aim::Sets {
             campaign.narrow();
         }
         Ok(campaign)

@@ -69,10 +69,19 @@ pub struct Request {
     pub time_only: bool,
     /// Build again what could not be built.
     pub retry: bool,
-    /// Look into the sets of versions that changes are put down to.
-    pub narrow: bool,
-    /// Weigh the versions that the history had beside those of the selection.
-    pub extend: bool,
+    /// Which versions are weighed.
+    pub aim: Aim,
+}
+
+/// Which versions are weighed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// Those of the selection.
+    Selection,
+    /// Those in the sets of versions that changes are put down to.
+    Sets,
+    /// Those of the selection beside those that the history had.
+    Beside,
 }
 
 /// What builds: a process that starts programs, and what tells of an interruption.
@@ -127,7 +136,7 @@ pub fn take(
     let identity = identity(&request, &run.provenance.machine_class);
     let stored = store.history(&identity)?;
     let mut range = request.selection.text();
-    if let Some(stored) = stored.as_ref().filter(|_| request.extend) {
+    if let Some(stored) = stored.as_ref().filter(|_| request.aim == Aim::Beside) {
         selected = beside(&source, selected, &stored.entries)?;
         range = extended(&stored.range, &range);
     }

@@ -296,11 +296,11 @@ impl Store {
 
     /// The run of that name: an id, the beginning of one, a label (the newest run that bears it), `last`, or `last~N`.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
-        let id = self.find_id(name)?;
-        self.load(&id).map_err(|failure| self.error(failure))
+        self.load(&self.find_id(name)?).map_err(|failure| self.error(failure))
     }
 
-    fn find_id(&self, name: &str) -> Result<String, StoreError> {
+    /// The id of the run that [`Store::find`] would load, with the same errors.
+    pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
         let ids = |sql: &str, value: Value| -> Result<Vec<String>, StoreError> {
             let rows = self.database.query(sql, &[value]).map_err(|failure| self.error(failure))?;
             Ok(rows.iter().map(|row| row.text(0).to_owned()).collect())

@@ -1,8 +1,7 @@
 //! Servers whose requests have a cost that is known by construction: what was planted is found and named.
 
 use crate::programs::skip;
-use crate::support::{Answer, Place, at};
-use std::net::TcpListener;
+use crate::support::{Answer, Place, at, free_port};
 use std::process::Command;
 
 /// `server PORT STEPS LEAK PAUSE`: counts so many steps and keeps so many bytes for each request, and sleeps for so many
@@ -40,14 +39,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
-fn port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound").port().to_string()
-}
-
 /// Loads the server with these costs, one request after the other.
 fn load(place: &Place, requests: &str, costs: [&str; 3], more: &[&str]) -> Answer {
-    let (port, server) = (port(), place.compile("server", SERVER, &[]));
+    let (port, server) = (free_port(), place.compile("server", SERVER, &[]));
     let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
     let mut words = vec!["load", &url, "--json", "--no-store", "-c", "1", "-n", requests, "-d", "60s"];
     words.extend(more);
@@ -80,7 +74,7 @@ fn five_per_cent_more_instructions_are_found() {
         return skip("valgrind is not installed");
     }
     let place = Place::new();
-    let (old, new) = (port(), port());
+    let (old, new) = (free_port(), free_port());
     let server = place.compile("server", SERVER, &[]).display().to_string();
     let against = format!("old=:{old} -- {server} {old} 20000 0 0");
     let answer = place.run([
@@ -172,7 +166,7 @@ fn a_go_server_is_read_while_it_runs() {
     if !built.is_ok_and(|status| status.success()) {
         return skip("there is no go that builds here");
     }
-    let port = port();
+    let port = free_port();
     let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
     let words = |more: &[&'static str]| {
         let mut words: Vec<String> =
@@ -231,7 +225,7 @@ while True:
 fn slow_requests_that_met_a_collection_are_counted() {
     let place = Place::new();
     place.write("server.py", COLLECTING);
-    let port = port();
+    let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
     let words =
         ["load", &url, "--json", "-c", "1", "-n", "100", "-d", "60s", "--", "python3", "server.py", &port];

@@ -3,7 +3,7 @@
 //! Latencies are not looked at: the machine may be busy, and then windows are void (exit code 3).
 
 use crate::programs::skip;
-use crate::support::{Answer, Place, at};
+use crate::support::{Answer, Place, at, free_port};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -197,11 +197,6 @@ while True:
             os._exit(7)
         stream.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 13\\r\\n\\r\\nHello, world\\n')
 ";
-
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("bound").port().to_string()
-}
 
 #[test]
 fn a_server_is_started_weighed_and_ended() {

@@ -1,9 +1,16 @@
 //! A place to run Scruple in, and exchanges with it as text.
 
 use std::ffi::OsStr;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
+
+/// A port of the loopback that nobody listens on.
+pub fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("bound").port().to_string()
+}
 
 /// A folder of a test's own: working folder, home, cache and store lie in it.
 pub struct Place {

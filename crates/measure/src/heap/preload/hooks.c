@@ -37,6 +37,11 @@ static int foreign;
 /* Whether to take the longer way: a block may be from the pool, or its size has to be asked for. */
 static int careful = 1;
 
+static void be_careful(void) {
+    careful = 1;
+    certain = 0; /* which malloc looks at instead */
+}
+
 EXPORT void *malloc(size_t size);
 
 void resolve(void) {
@@ -58,8 +63,9 @@ void resolve(void) {
     real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
     foreign = dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc;
     int of_glibc = real.usable && real.malloc == __libc_malloc;
-    careful = pool_used || (MODE != MODE_COUNTS && !of_glibc);
     look_at_limits(of_glibc);
+    careful = 0;
+    if (pool_used || (MODE != MODE_COUNTS && !of_glibc)) be_careful();
 }
 
 int malloc_is_foreign(void) { return foreign; }
@@ -168,7 +174,7 @@ static inline uint32_t nest(void) {
 static inline void unnest(uint32_t key) { *(volatile uint32_t *)&self.key = key; }
 
 static void *from_pool(size_t size, size_t alignment) {
-    careful = 1;
+    be_careful();
     return pool_take(size, alignment);
 }
 
@@ -178,14 +184,14 @@ static COLD void *malloc_slowly(size_t size) {
     struct slot *slot = any_slot();
     if (!real.malloc) return from_pool(size, 16);
     void *block = real.malloc(slot ? gross(size) : size);
-    if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) careful = 1;
+    if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) be_careful();
     return slot ? took(slot, block, size) : block;
 }
 
 /* What cannot fail is counted before: less has to be kept until the real function returns, and with counts alone it is
  * the last thing called, which is a jump. */
 EXPORT void *malloc(size_t size) {
-    if (!settled() || (MODE != MODE_COUNTS && unlikely(careful)) || size >= certain) return malloc_slowly(size);
+    if (!settled() || unlikely(size >= certain)) return malloc_slowly(size);
     struct slot *slot = self.slot;
     slot->allocations += 1;
     slot->bytes += size;

@@ -170,16 +170,10 @@ fn ticks_per_second() -> u64 {
 /// The processor time of another process in nanoseconds, ended threads included: the ticks of its stat file are a
 /// hundred thousand times coarser.
 fn cpu_clock(pid: i32) -> Option<u64> {
-    // SAFETY: the calls fill in plain data.
-    unsafe {
-        let mut clock: libc::clockid_t = 0;
-        if libc::clock_getcpuclockid(pid, &mut clock) != 0 {
-            return None;
-        }
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        (libc::clock_gettime(clock, &mut time) == 0)
-            .then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-    }
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: the call fills in plain data.
+    let known = unsafe { libc::clock_getcpuclockid(pid, &mut clock) } == 0;
+    known.then(|| crate::clock::read(clock)).flatten()
 }
 
 #[cfg(test)]
