@@ -145,6 +145,11 @@ impl Builder {
         let borrowed = git.join("objects/info/alternates");
         self.fresh = !borrowed.exists();
         if self.fresh {
+            // What a git that was killed has made of the repository, its locks too, goes before it is made again.
+            match fs::remove_dir_all(&git) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
             let format = if commit.len() > 40 { "--object-format=sha256" } else { "--object-format=sha1" };
             let words = ["git", "init", "--quiet", format, "--initial-branch=none", "."];
             let child = Child { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
@@ -162,13 +167,7 @@ impl Builder {
         let objects = self.common.join("objects");
         fs::create_dir_all(git.join("objects/info")).map_err(failed)?;
         fs::write(&borrowed, format!("{}\n", objects.display())).map_err(failed)?;
-        // A git that was killed here leaves its lock; nobody else works in this tree.
-        for lock in ["index.lock", "HEAD.lock", "config.lock"] {
-            let lock = git.join(lock);
-            if lock.exists() {
-                fs::remove_file(&lock).map_err(failed)?;
-            }
-        }
+        super::source::unlock(&git).map_err(failed)?;
         self.ready = true;
         Ok(())
     }

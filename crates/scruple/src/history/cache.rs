@@ -178,9 +178,11 @@ impl Cache {
     }
 }
 
-/// Whether a process is what a Scruple starts programs with.
+/// Whether a process is what a Scruple starts programs with, and has not ended. One that has may stay in the table of
+/// processes for long where the first process of a container takes its time.
 fn is_launcher(pid: &str) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "scruple-launch")
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.split_once(" (scruple-launch) ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
 /// The files below a path of the tree, without what belongs to git.
@@ -220,4 +222,27 @@ fn manifest(tree: &Path, files: &[PathBuf]) -> Result<(String, u64), Fault> {
         text += &digests.map_err(|refused| refused.fault("cannot read the artefacts"))?;
     }
     Ok((text, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_launcher_that_has_ended_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("scruple-launch");
+        fs::copy("/bin/sleep", &program).expect("a copy");
+        let mut child = Command::new(&program).arg("600").spawn().expect("it starts");
+        let pid = child.id().to_string();
+        assert!(is_launcher(&pid));
+        child.kill().expect("a kill");
+        while is_launcher(&pid) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(Path::new("/proc").join(&pid).exists(), "it was not waited for yet");
+        child.wait().expect("an end");
+        assert!(!is_launcher(&std::process::id().to_string()));
+    }
 }

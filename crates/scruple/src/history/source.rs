@@ -186,6 +186,23 @@ fn copy_with_its_time(index: &Path, copy: &Path) -> std::io::Result<()> {
     std::fs::File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
 }
 
+/// Removes the locks that a killed git has left in a repository where nobody else works.
+pub fn unlock(git: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(git)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_dir() {
+            // Objects are many, and are written without locks.
+            if name != "objects" {
+                unlock(&entry.path())?;
+            }
+        } else if name.to_string_lossy().ends_with(".lock") {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Fetches all branches and tags of a remote repository into a bare one below `folder`.
 fn mirror(
     url: &str,
@@ -199,7 +216,9 @@ fn mirror(
     let known = there.is_dir();
     let partial = folder.join("mirror.partial");
     let target = partial.display().to_string();
-    if !known && partial.exists() {
+    if known {
+        unlock(&there).map_err(|error| super::child::unwritable(&there, error))?;
+    } else if partial.exists() {
         std::fs::remove_dir_all(&partial).map_err(|error| super::child::unwritable(&partial, error))?;
     }
     let git = ["git", "-c", "gc.auto=0"];

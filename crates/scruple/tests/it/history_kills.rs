@@ -25,18 +25,24 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     repository.commit("documents");
     let log = place.file("launches").display().to_string();
     let step = ["--build", "sleep 0.01"];
-    let words = ["history", "--repo", "repo", "--time-only", "--rounds", "400", "--seed", "7"];
+    let words = ["history", "--repo", "repo", "--time-only", "--rounds", "100000", "--seed", "7"];
     let words: Vec<&str> =
         words.iter().chain(&BUILD).chain(&step).chain(&["--", "./app", &log]).copied().collect();
     let mut moment = 1_u64;
     for kill in 0..kills() {
         moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut command = place.command(&words);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple runs");
+        let said = std::fs::File::create(place.file("said")).expect("a file");
+        let mut child = command.stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs");
         // Some kills come while versions are built, the others once launches are under way.
         let before = place.length("launches");
         if kill % 3 != 0 {
-            assert!(eventually(|| place.length("launches") > before), "nothing is weighed");
+            let mut ended = None;
+            let begun = eventually(|| {
+                ended = child.try_wait().expect("a child");
+                place.length("launches") > before || ended.is_some()
+            });
+            assert!(begun && ended.is_none(), "nothing is weighed: {ended:?}, {}", place.read("said"));
         }
         std::thread::sleep(Duration::from_micros((moment >> 33) % 400_000));
         child.kill().expect("a kill");
@@ -48,7 +54,7 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
             assert!(kept <= launched && launched <= kept + kill + 1, "{launched} launches, {kept} kept");
         }
     }
-    let fewer = words.iter().map(|word| if *word == "400" { "5" } else { word });
+    let fewer = words.iter().map(|word| if *word == "100000" { "5" } else { word });
     let answer = place.run(fewer);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
@@ -67,6 +73,30 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     let left: Vec<_> =
         work.filter(|entry| entry.file_name().to_string_lossy().starts_with("work-")).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_a_killed_git_has_left_is_no_hindrance() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let _ = repository.commit_allocations([1, 2]);
+    assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
+    let key = place.work().join("history").read_dir().expect("a folder").flatten().next().expect("builds");
+    let git = key.path().join("tree/.git");
+    let locks = ["HEAD.lock", "config.lock", "index.lock", "refs/heads/none.lock"];
+    let hinder = || locks.iter().for_each(|lock| std::fs::write(git.join(lock), "").expect("a lock"));
+    // Killed while it checked a version out, and while the repository was made.
+    for half_made in [false, true] {
+        hinder();
+        if half_made {
+            std::fs::remove_file(git.join("objects/info/alternates")).expect("a file");
+        }
+        let step = if half_made { "true half" } else { "true whole" };
+        let answer = place.history(&["--rounds", "2", "--time-only", "--build", step]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        assert_eq!(place.recorded().states(), ["built"; 2]);
+        assert!(locks.iter().all(|lock| !git.join(lock).exists()));
+    }
 }
 
 #[test]
