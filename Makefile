@@ -24,6 +24,7 @@ packages-demo:
 
 packages-test:
 	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt)
+	sh .ci/unpack.sh nginx nginx target/nginx
 
 packages-bench:
 	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt .ci/packages-bench.txt)

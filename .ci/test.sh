@@ -2,6 +2,8 @@
 # Everything that is tested: the crates, the SDKs in their languages, the examples. Prints the count of skips at the end.
 set -eu
 cd "$(dirname "$0")/.."
+PATH=$PATH:$PWD/target/nginx/usr/sbin
+export PATH
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
