@@ -135,6 +135,11 @@ fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
             .map_err(|_| format!("‘{value}’ is not a change: write for instance ‘+3%’"))?;
         return Ok(Limit::AtMostTimes(1.0 + percent / 100.0));
     }
+    if value.starts_with(['+', '-']) {
+        return Err(format!(
+            "‘{value}’ is a change, but no percentage: write for instance ‘+3%’, or an amount without a sign"
+        ));
+    }
     unit::parse_quantity(value, &metric.unit).map(Limit::AtMost)
 }
 

@@ -250,8 +250,8 @@ fn compare_ranges(reference: &[f64], arm: &[f64], lower: bool, margin: f64, floo
 /// that tells, else wall time; where neither is shown, the first metric that differs, or else the first.
 ///
 /// Wall time that is "small" tells little: a difference of processor time beyond the margin then says more. And where
-/// wall time seems the same or nearly so while processor time, known at least twice as well, says something else, the
-/// machine's other work has blurred wall time.
+/// processor time, known at least twice as well, says something else than wall time that seems the same or nearly so,
+/// or says the same as wall time that differs, but within its interval, the machine's other work has blurred wall time.
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
     let of_arm: Vec<&Judged> = judged.iter().filter(|judged| judged.arm == arm).collect();
     quoted(&of_arm, shown)
@@ -275,7 +275,7 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
     let differs = |j: &&Judged| j.comparison.verdict == Verdict::Different;
     let (wall, cpu) = (of("time.wall"), of("time.cpu"));
     let blurred = |wall: &&Judged| cpu.is_some_and(|cpu| is_blurred(&wall.comparison, &cpu.comparison));
-    wall.filter(|wall| differs(wall) || wall.comparison.verdict == Verdict::Same && !blurred(wall))
+    wall.filter(|wall| (differs(wall) || wall.comparison.verdict == Verdict::Same) && !blurred(wall))
         .or(cpu.filter(differs))
         .or(wall.filter(|wall| decided(wall) && !blurred(wall)))
         .or(cpu.filter(decided))
@@ -285,11 +285,22 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
         .or_else(|| shown.iter().find_map(|key| of(key)))
 }
 
+/// The least width of an interval, as a difference of logarithms, that a reader would wish narrower.
+const BLUR: f64 = 0.05;
+
 fn is_blurred(wall: &Comparison, cpu: &Comparison) -> bool {
     let width = |comparison: &Comparison| comparison.interval.map(|i| i.high.ln() - i.low.ln());
     let better_known = matches!((width(wall), width(cpu)), (Some(wall), Some(cpu)) if cpu <= wall / 2.0);
     let told = cpu.verdict != Verdict::DontKnow && cpu.verdict != wall.verdict;
-    matches!(wall.verdict, Verdict::Same | Verdict::Small) && told && better_known
+    let sharper = width(wall).is_some_and(|wall| wall > BLUR)
+        && cpu.verdict == wall.verdict
+        && cpu.direction == wall.direction
+        && matches!((wall.interval, cpu.interval), (Some(wall), Some(cpu)) if wall.low <= cpu.low && cpu.high <= wall.high);
+    match wall.verdict {
+        Verdict::Same | Verdict::Small => told && better_known,
+        Verdict::Different => sharper && better_known,
+        Verdict::DontKnow => false,
+    }
 }
 
 /// The share of wall time that the arm spent ready but waiting for a core, over all its readings.

@@ -16,7 +16,7 @@ use crate::unit::Unit;
 use std::borrow::Cow;
 
 use Pass::{Build, Counting, Memory, Timing};
-use Quality::{Exact, Near, Noisy, Sampled};
+use Quality::{Estimated, Exact, Near, Noisy, Sampled};
 
 /// The unit of a rate of requests.
 const RATE: Unit = Unit::Other(Cow::Borrowed("requests/s"));
@@ -42,18 +42,18 @@ pub static METRICS: &[Metric] = &[
     Metric::built_in(
         "time.user",
         Unit::Nanoseconds,
-        Noisy,
+        Estimated,
         Timing,
         "user",
-        "processor time in the program's own code",
+        "processor time in the program's own code: most kernels divide the whole by clock ticks",
     ),
     Metric::built_in(
         "time.sys",
         Unit::Nanoseconds,
-        Noisy,
+        Estimated,
         Timing,
         "sys",
-        "processor time in the kernel on the program's behalf",
+        "processor time in the kernel on the program's behalf: most kernels divide the whole by clock ticks",
     ),
     Metric::built_in(
         "time.oncpu",

@@ -24,6 +24,9 @@ pub enum NotFound {
     /// No such file.
     #[error("there is no file ‘{0}’")]
     File(String),
+    /// It is a folder.
+    #[error("‘{0}’ is a folder: name a program in it")]
+    Folder(String),
     /// It is not executable.
     #[error("‘{0}’ is not executable: `chmod +x` makes it so, or name its interpreter")]
     NotExecutable(String),
@@ -37,6 +40,7 @@ impl Program {
             let path = folder.join(name);
             return match path.metadata() {
                 Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => Ok(Program { path }),
+                Ok(data) if data.is_dir() => Err(NotFound::Folder(shown)),
                 Ok(_) => Err(NotFound::NotExecutable(shown)),
                 Err(_) => Err(NotFound::File(shown)),
             };

@@ -62,6 +62,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> 
     let shell = shell_of(&args.launch)?;
     let base = base_job(&args.launch, &folder)?;
     let templates = templates(args, config)?;
+    check_parameters(args, &templates)?;
     let arms: usize = templates.iter().map(|template| template.combinations.len()).sum();
     check_counts(args, templates.len(), arms)?;
     let names = &args.launch.command_name;
@@ -76,6 +77,8 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> 
             };
             let configured = template.name.as_ref().map(|name| named(name, params));
             let name = given.or(configured).unwrap_or_else(|| words.clone());
+            // A name is one line of a table.
+            let name = name.replace(|letter: char| letter.is_control() && letter != '\u{1b}', " ");
             let mut one = prepare_one(&name, &words, shell.as_deref(), &base)?;
             one.arm.params =
                 params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
@@ -85,6 +88,26 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> 
     }
     number_same_names(&mut prepared);
     Ok(prepared)
+}
+
+/// Every parameter of the command line has a place to go: without one, the same command would be weighed over and over.
+fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault> {
+    let hooks = &args.hooks;
+    let texts = templates.iter().flat_map(|one| [Some(&one.command), one.prepare.as_ref()]).flatten();
+    let texts: Vec<&String> = texts
+        .chain(&hooks.prepare)
+        .chain(&hooks.setup)
+        .chain(&hooks.conclude)
+        .chain(&hooks.cleanup)
+        .collect();
+    let scanned = args.scan.parameter_scan.first().into_iter();
+    let mut names = scanned.chain(args.scan.parameter_list.iter().step_by(2));
+    match names.find(|name| !texts.iter().any(|text| text.contains(&format!("{{{name}}}")))) {
+        Some(name) => Err(Fault::usage(format!(
+            "the parameter ‘{name}’ is used in no command: write {{{name}}} where its value is to go"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The commands of the command line, or else those of the configuration.
@@ -325,8 +348,15 @@ fn shield(cores: &str) -> Result<Shield, Fault> {
         .split(',')
         .filter(|part| !part.is_empty())
         .map(|part| {
-            part.parse()
-                .map_err(|_| Fault::usage(format!("‘{part}’ is not a core’s number: write --shield=0,1")))
+            let core: usize = part
+                .parse()
+                .map_err(|_| Fault::usage(format!("‘{part}’ is not a core’s number: write --shield=0,1")))?;
+            match std::path::Path::new(&format!("/sys/devices/system/cpu/cpu{core}")).exists() {
+                true => Ok(core),
+                false => {
+                    Err(Fault::usage(format!("there is no core {core} on this machine: `lscpu` lists them")))
+                }
+            }
         })
         .collect::<Result<_, _>>()?;
     Ok(Shield { cores, cap: Duration::from_secs(10) })

@@ -133,7 +133,8 @@ pub struct SamplingArgs {
     /// The metrics to show: keys, families such as ‘malloc’, or ‘all’ (see `scruple metrics`).
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Fail with exit code 1 when a metric exceeds a limit, absolute or relative to the reference.
+    /// Fail with exit code 1 when a metric exceeds a limit, which itself may be reached: an amount or, with a sign, a
+    /// change from the reference in percent.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// Measure time only: no runs for memory, allocations and output.
@@ -232,7 +233,7 @@ pub struct ResultArgs {
     /// Print JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Write JSON to a file (‘-’ for standard output).
+    /// Write JSON to a file (‘-’ for standard output, and the table to standard error).
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
     /// Write CSV to a file.
@@ -487,6 +488,9 @@ pub struct DoctorArgs {
     /// Skip the five seconds that find out how noisy the machine is now.
     #[arg(long)]
     pub quick: bool,
+    /// The store (default: .scruple/store.db of the project, else one for the user).
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    pub store: Option<PathBuf>,
     /// A program to look at: what can be had of it, and why not the rest.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,

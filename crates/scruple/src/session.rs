@@ -271,11 +271,9 @@ impl Session {
         self.spent += weighing.wall;
         self.check_ending(index, pass, &weighing)?;
         if weighing.left_behind > 0 {
+            let name = &self.run.arms[index].name;
             let text = format!(
-                "‘{}’ left {} process{} behind, which Scruple ended: what they would have cost is not in the figures",
-                self.run.arms[index].name,
-                weighing.left_behind,
-                if weighing.left_behind == 1 { "" } else { "es" }
+                "‘{name}’ left processes behind, which Scruple ended: what they would have cost is not in the figures"
             );
             self.run.warn("left-behind", text);
         }

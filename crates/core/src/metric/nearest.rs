@@ -1,15 +1,14 @@
 //! The key that was meant where one was mistyped.
 
-use super::METRICS;
+use super::{METRICS, Metric};
 use std::borrow::Cow;
 
 /// The known key nearest to a mistyped one, for error messages.
 pub fn nearest(key: &str) -> &'static str {
-    METRICS.iter().min_by_key(|metric| edit_distance(key, &metric.key)).map_or("time.wall", |metric| {
-        match &metric.key {
-            Cow::Borrowed(key) => key,
-            Cow::Owned(_) => "time.wall",
-        }
+    let distance = |metric: &&Metric| edit_distance(key, &metric.key).min(edit_distance(key, &metric.title));
+    METRICS.iter().min_by_key(distance).map_or("time.wall", |metric| match &metric.key {
+        Cow::Borrowed(key) => key,
+        Cow::Owned(_) => "time.wall",
     })
 }
 

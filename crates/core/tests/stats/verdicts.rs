@@ -259,6 +259,10 @@ fn the_headline_is_whichever_time_says_most() {
     let wall = |verdict| ("time.wall".to_owned(), verdict);
     let cpu = |verdict| ("time.cpu".to_owned(), verdict);
     assert_eq!(quoted(different, different), wall(Verdict::Different));
+    // Blurred wall time gives way to the sharper of two that agree, but not to another finding.
+    assert_eq!(quoted((0.3, 0.4), (0.25, 0.02)), cpu(Verdict::Different));
+    assert_eq!(quoted((0.3, 0.02), (0.25, 0.01)), wall(Verdict::Different));
+    assert_eq!(quoted((0.3, 0.4), (-0.25, 0.02)), wall(Verdict::Different));
     assert_eq!(quoted(same, different), wall(Verdict::Same));
     assert_eq!(quoted((0.0, 0.015), (0.02, 0.004)), cpu(Verdict::Small));
     assert_eq!(quoted(small, different), cpu(Verdict::Different));

@@ -34,6 +34,12 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let budgets = output::budgets(&args.limit, &[])?;
     let store = place::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);
+    if left.id == right.id {
+        return Err(Fault::usage(format!(
+            "‘{reference}’ and ‘{run}’ are the same run, {}: `scruple list` shows which there are",
+            left.id
+        )));
+    }
     let matched = matched_arms(&left, &right)?;
     let mut run = merged(&left, &right, &matched);
     output::check_limits(&budgets, run.arms.iter())?;

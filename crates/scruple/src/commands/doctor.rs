@@ -38,7 +38,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
     let counter = Box::new(HeapInstrument::new(work.path()));
     let mut weigher = Commands::new(launcher, interrupted.clone(), vec![counter]);
     let job = own_job()?;
-    let mut text = machine();
+    let mut text = machine(args.store.as_deref());
     text.push_str(&instruments(&mut weigher, &job));
     if !args.command.is_empty() {
         text.push_str(&program(&args.command)?);
@@ -77,7 +77,7 @@ fn own_job() -> Result<Job, Fault> {
     })
 }
 
-fn machine() -> String {
+fn machine(store: Option<&Path>) -> String {
     let facts = host::provenance(Path::new("."));
     let mut text = String::from("The machine\n");
     line(&mut text, "processor", &format!("{}, {} cores", facts.cpu, facts.cores));
@@ -110,7 +110,7 @@ fn machine() -> String {
         Some(false) => line(&mut text, "boost", "off"),
         None => line(&mut text, "boost", "not visible here"),
     }
-    match place::store_path(None) {
+    match place::store_path(store) {
         Ok(path) => line(&mut text, "store", &path.display().to_string()),
         Err(fault) => line(&mut text, "store", &format!("none: {fault}")),
     }

@@ -86,19 +86,21 @@ fn exports(args: &ResultArgs) -> Vec<(&Path, Writer)> {
 
 /// Writes a report everywhere it was asked for, and says what its limits make of the exit code.
 pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Result<Code, Fault> {
-    let files = exports(args).into_iter().map(|(path, writer)| (path, writer(report)));
-    let unwritten = write_files(files, args.color)?;
-    match args.json {
-        true => print(&json::text(report), args.color)?,
+    let files = exports(args);
+    let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
+    let unwritten = write_files(files.into_iter().map(|(path, writer)| (path, writer(report))), args.color)?;
+    let text = match args.json {
+        true => json::text(report),
         false => {
             let mut text = terminal::text(report, width());
             if let Some(footer) = footer {
                 text.push_str(footer);
                 text.push('\n');
             }
-            print(&text, args.color)?;
+            text
         }
-    }
+    };
+    print_beside(aside, &text, args.color)?;
     if let Some(fault) = unwritten {
         return Err(fault);
     }
@@ -123,6 +125,20 @@ pub fn write_files<'a>(
         }
     }
     Ok(unwritten)
+}
+
+/// Writes what was not asked for as a file: to standard error where a file has standard output for itself.
+pub fn print_beside(file: bool, text: &str, colour: Colour) -> Result<(), Fault> {
+    if !file {
+        return print(text, colour);
+    }
+    // Whoever closed standard error does not want to read this.
+    let _ = match colour {
+        Colour::Auto => anstream::stderr().write_all(text.as_bytes()),
+        Colour::Always => io::stderr().lock().write_all(text.as_bytes()),
+        Colour::Never => anstream::StripStream::new(io::stderr().lock()).write_all(text.as_bytes()),
+    };
+    Ok(())
 }
 
 /// Writes to standard output. A reader that has closed the pipe has seen enough, which is no error.

@@ -33,8 +33,9 @@ use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::unit::{Unit, change, change_between};
+use scruple_core::unit::{Unit, change, change_between, share};
 use scruple_measure::memory_map::Course;
+use std::borrow::Cow;
 
 /// A run and what may be said of it.
 pub struct Report<'a> {
@@ -238,11 +239,15 @@ fn title(key: &str) -> String {
 }
 
 /// A verdict in the words of its metric.
-fn verdict_words(key: &str, comparison: &Comparison) -> &'static str {
+fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     let metric = declared(key);
     let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
     let higher = metric.better == Better::Higher;
-    match (comparison.verdict, comparison.direction) {
+    let word = match (comparison.verdict, comparison.direction) {
+        // A floor of the metric may be far above the margin, which a reader of the effect beside it has to know.
+        (Verdict::Same, _) if (comparison.effect - 1.0).abs() > 0.02 => {
+            return format!("same within {}", share(comparison.margin)).into();
+        }
         (Verdict::Same, _) => "same",
         (Verdict::DontKnow, _) => "can’t tell",
         (Verdict::Different, Some(Direction::Better)) if time => "faster",
@@ -255,7 +260,8 @@ fn verdict_words(key: &str, comparison: &Comparison) -> &'static str {
         (Verdict::Small, Some(Direction::Better)) if !higher => "slightly less",
         (Verdict::Small, Some(Direction::Worse)) if higher => "slightly less",
         (Verdict::Small, _) => "slightly more",
-    }
+    };
+    word.into()
 }
 
 /// The effect of a comparison with its interval, as a table shows it.

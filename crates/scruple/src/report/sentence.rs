@@ -125,9 +125,10 @@ fn unknown(report: &Report<'_>, comparison: &Comparison, a: &str, b: &str, what:
         0 => String::new(),
         more if more < 100_000 => {
             let blocks = if more == 1 { "block" } else { "blocks" };
-            let option = match report.of_cases() {
-                true => "--processes and --blocks ask for them".to_owned(),
-                false => format!("-r {}", comparison.blocks + more),
+            let option = match (report.of_cases(), report.side_by_side) {
+                (true, _) => "--processes and --blocks ask for them".to_owned(),
+                (_, true) => format!("-r {}", comparison.blocks + more),
+                (_, false) => "in each of two new runs, or better in one of both".to_owned(),
             };
             format!("; about {more} more {blocks} would tell ({option})")
         }
@@ -147,6 +148,13 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
             format!("; wall time cannot tell, since {} of it was waiting for a core", share(waiting))
         }
         (Some(Verdict::DontKnow), _) => "; wall time cannot tell here".to_owned(),
+        (Some(Verdict::Different), Some(waiting)) if waiting > 0.02 => {
+            format!(
+                "; wall time agrees, but is blurred, since {} of it was waiting for a core",
+                share(waiting)
+            )
+        }
+        (Some(Verdict::Different), _) => "; wall time agrees, but is blurred".to_owned(),
         _ => String::new(),
     }
 }

@@ -169,10 +169,14 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
         report.rows().filter_map(|arm| Some((arm, arm.sample(key)?, report.estimate(arm, key)?))).collect();
     let unit = arms.first().map(|(_, sample, _)| sample.unit.clone());
     let counted = arms.iter().all(|(_, sample, estimate)| {
-        sample.quality <= Quality::Near && estimate.interval.is_none() && estimate.value.fract() == 0.0
+        let whole = sample.readings.iter().all(|reading| reading.fract() == 0.0);
+        sample.quality <= Quality::Near && estimate.interval.is_none() && whole
     });
-    let scale =
-        unit.as_ref().map(|unit| unit.scale(arms.iter().map(|(_, _, e)| e.value).fold(0.0, f64::max)));
+    let highest = |of: fn(&Estimate) -> f64| arms.iter().map(|(_, _, e)| of(e)).fold(0.0, f64::max);
+    let scale = unit.as_ref().map(|unit| match highest(|estimate| estimate.value) {
+        0.0 => unit.scale(highest(|estimate| estimate.range.1)),
+        value => unit.scale(value),
+    });
     let decimals = scale.as_ref().map_or(0, |scale| common_decimals(scale, &arms));
     let range = picture::common_range(arms.iter().map(|(_, sample, _)| sample.readings.as_slice()));
     let reference =
@@ -200,7 +204,7 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
                 },
                 effect: judged.map_or(String::new(), |judged| effect_text(key, &judged.comparison)),
                 verdict: match judged {
-                    Some(judged) => verdict_words(key, &judged.comparison).to_owned(),
+                    Some(judged) => verdict_words(key, &judged.comparison).into_owned(),
                     None if reference(arm) => "reference".to_owned(),
                     None => String::new(),
                 },

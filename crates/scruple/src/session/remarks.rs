@@ -73,10 +73,14 @@ impl Session {
             .filter(|arm| {
                 let reads =
                     arm.sample("io.read").and_then(|sample| sample.readings.first().copied()).unwrap_or(0.0);
-                arm.sample("time.wall").is_some_and(|sample| {
-                    sample.readings.len() >= 5
-                        && sample.readings[0] > 1.5 * median(&sample.readings[1..])
-                        && (reads > 0.0 || sample.readings[0] > 3.0 * median(&sample.readings[1..]))
+                // Waiting for a core is no cold cache.
+                let waited = arm
+                    .sample("time.wait")
+                    .and_then(|sample| sample.readings.first().copied())
+                    .unwrap_or(0.0);
+                arm.sample("time.wall").filter(|sample| sample.readings.len() >= 5).is_some_and(|sample| {
+                    let (first, rest) = (sample.readings[0] - waited, median(&sample.readings[1..]));
+                    first > 1.5 * rest && (reads > 0.0 || first > 3.0 * rest)
                 })
             })
             .map(|arm| format!("‘{}’", arm.name))

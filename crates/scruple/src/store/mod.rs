@@ -78,7 +78,7 @@ impl Store {
 
     /// Opens an existing store for reading.
     pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
-        if !path.exists() {
+        if path.metadata().is_ok_and(|data| data.len() == 0) || !path.exists() {
             return Err(StoreError::Missing(path.display().to_string()));
         }
         let store = Store::connect(path, false)?;

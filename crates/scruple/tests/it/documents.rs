@@ -67,3 +67,31 @@ fn org_has_a_table_and_sentences() {
     ‘new, "2"’ takes 25.0 % more wall time than ‘old | 1’ (98.4 % sure: +25.0 % to +25.0 %, 7 blocks).
     "#);
 }
+
+#[test]
+fn a_file_on_standard_output_has_it_for_itself() {
+    let place = Place::new();
+    let answer = play(&place, &["--export-json", "-"]);
+    assert_eq!(answer.json()["arms"].as_array().map(Vec::len), Some(2));
+    assert!(answer.stderr.contains("takes 25.0 % more wall time"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_name_is_one_line() {
+    let place = Place::new();
+    let words =
+        ["run", "--no-store", "--time-only", "-r", "1", "-n", "two\nlines", "--export-markdown", "-", "true"];
+    let answer = place.run(words);
+    assert!(answer.stdout.contains("\n| `two lines` |"), "{}", answer.exchange());
+}
+
+#[test]
+fn an_estimate_of_nothing_is_shown_in_the_unit_of_its_bounds() {
+    let place = Place::new();
+    let system = |launch: usize| if launch % 4 == 0 { 3.5e6 } else { 0.0 };
+    let one = || crate::script::arm(1.0, 1).with("timing", "time.sys", system);
+    let words = ["-n", "one", "-r", "20", "--metrics", "time.sys", "true"];
+    let answer = place.play(&[("one", one())], &words);
+    assert!(answer.stdout.contains("?0.0") && answer.stdout.contains(" ms "), "{}", answer.exchange());
+    assert!(!answer.stdout.contains("3500000"), "{}", answer.exchange());
+}

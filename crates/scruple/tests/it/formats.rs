@@ -395,13 +395,6 @@ fn csv_has_a_row_for_each_metric_of_each_arm() {
 }
 
 #[test]
-fn a_dash_sends_an_export_to_standard_output_before_the_table() {
-    let answer = play(&Place::new(), &["--export-csv", "-", "--metrics", "malloc.bytes"]);
-    let (begins, table) = (answer.stdout.starts_with("run,arm,role,"), answer.stdout.contains("2 commands"));
-    assert!(begins && table, "{}", answer.stdout);
-}
-
-#[test]
 fn several_exports_are_all_written() {
     let place = Place::new();
     let words = ["--export-json", "a.json", "--export-csv", "a.csv", "--export-markdown", "a.md", "--json"];

@@ -215,3 +215,32 @@ fn a_project_has_a_store_of_its_own_that_git_does_not_see() {
     assert!(place.file(".scruple/store.db").exists());
     assert_eq!(place.read(".scruple/.gitignore"), "*\n");
 }
+
+#[test]
+fn a_run_is_not_compared_with_itself() {
+    let place = place_with_two_runs();
+    assert_snapshot!(place.run(["compare", "last", "scripted-2"]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: ‘last’ and ‘scripted-2’ are the same run, scripted-2: `scruple list` shows which there are
+    ");
+}
+
+#[test]
+fn an_empty_file_is_a_store_without_runs() {
+    let place = Place::new();
+    place.write("store.db", "");
+    assert_snapshot!(place.run(["list"]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: there is no store at ‘store.db’: `scruple run` makes one, or name another with --store FILE
+    ");
+}
+
+#[test]
+fn doctor_names_the_store_that_runs_go_to() {
+    let place = Place::new();
+    let said = place.run(["doctor", "--quick"]).stdout;
+    let line = said.lines().find(|line| line.trim_start().starts_with("store "));
+    assert!(line.is_some_and(|line| line.ends_with(" store.db")), "{said}");
+}

@@ -36,7 +36,7 @@ fn programs_that_cannot_be_run() {
     assert_snapshot!(said("/"), @r"
     exit 2
     --- stderr
-    error: cannot weigh ‘/’: ‘/’ is not executable: `chmod +x` makes it so, or name its interpreter
+    error: cannot weigh ‘/’: ‘/’ is a folder: name a program in it
     ");
     assert!(!place.file("store.db").exists(), "nothing was measured, so nothing is stored");
 }
@@ -60,6 +60,8 @@ fn limits_that_mean_nothing() {
     assert_snapshot!(refusal(&["--limit", "malloc.byte<4MB", "true"]), @r"error: there is no metric ‘malloc.byte’ in the limit ‘malloc.byte<4MB’: did you mean ‘malloc.bytes’?");
     assert_snapshot!(refusal(&["--limit", "malloc.bytes<4ms", "true"]), @r"error: in the limit ‘malloc.bytes<4ms’: ‘ms’ is not a unit of bytes: write for instance ‘4 MB’");
     assert_snapshot!(refusal(&["--limit", "malloc.bytes<+x%", "true"]), @r"error: in the limit ‘malloc.bytes<+x%’: ‘+x%’ is not a change: write for instance ‘+3%’");
+    assert_snapshot!(refusal(&["--limit", "time.cpu<+3ms", "true"]), @r"error: in the limit ‘time.cpu<+3ms’: ‘+3ms’ is a change, but no percentage: write for instance ‘+3%’, or an amount without a sign");
+    assert_snapshot!(refusal(&["--limit", "mallocs<10", "true"]), @r"error: there is no metric ‘mallocs’ in the limit ‘mallocs<10’: did you mean ‘malloc.count’?");
     assert_snapshot!(refusal(&["--limit", "treu:malloc.bytes<1", "true"]), @r"error: the limit ‘treu:malloc.bytes<1’ is for ‘treu’, but there is no such arm: there are ‘true’");
 }
 
@@ -111,6 +113,7 @@ fn parameters_that_do_not_fit() {
     assert_snapshot!(refusal(&["-P", "n", "1", "ten", "true {n}"]), @r"error: ‘ten’ is not a number: -P takes a name and two numbers");
     assert_snapshot!(refusal(&["-P", "n", "10", "1", "true {n}"]), @r"error: cannot go from 10 to 1 in steps of 1: the step must be positive, the end not before the start, and there may be at most 10,000 steps");
     assert_snapshot!(refusal(&["-P", "n", "1", "2", "-L", "n", "3,4", "true {n}"]), @r"error: the parameter ‘n’ was given twice: name each once");
+    assert_snapshot!(refusal(&["-L", "a", "1,2", "true {b}"]), @r"error: the parameter ‘a’ is used in no command: write {a} where its value is to go");
     assert_snapshot!(refusal(&["-D", "2", "true {n}"]), @r"
     error: the following required arguments were not provided:
       --parameter-scan <VAR> <MIN> <MAX>
@@ -130,6 +133,7 @@ fn hooks_and_names_that_do_not_fit_the_commands() {
 #[test]
 fn cores_that_are_none() {
     assert_snapshot!(refusal(&["--shield=first", "true"]), @r"error: ‘first’ is not a core’s number: write --shield=0,1");
+    assert_snapshot!(refusal(&["--shield=999999", "true"]), @r"error: there is no core 999999 on this machine: `lscpu` lists them");
 }
 
 #[test]

@@ -30,7 +30,9 @@ pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
             page.logs.insert(path.clone(), String::from_utf8_lossy(&text[from..]).into_owned());
         }
     }
-    let files = files(args).into_iter().map(|(path, writer)| (path, writer(&page, args)));
+    let files = files(args);
+    let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
+    let files = files.into_iter().map(|(path, writer)| (path, writer(&page, args)));
     let unwritten = output::write_files(files, args.color)?;
     let text = match &args.pair {
         Some(pair) => {
@@ -40,7 +42,7 @@ pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
         None if args.json => page.json(),
         None => page.terminal(output::width()),
     };
-    output::print(&text, args.color)?;
+    output::print_beside(aside, &text, args.color)?;
     unwritten.map_or(Ok(()), Err)
 }
 
