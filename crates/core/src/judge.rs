@@ -131,6 +131,8 @@ pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
     keys.sort();
     keys.dedup();
+    // How a batch was made is no figure of the case.
+    keys.retain(|key| !key.starts_with("batch."));
     let level = 1.0 - (1.0 - terms.level) / f64::from(terms.looks.max(1));
     keys.into_iter().flat_map(|key| compare_metric(key, pairs, terms.margin, level)).collect()
 }

@@ -3,7 +3,7 @@
 use super::subjects::Template;
 use crate::fault::Fault;
 use crate::history::recipe::Effective;
-use crate::suite::{Effort, OfCase, Selection, Side, Stop, Suite};
+use crate::suite::{Alike, Effort, OfCase, Selection, Side, Stop, Suite};
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use std::collections::HashMap;
@@ -21,6 +21,8 @@ const BLOCKS: u32 = 30;
 /// found out once.
 pub struct Benches {
     open: HashMap<(usize, String), Suite>,
+    /// How the cases of each subject are run at every version.
+    alike: HashMap<usize, Alike>,
     work: PathBuf,
     interrupted: Arc<AtomicBool>,
     time_limit: Option<Duration>,
@@ -49,7 +51,7 @@ pub struct Visit<'a> {
 impl Benches {
     /// None yet. Files of the allocation counter go to `work`.
     pub fn new(work: PathBuf, interrupted: Arc<AtomicBool>, time_limit: Option<Duration>) -> Benches {
-        Benches { open: HashMap::new(), work, interrupted, time_limit }
+        Benches { open: HashMap::new(), alike: HashMap::new(), work, interrupted, time_limit }
     }
 
     /// Times all cases in one fresh process, or counts each in one of its own.
@@ -59,10 +61,14 @@ impl Benches {
             Some(suite) => suite,
             None => self.begin(visit).map_err(Stop::Failed)?,
         };
+        if let Some(alike) = self.alike.get(&visit.subject) {
+            suite.alike.clone_from(alike);
+        }
         let cases = match visit.pass {
             Pass::Timing => suite.time_once(visit.run.seed.wrapping_add(u64::from(visit.block)))?,
             _ => suite.count_once()?,
         };
+        self.alike.insert(visit.subject, suite.alike.clone());
         self.open.insert(key, suite);
         Ok(cases)
     }

@@ -1,11 +1,13 @@
 //! Weighing the cases of bench programs: fresh processes, blocks with tares, a counting pass of its own.
 
+mod alike;
 mod calibrate;
 mod counting;
 mod once;
 mod readings;
 mod timing;
 
+pub use alike::Alike;
 pub use once::OfCase;
 
 use crate::fault::Fault;
@@ -77,6 +79,8 @@ pub(crate) struct Weighed {
     tare_iterations: u64,
     batch_time: Duration,
     failed: bool,
+    /// The place of the same case in the first program that has it: blocks of both are alike.
+    kin: usize,
 }
 
 /// The measurement of one or two bench programs.
@@ -94,6 +98,8 @@ pub struct Suite {
     work: PathBuf,
     effort: Effort,
     calibrated: bool,
+    /// How cases are run in the first program that has them.
+    pub alike: Alike,
 }
 
 /// Why a suite ended before its plan did.
@@ -206,6 +212,7 @@ impl Suite {
             work: work.to_owned(),
             effort,
             calibrated: false,
+            alike: Alike::default(),
         })
     }
 
@@ -391,6 +398,7 @@ fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) 
         tare_iterations: 1,
         batch_time: Duration::ZERO,
         failed: false,
+        kin: position / 2,
     }
 }
 

@@ -90,7 +90,10 @@ impl Suite {
                 self.settle(index, &mut programs[self.weighed[index].place], !self.calibrated)?;
             }
         }
-        self.calibrated = true;
+        if !self.calibrated {
+            self.make_alike();
+            self.calibrated = true;
+        }
         let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
         // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
@@ -126,8 +129,9 @@ impl Suite {
         block: u32,
     ) -> Result<(), Stop> {
         let number = process * BLOCKS_OF_A_PROCESS + block;
-        let mut pcg = Pcg::with_stream(self.run.seed ^ 0x0b10_c4ed, u64::from(number) << 20 | index as u64);
         let weighed = &self.weighed[index];
+        let stream = u64::from(number) << 20 | weighed.kin as u64;
+        let mut pcg = Pcg::with_stream(self.run.seed ^ 0x0b10_c4ed, stream);
         let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
         let factor = JITTER[pcg.below(JITTER.len() as u32) as usize];
         let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);

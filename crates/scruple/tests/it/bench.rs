@@ -118,13 +118,31 @@ fn two_builds_are_compared_case_by_case() {
       ant @old   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
       bee @old  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  reference
       ant @new   6.00 ns  0.0 %   8.00 ns  2.00 ns       16 B  +14.3 % [+14.3, +14.3] slower
-      bee @new  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.01] same
+      bee @new  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.00] same
 
     ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (97.5 % sure: +14.3 % to +14.3 %, 72
     blocks).
     ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: +0.00 % to
-    +0.01 %, 72 blocks).
+    +0.00 %, 72 blocks).
     ");
+}
+
+#[test]
+fn two_programs_run_a_case_in_batches_of_as_many_iterations() {
+    let place = Place::new();
+    let iterations = |cost: u32| {
+        let case = |cost: u32| format!(r#"{{"name":"one","cost":{cost}}}"#);
+        let old = fake(&place, &[&format!("'{}'", case(10))]).join(" ");
+        let options = ["--no-store", "--json", "--time-only", "--processes", "6", "--against", &old];
+        let answer = bench_freely(&place, &options, &[&case(cost)]).json();
+        assert!(answer["comparisons"].as_array().is_some_and(|all| !all.is_empty()));
+        let of = |arm: usize| at(&answer, &format!("/arms/{arm}/metrics/batch.iterations/readings")).clone();
+        (of(0), of(2))
+    };
+    let (old, new) = iterations(17);
+    assert_eq!(old, new, "the same number in each block");
+    let (old, new) = iterations(1000);
+    assert!(old[0].as_f64() > new[0].as_f64().map(|n| 10.0 * n), "a program a hundred times as slow");
 }
 
 #[test]
