@@ -64,6 +64,44 @@ fn processes_that_outlive_their_program_are_ended() {
     assert_eq!(place.processes(), Vec::<String>::new());
 }
 
+/// Makes a child that holds 90 MiB before its parent goes, and then ends by itself or has to be killed.
+const HOLDER: &str = r#"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int ends[2];
+    char done;
+    pid_t parent = getpid();
+    if (pipe(ends)) return 1;
+    if (fork() == 0) {
+        char *volatile held = malloc(90 << 20);
+        memset(held, 1, 90 << 20);
+        signal(SIGTERM, SIG_IGN);
+        if (write(ends[1], "x", 1) != 1) return 1;
+        while (!strcmp(argv[1], "stay") || getppid() == parent) usleep(1000);
+        return 0;
+    }
+    return read(ends[0], &done, 1) != 1;
+}
+"#;
+
+#[test]
+fn peak_memory_is_that_of_the_whole_tree_whoever_ends_first() {
+    let place = Place::new();
+    place.compile("holder", HOLDER, &[]);
+    for how in ["go", "stay"] {
+        let answer = place
+            .run(["run", "--no-store", "--json", "-r", "1"].iter().chain(&[&*format!("./holder {how}")]));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let run = answer.json();
+        let peak = at(&run, "/arms/0/metrics/memory.peak/estimate").as_f64().unwrap_or(0.0);
+        assert!((94e6..100e6).contains(&peak), "{how}: {peak}");
+        place.assert_no_processes();
+    }
+}
+
 #[test]
 fn a_time_limit_ends_the_whole_tree() {
     let place = Place::new();
