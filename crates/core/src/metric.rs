@@ -118,7 +118,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Memory,
         "peak memory",
-        "the largest resident size of any one process of the tree, read at its exit",
+        "the largest resident size that any one process of the tree ever had",
     ),
     Metric::built_in(
         "memory.faults",

@@ -1,7 +1,7 @@
 //! The launcher's own loop: take a request, run it, answer.
 
 use super::spawn::{self, Spawned};
-use super::trace::Follower;
+use super::trace::{self, Follower};
 use super::{tree, wire};
 use crate::launch::{Answer, Ending, Outcome};
 use std::io;
@@ -35,6 +35,9 @@ pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<(
         }
         if STOP.swap(false, Ordering::Relaxed) {
             set_timer(None);
+        }
+        if request.options.trace_memory {
+            trace::forget_own_mark();
         }
         let answer = match spawn::spawn(&request) {
             Ok(spawned) => {
@@ -169,7 +172,8 @@ fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
     outcome.system += behind.system;
     outcome.left_behind = behind.ended;
     outcome.scheduled = scheduled;
-    if let Some(follower) = follower {
+    if let Some(mut follower) = follower {
+        follower.reaped(spawned.pid, &usage);
         outcome.memory = follower.memory;
         outcome.exits = follower.exits;
     }

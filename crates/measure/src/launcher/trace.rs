@@ -21,6 +21,9 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
+/// How far the kernel's marks may be off: it adds up what its cores have counted apart.
+const BLUR: u64 = 1 << 20;
+
 /// Traces a tree, and keeps what its processes tell at their ends.
 pub(super) struct Follower {
     main: libc::pid_t,
@@ -29,6 +32,8 @@ pub(super) struct Follower {
     /// The processes that the program and its descendants made, unlike their threads.
     made: HashSet<libc::pid_t>,
     executed: HashSet<libc::pid_t>,
+    /// The first process has executed a second program.
+    replaced: bool,
     tracers: Tracers,
     layouts: Option<Layouts>,
     pub(super) memory: Vec<PeakMemory>,
@@ -44,6 +49,7 @@ impl Follower {
             known: HashSet::from([main]),
             made: HashSet::new(),
             executed: HashSet::from([main]),
+            replaced: false,
             tracers: Tracers::default(),
             layouts: options.read_counters.then(Layouts::default),
             memory: Vec::new(),
@@ -101,6 +107,7 @@ impl Follower {
             libc::PTRACE_EVENT_EXIT => self.leaves(pid),
             libc::PTRACE_EVENT_EXEC => {
                 self.executed.insert(pid);
+                self.replaced |= pid == self.main;
             }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.made.extend(message(pid));
@@ -127,10 +134,34 @@ impl Follower {
 
     /// A process has ended and been reaped. Its account covers the children that it waited for, which is of the tree too.
     pub(super) fn reaped(&mut self, pid: libc::pid_t, usage: &libc::rusage) {
-        if self.layouts.is_none() && self.made.contains(&pid) {
-            keep_peak(pid, usage.ru_maxrss as u64 * 1024, &mut self.memory);
+        if self.layouts.is_some() {
+            return;
+        }
+        let peak = usage.ru_maxrss as u64 * 1024;
+        // The first process began in the launcher's memory, whose mark stands in its account. What is above that mark
+        // is its own: what it held as a program that it is no longer.
+        let is_own = match pid == self.main {
+            true => self.replaced && own_mark().is_some_and(|mark| peak > mark + BLUR),
+            false => self.made.contains(&pid),
+        };
+        if is_own {
+            keep_peak(pid, peak, &mut self.memory);
+        }
+        if pid == self.main && !self.memory.iter().any(|process| process.pid == pid) {
+            // Without the first process the others are only a part.
+            self.memory.clear();
         }
     }
+}
+
+/// Takes the launcher's high-water mark down to what it holds now, where the kernel lets it.
+pub(super) fn forget_own_mark() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The launcher's high-water mark.
+fn own_mark() -> Option<u64> {
+    field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)
 }
 
 /// The process that an event is about.
