@@ -61,7 +61,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Timing,
         "on-cpu",
-        "time the first thread spent on a core, by the scheduler's own clock",
+        "time on a core, of all threads and processes, by the scheduler's own clock",
     ),
     Metric::built_in(
         "time.wait",
@@ -69,7 +69,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Timing,
         "wait",
-        "time the first thread was ready but waited for a core",
+        "time a program of one thread was ready but waited for a core",
     ),
     Metric::built_in(
         "faults.minor",
