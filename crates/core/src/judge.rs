@@ -305,9 +305,13 @@ fn is_blurred(wall: &Comparison, cpu: &Comparison) -> bool {
     }
 }
 
-/// The share of wall time that the arm spent ready but waiting for a core, over all its readings.
+/// The share of wall time that the arm spent ready but waiting for a core, over all its readings; none where it is not
+/// known of each.
 pub fn waiting_share(arm: &Arm) -> Option<f64> {
     let (wall, wait) = (arm.sample("time.wall")?, arm.sample("time.wait")?);
+    if wait.blocks != wall.blocks {
+        return None;
+    }
     let total: f64 = wall.readings.iter().sum();
     (total > 0.0).then(|| wait.readings.iter().sum::<f64>() / total)
 }

@@ -61,7 +61,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Timing,
         "on-cpu",
-        "time the first thread spent on a core, by the scheduler's own clock",
+        "time on a core, of all threads and processes, by the scheduler's own clock",
     ),
     Metric::built_in(
         "time.wait",
@@ -69,7 +69,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Timing,
         "wait",
-        "time the first thread was ready but waited for a core",
+        "time a program of one thread was ready but waited for a core",
     ),
     Metric::built_in(
         "faults.minor",
@@ -118,7 +118,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Memory,
         "peak memory",
-        "the largest resident size of any one process of the tree, read at its exit",
+        "the largest resident size that any one process of the tree ever had",
     ),
     Metric::built_in(
         "memory.faults",

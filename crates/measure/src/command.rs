@@ -269,9 +269,10 @@ fn declared(key: &str) -> &'static Metric {
 
 fn timing(outcome: &Outcome) -> Vec<Reading> {
     let kernel = |key: &str, value: u64| Reading::of(declared(key), value as f64, "kernel accounting");
+    let cpu = outcome.user + outcome.system;
     let mut readings = vec![
         Reading::of(declared("time.wall"), outcome.wall as f64, "monotonic clock"),
-        kernel("time.cpu", outcome.user + outcome.system),
+        kernel("time.cpu", cpu),
         kernel("time.user", outcome.user),
         kernel("time.sys", outcome.system),
         kernel("faults.minor", outcome.faults.0),
@@ -282,6 +283,10 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
         kernel("io.write", outcome.blocks.1),
     ];
     match outcome.scheduled {
+        Some((on_core, _)) if others_ran(on_core, cpu) => {
+            readings.push(kernel("time.oncpu", cpu));
+            readings.extend(absent(&["time.wait"], OTHERS_RAN));
+        }
         Some((on_core, waiting)) => {
             readings.push(kernel("time.oncpu", on_core));
             readings.push(kernel("time.wait", waiting));
@@ -291,6 +296,16 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
         }
     }
     readings
+}
+
+const OTHERS_RAN: &str =
+    "other threads or processes of it ran, and how long they waited for a core the kernel does not keep";
+
+/// Whether threads or processes besides the first one ran. Both figures come from one clock of the scheduler: of 2000
+/// launches of programs with one thread, the account was never above the thread's own time, and at most 2 µs below it,
+/// for being rounded down; one thread more, which does nothing, takes 16 µs.
+fn others_ran(first_thread: u64, all: u64) -> bool {
+    all > first_thread + first_thread / 200 + 5_000
 }
 
 fn memory(outcome: &Outcome) -> Vec<Reading> {

@@ -96,8 +96,6 @@ pub struct Outcome {
 pub struct PeakMemory {
     /// The process.
     pub pid: i32,
-    /// The kernel's name for it.
-    pub name: String,
     /// Its peak resident size in bytes.
     pub peak: u64,
 }

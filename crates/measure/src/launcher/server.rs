@@ -1,7 +1,8 @@
 //! The launcher's own loop: take a request, run it, answer.
 
 use super::spawn::{self, Spawned};
-use super::{trace, tree, wire};
+use super::trace::{self, Follower};
+use super::{tree, wire};
 use crate::launch::{Answer, Ending, Outcome};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -34,6 +35,9 @@ pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<(
         }
         if STOP.swap(false, Ordering::Relaxed) {
             set_timer(None);
+        }
+        if request.options.trace_memory {
+            trace::forget_own_mark();
         }
         let answer = match spawn::spawn(&request) {
             Ok(spawned) => {
@@ -151,11 +155,10 @@ fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
     };
     // The word to stop may have come while the program was being started.
     watch.look();
-    let mut seen = trace::Seen::default();
-    if options.trace_memory || options.read_counters {
-        trace::until_exit(spawned.pid, &mut watch, options.read_counters, &mut seen);
-    } else {
-        spawn::wait_until_exit(spawned.pid, || watch.look());
+    let mut follower = Follower::of(spawned.pid, options);
+    match &mut follower {
+        Some(follower) => follower.until_exit(&mut watch),
+        None => spawn::wait_until_exit(spawned.pid, || watch.look()),
     }
     let wall = spawned.started.elapsed();
     if limit.is_some() || watch.ended_because.is_some() {
@@ -164,13 +167,16 @@ fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
     let scheduled = tree::scheduled(spawned.pid);
     let (status, usage) = spawn::reap(spawned.pid);
     let mut outcome = outcome_of(wall, status, &usage);
-    let behind = tree::end_what_is_left(spawned.pid, watch.ended_because.is_some());
+    let behind = tree::end_what_is_left(spawned.pid, watch.ended_because.is_some(), follower.as_mut());
     outcome.user += behind.user;
     outcome.system += behind.system;
     outcome.left_behind = behind.ended;
     outcome.scheduled = scheduled;
-    outcome.memory = seen.memory;
-    outcome.exits = seen.exits;
+    if let Some(mut follower) = follower {
+        follower.reaped(spawned.pid, &usage);
+        outcome.memory = follower.memory;
+        outcome.exits = follower.exits;
+    }
     outcome.unshielded = watch.unshielded;
     outcome.shield_refused = spawned.shield_refused();
     if let Some(because) = watch.ended_because {

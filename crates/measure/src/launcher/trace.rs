@@ -1,12 +1,14 @@
-//! Peak memory, read at the exit stop.
+//! Following the processes of a tree, from the start of the program until the last of them has ended.
 //!
 //! `ru_maxrss` keeps the launcher's own high-water mark across exec, and a zombie has no memory left to look at. A
 //! traced process stops on its way out while its memory is still there, and the kernel's VmHWM then is the peak of the
-//! program's own address space and of nothing else.
+//! program's own address space and of nothing else. Processes that the program makes have nothing of the launcher's, so
+//! that their `ru_maxrss` is as good, and is there even for those that were killed.
 
 use super::server::Watch;
+use super::spawn;
 use super::tracer::Tracers;
-use crate::launch::PeakMemory;
+use crate::launch::{Options, PeakMemory};
 use crate::runtimes::go::{Exit, Layouts, counters};
 use std::collections::HashSet;
 use std::ffi::c_int;
@@ -19,99 +21,156 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
-/// What was seen at the exits.
-#[derive(Default)]
-pub(super) struct Seen {
+/// How far the kernel's marks may be off: it adds up what its cores have counted apart.
+const BLUR: u64 = 1 << 20;
+
+/// Traces a tree, and keeps what its processes tell at their ends.
+pub(super) struct Follower {
+    main: libc::pid_t,
+    attached: bool,
+    known: HashSet<libc::pid_t>,
+    /// The processes that the program and its descendants made, unlike their threads.
+    made: HashSet<libc::pid_t>,
+    executed: HashSet<libc::pid_t>,
+    /// The first process has executed a second program.
+    replaced: bool,
+    tracers: Tracers,
+    layouts: Option<Layouts>,
     pub(super) memory: Vec<PeakMemory>,
     pub(super) exits: Vec<Exit>,
 }
 
-/// Follows the process and its descendants until the process has ended (it is left to be reaped).
-pub(super) fn until_exit(main: libc::pid_t, watch: &mut Watch<'_>, counters: bool, seen: &mut Seen) {
-    let mut layouts = counters.then(Layouts::default);
-    let mut known = HashSet::from([main]);
-    let mut executed = HashSet::from([main]);
-    let mut tracers = Tracers::default();
-    let mut attached = false;
-    loop {
-        if !wait_for_any(watch) {
-            return;
-        }
-        // SAFETY: an all-zero siginfo is valid; WNOWAIT leaves the state to be taken below, except for the main
-        // process's end, which the caller takes.
-        let (pid, code) = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
-            if libc::waitid(libc::P_ALL, 0, &mut info, flags) != 0 {
+impl Follower {
+    /// A follower of the tree that begins with this process; none where nothing of it is asked for.
+    pub(super) fn of(main: libc::pid_t, options: &Options) -> Option<Follower> {
+        (options.trace_memory || options.read_counters).then(|| Follower {
+            main,
+            attached: false,
+            known: HashSet::from([main]),
+            made: HashSet::new(),
+            executed: HashSet::from([main]),
+            replaced: false,
+            tracers: Tracers::default(),
+            layouts: options.read_counters.then(Layouts::default),
+            memory: Vec::new(),
+            exits: Vec::new(),
+        })
+    }
+
+    /// Follows the tree until its first process has ended, which is left to be reaped.
+    pub(super) fn until_exit(&mut self, watch: &mut Watch<'_>) {
+        loop {
+            if !wait_for_any(watch) {
                 return;
             }
-            (info.si_pid(), info.si_code)
-        };
-        if pid == 0 {
-            continue;
-        }
-        if pid == main && matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
-            return;
-        }
-        let mut status = 0;
-        // SAFETY: takes the state just seen.
-        if unsafe { libc::waitpid(pid, &mut status, libc::__WALL) } != pid || !libc::WIFSTOPPED(status) {
-            continue;
-        }
-        if !attached && pid == main {
-            attached = true;
-            if tracers.has(pid) {
-                ptrace(libc::PTRACE_DETACH, pid, 0);
+            // SAFETY: an all-zero siginfo is valid; WNOWAIT leaves the state to be taken below, except for the main
+            // process's end, which the caller takes.
+            let (pid, code) = unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
+                if libc::waitid(libc::P_ALL, 0, &mut info, flags) != 0 {
+                    return;
+                }
+                (info.si_pid(), info.si_code)
+            };
+            if pid == 0 {
                 continue;
             }
+            if pid == self.main && matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
+                return;
+            }
+            let (status, usage) = spawn::reap(pid);
+            match libc::WIFSTOPPED(status) {
+                true => self.stopped(pid, status),
+                false => self.reaped(pid, &usage),
+            }
+        }
+    }
+
+    /// Notes what a stop tells, and lets the process go on.
+    pub(super) fn stopped(&mut self, pid: libc::pid_t, status: c_int) {
+        let event = status >> 16;
+        let begins = !self.attached && pid == self.main;
+        if (begins || event == libc::PTRACE_EVENT_EXEC) && self.tracers.has(pid) {
+            self.attached = true;
+            ptrace(libc::PTRACE_DETACH, pid, 0);
+            return;
+        }
+        if begins {
+            self.attached = true;
             ptrace(libc::PTRACE_SETOPTIONS, pid, OPTIONS as usize);
             ptrace(libc::PTRACE_CONT, pid, 0);
-            continue;
+            return;
         }
-        if status >> 16 == libc::PTRACE_EVENT_EXEC && tracers.has(pid) {
-            ptrace(libc::PTRACE_DETACH, pid, 0);
-            continue;
+        let mut signal = 0;
+        match event {
+            libc::PTRACE_EVENT_EXIT => self.leaves(pid),
+            libc::PTRACE_EVENT_EXEC => {
+                self.executed.insert(pid);
+                self.replaced |= pid == self.main;
+            }
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                self.made.extend(message(pid));
+            }
+            0 => {
+                signal = libc::WSTOPSIG(status);
+                let first = signal == libc::SIGSTOP && self.known.insert(pid);
+                if first || is_group_stop(pid, signal) {
+                    signal = 0;
+                }
+            }
+            _ => {}
         }
-        let signal = stopped(pid, status, &mut known, &mut executed, seen, layouts.as_mut());
         ptrace(libc::PTRACE_CONT, pid, signal as usize);
     }
-}
 
-/// What to do about a stop: note what it tells, and say which signal to hand on.
-fn stopped(
-    pid: libc::pid_t,
-    status: c_int,
-    known: &mut HashSet<libc::pid_t>,
-    executed: &mut HashSet<libc::pid_t>,
-    seen: &mut Seen,
-    layouts: Option<&mut Layouts>,
-) -> c_int {
-    let signal = libc::WSTOPSIG(status);
-    match status >> 16 {
-        libc::PTRACE_EVENT_EXIT => {
-            match layouts {
-                Some(layouts) => note_counters(pid, executed, layouts, &mut seen.exits),
-                None => note_peak(pid, &mut seen.memory),
-            }
-            0
+    /// A thread or process is on its way out.
+    fn leaves(&mut self, thread: libc::pid_t) {
+        match &mut self.layouts {
+            Some(layouts) => note_counters(thread, &self.executed, layouts, &mut self.exits),
+            None => note_peak(thread, &mut self.memory),
         }
-        libc::PTRACE_EVENT_EXEC => {
-            executed.insert(pid);
-            0
+    }
+
+    /// A process has ended and been reaped. Its account covers the children that it waited for, which is of the tree too.
+    pub(super) fn reaped(&mut self, pid: libc::pid_t, usage: &libc::rusage) {
+        if self.layouts.is_some() {
+            return;
         }
-        0 if signal == libc::SIGSTOP && known.insert(pid) => 0,
-        0 if is_group_stop(pid, signal) => 0,
-        0 => signal,
-        _ => 0,
+        let peak = usage.ru_maxrss as u64 * 1024;
+        // The first process began in the launcher's memory, whose mark stands in its account. What is above that mark
+        // is its own: what it held as a program that it is no longer.
+        let is_own = match pid == self.main {
+            true => self.replaced && own_mark().is_some_and(|mark| peak > mark + BLUR),
+            false => self.made.contains(&pid),
+        };
+        if is_own {
+            keep_peak(pid, peak, &mut self.memory);
+        }
+        if pid == self.main && !self.memory.iter().any(|process| process.pid == pid) {
+            // Without the first process the others are only a part.
+            self.memory.clear();
+        }
     }
 }
 
-/// Ends the tracing of a stopped process whose program has ended before it, and lets it go on: nobody would wake it from
-/// its next stop, not even on its way out.
-pub(super) fn let_go(pid: libc::pid_t, status: c_int) {
-    let signal = libc::WSTOPSIG(status);
-    let of_tracing = status >> 16 != 0 || matches!(signal, libc::SIGSTOP | libc::SIGTRAP);
-    ptrace(libc::PTRACE_DETACH, pid, if of_tracing { 0 } else { signal as usize });
+/// Takes the launcher's high-water mark down to what it holds now, where the kernel lets it.
+pub(super) fn forget_own_mark() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The launcher's high-water mark.
+fn own_mark() -> Option<u64> {
+    field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)
+}
+
+/// The process that an event is about.
+fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
+    let mut number: libc::c_ulong = 0;
+    // SAFETY: the kernel writes one long to where the pointer leads.
+    let result =
+        unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, pid, ptr::null_mut::<u8>(), &raw mut number) };
+    (result == 0).then_some(number as libc::pid_t)
 }
 
 /// A group stop has no signal information; a signal on its way has.
@@ -159,9 +218,7 @@ fn note_counters(
     layouts: &mut Layouts,
     exits: &mut Vec<Exit>,
 ) {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
-    let pid =
-        status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()).unwrap_or(thread);
+    let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
     if !executed.contains(&pid) {
         return;
     }
@@ -176,22 +233,22 @@ fn note_counters(
 
 /// Keeps the highest mark of each process; a process with several threads stops once for each.
 fn note_peak(thread: libc::pid_t, memory: &mut Vec<PeakMemory>) {
-    let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else { return };
-    let field = |name: &str| {
-        status
-            .lines()
-            .find_map(|line| line.strip_prefix(name))
-            .map(|rest| rest.trim_start_matches(':').trim())
-    };
-    let Some(peak) =
-        field("VmHWM").and_then(|text| text.split_whitespace().next()).and_then(|kb| kb.parse::<u64>().ok())
-    else {
-        return;
-    };
-    let pid = field("Tgid").and_then(|text| text.parse().ok()).unwrap_or(thread);
-    let peak = peak * 1024;
+    let path = format!("/proc/{thread}/status");
+    if let Some(peak) = field(&path, "VmHWM:") {
+        let pid = field(&path, "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
+        keep_peak(pid, peak * 1024, memory);
+    }
+}
+
+fn keep_peak(pid: libc::pid_t, peak: u64, memory: &mut Vec<PeakMemory>) {
     match memory.iter_mut().find(|process| process.pid == pid) {
         Some(process) => process.peak = process.peak.max(peak),
-        None => memory.push(PeakMemory { pid, name: field("Name").unwrap_or("").to_owned(), peak }),
+        None => memory.push(PeakMemory { pid, peak }),
     }
+}
+
+/// A number of one of the kernel's pages about a process.
+fn field(path: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }

@@ -1,6 +1,6 @@
 //! The process tree of a measured program: its accounts, and its end.
 
-use super::trace;
+use super::trace::Follower;
 use crate::descendants::descendants;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -49,8 +49,13 @@ fn own_id() -> i32 {
 }
 
 /// After the program has been reaped: gives whatever it left behind a moment, then ends it, and adds up its accounts.
-/// `at_once` skips the moment, because the tree is being ended anyway.
-pub(super) fn end_what_is_left(group: libc::pid_t, at_once: bool) -> LeftBehind {
+/// `at_once` skips the moment, because the tree is being ended anyway. A tree that was followed is followed to its end;
+/// its threads and grandchildren are reported too then, whose accounts are in those of others, so that none are added.
+pub(super) fn end_what_is_left(
+    group: libc::pid_t,
+    at_once: bool,
+    mut follower: Option<&mut Follower>,
+) -> LeftBehind {
     let mut left = LeftBehind { ended: 0, user: 0, system: 0 };
     let began = Instant::now();
     let mut asked = None;
@@ -63,7 +68,6 @@ pub(super) fn end_what_is_left(group: libc::pid_t, at_once: bool) -> LeftBehind 
             (pid, status, usage)
         };
         match pid {
-            pid if pid > 0 && libc::WIFSTOPPED(status) => trace::let_go(pid, status),
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             -1 => return left,
             0 => {
@@ -80,10 +84,14 @@ pub(super) fn end_what_is_left(group: libc::pid_t, at_once: bool) -> LeftBehind 
                 }
                 thread::sleep(Duration::from_millis(1));
             }
-            _ => {
-                left.user += nanoseconds(usage.ru_utime);
-                left.system += nanoseconds(usage.ru_stime);
-            }
+            pid => match &mut follower {
+                Some(follower) if libc::WIFSTOPPED(status) => follower.stopped(pid, status),
+                Some(follower) => follower.reaped(pid, &usage),
+                None => {
+                    left.user += nanoseconds(usage.ru_utime);
+                    left.system += nanoseconds(usage.ru_stime);
+                }
+            },
         }
     }
 }

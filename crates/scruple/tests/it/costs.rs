@@ -101,6 +101,28 @@ int main(int argc, char **argv) {
 }
 
 #[test]
+fn peak_memory_is_that_of_every_program_that_a_process_was() {
+    let place = Place::new();
+    place.compile("burn", BURN, &[]);
+    let holds = |run: &str| {
+        format!(
+            "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nchar *held;\nint main(void) {{ held = \
+             malloc(90 << 20); memset(held, 1, 90 << 20); {run} return 127; }}\n"
+        )
+    };
+    place.compile("becomes", &holds("execl(\"./burn\", \"burn\", (char *)0);"), &[]);
+    place.compile("thrice", &holds("execl(\"./becomes\", \"becomes\", (char *)0);"), &[]);
+    place.shell_script("below", "./becomes; ./burn");
+    let run = weigh(&place, &["-r", "1", "./burn", "./becomes", "./thrice", "./below", "./burn 0"]);
+    let peak = |arm| estimate(&run, arm, "memory.peak");
+    for arm in 1..4 {
+        let beyond = peak(arm) - peak(0) - f64::from(90 << 20);
+        assert!(beyond.abs() < 1_048_576.0, "{arm}: {} beyond what is known", beyond);
+    }
+    assert!((peak(4) - peak(0)).abs() < 1_048_576.0 && peak(0) < 4e6, "{} {}", peak(0), peak(4));
+}
+
+#[test]
 fn a_program_of_a_few_pages_is_seen_to_have_a_few_pages() {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return skip("no machine code for this architecture");

@@ -65,6 +65,90 @@ fn processes_that_outlive_their_program_are_ended() {
 }
 
 #[test]
+fn time_on_a_core_is_that_of_the_whole_tree_and_waiting_is_not_told_of_a_part() {
+    let place = Place::new();
+    place.compile("burn", BURN, &[]);
+    place.compile("parent", PARENT, &[]);
+    place.compile("thread", THREAD, &["-pthread"]);
+    let words = ["./burn 5000000", "./parent 5000000 wait", "./parent 5000000 leave", "./thread"];
+    let answer = place.run(["run", "--no-store", "--json", "--time-only", "-r", "3"].iter().chain(&words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let run = answer.json();
+    for (arm, word) in words.iter().enumerate() {
+        let readings = |key: &str| -> Vec<f64> {
+            let all = run.pointer(&format!("/arms/{arm}/metrics/{key}/readings"));
+            let all = all.and_then(|all| all.as_array()).into_iter().flatten();
+            all.filter_map(|reading| reading.as_f64()).collect()
+        };
+        let (cpu, on_core) = (readings("time.cpu"), readings("time.oncpu"));
+        assert_eq!((cpu.len(), on_core.len()), (3, 3), "{word}");
+        for (cpu, on_core) in cpu.iter().zip(&on_core) {
+            assert!((cpu - on_core).abs() < 10e3 + cpu / 100.0, "{word}: {cpu} {on_core}");
+        }
+        let wait = at(&run, &format!("/arms/{arm}/metrics/time.wait"));
+        match arm {
+            0 => assert_eq!(readings("time.wait").len(), 3),
+            _ => assert!(
+                at(wait, "/absent").as_str().is_some_and(|why| why.starts_with("other threads")),
+                "{wait}"
+            ),
+        }
+    }
+}
+
+/// A thread that does some work beside the first one.
+const THREAD: &str = r#"
+#include <pthread.h>
+static void *work(void *unused) {
+    volatile unsigned long sink = 0;
+    for (unsigned long i = 5000000; i > 0; i--) sink += i;
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    return pthread_create(&thread, 0, work, 0) || pthread_join(thread, 0);
+}
+"#;
+
+/// Makes a child that holds 90 MiB before its parent goes, and then ends by itself or has to be killed.
+const HOLDER: &str = r#"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int ends[2];
+    char done;
+    pid_t parent = getpid();
+    if (pipe(ends)) return 1;
+    if (fork() == 0) {
+        char *volatile held = malloc(90 << 20);
+        memset(held, 1, 90 << 20);
+        signal(SIGTERM, SIG_IGN);
+        if (write(ends[1], "x", 1) != 1) return 1;
+        while (!strcmp(argv[1], "stay") || getppid() == parent) usleep(1000);
+        return 0;
+    }
+    return read(ends[0], &done, 1) != 1;
+}
+"#;
+
+#[test]
+fn peak_memory_is_that_of_the_whole_tree_whoever_ends_first() {
+    let place = Place::new();
+    place.compile("holder", HOLDER, &[]);
+    for how in ["go", "stay"] {
+        let answer = place
+            .run(["run", "--no-store", "--json", "-r", "1"].iter().chain(&[&*format!("./holder {how}")]));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let run = answer.json();
+        let peak = at(&run, "/arms/0/metrics/memory.peak/estimate").as_f64().unwrap_or(0.0);
+        assert!((94e6..100e6).contains(&peak), "{how}: {peak}");
+        place.assert_no_processes();
+    }
+}
+
+#[test]
 fn a_time_limit_ends_the_whole_tree() {
     let place = Place::new();
     place.shell_script("forest", "sleep 1000 & (sleep 1000 & sleep 1000) & sleep 1000");
