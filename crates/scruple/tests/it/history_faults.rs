@@ -301,3 +301,35 @@ fn a_tree_that_git_can_do_nothing_with_is_made_anew() {
     assert_eq!(quick(&place, &[]).code, 0);
     assert_eq!(place.recorded().states(), ["built"; 2]);
 }
+
+#[test]
+fn what_a_build_does_to_the_git_of_the_tree_is_no_fault_of_the_commits_after_it() {
+    for harm in [
+        "rm -rf .git",
+        "git checkout -q -b other; git config core.bare true",
+        "touch .git/index.lock",
+        "cd ..; rm -rf tree",
+        "mkdir shut; touch shut/file; chmod 500 shut",
+    ] {
+        let place = Place::new();
+        // A repository further up, which is never to be taken for that of the tree.
+        let above = Repository::new(&place, ".");
+        above.write("precious", "committed");
+        above.git(&["add", "precious"]);
+        above.commit("above");
+        above.write("precious", "not committed yet");
+        let repository = Repository::new(&place, "repo");
+        repository.commit_program("first", 10, 100, "");
+        repository.write("harm.sh", harm);
+        repository.commit("harmful");
+        repository.git(&["rm", "--quiet", "harm.sh"]);
+        repository.commit_program("third", 10, 300, "");
+        repository.commit_program("last", 10, 400, "");
+        let step = "cc -O1 -o app app.c; if [ -e harm.sh ]; then . ./harm.sh; false; fi";
+        let answer = quick(&place, &["--build", step]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        assert_eq!(place.recorded().states(), ["built", "build-failed", "built", "built"], "{harm}");
+        assert_eq!(above.git(&["show", "-s", "--format=%s"]), "above");
+        assert_eq!(std::fs::read_to_string(place.file("precious")).expect("a file"), "not committed yet");
+    }
+}
