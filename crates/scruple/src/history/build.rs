@@ -9,7 +9,8 @@ use crate::git::Repository;
 use scruple_core::history::State;
 use scruple_measure::launch::Ending;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Git in the tree may take this long; fetching submodules is what can take time.
@@ -30,10 +31,10 @@ pub struct Builder {
     /// What starts programs.
     pub hands: Hands,
     recipe: Resolved,
-    common: std::path::PathBuf,
+    common: PathBuf,
     origin: String,
-    ready: bool,
-    fresh: bool,
+    /// Whether the tree was made from nothing and nothing but git has worked in it since.
+    untouched: bool,
 }
 
 /// Why a version's build ended early: for its own reason, or for one that is no version's.
@@ -52,7 +53,7 @@ impl Builder {
     /// A builder of the versions of this source.
     pub fn new(cache: Cache, hands: Hands, recipe: Resolved, source: &Source) -> Builder {
         let origin = source.remote.clone().unwrap_or_else(|| source.place.clone());
-        Builder { cache, hands, recipe, common: source.common.clone(), origin, ready: false, fresh: false }
+        Builder { cache, hands, recipe, common: source.common.clone(), origin, untouched: false }
     }
 
     /// What holds for a commit.
@@ -90,11 +91,11 @@ impl Builder {
     fn build_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Artefacts, Early> {
         self.prepare_tree(commit)?;
         match self.check_out(commit, log) {
-            // A git that was killed may have left anything; a tree from nothing has none of it.
-            Err(Early::Failed(..)) if !self.fresh => {
+            // What an earlier build or a killed git has done to the tree is no fault of this commit.
+            Err(Early::Failed(..)) if !self.untouched => {
+                note(log, "the tree is made anew, and the commit checked out once more\n")?;
                 let tree = self.cache.tree();
-                fs::remove_dir_all(&tree).map_err(|error| unwritable(&tree, error))?;
-                self.ready = false;
+                remove(&tree).map_err(|error| unwritable(&tree, error))?;
                 self.prepare_tree(commit)?;
                 self.check_out(commit, log)?;
             }
@@ -104,6 +105,7 @@ impl Builder {
         // A step that is cut short leaves files that a later build would take for finished.
         let mark = self.mark();
         fs::write(&mark, commit).map_err(|error| unwritable(&mark, error))?;
+        self.untouched = false;
         let mut time = Duration::ZERO;
         for step in &effective.steps {
             time += self.shell("step", step, State::BuildFailed, effective, log)?;
@@ -121,7 +123,7 @@ impl Builder {
     }
 
     /// The file that says that a build is under way in the tree, or was when it was cut short.
-    fn mark(&self) -> std::path::PathBuf {
+    fn mark(&self) -> PathBuf {
         self.cache.folder().join("building")
     }
 
@@ -133,20 +135,23 @@ impl Builder {
         }
     }
 
-    /// Makes the tree's repository, which borrows the objects of the source.
+    /// The folder of objects that the source does not have. It is not in the tree, which may be made anew.
+    pub fn objects(&self) -> PathBuf {
+        self.cache.folder().join("objects")
+    }
+
+    /// Makes the tree's repository, which borrows the objects of the source, where there is none, and removes locks.
     pub fn prepare_tree(&mut self, commit: &str) -> Result<(), Fault> {
-        if self.ready {
-            return Ok(());
-        }
         let (tree, log) = (self.cache.tree(), self.cache.log("tree"));
         let git = tree.join(".git");
         let failed = |error| unwritable(&tree, error);
+        let found = tree.exists();
         fs::create_dir_all(&tree).map_err(failed)?;
         let borrowed = git.join("objects/info/alternates");
-        self.fresh = !borrowed.exists();
-        if self.fresh {
+        let own = git.symlink_metadata().is_ok_and(|data| data.is_dir());
+        if !own || !borrowed.exists() {
             // What a git that was killed has made of the repository, its locks too, goes before it is made again.
-            match fs::remove_dir_all(&git) {
+            match if own { fs::remove_dir_all(&git) } else { fs::remove_file(&git) } {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
                 _ => {}
             }
@@ -163,13 +168,14 @@ impl Builder {
                     log.display()
                 )));
             }
+            self.untouched = !found;
         }
-        let objects = self.common.join("objects");
+        fs::create_dir_all(self.objects()).map_err(failed)?;
         fs::create_dir_all(git.join("objects/info")).map_err(failed)?;
-        fs::write(&borrowed, format!("{}\n", objects.display())).map_err(failed)?;
-        super::source::unlock(&git).map_err(failed)?;
-        self.ready = true;
-        Ok(())
+        let folders = [self.common.join("objects"), self.objects()];
+        let folders: String = folders.iter().map(|folder| format!("{}\n", folder.display())).collect();
+        fs::write(&borrowed, folders).map_err(failed)?;
+        super::source::unlock(&git).map_err(failed)
     }
 
     /// Puts the tree into the state of the commit. Ignored files stay, so that builds are incremental, but no artefact
@@ -228,7 +234,9 @@ impl Builder {
             .chain(words)
             .copied()
             .collect();
-        let child = Child { words: &words, folder: &tree, env: &[], log, limit: Some(GIT_LIMIT) };
+        // Where a build has removed the tree's repository, git must not take one further up for it.
+        let ceiling = ("GIT_CEILING_DIRECTORIES".to_owned(), self.cache.folder().display().to_string());
+        let child = Child { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
         let ran = self.hands.run(&child)?;
         match ran.well() {
             true => Ok(()),
@@ -282,4 +290,27 @@ impl Builder {
             _ => Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}"))),
         }
     }
+}
+
+/// Removes a folder and all that is in it, also where a build has taken away the right to.
+fn remove(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            open_up(folder)?;
+            fs::remove_dir_all(folder)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn open_up(folder: &Path) -> std::io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
 }

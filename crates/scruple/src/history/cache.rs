@@ -13,6 +13,7 @@ use super::digest;
 use crate::fault::Fault;
 use crate::git::Repository;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -188,8 +189,11 @@ fn is_launcher(pid: &str) -> bool {
 /// The files below a path of the tree, without what belongs to git.
 fn collect(tree: &Path, at: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let full = tree.join(at);
-    if full.is_symlink() || !full.is_dir() {
+    if full.is_symlink() || full.is_file() {
         files.push(at.to_owned());
+    }
+    // A pipe or a socket has no content, and who opens one may wait for ever.
+    if full.is_symlink() || !full.is_dir() {
         return Ok(());
     }
     for entry in fs::read_dir(&full)? {
@@ -218,7 +222,9 @@ fn manifest(tree: &Path, files: &[PathBuf]) -> Result<(String, u64), Fault> {
     }
     if !names.is_empty() {
         let words = ["hash-object", "--no-filters", "--stdin-paths"];
-        let digests = Repository::at(tree).ask_with(words, &[], Some(&(names.join("\n") + "\n")));
+        // What a build has made of the tree's own repository does not matter here.
+        let env = [("GIT_DIR", OsStr::new("/dev/null"))];
+        let digests = Repository::at(tree).ask_with(words, &env, Some(&(names.join("\n") + "\n")));
         text += &digests.map_err(|refused| refused.fault("cannot read the artefacts"))?;
     }
     Ok((text, bytes))

@@ -11,6 +11,7 @@ mod campaign;
 mod child;
 pub mod clean;
 mod next;
+mod originals;
 pub mod pair;
 mod recipe;
 mod remarks;
@@ -151,7 +152,10 @@ pub fn take(
         let all = stored.entries.into_iter().chain(stored.unlisted);
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
-    let entries = selected.into_iter().map(|one| listed(one.version, &mut entries, request.retry)).collect();
+    let mut entries: Vec<Entry> =
+        selected.into_iter().map(|one| listed(one.version, &mut entries, request.retry)).collect();
+    let builder = Builder::new(cache, hands, recipe, &source);
+    originals::elect(&mut entries, &builder);
     let mut history = StoredHistory {
         identity,
         source: source.place.clone(),
@@ -170,7 +174,6 @@ pub fn take(
     } else if changed {
         store.resume_history(&history)?;
     }
-    let builder = Builder::new(cache, hands, recipe, &source);
     let effort = Effort {
         adaptive: request.adaptive.unwrap_or(history.entries.len() > MANY),
         ..request.effort.clone()

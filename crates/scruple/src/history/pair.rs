@@ -65,7 +65,7 @@ pub fn build(
     };
     let other = match &revisions.other {
         Some(revision) => (revision.clone(), source.commit(revision)?),
-        None => match source.snapshot(&builder.cache.tree().join(".git/objects"))? {
+        None => match source.snapshot(&builder.objects())? {
             Some(snapshot) => ("working tree".to_owned(), snapshot),
             None => (format!("HEAD ({})", &head[..10.min(head.len())]), head),
         },

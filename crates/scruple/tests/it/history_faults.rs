@@ -301,3 +301,52 @@ fn a_tree_that_git_can_do_nothing_with_is_made_anew() {
     assert_eq!(quick(&place, &[]).code, 0);
     assert_eq!(place.recorded().states(), ["built"; 2]);
 }
+
+#[test]
+fn what_a_build_does_to_the_git_of_the_tree_is_no_fault_of_the_commits_after_it() {
+    for harm in [
+        "rm -rf .git",
+        "git checkout -q -b other; git config core.bare true",
+        "touch .git/index.lock",
+        "echo nonsense > .git/config",
+        "cd ..; rm -rf tree",
+        "mkdir shut; touch shut/file; chmod 500 shut",
+    ] {
+        let place = Place::new();
+        // A repository further up, which is never to be taken for that of the tree.
+        let above = Repository::new(&place, ".");
+        above.write("precious", "committed");
+        above.git(&["add", "precious"]);
+        above.commit("above");
+        above.write("precious", "not committed yet");
+        let repository = Repository::new(&place, "repo");
+        repository.commit_program("first", 10, 100, "");
+        repository.write("harm.sh", harm);
+        repository.commit("harmful");
+        repository.git(&["rm", "--quiet", "harm.sh"]);
+        repository.commit_program("third", 10, 300, "");
+        repository.commit_program("last", 10, 400, "");
+        let step = "cc -O1 -o app app.c; if [ -e harm.sh ]; then . ./harm.sh; fi";
+        let answer = quick(&place, &["--build", step]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let recorded = place.recorded();
+        let states = ["first", "third", "last"].map(|title| recorded.version(title)["state"].clone());
+        assert_eq!(states, ["built"; 3], "{harm}");
+        let harmful = if harm.contains("rm -rf tree") { "build-failed" } else { "same-binary" };
+        assert_eq!(recorded.version("harmful")["state"], harmful, "{harm}");
+        assert_eq!(above.git(&["show", "-s", "--format=%s"]), "above");
+        assert_eq!(std::fs::read_to_string(place.file("precious")).expect("a file"), "not committed yet");
+    }
+}
+
+#[test]
+fn a_pipe_that_a_build_leaves_is_no_artefact() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write_program("run.sh", "#!/bin/sh\n[ ! -e pipe ]\n");
+    repository.commit("first");
+    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", "mkfifo pipe"];
+    let answer = place.run(words.iter().chain(&["--", "./run.sh"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().states(), ["built"]);
+}

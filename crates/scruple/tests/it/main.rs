@@ -34,6 +34,7 @@ mod history_benches;
 mod history_cache;
 mod history_faults;
 mod history_kills;
+mod history_selection;
 mod history_sizes;
 mod interruption;
 mod kills;
