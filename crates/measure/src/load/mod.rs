@@ -4,6 +4,7 @@
 //! stall of the server counts for every request that it held up, and not only for those that happened to be under way.
 //! It also says how late the generator was itself, and declares figures void that it spoilt.
 
+mod backlog;
 mod capacity;
 mod clock;
 mod connection;
