@@ -10,6 +10,9 @@ use scruple_core::knee::BEHIND;
 /// Fewer parts of a window than this tell nothing of its course.
 const FEWEST: usize = 4;
 
+/// Fewer requests than this are under way by chance, and are no backlog.
+const QUEUE: f64 = 5.0;
+
 /// By how much the answers were behind the requests at the end of a window, in nanoseconds: what the quietest part of the
 /// last quarter waited more than the quietest of the first, carried on over the window, but no longer than answers came
 /// behind its end. It is 0 where it is too short to be told from ordinary slowness. `last_done` is when the last request
@@ -30,7 +33,9 @@ pub(super) fn behind(slices: &[Slice], last_done: i64) -> u64 {
     let span = (last.to - first.from) as f64;
     let growth = (late.1 as f64 - early.1 as f64) * span / (late.0 - early.0).max(1.0);
     let behind = growth.min((last_done - last.to) as f64);
-    if behind < span * BEHIND { 0 } else { behind as u64 }
+    let due: u64 = slices.iter().map(|slice| slice.answered + slice.failed).sum();
+    let waiting = behind / span * due as f64;
+    if behind < span * BEHIND || waiting < QUEUE { 0 } else { behind as u64 }
 }
 
 #[cfg(test)]
@@ -85,7 +90,7 @@ mod tests {
         let slice = |from: i64, p50| Slice {
             from,
             to: from + 100 * MS,
-            answered: 1,
+            answered: 10,
             failed: 0,
             backlog: 0,
             p50,
@@ -97,6 +102,8 @@ mod tests {
         assert_eq!(behind(&slices, 1000 * MS), 0);
         assert_eq!(behind(&slices, 1300 * MS), 300_000_000);
         assert_eq!(behind(&slices[..3], 1300 * MS), 0, "too few parts to tell");
+        let few: Vec<Slice> = slices.iter().map(|slice| Slice { answered: 1, ..slice.clone() }).collect();
+        assert_eq!(behind(&few, 1300 * MS), 0, "three requests are no backlog");
         assert_eq!(behind(&[], 0), 0);
     }
 }

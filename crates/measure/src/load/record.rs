@@ -282,6 +282,11 @@ impl Recorder {
         }
     }
 
+    /// Requests that were given up so far.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.failures.of(Failure::TimedOut)).sum()
+    }
+
     /// Everything counted so far: answers and failures.
     pub(crate) fn totals(&self) -> (u64, u64) {
         self.slices.iter().fold((0, 0), |(answered, failed), slice| {

@@ -43,7 +43,7 @@ impl Shared<'_> {
         !self.frames.is_empty()
     }
 
-    /// Whether all threads are to stop: the user wants it, or one of them could not start.
+    /// Whether all threads are to stop: the user wants it, or one of them could not start or has given up.
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }

@@ -8,6 +8,7 @@ use super::shared::{Live, Progress, Shared};
 use super::target::{Address, Protocol, Target};
 use super::tls::TlsSetup;
 use super::{clock, http2, plan, socket};
+use scruple_core::unit::{Unit, quantity};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,6 +44,14 @@ pub enum LoadError {
         wanted: u64,
         /// The limit.
         limit: u64,
+    },
+    /// Answers were waited for in vain, more often than the plan allows.
+    #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
+    Silent {
+        /// How many.
+        requests: u64,
+        /// The time-out, with its unit.
+        patience: String,
     },
     /// The system refuses something every run needs.
     #[error("the generator cannot start: {0}")]
@@ -172,6 +181,7 @@ fn together(shared: &Shared<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<
         match error {
             Some(_) if shared.interrupted.load(Ordering::Relaxed) => Err(LoadError::Interrupted),
             Some(error) => Err(error),
+            None if done.iter().any(|thread| thread.generator.gave_up) => Err(silent(shared.plan, &done)),
             None => Ok(merge(
                 shared.plan,
                 &done,
@@ -180,6 +190,11 @@ fn together(shared: &Shared<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<
             )),
         }
     })
+}
+
+fn silent(plan: &Plan, threads: &[ThreadResult<'_>]) -> LoadError {
+    let requests = threads.iter().map(|thread| thread.generator.recorder.timeouts()).sum();
+    LoadError::Silent { requests, patience: quantity(plan.timeout.as_nanos() as f64, &Unit::Nanoseconds) }
 }
 
 fn one_thread<'a>(

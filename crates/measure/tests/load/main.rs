@@ -88,6 +88,29 @@ fn a_server_that_never_answers_counts_with_the_time_waited() {
 }
 
 #[test]
+fn a_run_with_more_time_outs_than_it_may_have_is_given_up() {
+    let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
+    for (pace, threads) in [(Pace::Closed, 1), (Pace::Open { rate: 50.0, arrivals: Arrivals::Constant }, 2)] {
+        let plan = Plan {
+            pace,
+            threads,
+            timeout: Duration::from_millis(200),
+            most_timeouts: Some(3),
+            duration: Duration::from_secs(600),
+            max_requests: None,
+            ..small()
+        };
+        match load(&target(silent), &plan) {
+            Err(error @ LoadError::Silent { requests, .. }) => {
+                assert!((3..=8).contains(&requests), "{requests}");
+                assert!(error.to_string().contains("no answer within 200 ms"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn in_an_open_loop_nothing_that_was_due_is_forgotten() {
     let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
     let plan = Plan {

@@ -66,6 +66,8 @@ pub(crate) struct Generator<'a> {
     last_due: u64,
     last_failure: Option<Failure>,
     pub(crate) backlog_most: u64,
+    /// Whether there were more time-outs than the plan allows.
+    pub(crate) gave_up: bool,
     pub(crate) tls_trouble: Option<String>,
     buffer: Vec<u8>,
     plain: Vec<u8>,
@@ -113,6 +115,7 @@ impl<'a> Generator<'a> {
             last_due: 0,
             last_failure: None,
             backlog_most: 0,
+            gave_up: false,
             tls_trouble: None,
             buffer: vec![0; 64 * 1024],
             plain: Vec::new(),
@@ -186,6 +189,11 @@ impl<'a> Generator<'a> {
             if now >= sweep_at {
                 sweep_at = now + sweep_every;
                 self.give_up_on(now, timeout);
+                self.gave_up = self.plan.most_timeouts.is_some_and(|most| self.recorder.timeouts() >= most);
+                if self.gave_up {
+                    self.shared.failed.store(true, Ordering::Relaxed);
+                    break Ended::Interrupted;
+                }
             }
             if now >= publish_at {
                 publish_at = now + PUBLISHED;
