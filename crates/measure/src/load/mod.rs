@@ -37,6 +37,6 @@ pub use shared::{Ended, Progress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
-pub use threads::{LoadError, run};
+pub use threads::{LoadError, run, run_watched};
 pub use verdict::Doubt;
 pub use yardstick::{Nginx, NginxError};

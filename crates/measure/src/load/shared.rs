@@ -34,6 +34,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) cores: usize,
     pub(crate) live: Vec<Live>,
     pub(crate) interrupted: &'a AtomicBool,
+    /// Called before the connections are closed.
+    pub(crate) at_end: &'a (dyn Fn() + Sync),
     pub(crate) failed: AtomicBool,
 }
 

@@ -13,7 +13,7 @@ use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::start::Server;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::cost::tree::Tree;
-use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, run};
+use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, run, run_watched};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,9 +72,9 @@ impl Pass<'_> {
         let requests = ((self.rate * SECONDS) as u64).clamp(600, 100_000);
         let lengths = sheet::windows(requests, 2);
         let mut timeouts = 0;
-        let mut drive = |plan: &Plan| {
+        let mut drive = |plan: &Plan, at_end: &(dyn Fn() + Sync)| {
             let plan = Plan { most_timeouts: Some(MOST_TIMEOUTS - timeouts), ..plan.clone() };
-            match run(&side.target, &plan, self.interrupted, &mut |_| {}) {
+            match run_watched(&side.target, &plan, self.interrupted, &mut |_| {}, at_end) {
                 Err(LoadError::Silent { requests, patience }) => {
                     Err(LoadError::Silent { requests: requests + timeouts, patience })
                 }
