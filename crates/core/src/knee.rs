@@ -48,7 +48,19 @@ pub struct Seen<'a> {
     pub mean: Option<f64>,
     /// The share of failed requests, 0 to 1.
     pub errors: f64,
+    /// By how much the answers were behind the requests at the end, as a part of the time in which requests were due.
+    pub behind: f64,
 }
+
+impl Seen<'_> {
+    /// Whether the server answered at the rate at which requests were due.
+    pub fn kept_up(&self) -> bool {
+        self.behind < BEHIND
+    }
+}
+
+/// A server is behind when what was due in some time took this part of it longer to be answered.
+pub const BEHIND: f64 = 0.02;
 
 impl Slo {
     /// Reads limits such as `p99<20ms,errors<0.1%`: `pN`, `median`, `mean`, `max` with a duration, `errors` with a share.
@@ -79,6 +91,17 @@ impl Slo {
         // A limit of no errors at all can only be met exactly, so zero is below it.
         let kept = |limit: &Limit, value: f64| value < limit.below || (limit.below == 0.0 && value == 0.0);
         self.limits.iter().filter(|limit| !value(limit).is_some_and(|value| kept(limit, value))).collect()
+    }
+
+    /// What a measurement says of its rate. A rate that the server does not keep up with is not sustained, whatever the
+    /// limits: its backlog would break any of them in time. A generator that was at fault makes only a bad measurement
+    /// void, because a good one would be better still without.
+    pub fn outcome(&self, seen: &Seen<'_>, generator_at_fault: bool) -> Outcome {
+        match (self.broken(seen).is_empty() && seen.kept_up(), generator_at_fault) {
+            (true, _) => Outcome::Good,
+            (false, true) => Outcome::Void,
+            (false, false) => Outcome::Bad,
+        }
     }
 }
 
@@ -132,9 +155,9 @@ impl Default for Search {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every limit was kept.
+    /// Every limit was kept, and the server kept up with the rate.
     Good,
-    /// A limit was broken.
+    /// A limit was broken, or the server fell behind.
     Bad,
     /// The measurement itself is void, because the generator was late for instance.
     Void,
@@ -145,7 +168,7 @@ pub enum Outcome {
 pub struct Tally {
     /// Requests per second.
     pub rate: f64,
-    /// Measurements in which every limit was kept.
+    /// Measurements in which every limit was kept, and the rate.
     pub good: u32,
     /// Measurements in which one was broken.
     pub bad: u32,
@@ -363,7 +386,7 @@ mod tests {
         let seen = |p: f64, errors| {
             let quantile = move |_: f64| Some(p);
             let texts: Vec<String> = slo
-                .broken(&Seen { quantile: &quantile, mean: Some(p), errors })
+                .broken(&Seen { quantile: &quantile, mean: Some(p), errors, behind: 0.0 })
                 .into_iter()
                 .map(|limit| limit.text.clone())
                 .collect();
@@ -373,7 +396,25 @@ mod tests {
         assert_eq!(seen(20e6, 0.001), ["p99.9 < 20ms", "errors<0.1%"]);
         let none = Slo::parse("errors<0%,max<1s").expect("valid");
         let nothing = |_: f64| None;
-        assert_eq!(none.broken(&Seen { quantile: &nothing, mean: None, errors: 0.0 }).len(), 1);
+        assert_eq!(none.broken(&Seen { quantile: &nothing, mean: None, errors: 0.0, behind: 0.0 }).len(), 1);
+    }
+
+    #[test]
+    fn a_rate_that_the_server_does_not_keep_up_with_is_bad_whatever_the_limits() {
+        let slo = Slo::parse("errors<1%").expect("valid");
+        let fast = |_: f64| Some(1e6);
+        let seen = |behind| Seen { quantile: &fast, mean: Some(1e6), errors: 0.0, behind };
+        assert_eq!(slo.outcome(&seen(0.0), false), Outcome::Good);
+        assert_eq!(slo.outcome(&seen(0.0), true), Outcome::Good);
+        assert_eq!(slo.outcome(&seen(3.1), false), Outcome::Bad);
+        assert_eq!(slo.outcome(&seen(3.1), true), Outcome::Void);
+        assert!(slo.broken(&seen(3.1)).is_empty());
+        // A server that answers 97 requests/s at the most, and loses none.
+        let (found, _) = run(Search { from: 50.0, most: 3000.0, ..Search::default() }, |rate| {
+            slo.outcome(&seen((rate / 97.0 - 1.0).max(0.0)), false)
+        });
+        let (good, bad) = (found.last_good.expect("good"), found.first_bad.expect("bad"));
+        assert!(found.settled && (90.0..=99.0).contains(&good) && bad <= 104.0, "{found:?}");
     }
 
     #[test]

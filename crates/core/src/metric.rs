@@ -317,7 +317,13 @@ pub static METRICS: &[Metric] = &[
         "lag p99",
         "the 99th percentile from when a request was due to its sending",
     ),
-    Metric::load("load.rate", RATE, "rate", "good answers per second").more_is_better(),
+    Metric::load(
+        "load.rate",
+        RATE,
+        "rate",
+        "good answers per second, whatever time their backlog took included",
+    )
+    .more_is_better(),
     Metric::load("load.errors", Unit::Ratio, "errors", "the share of requests that failed, from 0 to 1"),
     Metric::load(
         "request.cpu",

@@ -53,7 +53,7 @@ fn drive() -> Result<(), String> {
     let running = server.start(&target, Duration::from_secs(20), &go).map_err(|error| error.to_string())?;
     let tree = Tree::of(running.pid())?;
     let lengths = sheet::windows(requests, 2);
-    let sheet = sheet::weigh(&tree, &plan, &lengths, &mut |plan| load(plan), &mut Vec::new)
+    let sheet = sheet::weigh(&tree, &plan, &lengths, &mut |plan, _| load(plan), &mut Vec::new)
         .map_err(|error| error.to_string())?;
     println!(
         "{} processes, {rate}/s, {connections} connections, windows {lengths:?}",

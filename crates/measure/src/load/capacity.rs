@@ -83,15 +83,10 @@ pub fn capacity(
 
 fn judge(slo: &Slo, load: &LoadResult) -> (Outcome, Vec<String>) {
     let quantile = |q: f64| load.response.quantile(q).map(|value| value as f64);
-    let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share() };
+    let behind = load.behind as f64 / load.span.max(1) as f64;
+    let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share(), behind };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
     // Only the generator's faults make a measurement void; a server that gives in has answered the question.
     let ours = load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"));
-    let outcome = match (ours, broken.is_empty()) {
-        // What is good although the generator was late would be better still without.
-        (_, true) => Outcome::Good,
-        (true, false) => Outcome::Void,
-        (false, false) => Outcome::Bad,
-    };
-    (outcome, broken)
+    (slo.outcome(&seen, ours), broken)
 }

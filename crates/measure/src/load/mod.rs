@@ -4,6 +4,7 @@
 //! stall of the server counts for every request that it held up, and not only for those that happened to be under way.
 //! It also says how late the generator was itself, and declares figures void that it spoilt.
 
+mod backlog;
 mod capacity;
 mod clock;
 mod connection;
@@ -36,6 +37,6 @@ pub use shared::{Ended, Progress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
-pub use threads::{LoadError, run};
+pub use threads::{LoadError, run, run_watched};
 pub use verdict::Doubt;
 pub use yardstick::{Nginx, NginxError};

@@ -30,6 +30,8 @@ pub struct Plan {
     pub max_requests: Option<u64>,
     /// How long an answer may take, from the sending; and how long is waited for answers after the last sending.
     pub timeout: Duration,
+    /// After so many time-outs the run is given up, which is an error; none for no such bound.
+    pub most_timeouts: Option<u64>,
     /// What is taken off at the beginning.
     pub warm_up: WarmUp,
     /// Decides the order of weighted requests and the gaps of Poisson arrivals.
@@ -129,6 +131,7 @@ impl Plan {
             duration: Duration::from_secs(10),
             max_requests: None,
             timeout: Duration::from_secs(5),
+            most_timeouts: None,
             warm_up: WarmUp::Auto,
             seed: 1,
             polling: Polling::Auto,

@@ -185,6 +185,8 @@ pub(crate) struct Recorder {
     pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
     pub(crate) connect: Histogram<u32>,
     pub(crate) reconnects: u64,
+    /// When the last measured request was answered or given up.
+    pub(crate) last_done: u64,
     /// Failures to connect while no request was waiting for the connection.
     pub(crate) idle_failures: Failures,
 }
@@ -210,6 +212,7 @@ impl Recorder {
             slowest: BinaryHeap::with_capacity(SLOWEST + 1),
             connect: histogram(),
             reconnects: 0,
+            last_done: 0,
             idle_failures: Failures::default(),
         }
     }
@@ -268,6 +271,7 @@ impl Recorder {
         if exchange.slice == 0 {
             return;
         }
+        self.last_done = self.last_done.max(done);
         let full = self.slowest.len() >= SLOWEST;
         if !full || self.slowest.peek().is_some_and(|Reverse(fastest)| response > fastest.response) {
             let slow = Slow { response, intended: exchange.intended, sent: exchange.sent, done };
@@ -276,6 +280,11 @@ impl Recorder {
                 self.slowest.pop();
             }
         }
+    }
+
+    /// Requests that were given up so far.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.failures.of(Failure::TimedOut)).sum()
     }
 
     /// Everything counted so far: answers and failures.

@@ -1,5 +1,6 @@
 //! What came of a run.
 
+use super::backlog;
 use super::generator::Generator;
 use super::latencies::Latencies;
 use super::plan::{Plan, WarmUp};
@@ -18,6 +19,8 @@ pub struct LoadResult {
     pub started: (u64, u64),
     /// The span in which requests were due, in nanoseconds.
     pub span: u64,
+    /// By how much the answers were behind the requests at its end, in nanoseconds; 0 where the server kept up.
+    pub behind: u64,
     /// Requests that were due: answered, failed or interrupted.
     pub due: u64,
     /// Good answers.
@@ -129,9 +132,9 @@ impl LoadResult {
         !self.doubts.iter().any(|doubt| doubt.voids)
     }
 
-    /// Good answers per second.
+    /// Good answers per second, over the span and whatever time the answers were behind at its end.
     pub fn rate(&self) -> f64 {
-        if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.span as f64 }
+        if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
     }
 
     /// The share of the finished requests that failed, 0 to 1.
@@ -173,6 +176,7 @@ pub(crate) fn merge(plan: &Plan, threads: &[ThreadResult<'_>], start: u64, since
         ended: threads.iter().map(|thread| thread.ended).max().unwrap_or(Ended::Planned),
         started: (start, since_1970),
         span: 0,
+        behind: 0,
         due: 0,
         answered: 0,
         failures: Failures::default(),
@@ -214,6 +218,10 @@ pub(crate) fn merge(plan: &Plan, threads: &[ThreadResult<'_>], start: u64, since
         result.idle_failures.add(&recorder.idle_failures);
     }
     result.timeline = slices.into_iter().map(|slice| slice.slice).collect();
+    if plan.rate().is_some() {
+        let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
+        result.behind = backlog::behind(&result.timeline[cut..], last as i64 - start as i64);
+    }
     let refused = threads.iter().any(|thread| thread.priority_refused);
     result.doubts = verdict::doubts(plan, &result, refused);
     result

@@ -34,6 +34,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) cores: usize,
     pub(crate) live: Vec<Live>,
     pub(crate) interrupted: &'a AtomicBool,
+    /// Called before the connections are closed.
+    pub(crate) at_end: &'a (dyn Fn() + Sync),
     pub(crate) failed: AtomicBool,
 }
 
@@ -43,7 +45,7 @@ impl Shared<'_> {
         !self.frames.is_empty()
     }
 
-    /// Whether all threads are to stop: the user wants it, or one of them could not start.
+    /// Whether all threads are to stop: the user wants it, or one of them could not start or has given up.
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }

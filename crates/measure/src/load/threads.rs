@@ -8,6 +8,7 @@ use super::shared::{Live, Progress, Shared};
 use super::target::{Address, Protocol, Target};
 use super::tls::TlsSetup;
 use super::{clock, http2, plan, socket};
+use scruple_core::unit::{Unit, quantity};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -44,6 +45,14 @@ pub enum LoadError {
         /// The limit.
         limit: u64,
     },
+    /// Answers were waited for in vain, more often than the plan allows.
+    #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
+    Silent {
+        /// How many.
+        requests: u64,
+        /// The time-out, with its unit.
+        patience: String,
+    },
     /// The system refuses something every run needs.
     #[error("the generator cannot start: {0}")]
     System(#[from] io::Error),
@@ -65,6 +74,20 @@ pub fn run(
     plan: &Plan,
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&Progress),
+) -> Result<LoadResult, LoadError> {
+    run_watched(target, plan, interrupted, progress, &|| {})
+}
+
+/// As [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_watched(
+    target: &Target,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+    at_end: &(dyn Fn() + Sync),
 ) -> Result<LoadResult, LoadError> {
     plan.validate().map_err(LoadError::Plan)?;
     let most = plan.connections.max(plan.grow_to);
@@ -102,6 +125,7 @@ pub fn run(
         cores: thread::available_parallelism().map_or(1, usize::from),
         live: (0..plan.threads).map(|_| Live::default()).collect(),
         interrupted,
+        at_end,
         failed: AtomicBool::new(false),
     };
     together(&shared, progress)
@@ -157,7 +181,10 @@ fn together(shared: &Shared<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<
         loop {
             match reports.recv_timeout(Duration::from_millis(250)) {
                 Ok(Report::Done(result)) => done.push(*result),
-                Ok(Report::Failed(failed)) => error = Some(error.unwrap_or(failed)),
+                // The others were only told to stop.
+                Ok(Report::Failed(failed)) => {
+                    error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
+                }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     let began = start.load(Ordering::Relaxed);
@@ -172,6 +199,7 @@ fn together(shared: &Shared<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<
         match error {
             Some(_) if shared.interrupted.load(Ordering::Relaxed) => Err(LoadError::Interrupted),
             Some(error) => Err(error),
+            None if done.iter().any(|thread| thread.generator.gave_up) => Err(silent(shared.plan, &done)),
             None => Ok(merge(
                 shared.plan,
                 &done,
@@ -180,6 +208,11 @@ fn together(shared: &Shared<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<
             )),
         }
     })
+}
+
+fn silent(plan: &Plan, threads: &[ThreadResult<'_>]) -> LoadError {
+    let requests = threads.iter().map(|thread| thread.generator.recorder.timeouts()).sum();
+    LoadError::Silent { requests, patience: quantity(plan.timeout.as_nanos() as f64, &Unit::Nanoseconds) }
 }
 
 fn one_thread<'a>(
@@ -204,7 +237,8 @@ fn one_thread<'a>(
     if ready.is_err() {
         shared.failed.store(true, Ordering::Relaxed);
     }
-    if barrier.wait().is_leader() {
+    // One thread decides for all whether they begin, because each waits for the others at the end.
+    if barrier.wait().is_leader() && !shared.interrupted() {
         let ahead = 2_000_000
             + match shared.plan.warm_up {
                 plan::WarmUp::For(time) => time.as_nanos() as u64,
@@ -216,18 +250,23 @@ fn one_thread<'a>(
     }
     barrier.wait();
     let mut generator = match ready {
-        Ok(_) if shared.interrupted() => return Report::Failed(LoadError::Interrupted),
+        Ok(_) if start.load(Ordering::Relaxed) == 0 => return Report::Failed(LoadError::Interrupted),
         Ok(generator) => generator,
         Err(error) => return Report::Failed(error),
     };
     let began = clock::now();
     let before = consumed();
     let ended = generator.run(start.load(Ordering::Relaxed));
-    let after = consumed();
+    let (after, elapsed) = (consumed(), clock::now() - began);
+    if barrier.wait().is_leader() {
+        (shared.at_end)();
+    }
+    barrier.wait();
+    generator.settle(ended, began + elapsed);
     let (answered, failed) = generator.recorder.totals();
     let cost = GeneratorCost {
         threads: 1,
-        elapsed: clock::now() - began,
+        elapsed,
         user: after.user - before.user,
         system: after.system - before.system,
         waited: after.waited.saturating_sub(before.waited),

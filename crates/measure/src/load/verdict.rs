@@ -4,6 +4,7 @@ use super::plan::Plan;
 use super::record::Failure;
 use super::result::LoadResult;
 use super::shared::Ended;
+use scruple_core::unit::{Unit, grouped, quantity};
 use serde::{Deserialize, Serialize};
 
 /// Something that is to be said against the figures.
@@ -48,18 +49,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult, priority_refused: bool) -
         && result.ended == Ended::Planned
         && result.answered > 0
     {
-        let unsent = result.failures.of(Failure::Unsent);
-        if unsent > 0 {
-            doubts.push(Doubt::new(
-                "rate-not-met",
-                false,
-                format!(
-                    "{unsent} requests of {} were never sent: at {rate} requests/s the server keeps every connection \
-                     busy, so this rate is above what it can do with {} connections",
-                    result.due, plan.connections
-                ),
-            ));
-        }
+        doubts.extend(not_met(plan, result, rate));
     }
     if result.response.count() > 0 && result.response.count() < 1000 {
         doubts.push(Doubt::new(
@@ -81,6 +71,30 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult, priority_refused: bool) -
         ));
     }
     doubts
+}
+
+/// The server did not keep up with the rate.
+fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
+    let unsent = result.failures.of(Failure::Unsent);
+    let never =
+        || format!("{} requests of {} were never sent", grouped(unsent as f64), grouped(result.due as f64));
+    let seen = match (result.behind, unsent) {
+        (0, 0) => return None,
+        (0, _) => format!("{}: the server keeps every connection busy", never()),
+        (behind, _) => format!(
+            "the server fell behind: it answered {}/s, and what was due in {} kept it busy for {} more{}",
+            grouped(result.rate()),
+            quantity(result.span as f64, &Unit::Nanoseconds),
+            quantity(behind as f64, &Unit::Nanoseconds),
+            if unsent > 0 { format!("; {}", never()) } else { String::new() }
+        ),
+    };
+    let connections = match plan.connections.max(plan.grow_to) {
+        1 => "1 connection".to_owned(),
+        several => format!("{} connections", grouped(f64::from(several))),
+    };
+    let text = format!("{seen}. {} requests/s are more than it can do with {connections}", grouped(rate));
+    Some(Doubt::new("rate-not-met", false, text))
 }
 
 /// The generator was late when it adds more than a tenth to the latency that it reports, or more than the kernel's

@@ -1,12 +1,15 @@
 //! What a request costs the server, with servers whose cost is known because it was planted.
 
-use super::servers::{Loop, Stall};
+use super::servers::{self, Loop, Stall};
 use super::{load, small};
 use scruple_measure::load::cost::{instructions, sampled, sheet, start::ServerCommand, syscalls, tree::Tree};
-use scruple_measure::load::{Arrivals, Pace, Plan, Target};
+use scruple_measure::load::{Arrivals, Pace, Plan, Target, run_watched};
 use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// In the place of a leak: a server with a thread for each connection, or with work for each request.
+const THREADS: usize = usize::MAX;
 
 /// Not a test of its own: the server of the others, when they run this program again. It serves until it is ended.
 #[test]
@@ -15,7 +18,10 @@ fn server_of_the_cost_tests() {
     let mut words = wish.split(' ').map(|word| word.parse().expect("numbers"));
     let (port, leak, work) =
         (words.next().expect("port"), words.next().expect("leak"), words.next().expect("work"));
-    let _server = Loop::planted(port as u16, leak, work);
+    let _server = match leak {
+        THREADS => return servers::threads(port as u16, work > 0),
+        _ => Loop::planted(port as u16, leak, work),
+    };
     loop {
         std::thread::sleep(Duration::from_secs(60));
     }
@@ -40,7 +46,10 @@ fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> sheet::Sheet
     let running =
         command.start(&target, Duration::from_secs(30), &AtomicBool::new(false)).expect("it starts");
     let tree = Tree::of(running.pid()).expect("it lives");
-    sheet::weigh(&tree, plan, lengths, &mut |plan| load(&target, plan), &mut Vec::new).expect("a sheet")
+    let go = AtomicBool::new(false);
+    let mut drive =
+        |plan: &Plan, at_end: &(dyn Fn() + Sync)| run_watched(&target, plan, &go, &mut |_| {}, at_end);
+    sheet::weigh(&tree, plan, lengths, &mut drive, &mut Vec::new).expect("a sheet")
 }
 
 fn each(sheet: &sheet::Sheet, key: &str) -> f64 {
@@ -82,6 +91,23 @@ fn processor_time_is_divided_by_requests() {
     let (idle, busy) = (each(&idle, "time.cpu"), each(&busy, "time.cpu"));
     // Two hundred thousand steps take a fifth of a millisecond at the least.
     assert!(busy > idle + 100_000.0, "{idle} ns without, {busy} ns with work");
+}
+
+#[test]
+fn threads_that_end_with_their_connection_are_counted_and_of_others_it_is_said_that_they_are_not() {
+    let plan = Plan { duration: Duration::from_secs(60), timeout: Duration::from_secs(30), ..small() };
+    let lengths = [100, 300, 200];
+    let connections = weigh(THREADS, 0, &plan, &lengths);
+    // Each request sleeps once, and may wait for the next besides.
+    let switches = each(&connections, "switches.voluntary");
+    assert!((0.9..4.0).contains(&switches), "{switches}");
+    let requests = weigh(THREADS, 1, &plan, &lengths);
+    for key in ["time.wait", "switches.voluntary", "switches.involuntary"] {
+        let row = requests.rows.iter().find(|row| row.key == key).expect("a row");
+        let why = row.cost.as_ref().expect_err("nobody knows");
+        assert!(why.contains("threads that began and ended"), "{why}");
+    }
+    assert!(each(&requests, "time.cpu") > 100_000.0);
 }
 
 #[test]

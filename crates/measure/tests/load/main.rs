@@ -88,6 +88,29 @@ fn a_server_that_never_answers_counts_with_the_time_waited() {
 }
 
 #[test]
+fn a_run_with_more_time_outs_than_it_may_have_is_given_up() {
+    let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
+    for (pace, threads) in [(Pace::Closed, 1), (Pace::Open { rate: 50.0, arrivals: Arrivals::Constant }, 2)] {
+        let plan = Plan {
+            pace,
+            threads,
+            timeout: Duration::from_millis(200),
+            most_timeouts: Some(3),
+            duration: Duration::from_secs(600),
+            max_requests: None,
+            ..small()
+        };
+        match load(&target(silent), &plan) {
+            Err(error @ LoadError::Silent { requests, .. }) => {
+                assert!((3..=8).contains(&requests), "{requests}");
+                assert!(error.to_string().contains("no answer within 200 ms"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn in_an_open_loop_nothing_that_was_due_is_forgotten() {
     let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
     let plan = Plan {
@@ -262,19 +285,49 @@ fn the_capacity_of_a_server_is_found() {
         }
     });
     let plan = Plan { connections: 8, duration: Duration::from_millis(300), max_requests: None, ..small() };
-    let slo = Slo::parse("p90<200ms,errors<5%").expect("valid");
+    // It loses no request, so that only its falling behind tells that a rate is too high.
+    let slo = Slo::parse("errors<5%").expect("valid");
     let search = Search { from: 150.0, most: 5_000.0, precision: 1.5, repeats: 1, steps: 14 };
     let capacity = capacity(&target(slow), &plan, &slo, search, &AtomicBool::new(false), &mut |_, _| {})
         .expect("a search");
-    let bad = capacity.found.first_bad.expect("some rate is too high");
-    assert!(bad < 1_500.0, "{:?}", capacity.found);
+    match capacity.found.first_bad {
+        Some(bad) => assert!(bad < 1_500.0, "{:?}", capacity.found),
+        // On a busy machine one measurement after the other may be void.
+        None => assert!(capacity.found.void, "{:?}", capacity.found),
+    }
     if let Some(good) = capacity.found.last_good {
-        assert!(good < 800.0, "{:?}", capacity.found);
+        assert!(good <= 510.0, "{:?}", capacity.found);
     }
     assert_eq!(
         capacity.points.len() as u32,
         capacity.tallies.iter().map(|t| t.good + t.bad + t.void).sum::<u32>()
     );
+}
+
+#[test]
+fn a_server_that_falls_behind_is_not_said_to_answer_what_was_due() {
+    // One request after the other, each 10 ms: no more than 100 a second, on any machine.
+    let slow = servers::serve(|mut stream| {
+        use std::io::Write;
+        while servers::request(&mut stream) {
+            std::thread::sleep(Duration::from_millis(10));
+            if stream.write_all(HELLO).is_err() {
+                break;
+            }
+        }
+    });
+    let plan = Plan {
+        pace: Pace::Open { rate: 400.0, arrivals: Arrivals::Constant },
+        connections: 1,
+        max_requests: None,
+        duration: Duration::from_millis(500),
+        timeout: Duration::from_secs(60),
+        ..small()
+    };
+    let result = load(&target(slow), &plan).expect("a run");
+    assert_eq!((result.due, result.answered), (200, 200));
+    assert!(result.rate() <= 105.0 && result.behind > 1_000_000_000, "{}, {}", result.rate(), result.behind);
+    assert!(result.doubts.iter().any(|doubt| doubt.code == "rate-not-met"), "{:?}", result.doubts);
 }
 
 #[test]

@@ -40,6 +40,25 @@ pub fn request(stream: &mut impl Read) -> bool {
     true
 }
 
+/// Serves until it is ended: a thread for each connection sleeps at each request, or leaves some work to a thread of that
+/// request's own.
+pub fn threads(port: u16, for_requests: bool) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
+    for mut stream in listener.incoming().flatten() {
+        thread::spawn(move || {
+            while request(&mut stream) {
+                match for_requests {
+                    true => thread::spawn(|| planted(500_000)).join().expect("it works"),
+                    false => thread::sleep(Duration::from_micros(100)),
+                }
+                if stream.write_all(HELLO).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
 /// Answers every request with the same bytes.
 pub fn answers(bytes: &'static [u8]) -> SocketAddr {
     serve(move |mut stream| {

@@ -6,7 +6,9 @@ use scruple_measure::load::cost::find::{listening_on_port, listening_on_socket};
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
 use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
-use scruple_measure::load::{self, Address, LoadError, Order, Plan, Request, Target, WarmUp, run};
+use scruple_measure::load::{
+    self, Address, LoadError, Order, Plan, Request, Target, WarmUp, run, run_watched,
+};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -129,9 +131,11 @@ impl Loader for Engine {
         let server = &mut self.servers[arm];
         let plan = Plan { requests: server.side.requests.clone(), ..plan.clone() };
         let (target, interrupted) = (&server.side.target, &*self.interrupted);
-        let mut drive = |plan: &Plan| run(target, plan, interrupted, progress);
+        let mut drive = |plan: &Plan, at_end: &(dyn Fn() + Sync)| {
+            run_watched(target, plan, interrupted, progress, at_end)
+        };
         let window = match &mut server.watch {
-            None => drive(&plan).map(|load| Window { load, costs: Vec::new() }),
+            None => drive(&plan, &|| {}).map(|load| Window { load, costs: Vec::new() }),
             Some(watch) => match watch.window(&plan, &mut drive, &mut Vec::new) {
                 Ok(window) => Ok(Window { load: window.load.clone(), costs: Vec::new() }),
                 Err(error) => Err(error),

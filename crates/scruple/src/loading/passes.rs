@@ -13,7 +13,7 @@ use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::start::Server;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::cost::tree::Tree;
-use scruple_measure::load::{LoadResult, Pace, Plan, WarmUp, run};
+use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, run, run_watched};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,8 +37,18 @@ pub struct Pass<'a> {
 /// How long a pass takes at most, however slow its instrument makes the server.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// How long an answer may take at least in a pass, where the instrument makes the server slower than it is.
+/// How long an answer is waited for in a pass, as a multiple of the time-out of the load, because the instrument makes
+/// the server slower than it is: one that counts or samples by little, one that stops it at each system call more, and
+/// one that simulates it by far.
+const COUNTED: u32 = 4;
+const TRACED: u32 = 20;
+const SIMULATED: u32 = 50;
+
+/// And no longer than this, unless the time-out of the load itself is longer.
 const SLOWEST: Duration = Duration::from_secs(60);
+
+/// A pass is given up after so many time-outs; one that needs every answer, after the first.
+const MOST_TIMEOUTS: u64 = 3;
 
 /// A pass of its own is about so long at the rate of the timing pass.
 const SECONDS: f64 = 3.0;
@@ -61,8 +71,23 @@ impl Pass<'_> {
         let mut counters = || counters(&session);
         let requests = ((self.rate * SECONDS) as u64).clamp(600, 100_000);
         let lengths = sheet::windows(requests, 2);
-        let mut drive = |plan: &Plan| run(&side.target, plan, self.interrupted, &mut |_| {});
-        let sheet = sheet::weigh(&tree, &self.bounded(), &lengths, &mut drive, &mut counters);
+        let mut timeouts = 0;
+        let mut drive = |plan: &Plan, at_end: &(dyn Fn() + Sync)| {
+            let plan = Plan { most_timeouts: Some(MOST_TIMEOUTS - timeouts), ..plan.clone() };
+            match run_watched(&side.target, &plan, self.interrupted, &mut |_| {}, at_end) {
+                Err(LoadError::Silent { requests, patience }) => {
+                    Err(LoadError::Silent { requests: requests + timeouts, patience })
+                }
+                loaded => {
+                    timeouts += loaded.as_ref().map_or(0, |load| load.failures.of(Failure::TimedOut));
+                    loaded
+                }
+            }
+        };
+        let bounded = self.bounded(COUNTED);
+        // Each window, and the warm-up before them, has its part of the time.
+        let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
+        let sheet = sheet::weigh(&tree, &plan, &lengths, &mut drive, &mut counters);
         drop(server);
         let mut sheet = sheet.map_err(|error| error.to_string())?;
         // The rest of the accounts were read in the timing pass, which nothing disturbed.
@@ -84,7 +109,7 @@ impl Pass<'_> {
             .as_ref()
             .ok_or_else(|| "the runtime has to be asked from the start".to_owned())?;
         let many = ((self.rate * SECONDS) as u64).clamp(600, 20_000);
-        let mut exactly = |count: u64| self.exactly(count, self.bounded());
+        let mut exactly = |count: u64| self.exactly(count, self.bounded(COUNTED));
         let (target, patience) = (&self.side.target, self.looking.patience);
         collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)
     }
@@ -96,7 +121,8 @@ impl Pass<'_> {
     pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
         let command = self.side.command.as_ref().ok_or("callgrind has to start the server itself")?;
         let few = (requests / 6).max(1);
-        let plan = Plan { pace: Pace::Closed, connections: 1, threads: 1, grow_to: 0, ..self.bounded() };
+        let plan =
+            Plan { pace: Pace::Closed, connections: 1, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
         let counts = (few, requests.max(few + 1));
         instructions::weigh(command, &self.side.target, counts, self.interrupted, &mut exactly)
@@ -108,8 +134,9 @@ impl Pass<'_> {
     /// Why it cannot be sampled, as a clause.
     pub fn sampled(&self) -> Result<Sampled, String> {
         let (_server, tree) = self.attach(self.side)?;
-        self.run(&self.short(300.0))?;
-        sampled::weigh(&tree, &mut || Ok(self.run(&self.short(self.rate * SECONDS))?.generator.requests))
+        self.run(&self.short(300.0, COUNTED))?;
+        let plan = self.short(self.rate * SECONDS, COUNTED);
+        sampled::weigh(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
     }
 
     /// Counts the server's system calls.
@@ -118,8 +145,9 @@ impl Pass<'_> {
     /// Why they cannot be counted, as a clause.
     pub fn syscalls(&self) -> Result<BTreeMap<String, f64>, String> {
         let (_server, tree) = self.attach(self.side)?;
-        self.run(&self.short(300.0))?;
-        syscalls::count(&tree, &mut || Ok(self.run(&self.short(self.rate))?.generator.requests))
+        self.run(&self.short(300.0, TRACED))?;
+        let plan = self.short(self.rate, TRACED);
+        syscalls::count(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
     }
 
     fn attach(&self, side: &Side) -> Result<(Option<Server>, Tree), String> {
@@ -135,7 +163,7 @@ impl Pass<'_> {
 
     /// Sends exactly so many requests, all of which have to be answered.
     fn exactly(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
-        let load = self.run(&Plan { max_requests: Some(count), ..plan })?;
+        let load = self.run(&Plan { max_requests: Some(count), most_timeouts: Some(1), ..plan })?;
         match load.answered == count {
             true => Ok(load),
             false => Err(format!("only {} of {count} requests were answered", load.answered)),
@@ -146,15 +174,17 @@ impl Pass<'_> {
         run(&self.side.target, plan, self.interrupted, &mut |_| {}).map_err(|error| error.to_string())
     }
 
-    fn short(&self, requests: f64) -> Plan {
-        Plan { max_requests: Some((requests as u64).clamp(100, 100_000)), ..self.bounded() }
+    fn short(&self, requests: f64, slower: u32) -> Plan {
+        Plan { max_requests: Some((requests as u64).clamp(100, 100_000)), ..self.bounded(slower) }
     }
 
-    fn bounded(&self) -> Plan {
+    /// The plan of a pass whose instrument makes the server so many times slower.
+    fn bounded(&self, slower: u32) -> Plan {
         Plan {
             requests: self.side.requests.clone(),
             duration: LONGEST,
-            timeout: self.plan.timeout.max(SLOWEST),
+            timeout: (self.plan.timeout * slower).min(SLOWEST.max(self.plan.timeout)),
+            most_timeouts: Some(MOST_TIMEOUTS),
             warm_up: WarmUp::Off,
             ..self.plan.clone()
         }

@@ -13,6 +13,8 @@ pub struct Pool {
     pub gone: bool,
     /// The time in which requests were due, in nanoseconds, pauses between windows not counted.
     pub span: u64,
+    /// By how much the answers were behind the requests at the ends of windows, all of them together.
+    pub behind: u64,
     /// Requests that were due.
     pub due: u64,
     /// Good answers.
@@ -64,9 +66,9 @@ impl Pool {
         pool
     }
 
-    /// Good answers per second.
+    /// Good answers per second, over the span and whatever time the answers were behind at the ends of windows.
     pub fn rate(&self) -> f64 {
-        if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / self.span as f64 }
+        if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
     }
 
     fn add(&mut self, load: &LoadResult, timely: bool) {
@@ -76,6 +78,7 @@ impl Pool {
         self.windows += 1;
         self.gone |= load.ended == Ended::ServerGone;
         self.span += load.span;
+        self.behind += load.behind;
         self.due += load.due;
         self.answered += load.answered;
         self.failures.add(&load.failures);

@@ -27,6 +27,8 @@ pub struct Script {
 pub struct Entry {
     /// Its length in milliseconds.
     span: u64,
+    /// By how many milliseconds the answers were behind at its end.
+    behind: u64,
     /// Responses in microseconds, each with how many there were.
     response: Vec<(u64, u64)>,
     /// Likewise from sending to answer; the responses where it is empty.
@@ -132,6 +134,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         ended: if entry.gone { Ended::ServerGone } else { Ended::Planned },
         started: (0, 0),
         span,
+        behind: entry.behind * 1_000_000,
         due: requests,
         answered,
         failures,

@@ -6,7 +6,7 @@ use super::{Report, load_map, load_sheet, picture};
 use crate::loading::{Loaded, Loads, Sought};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Arrivals, Latencies, Pace, Plan};
+use scruple_measure::load::{Arrivals, Latencies, Pace, Plan, Point};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -136,9 +136,13 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     let void = server.void > 0 && server.void == pool.windows;
     let _ = writeln!(
         out,
-        "  {} answered, {}/s · {style}{} failed{style:#}{}{}",
+        "  {} answered, {}/s{} · {style}{} failed{style:#}{}{}",
         grouped(pool.answered as f64),
         grouped(pool.rate()),
+        match loads.plan.rate().filter(|_| pool.behind > 0) {
+            Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),
+            None => String::new(),
+        },
         grouped(failed as f64),
         if failed > 0 {
             format!(" ({})", share(failed as f64 / pool.due.max(1) as f64))
@@ -236,7 +240,7 @@ fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> 
         let bar = p99.map_or(0, |ns| bar(ns, most));
         let (style, word) = match (tally.good > 0, tally.bad > 0) {
             (true, false) => (GOOD, "kept".to_owned()),
-            (false, true) => (BAD, broken(points().flat_map(|point| point.broken.iter()))),
+            (false, true) => (BAD, broken(&points().collect::<Vec<_>>())),
             (true, true) => (OPEN, format!("kept {} of {} times", tally.good, tally.good + tally.bad)),
             (false, false) => (OPEN, "void".to_owned()),
         };
@@ -274,25 +278,45 @@ fn bar(ns: u64, most: u64) -> usize {
     (decades(ns) / whole * BAR as f64).round() as usize
 }
 
-fn broken<'a>(limits: impl Iterator<Item = &'a String>) -> String {
-    let mut texts: Vec<&str> = limits.map(String::as_str).collect();
+/// Why a rate is not sustained.
+fn broken(points: &[&Point]) -> String {
+    let mut texts: Vec<&str> = points.iter().flat_map(|point| &point.broken).map(String::as_str).collect();
     texts.sort_unstable();
     texts.dedup();
-    format!("broke {}", texts.join(", "))
+    let mut reasons = Vec::new();
+    if !texts.is_empty() {
+        reasons.push(format!("broke {}", texts.join(", ")));
+    }
+    let mut rates: Vec<f64> =
+        points.iter().filter(|point| point.load.behind > 0).map(|point| point.load.rate()).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    if let Some(rate) = rates.get(rates.len() / 2) {
+        reasons.push(format!("fell behind, {}/s answered", grouped(*rate)));
+    }
+    reasons.join("; ")
 }
 
 /// What the search has found, as a sentence.
 pub(super) fn answer(sought: &Sought) -> String {
     let rate = |rate: f64| format!("{} requests/s", grouped(rate));
     let limits = &sought.limits;
+    // Where no limit was broken, the rate itself was not kept.
+    let fell_behind = |rate: f64| {
+        let mut at = sought.found.points.iter().filter(|point| point.rate == rate);
+        at.all(|point| point.broken.is_empty())
+    };
     match (sought.found.found.last_good, sought.found.found.first_bad) {
         (Some(good), Some(bad)) => format!(
-            "The highest rate that keeps {limits} lies between {} (kept) and {} (broken).",
+            "The highest rate that keeps {limits} lies between {} (kept) and {} ({}).",
             rate(good),
-            rate(bad)
+            rate(bad),
+            if fell_behind(bad) { "fallen behind" } else { "broken" }
         ),
         (Some(good), None) => {
             format!("{limits} is kept up to {}, the highest rate that was tried.", rate(good))
+        }
+        (None, Some(bad)) if fell_behind(bad) => {
+            format!("The server falls behind already at {}, the lowest rate that was tried.", rate(bad))
         }
         (None, Some(bad)) => {
             format!("{limits} is broken already at {}, the lowest rate that was tried.", rate(bad))

@@ -62,9 +62,6 @@ pub(super) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
             );
             let _ = writeln!(out, "    {style}{line}{style:#}");
         }
-        for remark in &sheet.remarks {
-            note(remark, width, out);
-        }
     }
     match &server.instructions {
         Some(Err(why)) => note(&format!("instructions: absent, because {why}"), width, out),

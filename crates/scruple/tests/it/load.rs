@@ -211,6 +211,27 @@ fn two_servers_are_compared_window_by_window() {
 }
 
 #[test]
+fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
+    let place = Place::new();
+    let mut slow = window(260);
+    slow["behind"] = 3000.into();
+    script(&place, &[("old", windows(200)), ("new", vec![slow])]);
+    let words = ["--against", "old=:10", "--metrics", "load.rate", "--warm-up", "off", "--html", "page.html"];
+    let answer = place.run(load(&words));
+    assert!(
+        answer.stdout.contains("10,000 answered, 250/s of 1,000/s that were due"),
+        "{}",
+        answer.exchange()
+    );
+    assert!(answer.stdout.contains("less rate than ‘old’"), "{}", answer.exchange());
+    assert!(place.read("page.html").contains("250/s of 1,000/s"));
+    let json = place.run(load(&words).into_iter().chain(["--json"])).json();
+    assert_eq!(at(&json, "/load/servers/1/rate"), 250.0);
+    assert_eq!(at(&json, "/load/servers/1/behind"), 30_000_000_000_u64);
+    assert_eq!(at(&json, "/arms/1/metrics/load.rate/estimate"), 250.0);
+}
+
+#[test]
 fn limits_decide_the_exit_code() {
     let place = Place::new();
     script(&place, &[("new", windows(200))]);

@@ -5,7 +5,7 @@ use crate::support::{Answer, Place, at, free_port};
 use std::process::Command;
 
 /// `server PORT STEPS LEAK PAUSE`: counts so many steps and keeps so many bytes for each request, and sleeps for so many
-/// milliseconds at every hundredth.
+/// milliseconds at every hundredth, which it does not answer at all where that is negative.
 const SERVER: &str = r#"
 #include <arpa/inet.h>
 #include <signal.h>
@@ -31,7 +31,10 @@ int main(int argc, char **argv) {
         while (read(stream, text, sizeof text) > 0) {
             for (volatile long step = 0; step < steps; step++) {}
             if (leak) { char *kept = malloc(leak); if (kept) memset(kept, 1, leak); }
-            if (pause && ++served % 100 == 0) usleep(pause * 1000);
+            if (pause && ++served % 100 == 0) {
+                if (pause < 0) continue;
+                usleep(pause * 1000);
+            }
             if (write(stream, answer, sizeof answer - 1) < 0) break;
         }
         close(stream);
@@ -123,6 +126,15 @@ fn a_pause_of_the_server_is_in_the_longest_response() {
     let answer = load(&place, "400", ["0", "0", "60"], &["--no-cost", "--warm-up", "off"]).json();
     let longest = at(&answer, "/load/servers/0/response/max").as_f64().expect("a number");
     assert!(longest >= 60e6, "{longest}");
+}
+
+#[test]
+fn passes_do_not_wait_long_for_a_server_that_leaves_requests_unanswered() {
+    let place = Place::new();
+    let more = ["--timeout", "100ms", "-i", "--windows", "2"];
+    let answer = load(&place, "300", ["0", "0", "-1"], &more).json();
+    let absent = at(&answer, "/arms/0/metrics/request.malloc.count/absent").as_str().expect("a reason");
+    assert!(absent.contains("no answer within 400 ms"), "{absent}");
 }
 
 /// A server in Go that makes a hundred thousand bytes for each request.

@@ -7,6 +7,7 @@ pub mod callgrind;
 pub mod collections;
 pub mod find;
 pub mod instructions;
+pub mod living;
 pub mod sampled;
 pub mod sheet;
 pub mod start;

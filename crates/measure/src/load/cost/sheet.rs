@@ -6,7 +6,8 @@ use crate::memory_map::MemoryMap;
 use scruple_core::metric::Quality;
 use scruple_core::per_request::{self, Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::unit::Unit;
+use scruple_core::unit::{Unit, share};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a request costs.
@@ -20,8 +21,6 @@ pub struct Sheet {
     pub growth: Vec<Growth>,
     /// The memory map before the first window and after the last.
     pub maps: (MemoryMap, MemoryMap),
-    /// What is to be said against the rows.
-    pub remarks: Vec<String>,
 }
 
 /// One window of load.
@@ -84,8 +83,16 @@ impl Growth {
 /// read says why.
 pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
-/// Runs one window of load.
-pub type Drive<'a> = dyn FnMut(&Plan) -> Result<LoadResult, LoadError> + 'a;
+/// Runs one window of load, and calls the second argument before it closes the connections, as [`crate::load::run_watched`]
+/// does.
+pub type Drive<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, LoadError> + 'a;
+
+/// What threads take with them when they end.
+const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
+
+/// These are absent where threads that were never seen had more than this share of the processor time, and of more
+/// nanoseconds than this.
+const UNSEEN: (f64, u64) = (0.05, 100_000);
 
 /// What glibc's allocator takes from the kernel at a time, in bytes.
 const ARENA: f64 = 132.0 * 1024.0;
@@ -118,7 +125,7 @@ pub fn weigh(
 ) -> Result<Sheet, LoadError> {
     let mut watch = Watch::of(tree, more)?;
     let first = lengths.iter().copied().min().unwrap_or(1);
-    drive(&Plan { max_requests: Some(first), ..plan.clone() })?;
+    drive(&Plan { max_requests: Some(first), ..plan.clone() }, &|| {})?;
     for length in lengths {
         let window = watch.window(&Plan { max_requests: Some(*length), ..plan.clone() }, drive, more)?;
         if window.load.ended == crate::load::Ended::Interrupted {
@@ -136,7 +143,8 @@ pub struct Watch {
     map_before: Option<MemoryMap>,
     windows: Vec<Window>,
     known: Vec<Reading>,
-    lost_threads: bool,
+    /// Processor time under load in nanoseconds: of threads that were never seen, and of all.
+    unseen: (u64, u64),
 }
 
 impl Watch {
@@ -152,7 +160,7 @@ impl Watch {
             map_before: None,
             windows: Vec::new(),
             known: Vec::new(),
-            lost_threads: false,
+            unseen: (0, 0),
         })
     }
 
@@ -172,12 +180,17 @@ impl Watch {
         let before = self.tree.read().map_err(LoadError::Plan)?;
         let counters_before = all(&before, more);
         let began = Instant::now();
-        let load = drive(plan)?;
+        let at_end = Mutex::new(None);
+        let tree = &self.tree;
+        let load =
+            drive(plan, &|| *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living()))?;
         let elapsed = began.elapsed().as_nanos() as u64;
         // A server that has ended in the window cannot be read behind it, but what the load found is the news.
-        let after = self.tree.read().unwrap_or_else(|_| before.clone());
+        let mut after = self.tree.read().unwrap_or_else(|_| before.clone());
+        let at_end = at_end.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.unseen.0 += after.go_on_from(&before, at_end.as_ref());
+        self.unseen.1 += after.cpu.saturating_sub(before.cpu);
         let counters_after = all(&after, more);
-        self.lost_threads |= !before.same_threads(&after);
         if self.known.is_empty() {
             self.known = counters_after.clone();
         }
@@ -203,19 +216,33 @@ impl Watch {
             let background = idle(key) * window.elapsed as f64 / 1e9;
             (key.clone(), (growth - background) / window.requests as f64)
         };
-        window.grown.iter().map(each).collect()
+        let untold = self.untold().is_some();
+        let told = |(key, _): &&(String, f64)| !untold || !OF_THREADS.contains(&key.as_str());
+        window.grown.iter().filter(told).map(each).collect()
+    }
+
+    /// Why nothing can be said of what threads take with them, where too much was taken.
+    fn untold(&self) -> Option<String> {
+        let (unseen, all) = self.unseen;
+        let part = unseen as f64 / all.max(1) as f64;
+        (part > UNSEEN.0 && unseen > UNSEEN.1).then(|| {
+            format!(
+                "threads that began and ended under load had {} of the processor time",
+                share(part.min(1.0))
+            )
+        })
     }
 
     /// The sheet of all windows.
     pub fn finish(self) -> Sheet {
+        let untold = self.untold();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
         let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, maps);
-        if self.lost_threads {
-            sheet.remarks.push(
-                "threads of the server began or ended: waits and context switches of those that ended are missing"
-                    .to_owned(),
-            );
+        if let Some(why) = untold {
+            for row in sheet.rows.iter_mut().filter(|row| OF_THREADS.contains(&row.key.as_str())) {
+                row.cost = Err(why.clone());
+            }
         }
         sheet
     }
@@ -235,7 +262,6 @@ impl Sheet {
             growth: growth(&windows),
             maps,
             windows,
-            remarks: Vec::new(),
         }
     }
 }
@@ -251,10 +277,13 @@ fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
 fn idle(tree: &Tree, more: &mut Counters<'_>) -> Result<Vec<(String, f64)>, String> {
     let mut least: Vec<(String, f64)> = Vec::new();
     for _ in 0..3 {
-        let before = all(&tree.read()?, more);
+        let accounts_before = tree.read()?;
+        let before = all(&accounts_before, more);
         let began = Instant::now();
         std::thread::sleep(Duration::from_millis(200));
-        let after = all(&tree.read()?, more);
+        let mut accounts_after = tree.read()?;
+        accounts_after.go_on_from(&accounts_before, None);
+        let after = all(&accounts_after, more);
         let seconds = began.elapsed().as_secs_f64();
         for (key, growth) in grown(&before, &after) {
             let rate = growth / seconds;

@@ -1,5 +1,6 @@
 //! What a tree of processes has consumed so far, from the kernel's own accounts.
 
+use super::living::Living;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::metric;
@@ -32,8 +33,8 @@ pub struct Accounts {
     pub blocks: (u64, u64),
     /// Memory now.
     pub memory: Memory,
-    /// A fingerprint of the living threads: where it differs, what ended threads had counted is missing.
-    threads: u64,
+    /// Its living threads.
+    pub living: Living,
 }
 
 /// Memory of a tree in bytes.
@@ -89,14 +90,30 @@ impl Tree {
                 return Err(format!("process {pid} is gone, or its accounts cannot be read"));
             }
         }
+        let living = sum.living.sum();
+        (sum.waited, sum.switches, sum.living.cpu) = (living.waited, living.switches, sum.cpu);
         Ok(sum)
+    }
+
+    /// Reads what its living threads have counted, and nothing else.
+    pub fn living(&self) -> Living {
+        let (mut living, processes) = (Living::default(), self.processes());
+        processes.iter().for_each(|pid| living.add(*pid));
+        living.cpu = processes.iter().filter_map(|pid| Some(Times::of(*pid)?.all())).sum();
+        living
     }
 }
 
 impl Accounts {
-    /// Whether the same threads lived at both moments, so that nothing is missing from their difference.
-    pub fn same_threads(&self, later: &Accounts) -> bool {
-        self.threads == later.threads
+    /// Counts what threads take with them on from `before`, thread by thread, so that the difference is right although
+    /// threads began or ended in between; `at_end` was read while they lived. Returns the processor time of those that
+    /// were never seen.
+    pub fn go_on_from(&mut self, before: &Accounts, at_end: Option<&Living>) -> u64 {
+        let counted = self.living.since(&before.living, at_end.unwrap_or(&self.living));
+        self.waited = before.waited + counted.seen.waited;
+        self.switches.0 = before.switches.0 + counted.seen.switches.0;
+        self.switches.1 = before.switches.1 + counted.seen.switches.1;
+        counted.unseen
     }
 
     /// The accounts as readings, each counted from the start of the processes.
@@ -120,31 +137,12 @@ impl Accounts {
 }
 
 fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain anything; the fields proper begin behind its closing bracket with the third.
-    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    let tick = 1_000_000_000 / ticks_per_second();
-    let (user, system) = (number(14) * tick, number(15) * tick);
-    let (children_user, children_system) = (number(16) * tick, number(17) * tick);
-    let own = cpu_clock(pid).unwrap_or(user + system);
-    let user_share = if user + system > 0 { user as f64 / (user + system) as f64 } else { 0.5 };
-    sum.cpu += own + children_user + children_system;
-    sum.user += (own as f64 * user_share) as u64 + children_user;
-    sum.faults.0 += number(10) + number(11);
-    sum.faults.1 += number(12) + number(13);
-    for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-        let folder = thread.path();
-        let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-        sum.waited +=
-            text("schedstat").split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-        let status = text("status");
-        sum.switches.0 += field(&status, "voluntary_ctxt_switches");
-        sum.switches.1 += field(&status, "nonvoluntary_ctxt_switches");
-        for byte in folder.as_os_str().as_encoded_bytes() {
-            sum.threads = (sum.threads ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    sum.living.add(pid);
+    let times = Times::of(pid)?;
+    sum.cpu += times.all();
+    sum.user += (times.own as f64 * times.user_share) as u64 + times.children.0;
+    sum.faults.0 += times.faults.0;
+    sum.faults.1 += times.faults.1;
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     sum.blocks.0 += field(&io, "read_bytes");
     sum.blocks.1 += field(&io, "write_bytes");
@@ -155,8 +153,41 @@ fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
     Some(())
 }
 
+/// What the stat file of a process says, its awaited children included.
+struct Times {
+    /// Its own processor time in nanoseconds, ended threads included.
+    own: u64,
+    /// The part of it in user mode.
+    user_share: f64,
+    /// That of its children, in user mode and in the kernel.
+    children: (u64, u64),
+    faults: (u64, u64),
+}
+
+impl Times {
+    fn of(pid: i32) -> Option<Times> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may contain anything; the fields proper begin behind its closing bracket with the third.
+        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+        let number =
+            |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let tick = 1_000_000_000 / ticks_per_second();
+        let (user, system) = (number(14) * tick, number(15) * tick);
+        Some(Times {
+            own: cpu_clock(pid).unwrap_or(user + system),
+            user_share: if user + system > 0 { user as f64 / (user + system) as f64 } else { 0.5 },
+            children: (number(16) * tick, number(17) * tick),
+            faults: (number(10) + number(11), number(12) + number(13)),
+        })
+    }
+
+    fn all(&self) -> u64 {
+        self.own + self.children.0 + self.children.1
+    }
+}
+
 /// The number behind `name:` in a file of such lines; 0 where there is none.
-fn field(text: &str, name: &str) -> u64 {
+pub(super) fn field(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

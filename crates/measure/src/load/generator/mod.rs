@@ -66,6 +66,8 @@ pub(crate) struct Generator<'a> {
     last_due: u64,
     last_failure: Option<Failure>,
     pub(crate) backlog_most: u64,
+    /// Whether there were more time-outs than the plan allows.
+    pub(crate) gave_up: bool,
     pub(crate) tls_trouble: Option<String>,
     buffer: Vec<u8>,
     plain: Vec<u8>,
@@ -113,6 +115,7 @@ impl<'a> Generator<'a> {
             last_due: 0,
             last_failure: None,
             backlog_most: 0,
+            gave_up: false,
             tls_trouble: None,
             buffer: vec![0; 64 * 1024],
             plain: Vec::new(),
@@ -150,7 +153,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Sends and receives until everything due has been sent and answered, or given up.
+    /// Sends and receives until everything due has been sent and answered, or is to be given up.
     pub(crate) fn run(&mut self, start: u64) -> Ended {
         self.set_clock(start);
         self.recorder.idle_failures = Default::default();
@@ -169,23 +172,28 @@ impl<'a> Generator<'a> {
             self.ready(index, clock::now());
         }
         self.send_gathered();
-        let ended = loop {
+        loop {
             let now = self.send_due();
             if self.finished(now) {
-                break Ended::Planned;
+                return Ended::Planned;
             }
             if self.shared.interrupted() {
-                break Ended::Interrupted;
+                return Ended::Interrupted;
             }
             if self.up == 0 && now.saturating_sub(self.down_since) > GONE.min(timeout) {
-                break Ended::ServerGone;
+                return Ended::ServerGone;
             }
             if self.done_sending(now) && now > self.last_due.saturating_add(timeout) {
-                break Ended::Planned;
+                return Ended::Planned;
             }
             if now >= sweep_at {
                 sweep_at = now + sweep_every;
                 self.give_up_on(now, timeout);
+                self.gave_up = self.plan.most_timeouts.is_some_and(|most| self.recorder.timeouts() >= most);
+                if self.gave_up {
+                    self.shared.failed.store(true, Ordering::Relaxed);
+                    return Ended::Interrupted;
+                }
             }
             if now >= publish_at {
                 publish_at = now + PUBLISHED;
@@ -202,13 +210,10 @@ impl<'a> Generator<'a> {
                 wait = wait.min(due.saturating_sub(now).saturating_sub(early));
             }
             if self.await_events(wait).is_err() {
-                break Ended::ServerGone;
+                return Ended::ServerGone;
             }
             self.send_gathered();
-        };
-        self.settle(ended);
-        self.publish(clock::now());
-        ended
+        }
     }
 
     /// Waits for events and acts on them.
@@ -435,9 +440,9 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// What is still under way at the end is accounted for: given up, or, when interrupted, not counted at all.
-    fn settle(&mut self, ended: Ended) {
-        let now = clock::now();
+    /// Closes the connections. What was still under way when the run ended, at `now`, is accounted for: given up, or,
+    /// when interrupted, not counted at all.
+    pub(crate) fn settle(&mut self, ended: Ended, now: u64) {
         for connection in &mut self.connections {
             for exchange in connection.exchanges().filter(|_| ended != Ended::Interrupted) {
                 self.recorder.failed(&exchange, now, Failure::TimedOut);

@@ -1,0 +1,109 @@
+//! Whether a server keeps up with the rate at which requests are due, told from how long they waited through the window.
+//!
+//! A server that is too slow has a queue that stands and grows: whatever is due later waits longer. A queue that a stall
+//! has made dissolves again, so that there are times of little waiting until the end. The two are told apart by the
+//! least that was waited over a while, as Nichols and Jacobson do ("Controlling queue delay", 2012).
+
+use super::result::Slice;
+use scruple_core::knee::BEHIND;
+
+/// Fewer parts of a window than this tell nothing of its course.
+const FEWEST: usize = 4;
+
+/// Fewer requests than this are under way by chance, and are no backlog.
+const QUEUE: f64 = 5.0;
+
+/// By how much the answers were behind the requests at the end of a window, in nanoseconds: what the quietest part of the
+/// last quarter waited more than the quietest of the first, carried on over the window, but no longer than answers came
+/// behind its end. It is 0 where it is too short to be told from ordinary slowness. `last_done` is when the last request
+/// was done, on the same scale as the slices.
+pub(super) fn behind(slices: &[Slice], last_done: i64) -> u64 {
+    let middle = |slice: &Slice| (slice.from + slice.to) as f64 / 2.0;
+    let told: Vec<(f64, u64)> = slices.iter().filter_map(|slice| Some((middle(slice), slice.p50?))).collect();
+    let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return 0 };
+    if told.len() < FEWEST {
+        return 0;
+    }
+    let quarter = told.len() / 4;
+    let quietest = |part: &[(f64, u64)]| part.iter().copied().min_by_key(|(_, waited)| *waited);
+    let (Some(early), Some(late)) = (quietest(&told[..quarter]), quietest(&told[told.len() - quarter..]))
+    else {
+        return 0;
+    };
+    let span = (last.to - first.from) as f64;
+    let growth = (late.1 as f64 - early.1 as f64) * span / (late.0 - early.0).max(1.0);
+    let behind = growth.min((last_done - last.to) as f64);
+    let due: u64 = slices.iter().map(|slice| slice.answered + slice.failed).sum();
+    let waiting = behind / span * due as f64;
+    if behind < span * BEHIND || waiting < QUEUE { 0 } else { behind as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// How far behind a server is whose requests waited so many milliseconds, by the millisecond at which they were
+    /// due, in a window of a second.
+    fn after(waited: impl Fn(f64) -> f64) -> f64 {
+        let slice = |index: i64| {
+            let (from, to) = (index * 1000 * MS / 32, (index + 1) * 1000 * MS / 32);
+            let waited = (waited((from + to) as f64 / 2.0 / MS as f64) * MS as f64) as u64;
+            let (p50, p99, max) = (Some(waited), Some(waited), Some(waited));
+            Slice { from, to, answered: 10, failed: 0, backlog: 0, p50, p99, max }
+        };
+        let slices: Vec<Slice> = (0..32).map(slice).collect();
+        behind(&slices, 1000 * MS + (waited(1000.0) * MS as f64) as i64) as f64 / MS as f64
+    }
+
+    #[test]
+    fn a_backlog_that_grows_is_as_long_as_its_draining() {
+        // A quarter of the rate is answered: the answers of a second take four.
+        let found = after(|at| 10.0 + 3.0 * at);
+        assert!((found / 3000.0 - 1.0).abs() < 0.01, "{found}");
+        let found = after(|at| 1.0 + at / 10.0);
+        assert!((found / 100.0 - 1.0).abs() < 0.02, "{found}");
+    }
+
+    #[test]
+    fn stalls_that_are_made_up_for_leave_nothing_behind() {
+        for begins in 0..90 {
+            let begins = f64::from(begins) * 10.0;
+            let stall =
+                |at: f64| if (begins..begins + 100.0).contains(&at) { begins + 100.0 - at } else { 0.2 };
+            assert_eq!(after(stall), 0.0, "a stall at {begins}");
+        }
+    }
+
+    #[test]
+    fn answers_that_always_take_long_are_not_behind() {
+        assert_eq!(after(|_| 700.0), 0.0);
+        assert_eq!(after(|at| 900.0 - at / 2.0), 0.0);
+        // Some wait longer than others, and by chance the last of them.
+        assert_eq!(after(|at| 5.0 + at % 7.0), 0.0);
+    }
+
+    #[test]
+    fn what_is_given_up_early_is_behind_by_no_more_than_was_waited() {
+        // Interrupted at the end of the window: nothing came behind it.
+        let slice = |from: i64, p50| Slice {
+            from,
+            to: from + 100 * MS,
+            answered: 10,
+            failed: 0,
+            backlog: 0,
+            p50,
+            p99: p50,
+            max: p50,
+        };
+        let slices: Vec<Slice> =
+            (0..10).map(|i| slice(i * 100 * MS, (i < 5).then_some(i as u64 * 100_000_000))).collect();
+        assert_eq!(behind(&slices, 1000 * MS), 0);
+        assert_eq!(behind(&slices, 1300 * MS), 300_000_000);
+        assert_eq!(behind(&slices[..3], 1300 * MS), 0, "too few parts to tell");
+        let few: Vec<Slice> = slices.iter().map(|slice| Slice { answered: 1, ..slice.clone() }).collect();
+        assert_eq!(behind(&few, 1300 * MS), 0, "three requests are no backlog");
+        assert_eq!(behind(&[], 0), 0);
+    }
+}

@@ -1,0 +1,121 @@
+//! The living threads of a tree of processes. The kernel forgets what a thread had waited and how often it was switched
+//! when it ends, but not the processor time it had, so that the time of the ended tells how much is missing.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What one thread has counted since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Processor time in nanoseconds.
+    pub cpu: u64,
+    /// Time in which it was ready but waited for a core, in nanoseconds.
+    pub waited: u64,
+    /// Voluntary and involuntary context switches.
+    pub switches: (u64, u64),
+}
+
+/// All living threads at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Living {
+    /// By process and thread.
+    each: BTreeMap<(i32, i32), Counts>,
+    /// The processor time of the tree in nanoseconds, that of the ended included.
+    pub cpu: u64,
+}
+
+/// What threads have counted between two moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Of all threads that were seen.
+    pub seen: Counts,
+    /// The processor time of threads and processes that were not, because they began and ended in between.
+    pub unseen: u64,
+}
+
+impl Living {
+    /// Adds the threads of a process.
+    pub(super) fn add(&mut self, pid: i32) {
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let folder = thread.path();
+            let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+            let (times, status) = (text("schedstat"), text("status"));
+            let time = |place: usize| {
+                times.split_whitespace().nth(place).and_then(|word| word.parse().ok()).unwrap_or(0)
+            };
+            let switches = (
+                super::tree::field(&status, "voluntary_ctxt_switches"),
+                super::tree::field(&status, "nonvoluntary_ctxt_switches"),
+            );
+            self.each.insert((pid, id), Counts { cpu: time(0), waited: time(1), switches });
+        }
+    }
+
+    /// The counts of all of them.
+    pub fn sum(&self) -> Counts {
+        self.each.values().fold(Counts::default(), |sum, counts| sum.plus(*counts))
+    }
+
+    /// What has been counted since `before`. Threads that began in between count from nothing. `at_end` was read while
+    /// those lived that have ended by now, such as the threads of connections before these are closed.
+    pub fn since(&self, before: &Living, at_end: &Living) -> Counted {
+        let mut last = at_end.each.clone();
+        last.extend(&self.each);
+        let growth = |threads: &BTreeMap<(i32, i32), Counts>| {
+            let of = |(id, counts): (&(i32, i32), &Counts)| {
+                counts.less(before.each.get(id).copied().unwrap_or_default())
+            };
+            threads.iter().map(of).fold(Counts::default(), Counts::plus)
+        };
+        let all = at_end.cpu.saturating_sub(before.cpu);
+        Counted { seen: growth(&last), unseen: all.saturating_sub(growth(&at_end.each).cpu) }
+    }
+}
+
+impl Counts {
+    fn plus(self, other: Counts) -> Counts {
+        Counts {
+            cpu: self.cpu + other.cpu,
+            waited: self.waited + other.waited,
+            switches: (self.switches.0 + other.switches.0, self.switches.1 + other.switches.1),
+        }
+    }
+
+    fn less(self, other: Counts) -> Counts {
+        Counts {
+            cpu: self.cpu.saturating_sub(other.cpu),
+            waited: self.waited.saturating_sub(other.waited),
+            switches: (
+                self.switches.0.saturating_sub(other.switches.0),
+                self.switches.1.saturating_sub(other.switches.1),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn living(cpu: u64, threads: &[(i32, u64)]) -> Living {
+        let counts = |n: u64| Counts { cpu: n, waited: 2 * n, switches: (n, 0) };
+        Living { each: threads.iter().map(|(id, n)| ((1, *id), counts(*n))).collect(), cpu }
+    }
+
+    #[test]
+    fn threads_that_are_born_and_die_with_their_connection_are_counted() {
+        let before = living(100, &[(1, 100)]);
+        let at_end = living(400, &[(1, 150), (2, 200), (3, 50)]);
+        let found = living(410, &[(1, 155)]).since(&before, &at_end);
+        assert_eq!((found.seen.switches.0, found.seen.waited, found.unseen), (305, 610, 0));
+    }
+
+    #[test]
+    fn those_that_nobody_saw_are_told_by_their_processor_time() {
+        let before = living(100, &[(1, 100), (7, 90)]);
+        let at_end = living(400, &[(1, 150)]);
+        let found = at_end.since(&before, &at_end);
+        assert_eq!((found.seen.cpu, found.unseen), (50, 250));
+    }
+}
