@@ -9,6 +9,7 @@
 mod effects;
 mod forms;
 mod gather;
+mod layout;
 mod noisy;
 mod steps;
 mod turns;

@@ -26,6 +26,8 @@ pub(super) struct Gathered {
     pub places: Vec<Place>,
     /// For each point, its logarithms by block; its own or those of the version with the same artefacts.
     pub cells: Vec<Cells>,
+    /// For each point, the version whose artefacts it has.
+    pub roots: Vec<usize>,
     pub exact: bool,
     /// Whether readings of the metric are counted, so that a step of any size is of interest.
     pub counted: bool,
@@ -119,7 +121,7 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
     let mut points: Vec<Point> = Vec::new();
     let mut places: Vec<Place> = Vec::new();
-    let mut cells = Vec::new();
+    let (mut cells, mut roots) = (Vec::new(), Vec::new());
     let mut twins_agree = true;
     for (version, sample) in samples.iter().enumerate() {
         let root = artefacts.root(version);
@@ -146,10 +148,11 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
             copied,
         });
         cells.push(these);
+        roots.push(root);
     }
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
     let subject = subject.to_owned();
-    Some(Gathered { subject, metric, points, places, cells, exact, counted, resolution, cannot })
+    Some(Gathered { subject, metric, points, places, cells, roots, exact, counted, resolution, cannot })
 }
 
 fn cannot(readings: &[f64], slope: bool) -> Option<String> {

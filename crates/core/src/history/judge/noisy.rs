@@ -66,6 +66,7 @@ pub(super) fn judged(gathered: &Gathered, error: f64, least: f64) -> Judged {
                 values: &fit.centres,
                 variances: &variances,
                 freedom: fit.freedom,
+                twins: twins(gathered, &fit),
                 error,
                 least,
                 confirm: &confirm,
@@ -74,6 +75,26 @@ pub(super) fn judged(gathered: &Gathered, error: f64, least: f64) -> Judged {
         }
         None => apart(&gathered.places, error, least, gathered.resolution),
     }
+}
+
+/// The variance between visits of the same artefacts beyond what their readings explain.
+fn twins(gathered: &Gathered, fit: &turns::Turns) -> f64 {
+    let centre = |cells: &Cells| {
+        let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
+        median(&values)
+    };
+    let own = gathered.points.iter().zip(&gathered.cells).zip(&gathered.roots);
+    let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for ((_, cells), root) in own.filter(|((point, _), _)| !point.copied) {
+        groups.entry(*root).or_default().push(centre(cells));
+    }
+    let (mut squares, mut free) = (0.0, 0.0);
+    for values in groups.values() {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        free += values.len() as f64 - 1.0;
+    }
+    if free > 0.0 { (squares / free - median(&fit.variances)).max(0.0) } else { 0.0 }
 }
 
 /// Whether the readings of two neighbouring stretches differ block by block; where they share too few blocks to tell,

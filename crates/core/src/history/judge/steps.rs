@@ -6,6 +6,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::layout;
 use crate::stats::normal;
 use crate::stats::quantile::{Interval, median};
 
@@ -24,6 +25,8 @@ pub(super) struct Known<'a> {
     pub variances: &'a [f64],
     /// The degrees of freedom of those.
     pub freedom: f64,
+    /// The variance that visits of the same artefacts show beyond it.
+    pub twins: f64,
     /// How probable any cut may be in noise alone.
     pub error: f64,
     /// A step that is smaller is not named.
@@ -60,7 +63,7 @@ pub(super) struct Steps {
 }
 
 pub(super) fn steps(known: &Known<'_>) -> Steps {
-    let extra = rough_extra(known);
+    let extra = layout::extra(known);
     let variances: Vec<f64> = known.variances.iter().map(|v| v + extra).collect();
     let mut cuts = partition(known.values, &variances);
     loop {
@@ -82,22 +85,11 @@ pub(super) fn steps(known: &Known<'_>) -> Steps {
     }
 }
 
-/// Variance between versions beyond what their readings explain, from differences of neighbours; each build lays out
-/// its code anew, which costs or saves a little for no reason in the source.
-fn rough_extra(known: &Known<'_>) -> f64 {
-    if known.values.len() < 8 {
-        return 0.0;
-    }
-    let apart: Vec<f64> = known.values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    let seen = (1.4826 * median(&apart)).powi(2) / 2.0;
-    (seen - median(known.variances)).max(0.0)
-}
-
 /// Running sums of weights, weighted values and weighted squares.
-struct Sums(Vec<[f64; 3]>);
+pub(super) struct Sums(Vec<[f64; 3]>);
 
 impl Sums {
-    fn of(values: &[f64], variances: &[f64]) -> Sums {
+    pub(super) fn of(values: &[f64], variances: &[f64]) -> Sums {
         let mut sums = vec![[0.0; 3]];
         let mut now = [0.0; 3];
         for (value, variance) in values.iter().zip(variances) {
@@ -108,12 +100,12 @@ impl Sums {
         Sums(sums)
     }
 
-    fn part(&self, from: usize, to: usize) -> [f64; 3] {
+    pub(super) fn part(&self, from: usize, to: usize) -> [f64; 3] {
         [0, 1, 2].map(|i| self.0[to][i] - self.0[from][i])
     }
 
     /// The squares that one level leaves of a stretch.
-    fn cost(&self, from: usize, to: usize) -> f64 {
+    pub(super) fn cost(&self, from: usize, to: usize) -> f64 {
         let [weight, sum, squares] = self.part(from, to);
         (squares - sum * sum / weight).max(0.0)
     }
@@ -121,17 +113,25 @@ impl Sums {
 
 fn partition(values: &[f64], variances: &[f64]) -> Vec<usize> {
     let n = values.len();
-    // Values are taken relative to their median, since sums of squares of nearly equal large numbers lose digits.
-    let centre = median(values);
-    let values: Vec<f64> = values.iter().map(|value| value - centre).collect();
-    let sums = Sums::of(&values, variances);
+    let sums = Sums::of(&about_median(values), variances);
     let price = PRICE * (n.max(3) as f64).ln();
+    cheapest(n, price, |from, to| sums.cost(from, to)).0
+}
+
+/// Values relative to their median, since sums of squares of nearly equal large numbers lose digits.
+pub(super) fn about_median(values: &[f64]) -> Vec<f64> {
+    let centre = median(values);
+    values.iter().map(|value| value - centre).collect()
+}
+
+/// The cuts of n values for which stretches and cuts cost least, and what they cost.
+pub(super) fn cheapest(n: usize, price: f64, cost: impl Fn(usize, usize) -> f64) -> (Vec<usize>, f64) {
     let mut best = vec![0.0; n + 1];
     let mut came_from = vec![0; n + 1];
     for to in 1..=n {
         let (mut cheapest, mut source) = (f64::INFINITY, 0);
         for (from, before) in best.iter().enumerate().take(to) {
-            let cost = before + sums.cost(from, to) + if from > 0 { price } else { 0.0 };
+            let cost = before + cost(from, to) + if from > 0 { price } else { 0.0 };
             if cost < cheapest {
                 (cheapest, source) = (cost, from);
             }
@@ -145,7 +145,7 @@ fn partition(values: &[f64], variances: &[f64]) -> Vec<usize> {
         place = came_from[place];
     }
     cuts.reverse();
-    cuts
+    (cuts, best[n])
 }
 
 /// Moves every cut to the best place between its neighbours.
@@ -183,7 +183,7 @@ impl Fit {
     fn about(known: &Known<'_>, cuts: &[usize]) -> Fit {
         let ends = bounds(cuts, known.values.len());
         let centre = median(known.values);
-        let values: Vec<f64> = known.values.iter().map(|value| value - centre).collect();
+        let values = about_median(known.values);
         let rough = Sums::of(&values, known.variances);
         let (mut squares, mut expected) = (0.0, 0.0);
         for pair in ends.windows(2) {

@@ -1,0 +1,65 @@
+//! How much the builds of a range differ for no reason in their source.
+//!
+//! Each build lays out its code anew, which costs or saves a little. Differences of neighbours tell how much where few of
+//! them are steps; where most neighbours differ, they cannot. But layout is small as a rule, steps may have any size, and
+//! values that scatter about one level say more for noise the more of them there are. So sizes of the noise are tried,
+//! for each the likeliest cuts, and that size is believed under which the range is the most probable (MacKay, "Bayesian
+//! Interpolation" (1992)), as far as differences of neighbours show so much.
+
+use super::steps::{Known, Sums, about_median, cheapest};
+use crate::stats::quantile::median;
+
+/// Standard deviations between builds, relative, are like a normal variable of this one: 1 % is common, 3 % is rare, and
+/// 10 % is believed only if many versions show it.
+const USUAL: f64 = 0.012;
+
+/// A new level may lie anywhere within so much of the old one, as a logarithm.
+const WITHIN: f64 = 0.3;
+
+/// In fewer versions nothing is seen of it.
+const FEWEST: usize = 8;
+
+/// So many versions are looked at together, since what that costs grows with their square.
+const TOGETHER: usize = 100;
+
+/// The shares of neighbours that differ which are tried.
+const SHARES: [f64; 4] = [0.02, 0.1, 0.3, 0.6];
+
+/// The variance between versions beyond what their readings explain.
+pub(super) fn extra(known: &Known<'_>) -> f64 {
+    if known.values.len() < FEWEST {
+        return 0.0;
+    }
+    let sizes = (0..12).map(|i| 0.001 * 1.8_f64.powi(i));
+    let tried = std::iter::once(0.0).chain(sizes).map(|size| (size * size, improbable(known, size * size)));
+    let believed = tried.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |best| best.0);
+    believed.min(of_neighbours(known))
+}
+
+/// The same from the median difference of neighbours, which is no longer noise where half of them are steps.
+fn of_neighbours(known: &Known<'_>) -> f64 {
+    let apart: Vec<f64> = known.values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    let seen = (1.4826 * median(&apart)).powi(2) / 2.0;
+    (seen - median(known.variances)).max(0.0)
+}
+
+/// How improbable the range is if builds differ with this variance, as minus twice a logarithm.
+fn improbable(known: &Known<'_>, extra: f64) -> f64 {
+    let with = |share: f64| -> f64 {
+        let parts = known.values.chunks(TOGETHER).zip(known.variances.chunks(TOGETHER));
+        parts.map(|(values, variances)| improbable_part(values, variances, extra, share)).sum()
+    };
+    SHARES.into_iter().map(with).fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + known.twins)
+}
+
+fn improbable_part(values: &[f64], variances: &[f64], extra: f64, share: f64) -> f64 {
+    let variances: Vec<f64> = variances.iter().map(|variance| variance + extra).collect();
+    let sums = Sums::of(&about_median(values), &variances);
+    // The level of a stretch is not known before: a sharp one has to be hit among many.
+    let cost =
+        |from: usize, to: usize| sums.cost(from, to) + (WITHIN * WITHIN * sums.part(from, to)[0]).ln_1p();
+    let scatter = variances.iter().map(|variance| variance.ln()).sum::<f64>();
+    let uncut = -2.0 * (1.0 - share).ln();
+    let cuts = cheapest(values.len(), -2.0 * share.ln() - uncut, cost).1;
+    cuts + scatter + uncut * (values.len() - 1) as f64
+}
