@@ -260,6 +260,7 @@
     ("clocks" . (("time.wall" . (("resolution" . 1))) ("time.cpu" . (("resolution" . 1) ("scope" . "thread")))))
     ("features" . #("threads"))
     ("counters" . #((("key" . "alloc.bytes") ("unit" . "bytes") ("quality" . "near")
+                     ("granularity" . 4096)
                      ("title" . "allocated, counted by blocks of some 4 KiB"))
                     (("key" . "gc.count") ("unit" . "count") ("quality" . "near"))
                     (("key" . "gc.time") ("unit" . "ns") ("quality" . "near"))))))

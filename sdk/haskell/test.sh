@@ -33,7 +33,11 @@ for program in conformance conformance-1; do
     echo "$program: $(tail -n 1 "$out/$program.txt")"
 done
 
+python3 tests/compare.py "$conformance" tares "$out/conformance/program"
+
 echo "== weigh"
+build Limits tests/Limits.hs -isrc
+python3 tests/compare.py "$conformance" limits "$out/Limits/program"
 suites=Integers
 has store && has cereal && suites="$suites Encodings" || echo "store or cereal is not installed: Encodings left out"
 [ "${ALL:-}" = 1 ] && suites="$suites Maps"

@@ -89,6 +89,23 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
     Estimate { value, interval, range, method }
 }
 
+/// The end of the keys of figures that say how far another can be wrong: `alloc.bytes.resolution` is of `alloc.bytes`.
+pub const RESOLUTION: &str = ".resolution";
+
+/// The key of the figure that says how far this metric's readings can be wrong.
+pub fn resolution_key(key: &str) -> String {
+    format!("{key}{RESOLUTION}")
+}
+
+/// The estimate, widened by how far the arm's readings of the metric can be wrong, where that is known.
+pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
+    let Some(sample) = arm.sample(&resolution_key(key)) else { return estimate };
+    let more = sample.readings.iter().copied().fold(0.0, f64::max);
+    let interval = estimate.interval.map(|i| Interval { low: i.low - more, high: i.high + more, ..i });
+    let (low, high) = estimate.range;
+    Estimate { interval, range: ((low - more).max(0.0), high + more), ..estimate }
+}
+
 /// The pairs inside one run: every other subject, and the reference's twin, against the reference.
 ///
 /// Cases of bench programs are compared with themselves in another program, or with a named reference case. Several

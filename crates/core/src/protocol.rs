@@ -112,6 +112,8 @@ pub struct Counter {
     /// Whether a reading is of the whole batch instead of a difference to be divided by its iterations.
     #[serde(default, rename = "per", deserialize_with = "is_per_batch")]
     pub per_batch: bool,
+    /// The step in which it counts, where it is coarse.
+    pub granularity: Option<f64>,
 }
 
 fn estimated() -> Quality {
@@ -154,6 +156,9 @@ pub struct Case {
     /// Whether the case wants processes of its own.
     #[serde(default)]
     pub fresh: bool,
+    /// Whether every iteration gets an input of its own, made before the batch.
+    #[serde(default)]
+    pub per_iteration_input: bool,
     /// The most iterations of one batch.
     pub max_iterations: Option<u64>,
     /// Nanoseconds for one batch.

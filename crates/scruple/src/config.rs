@@ -196,6 +196,12 @@ impl Config {
             })
             .collect()
     }
+
+    /// The names of commands that a budget is for.
+    pub fn commands_of<'a>(&'a self, budget: &'a Budget) -> impl Iterator<Item = &'a str> {
+        let names = self.file.command.iter().map(|command| command.name.as_str());
+        names.filter(|name| budget.applies_to(name) || budget.arm.starts_with(name))
+    }
 }
 
 /// A value as it would be written on the command line.

@@ -3,6 +3,8 @@
     compare.py CONFORMANCE_FOLDER weigh  REAL OURS   a table of bytes; fails where they differ without a known
                                                     reason, or where collections differ by more than one
     compare.py CONFORMANCE_FOLDER names  REAL OURS   the names of the cases
+    compare.py CONFORMANCE_FOLDER tares  OURS        fails where a tare allocates anything
+    compare.py CONFORMANCE_FOLDER limits OURS        fails where a limit on allocations also fails the check
 """
 
 import os
@@ -71,4 +73,28 @@ def names(real, ours):
     return int(sorted(theirs) != sorted(mine))
 
 
-sys.exit(1 if {"weigh": weigh, "names": names}[sys.argv[2]](*sys.argv[3:]) else 0)
+def tares(ours):
+    with Program([ours]) as program:
+        wrong = 0
+        for case in program.cases()[0]:
+            if "concurrency" in case or "queue" in case["name"]:
+                continue
+            entry = program.ask(f"block {case['id']}:t:1 {case['id']}:t:{min(10, case.get('max_iterations', 10))}")
+            found = [batch["alloc.bytes"] for batch in entry.get("block", [])]
+            wrong += any(found)
+            if any(found):
+                print(f"{case['name']}: its tare allocates {found}")
+    print(f"{wrong} tares allocate")
+    return wrong
+
+
+def limits(ours):
+    with Program([ours]) as program:
+        limited = [case for case in program.cases()[0] if "alloc.bytes" in case.get("budgets", {})]
+        answers = {case["name"]: program.ask(f"once {case['id']}") for case in limited}
+    failed = [name for name, answer in answers.items() if not answer["ok"]]
+    print(f"{len(limited)} limits, checks that fail: {failed}")
+    return int(not limited or bool(failed))
+
+
+sys.exit(1 if {"weigh": weigh, "names": names, "tares": tares, "limits": limits}[sys.argv[2]](*sys.argv[3:]) else 0)

@@ -82,7 +82,7 @@ const DISTURBED: f64 = 1.25;
 /// Choosing blocks by it says nothing about the case, whose own variation is kept whole. A tare is a good witness only
 /// where it keeps the core busy; one that waits for its own results most of the time has one speed on either.
 pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
-    let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall"))?;
+    let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall").filter(|_| is_long(tare)))?;
     let floor = quantile(&sorted(&witness.readings), 0.02);
     let calm: BTreeSet<u32> = witness
         .blocks
@@ -92,6 +92,19 @@ pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
         .map(|(block, _)| *block)
         .collect();
     (calm.len() >= LEAST_CALM && calm.len() * 20 >= witness.readings.len()).then_some(calm)
+}
+
+/// A batch of a tare that takes less than this, in nanoseconds, is mostly clocks, and says nothing of the core.
+const SHORT: f64 = 2_000.0;
+
+/// Whether the batches of a tare are long enough to be a witness. Where their iterations are not known they are.
+fn is_long(tare: &Arm) -> bool {
+    let (Some(time), Some(iterations)) = (tare.sample("time.wall"), tare.sample("batch.iterations")) else {
+        return true;
+    };
+    let (time, iterations) = time.paired(iterations);
+    let lengths: Vec<f64> = time.iter().zip(&iterations).map(|(time, count)| time * count).collect();
+    lengths.is_empty() || median(&lengths) >= SHORT
 }
 
 /// Fewer undisturbed blocks than this say less than all blocks do.

@@ -103,10 +103,24 @@ fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
     names
 }
 
+/// The stem of a family's cases, with the parameters and the version that set it apart from its neighbours.
+fn case_family(stem: &str, arm: &Arm, parameter: &str) -> String {
+    let others = arm.params.iter().filter(|(name, _)| *name != parameter);
+    let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
+    let mut family = stem.to_owned();
+    if !others.is_empty() {
+        family.push_str(&format!(" ({})", others.join(", ")));
+    }
+    if let Some(version) = &arm.version {
+        family.push_str(&format!(" @{version}"));
+    }
+    family
+}
+
 /// The words that the names of a family have in common, with the parameter in the place of those that differ.
 fn family_name(members: &[(f64, &Arm)], parameter: &str) -> String {
     if let Subject::Case { name, .. } = &members[0].1.subject {
-        return stem(name).to_owned();
+        return case_family(stem(name), members[0].1, parameter);
     }
     let names: Vec<Vec<&str>> = members.iter().map(|(_, arm)| arm.name.split(' ').collect()).collect();
     if names.iter().any(|name| name.len() != names[0].len()) {

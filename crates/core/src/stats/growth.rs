@@ -40,6 +40,9 @@ pub enum Form {
     /// Doubling with each step of the size.
     #[serde(rename = "2^n")]
     Exponential,
+    /// The cost changes with the size, and none of these forms comes close.
+    #[serde(rename = "other")]
+    Other,
 }
 
 impl Form {
@@ -63,6 +66,7 @@ impl Form {
             Form::Quadratic => n * n,
             Form::Cubic => n * n * n,
             Form::Exponential => n.exp2(),
+            Form::Other => return None,
         };
         value.is_finite().then_some(value)
     }
@@ -78,6 +82,7 @@ impl fmt::Display for Form {
             Form::Quadratic => "n^2",
             Form::Cubic => "n^3",
             Form::Exponential => "2^n",
+            Form::Other => "other",
         })
     }
 }
@@ -87,7 +92,7 @@ impl fmt::Display for Form {
 pub struct Growth {
     /// The form g that fits best, or the constant where no growth can be shown.
     pub form: Form,
-    /// The cost that does not grow.
+    /// The cost that does not grow; that of the least size where no form fits.
     pub intercept: f64,
     /// The cost of one more g(n): of a step for linear growth, of a doubling for logarithmic growth.
     pub slope: f64,
@@ -103,6 +108,9 @@ pub struct Growth {
     /// How far points lie from the curve: the largest distance in the unit of the cost for exact metrics, the root
     /// mean square in relative terms for noisy ones.
     pub residual: f64,
+    /// The least and the greatest size, each with its median cost; of noisy metrics only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends: Option<[(f64, f64); 2]>,
 }
 
 /// Why there is no growth to be had.

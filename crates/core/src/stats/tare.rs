@@ -16,10 +16,14 @@ pub struct Net {
     /// The interval of that median, in JSON a pair.
     #[serde(serialize_with = "super::quantile::as_pair")]
     pub interval: Interval,
-    /// When the interval includes 0 or lies below it, or the estimate is less than [`RESOLUTION`] of the tare: the cost
-    /// is too small to be told from the harness, and what can be said is that it is less than this. Not so where each
-    /// process by itself shows a cost, and they only disagree how much: the interval then ends at 0.
+    /// When the interval includes 0 or lies below it, or the estimate is less than [`RESOLUTION`] of the tare, and the
+    /// cost is at most the tare: it is too small to be told from the harness, and what can be said is that it is less
+    /// than this, which is never more than the raw cost can be. Not so where each process by itself shows a cost, and
+    /// they only disagree how much: the interval then ends at 0.
     pub below_resolution: Option<f64>,
+    /// When the interval includes 0 and reaches beyond the tare: the readings vary so much that neither a cost nor its
+    /// smallness can be told, and what can be said is the interval.
+    pub unknown: bool,
     /// How the interval was obtained, in words.
     pub method: &'static str,
 }
@@ -39,7 +43,8 @@ pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
     Ok(of(
         median(&differences),
         interval,
-        RESOLUTION * median(tare),
+        median(tare),
+        median_interval(raw, level).map(|raw| raw.high),
         "median of differences, order statistics",
     ))
 }
@@ -57,15 +62,29 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > 0.0));
     let low = if certain { net.interval.low.max(f64::MIN_POSITIVE) } else { net.interval.low };
     let interval = Interval { low, ..net.interval };
-    Ok(of(net.estimate, interval, RESOLUTION * median(&tares), net.method))
+    let raws: Vec<Vec<f64>> = processes.iter().map(|(raw, _)| raw.to_vec()).collect();
+    let most = bootstrap::median_of_amounts(&raws, level, seed).map(|raw| raw.interval.high);
+    Ok(of(net.estimate, interval, median(&tares), most, net.method))
 }
 
-fn of(estimate: f64, interval: Interval, resolution: f64, method: &'static str) -> Net {
+/// `most` is the upper end of the raw cost's own interval, beyond which no part of it can lie.
+fn of(estimate: f64, interval: Interval, tare: f64, most: Option<f64>, method: &'static str) -> Net {
+    let resolution = RESOLUTION * tare;
     // Where the interval lies wholly below 0 the two arms differ by more than noise in the impossible direction, so
     // the resolution is at least as coarse as its lower end.
-    let limit = interval.high.abs().max(interval.low.abs()).max(resolution);
-    let below = interval.low <= 0.0 || estimate <= resolution;
-    Net { estimate, interval, below_resolution: below.then_some(limit), method }
+    let limit = if interval.high > 0.0 { interval.high } else { interval.low.abs() };
+    let limit = limit.max(resolution).min(most.unwrap_or(f64::INFINITY));
+    let undecided = interval.low <= 0.0 || estimate <= resolution;
+    let below = undecided && limit <= tare;
+    let unknown = undecided && !below;
+    let high = if unknown { limit } else { interval.high };
+    Net {
+        estimate,
+        interval: Interval { high, ..interval },
+        below_resolution: below.then_some(limit),
+        unknown,
+        method,
+    }
 }
 
 fn differences(raw: &[f64], tare: &[f64]) -> Result<Vec<f64>, Why> {

@@ -138,3 +138,37 @@ fn a_cost_of_zero_has_no_relative_error() {
     assert_eq!(noisy(&[(1.0, 0.0), (2.0, 1.0), (3.0, 2.0)], 0.95), Err(NoFit::NotPositive));
     assert_eq!(noisy(&[(1.0, f64::NAN), (2.0, 1.0), (3.0, 2.0)], 0.95), Err(NoFit::NotFinite));
 }
+
+/// Fifteen readings of each size, in a spread of one part in a hundred.
+fn steady(costs: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let each = |&(n, cost): &(f64, f64)| (0..15).map(move |i| (n, cost * (1.0 + 0.001 * f64::from(i % 11))));
+    costs.iter().flat_map(each).collect()
+}
+
+#[test]
+fn what_grows_by_orders_of_magnitude_is_never_constant_however_badly_the_forms_fit() {
+    let doubling = [(4.0, 389.0), (8.0, 2_670.0), (12.0, 18_300.0), (16.0, 155_000.0)];
+    let found = noisy(&steady(&doubling), 0.95).expect("four sizes");
+    assert_eq!((found.form, found.also_possible.len()), (Form::Other, 0), "{found:?}");
+    let ends = found.ends.expect("a noisy growth has ends");
+    assert_eq!((ends[0].0, ends[1].0), (4.0, 16.0));
+    assert!((ends[0].1 / 389.0 - 1.0).abs() < 0.01 && (ends[1].1 / 155_000.0 - 1.0).abs() < 0.01);
+    let sort = [(1.0, 24.7), (100.0, 1_400.0), (10_000.0, 447_000.0)];
+    assert_ne!(noisy(&steady(&sort), 0.95).expect("three sizes").form, Form::Constant);
+    let once = doubling.map(|(n, cost)| (n, cost * 1.1));
+    assert_ne!(noisy(&once, 0.95).expect("one reading of each size").form, Form::Constant);
+}
+
+#[test]
+fn layouts_that_move_a_loop_by_a_few_percent_are_no_growth() {
+    let found = noisy(&steady(&[(10.0, 50.0), (100.0, 51.5), (1000.0, 49.5), (10_000.0, 51.0)]), 0.95);
+    assert_eq!(found.map(|growth| growth.form), Ok(Form::Constant));
+}
+
+#[test]
+fn a_form_that_comes_close_is_named_with_the_others_that_do() {
+    let cached = [(10.0, 330.0), (100.0, 3_000.0), (1000.0, 33_500.0), (10_000.0, 310_000.0)];
+    let found = noisy(&steady(&cached), 0.95).expect("four sizes");
+    assert!(matches!(found.form, Form::Linear | Form::Linearithmic), "{found:?}");
+    assert!(!found.also_possible.contains(&Form::Constant) && found.residual < 0.25);
+}

@@ -230,6 +230,27 @@ fn a_net_below_resolution_is_said_to_be_and_by_how_much() {
 }
 
 #[test]
+fn a_bound_never_exceeds_what_the_raw_cost_can_be() {
+    let raw: Vec<f64> = (0..12).map(|i| 10.0 + 0.1 * f64::from(i)).collect();
+    let mut tare = vec![10.5; 12];
+    tare[3] = 5_000.0;
+    tare[7] = 7_000.0;
+    let found = tare::net(&raw, &tare, 0.99).expect("twelve blocks");
+    assert!(found.below_resolution.is_some_and(|limit| limit < 2.0), "{found:?}");
+    let six = tare::net(&raw[2..8], &tare[2..8], 0.95).expect("six blocks");
+    assert!(six.interval.low < -1000.0 && six.below_resolution.is_some_and(|limit| limit <= 10.7), "{six:?}");
+}
+
+#[test]
+fn what_is_merely_noisy_is_not_called_below_resolution() {
+    let raw = [3_770.0, 3_800.0, 3_850.0, 3_900.0, 3_950.0, 4_030.0];
+    let tare = [137.0, 136.0, 138.0, 137.0, 9_000.0, 137.0];
+    let found = tare::net(&raw, &tare, 0.95).expect("six blocks");
+    assert!(found.unknown && found.below_resolution.is_none(), "{found:?}");
+    assert!(found.interval.low < 0.0 && found.interval.high > 3_800.0 && found.interval.high <= 4_030.0);
+}
+
+#[test]
 fn the_net_widens_when_processes_disagree() {
     let raw: Vec<Vec<f64>> =
         (0..5).map(|p| (0..40).map(|i| 20.0 + f64::from(p) + 0.01 * f64::from(i)).collect()).collect();

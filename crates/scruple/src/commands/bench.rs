@@ -42,7 +42,9 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     let subjects = suite.run.arms.iter().filter(|arm| arm.role == Role::Subject);
     output::check_limits(&budgets, subjects)?;
     budgets.append(&mut suite.budgets.clone());
-    budgets.extend(config.budgets(&brought)?);
+    let configured = config.budgets(&brought)?;
+    check_configured(&configured, &config, &suite.declared)?;
+    budgets.extend(configured);
     let store = place::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
@@ -102,6 +104,20 @@ fn conclude(
         (true, Kept::No) => Code::GateFailed,
         (true, Kept::Unknown) => Code::Unknown,
     })
+}
+
+/// Checks that every limit of the configuration is for a case of the program, selected or not, or for a command.
+fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Result<(), Fault> {
+    let meant = |budget: &Budget| {
+        cases.iter().any(|case| budget.applies_to(case)) || config.commands_of(budget).next().is_some()
+    };
+    match budgets.iter().find(|budget| !meant(budget)) {
+        None => Ok(()),
+        Some(budget) => Err(Fault::usage(format!(
+            "scruple.toml has a budget ‘{}’, but there is no case ‘{}’: `scruple bench --list` shows the names",
+            budget.text, budget.arm
+        ))),
+    }
 }
 
 /// Judges each case against the case of the same name in a stored run.

@@ -230,10 +230,16 @@ fn net_text(row: &Row<'_>) -> String {
     match &row.net {
         Some(net) => match net.below_resolution {
             Some(limit) => format!("< {}", quantity(limit, &Unit::Nanoseconds)),
+            None if net.unknown => "can’t tell".to_owned(),
             None => quantity(net.estimate, &Unit::Nanoseconds),
         },
         None => String::new(),
     }
+}
+
+/// Whether the net is a number, and not only a bound or a range.
+fn is_known(net: &Net) -> bool {
+    net.below_resolution.is_none() && !net.unknown
 }
 
 /// The raw time, marked where it is worth less than a measurement.
@@ -251,9 +257,7 @@ fn precision(row: &Row<'_>) -> String {
     let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
     match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
         (None, Some((value, interval))) => share((interval.high - interval.low) / 2.0 / value),
-        (Some(net), _) if net.below_resolution.is_none() => {
-            share((net.interval.high - net.interval.low) / 2.0 / net.estimate)
-        }
+        (Some(net), _) if is_known(net) => share((net.interval.high - net.interval.low) / 2.0 / net.estimate),
         _ => String::new(),
     }
 }
@@ -276,7 +280,7 @@ fn throughput(row: &Row<'_>) -> String {
     let Some(time) = row
         .net
         .as_ref()
-        .filter(|net| net.below_resolution.is_none())
+        .filter(|net| is_known(net))
         .map(|net| net.estimate)
         .or(row.raw.as_ref().map(|raw| raw.value))
     else {
@@ -292,11 +296,11 @@ fn throughput(row: &Row<'_>) -> String {
 
 fn versus(report: &Report<'_>, arm: &Arm, reference: Option<&str>) -> String {
     let Some(judged) = headline(&report.judged, &report.shown, &arm.name) else {
-        return match !report.judged.is_empty()
-            && (Some(arm.name.as_str()) == reference || arm.version.is_some())
-        {
-            true => format!("{DIM}reference{DIM:#}"),
-            false => String::new(),
+        let is_reference = Some(arm.name.as_str()) == reference;
+        return match report.judged.is_empty() {
+            false if arm.version.is_some() && is_alone(report, arm) => format!("{DIM}no counterpart{DIM:#}"),
+            false if is_reference || arm.version.is_some() => format!("{DIM}reference{DIM:#}"),
+            _ => String::new(),
         };
     };
     let comparison = &judged.comparison;
@@ -312,6 +316,12 @@ fn versus(report: &Report<'_>, arm: &Arm, reference: Option<&str>) -> String {
         effect_text(&judged.metric, comparison),
         verdict_words(&judged.metric, comparison)
     )
+}
+
+/// Whether no other program has this case.
+fn is_alone(report: &Report<'_>, arm: &Arm) -> bool {
+    let plain = |arm: &Arm| arm.name.rsplit_once(" @").map(|(name, _)| name.to_owned());
+    !report.rows().any(|other| other.version != arm.version && plain(other) == plain(arm))
 }
 
 /// The last part of a case's path, with parameters and threads.
@@ -336,7 +346,7 @@ fn suspicion(rows: &[Row<'_>]) -> Vec<String> {
         .filter(|row| row.net.as_ref().is_some_and(|net| net.below_resolution.is_some()))
         .collect();
     let names: Vec<String> = gone.iter().map(|row| format!("‘{}’", row.arm.name)).collect();
-    match names.as_slice() {
+    let mut lines = match names.as_slice() {
         [] => Vec::new(),
         [one] => vec![format!(
             "The net cost of {one} is below resolution: it costs no more than the loop around it, or the compiler has removed its work."
@@ -345,7 +355,17 @@ fn suspicion(rows: &[Row<'_>]) -> Vec<String> {
             "The net cost is below resolution for {} and {last} alike: these cost no more than the loop around them, or the compiler has removed their work.",
             some.join(", ")
         )],
-    }
+    };
+    let unknown = rows.iter().filter_map(|row| Some((row, row.net.as_ref().filter(|net| net.unknown)?)));
+    lines.extend(unknown.map(|(row, net)| {
+        format!(
+            "The net cost of ‘{}’ can’t be told: anything from {} to {} fits the readings.",
+            row.arm.name,
+            quantity(net.interval.low.max(0.0), &Unit::Nanoseconds),
+            quantity(net.interval.high, &Unit::Nanoseconds)
+        )
+    }));
+    lines
 }
 
 /// With two programs, one sentence for each case whose time differs.

@@ -114,7 +114,7 @@ impl<'a> Report<'a> {
                 if reference(arm) && several && (relative || !self.side_by_side) {
                     continue;
                 }
-                let estimate = self.estimate(arm, &budget.metric);
+                let estimate = self.estimate(arm, key).map(|estimate| judge::widened(estimate, arm, key));
                 let with_case = self.against_case(budget, arm);
                 let judged = match budget.against {
                     Some(_) => with_case.as_ref(),

@@ -180,15 +180,22 @@ pub(super) fn tare_lines(report: &Report<'_>) -> Vec<String> {
         let (raw, tare_readings) = sample.paired(tare_sample);
         if let Ok(net) = tare::net(&raw, &tare_readings, report.run.terms.level) {
             let text = match net.below_resolution {
-                Some(resolution) => format!("below resolution (less than {})", quantity(resolution, &ns)),
+                Some(resolution) => {
+                    format!("takes less than {}, which is below resolution", quantity(resolution, &ns))
+                }
+                None if net.unknown => format!(
+                    "may take anything from {} to {}",
+                    quantity(net.interval.low.max(0.0), &ns),
+                    quantity(net.interval.high, &ns)
+                ),
                 None => format!(
-                    "{} [{}, {}]",
+                    "takes {} [{}, {}]",
                     quantity(net.estimate, &ns),
                     quantity(net.interval.low, &ns),
                     quantity(net.interval.high, &ns)
                 ),
             };
-            lines.push(format!("      net of that, ‘{}’ takes {text}.", arm.name));
+            lines.push(format!("      net of that, ‘{}’ {text}.", arm.name));
         }
     }
     lines
@@ -214,6 +221,12 @@ fn growth_line(fit: &judge::Fit) -> String {
     let of = if fit.family.is_empty() { String::new() } else { format!(" of ‘{}’", fit.family) };
     if growth.form == Form::Constant {
         return format!("Growth: {title}{of} does not grow with {}.", fit.parameter);
+    }
+    if let (Form::Other, Some([(first, least), (last, most)])) = (growth.form, growth.ends) {
+        let (name, least, most) = (&fit.parameter, quantity(least, &unit), quantity(most, &unit));
+        return format!(
+            "Growth: {title}{of} goes from {least} at {name} = {first} to {most} at {name} = {last}, and none of the forms fits."
+        );
     }
     let form = growth.form.to_string().replace('n', &fit.parameter);
     let form = form.replace(&format!("lo{}", fit.parameter), "log").replace("^2", "²").replace("^3", "³");

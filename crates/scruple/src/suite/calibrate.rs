@@ -1,5 +1,6 @@
 //! Finding the number of iterations that makes a batch about a tenth of a millisecond long.
 
+use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, Suite, reason, survives};
 use scruple_core::protocol::{Batch, BatchReply, Kind, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -12,6 +13,10 @@ const TARGET: f64 = 100_000.0;
 /// nanoseconds below which a batch is mostly clocks.
 const VISITS: f64 = 100.0;
 const SHORTEST: f64 = 10_000.0;
+
+/// Where every iteration has an input of its own, a batch takes at least this long with all that is done for it before a
+/// budget makes it smaller.
+const WHOLE: Duration = Duration::from_millis(1);
 
 /// Concurrency cases move elements between threads: their batches must be long against starting threads.
 const QUEUE_TARGET: f64 = 2_000_000.0;
@@ -66,8 +71,14 @@ impl Suite {
         self.weighed[index].iterations = iterations;
         // The tare is seldom slower than its case, so that what the case needs is a good beginning.
         self.weighed[index].tare_iterations = self.find_iterations(index, program, Kind::Tare, iterations)?;
-        let batch = self.batch(index, program, Kind::Case, self.weighed[index].iterations)?;
-        self.weighed[index].batch_time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
+        let began = Instant::now();
+        let batch = self.batch(index, program, Kind::Case, iterations)?;
+        let mut time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
+        if self.weighed[index].case.per_iteration_input {
+            self.batch(index, program, Kind::Tare, self.weighed[index].tare_iterations)?;
+            time = began.elapsed();
+        }
+        self.weighed[index].batch_time = time;
         Ok(())
     }
 
@@ -110,12 +121,18 @@ impl Suite {
         let queue = weighed.case.concurrency.is_some();
         // Starting several threads takes its time, too, and the first to arrive waits for the last.
         let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
+        let inputs = weighed.case.per_iteration_input;
         let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
+        // A tare that walks over inputs is as cheap as can be: to make it long would take inputs without number.
+        let most = if inputs && kind == Kind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         loop {
             let mut least = f64::INFINITY;
+            let mut whole = Duration::MAX;
             for _ in 0..3 {
+                let began = Instant::now();
                 let reply = self.batch(index, program, kind, iterations)?;
+                whole = whole.min(began.elapsed());
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
                 // One try tells enough of a batch that is far from the length wanted.
@@ -124,6 +141,12 @@ impl Suite {
                 }
             }
             let wanted = iterations as f64 * target / least;
+            // Inputs are made outside the timed part, yet somebody waits for them.
+            let room = self.whole_length().as_secs_f64() / whole.as_secs_f64();
+            let most = match inputs {
+                true => most.min((iterations as f64 * room).max(1.0) as u64),
+                false => most,
+            };
             if least >= 0.5 * target || iterations >= most {
                 return Ok((wanted.round().max(1.0) as u64).clamp(1, most));
             }
@@ -137,6 +160,11 @@ impl Suite {
     fn batch_length(&self) -> f64 {
         let visits = self.weighed.len() as f64 * VISITS;
         (self.effort.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
+    }
+
+    /// How long a batch may take with its inputs made and destroyed.
+    fn whole_length(&self) -> Duration {
+        (self.effort.budget / 2 / (self.weighed.len() as f64 * VISITS) as u32).max(WHOLE)
     }
 
     fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
@@ -171,7 +199,7 @@ impl Suite {
     ) -> Result<BatchReply, BenchError> {
         let batch = self.batch_of(index, kind, iterations);
         let mut replies = self.block(index, program, vec![batch])?;
-        replies.pop().ok_or_else(|| unexpected("block", &Reply::Bye { bye: false }))
+        replies.pop().ok_or_else(|| wrong("block", "it has no batches"))
     }
 
     /// Case and tare as one block, in the order given.
@@ -181,16 +209,14 @@ impl Suite {
         program: &mut BenchProgram,
         batches: Vec<Batch>,
     ) -> Result<Vec<BatchReply>, BenchError> {
-        let limit = self.limit_of(&self.weighed[index]);
+        let weighed = &self.weighed[index];
         let request = Request::Block(batches.clone());
-        match program.ask(&request, limit, &self.interrupted)? {
-            Reply::Block { block, .. }
-                if block.len() == batches.len()
-                    && block.iter().zip(&batches).all(|(reply, batch)| {
-                        reply.id == batch.id && reply.kind == batch.kind && reply.iterations > 0
-                    }) =>
-            {
-                Ok(block)
+        match program.ask(&request, self.limit_of(weighed), &self.interrupted)? {
+            Reply::Block { block, .. } => {
+                match fault_in(&batches, &block, weighed.case.concurrency.is_some()) {
+                    None => Ok(block),
+                    Some(why) => Err(wrong(&request.line(), why)),
+                }
             }
             other => Err(unexpected(&request.line(), &other)),
         }
@@ -205,7 +231,7 @@ impl Suite {
 
 /// How long a batch kept a core busy. Of several threads it is the mean processor time, since the span from the first
 /// to the last is that of the system's scheduler more than that of the work.
-fn length(reply: &BatchReply) -> Option<f64> {
+pub(super) fn length(reply: &BatchReply) -> Option<f64> {
     let wall = reply.reading("time.wall");
     match reply.threads.len() {
         0 | 1 => wall,
@@ -220,11 +246,4 @@ fn steady(times: &[f64]) -> bool {
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let (first, second) = times.split_at(times.len() / 2);
     !first.is_empty() && least(second) >= FASTER * least(first)
-}
-
-fn unexpected(request: &str, reply: &Reply) -> BenchError {
-    BenchError::Garbled {
-        request: request.chars().take(60).collect(),
-        line: format!("{reply:?}").chars().take(120).collect(),
-    }
 }

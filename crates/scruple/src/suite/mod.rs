@@ -1,6 +1,7 @@
 //! Weighing the cases of bench programs: fresh processes, blocks with tares, a counting pass of its own.
 
 mod alike;
+mod answers;
 mod calibrate;
 mod counting;
 mod once;
@@ -91,6 +92,8 @@ pub struct Suite {
     pub run: Run,
     /// Limits that cases declare.
     pub budgets: Vec<Budget>,
+    /// The names of all cases, also of those that are not selected.
+    pub declared: Vec<String>,
     /// Where it is written down.
     pub ledger: Ledger,
     interrupted: Arc<AtomicBool>,
@@ -168,6 +171,7 @@ impl Suite {
     ) -> Result<Suite, Fault> {
         let mut weighed = Vec::new();
         let mut budgets = Vec::new();
+        let mut declared = Vec::new();
         for (index, side) in sides.iter_mut().enumerate() {
             let (hello, cases) = introduce(side, &interrupted).map_err(|error| {
                 let advice = match &error {
@@ -177,6 +181,11 @@ impl Suite {
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
             side.hello = Some(hello.clone());
+            for case in &cases {
+                for threads in selection.threads_of(case) {
+                    declared.extend([side.label.as_deref(), None].map(|side| arm_name(case, threads, side)));
+                }
+            }
             for case in cases.into_iter().filter(|case| selection.wants(case)) {
                 for threads in selection.threads_of(&case) {
                     budgets.extend(readings::budgets_of(
@@ -206,6 +215,7 @@ impl Suite {
             weighed,
             run,
             budgets,
+            declared,
             ledger: Ledger::default(),
             interrupted,
             progress: Progress::hidden(),
@@ -320,35 +330,39 @@ fn survives(error: &BenchError) -> bool {
 
 fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>), BenchError> {
     let mut program = BenchProgram::start(&side.start(0, None))?;
-    let unexpected = |request: &Request, reply: Reply| BenchError::Garbled {
-        request: request.line(),
-        line: format!("{reply:?}").chars().take(120).collect(),
-    };
     let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
         Reply::Hello(hello) => {
-            return Err(BenchError::Garbled {
-                request: Request::Hello.line(),
-                line: format!(
-                    "it speaks version {} of the protocol only, from the future of this scruple",
-                    hello.scruple
-                ),
-            });
+            let version = hello.scruple;
+            let why =
+                format!("it speaks version {version} of the protocol only, from the future of this scruple");
+            return Err(answers::wrong(&Request::Hello.line(), why));
         }
-        other => return Err(unexpected(&Request::Hello, other)),
+        other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
     let mut cases: Vec<Case> = Vec::new();
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
     loop {
         match reply {
-            Reply::Case { case } if case.id as usize == cases.len() => cases.push(*case),
+            Reply::Case { case } if case.id as usize == cases.len() => cases.push(answers::harmless(*case)),
+            Reply::Case { case } => {
+                let why = format!("case {} stands where case {} is due", case.id, cases.len());
+                return Err(answers::wrong("cases", why));
+            }
             Reply::End { count, .. } if count == cases.len() => break,
-            other => return Err(unexpected(&Request::Cases, other)),
+            Reply::End { count, .. } => {
+                let why = format!("it counts {count} cases and has named {}", cases.len());
+                return Err(answers::wrong("cases", why));
+            }
+            other => return Err(answers::unexpected("cases", &other)),
         }
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
     program.finish();
-    Ok((hello, cases))
+    match answers::fault_in_cases(&cases) {
+        Some(why) => Err(answers::wrong("cases", why)),
+        None => Ok((hello, cases)),
+    }
 }
 
 /// The name of a case with what distinguishes it from its namesakes.

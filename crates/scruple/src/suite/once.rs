@@ -1,7 +1,7 @@
 //! One fresh process at a time, for who weighs a bench program beside others: each process is one reading of a case.
 
 use super::{Stop, Suite, Weighed};
-use scruple_core::judge::cases;
+use scruple_core::judge::{RESOLUTION, cases};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Figure, Reading, Sample};
 use scruple_core::stats::quantile::median;
@@ -40,8 +40,9 @@ impl Suite {
     /// Counts every case in a fresh process of its own, without the tare's.
     pub fn count_once(&mut self) -> Result<Vec<OfCase>, Stop> {
         self.counting_pass()?;
-        Ok(self.hand_over(|_, _, _, sample| match sample.pass {
-            Pass::Counting => {
+        Ok(self.hand_over(|_, _, key, sample| match sample.pass {
+            // How far a coarse counter can be wrong is no cost.
+            Pass::Counting if !key.ends_with(RESOLUTION) => {
                 let each = sample.blocks.iter().zip(&sample.readings);
                 each.map(|(block, value)| (*block, *value, sample.source.clone())).collect()
             }

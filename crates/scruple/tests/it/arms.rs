@@ -159,7 +159,8 @@ fn what_is_not_above_the_tare_is_below_resolution_and_never_negative() {
     let place = Place::new();
     let words = ["--no-store", "-r", "20", "--metrics", "time.wall", "true"];
     let answer = place.play(&[("true", arm(0.02, 1)), ("(empty program)", arm(0.02, 2))], &words);
-    assert!(answer.stdout.contains("takes below resolution (less than"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("‘true’ takes less than "), "{}", answer.exchange());
+    assert!(answer.stdout.contains(", which is below resolution."), "{}", answer.exchange());
 }
 
 fn failing(arm: Arm, pass: &str, from: usize) -> Arm {

@@ -1,7 +1,8 @@
 """A bench program whose clocks lie: what each case costs is said on the command line, and so is how it misbehaves.
 
 Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
-`bytes` (allocated in an iteration), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
+`bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
+the tare), `making` (ms for each input), `jumps` (times go up and down), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, and
 `--log FILE` writes down which cases each process was asked for.
 """
@@ -13,6 +14,10 @@ import sys
 import time
 
 BATCH = 20  # What each batch costs by itself, in ns.
+
+
+# What takes the place of an answer, besides what only spoils one.
+LOUD = ("throw", "hang", "spin", "die", "exit", "half", "garble")
 
 
 def declare(words):
@@ -27,6 +32,19 @@ def declare(words):
             cases.append(json.loads(word))
     cases += [{"name": f"many/{i:05}", "cost": 5} for i in range(int(options["many"]))]
     return options, cases
+
+
+def lie(what, reply):
+    if what == "timeless":
+        del reply["time.wall"]
+    if what == "backwards":
+        reply["time.wall"] = -5
+    if what == "text":
+        reply["time.wall"] = "12"
+    if what == "stranger":
+        reply["id"] = 77
+    if what == "eager":
+        reply["iterations"] += 1
 
 
 def misbehave(what, out, index):
@@ -51,14 +69,26 @@ def misbehave(what, out, index):
     raise ValueError(what)
 
 
+jumps = []
+
+
 def batch(cases, word):
     index, kind, iterations, *threads = word.split(":")
     case, count, threads = cases[int(index)], int(iterations), int(threads[0]) if threads else 1
     tare = case.get("tare", 2)
     one = tare if kind == "t" else tare + case["cost"]
+    if case.get("jumps"):
+        jumps.append(kind)
+        count_of = jumps.count(kind)
+        one *= (20 if count_of % 2 else 1) if kind == "c" else 1 + 2 * (count_of % 7)
     wall = round(one * count) + BATCH
     reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
-    reply["alloc.bytes"] = (case.get("bytes", 0) if kind == "c" else 0) * count * threads
+    reply["alloc.bytes"] = case.get("bytes", 0) * count * threads if kind == "c" else case.get("tare_bytes", 0)
+    if "step" in case:
+        reply["alloc.bytes"] -= reply["alloc.bytes"] % case["step"]
+    if kind == "c":
+        lie(case.get("does"), reply)
+    time.sleep(case.get("making", 0) * count / 1000)
     reply["zoo.visits"] = (case.get("visits", 0) if kind == "c" else 0) * count * threads
     if threads > 1:
         each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
@@ -70,13 +100,15 @@ def answer(line, options, cases, out, asked):
     words = line.split()
     if words[0] == "hello":
         counters = [
-            {"key": "alloc.bytes", "unit": "bytes", "quality": "exact"},
+            {"key": "alloc.bytes", "unit": "bytes", "quality": "exact"}
+            if not any("step" in case for case in cases)
+            else {"key": "alloc.bytes", "unit": "bytes", "quality": "near", "granularity": cases[0]["step"]},
             {"key": "zoo.visits", "unit": "count", "quality": "exact"},
         ]
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": "none", "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "jumps")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
@@ -86,7 +118,10 @@ def answer(line, options, cases, out, asked):
         for word in words[1:]:
             index = int(word.split(":")[0])
             asked.add(cases[index]["name"])
-            if "does" in cases[index] and ":c:" in word:
+            does = cases[index].get("does", "")
+            if does == "few":
+                words = words[:1]
+            elif does in LOUD and ":c:" in word:
                 return [misbehave(cases[index]["does"], out, index)]
         return [{"block": [batch(cases, word) for word in words[1:]], "lost": 0}]
     if words[0] == "once":

@@ -26,6 +26,7 @@ mod bad_programs;
 mod bad_stores;
 mod baseline;
 mod bench;
+mod bench_answers;
 mod bench_faults;
 mod costs;
 mod ghc;

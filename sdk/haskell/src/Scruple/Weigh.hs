@@ -5,8 +5,9 @@
 --
 -- Every case asks for a process of its own, as in weigh; the figure that weigh prints is that of a batch of
 -- one iteration in a new process. Columns and formats are Scruple's affair: what is set here is accepted and
--- has no effect. Limits made by 'maxAllocs' are handed over as budgets, and every validator is run by @once@,
--- on what one run weighed.
+-- has no effect. Limits made by 'maxAllocs' are handed over as budgets, which Scruple holds against its own
+-- readings. Every validator is run by @once@, on what one run weighed, but for the allocations that a budget
+-- judges already: a limit that is exceeded is no failure of the case.
 module Scruple.Weigh
   ( mainWith
   , setColumns, Column (..), setFormat, Format (..), setConfig, Config (..), defaultConfig
@@ -120,11 +121,13 @@ declare most name body judge ready = Weigh (\s -> ((), env (evaluate ready) retu
     suite = fresh (leaf callStack name (Just (bodyShape body)) work change)
     work = Protocol.Special
       { Protocol.specialBatch = plainBatch body
-      , Protocol.specialOnce = onceWeighed name body judge }
+      , Protocol.specialOnce = onceWeighed name body (besides <$> judge) }
     change c = c
       { Protocol.caseMaxIterations = most, Protocol.caseBudgets = limit
       , Protocol.caseChecked = isJust judge, Protocol.caseReadings = liveReadings }
-    limit = [("alloc.bytes", [("max", JInt (fromIntegral n))]) | Just n <- [judge >>= limitOf]]
+    most' = judge >>= limitOf
+    limit = [("alloc.bytes", [("max", JInt (fromIntegral n))]) | Just n <- [most']]
+    besides judge' w = judge' (maybe w (\n -> w { weightAllocatedBytes = min n (weightAllocatedBytes w) }) most')
 
 -- A validator is a function; the limit in it is found by asking. One that asks for something else has no
 -- budget.

@@ -34,6 +34,7 @@ fn found(form: Form, intercept: f64, slope: f64, lower: Vec<f64>) -> Growth {
         exact,
         also_possible: Vec::new(),
         residual: 0.0,
+        ends: None,
     }
 }
 
@@ -70,6 +71,7 @@ fn whole(form: Form, n: i128) -> Option<i128> {
         Form::Quadratic => n.checked_mul(n),
         Form::Cubic => n.checked_mul(n)?.checked_mul(n),
         Form::Exponential => (n < 100).then(|| 1 << n),
+        Form::Other => None,
     }
 }
 

@@ -1,8 +1,16 @@
 //! Growth of noisy metrics, by least squares in relative error.
 
 use super::super::normal;
-use super::super::quantile::{Interval, median};
+use super::super::quantile::{Interval, median, median_interval};
 use super::{Form, Growth, NoFit};
+
+/// How far a curve may miss the medians, as a root mean square of relative distances, and still be called their form.
+const CLOSE: f64 = 0.25;
+
+/// Medians of two sizes differ where their intervals lie further apart than this share: layout alone moves a loop by as
+/// much. Where readings of a size are too few for an interval, their noise is unknown, and the share is the larger one.
+const SLACK: f64 = 0.05;
+const WIDE_SLACK: f64 = 0.5;
 
 /// The growth that fits points (n, cost) best, and the forms that it cannot be told from.
 ///
@@ -11,6 +19,9 @@ use super::{Form, Growth, NoFit};
 /// exceeds the best one's by no more than s²·F(1, ν) at `level`: the profile-likelihood set of a growth parameter
 /// that runs through the forms, with s² the larger of what the best curve leaves and what the readings of one size
 /// vary. The constant is preferred wherever it is possible.
+///
+/// What a curve leaves is noise only where the curve is right. Therefore the constant is possible only where the sizes
+/// do not differ beyond their own intervals, and where they do and no curve comes close the form is [`Form::Other`].
 pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     let sizes = by_size(points)?;
     let n: Vec<f64> = sizes.iter().map(|size| size.0).collect();
@@ -19,22 +30,50 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     fits.retain(|fit| fit.slope > 0.0);
     fits.sort_by(|a, b| a.squares.total_cmp(&b.squares));
     let flat = flat(&costs);
-    let Some(best) = fits.first() else { return Ok(growth(&flat, None, Vec::new(), costs.len())) };
+    let of = |fit: &Fit, slope: Option<Interval>, others: Vec<Form>| {
+        let ends = Some([(n[0], costs[0]), (n[n.len() - 1], costs[costs.len() - 1])]);
+        Ok(Growth { ends, ..growth(fit, slope, others, costs.len()) })
+    };
+    let Some(best) = fits.first() else { return of(&flat, None, Vec::new()) };
 
     let freedom = costs.len() as f64 - 2.0;
     let (left, (replicated, replicate_freedom)) = (best.squares / freedom, spread(&sizes));
     let (variance, freedom) =
         if left >= replicated { (left, freedom) } else { (replicated, replicate_freedom) };
     let limit = best.squares + variance * normal::fisher(level, 1.0, freedom);
-    let possible = |fit: &&Fit| fit.squares <= limit;
-    if possible(&&flat) {
+    let differ = differ(&sizes, level);
+    let close = |fit: &&Fit| !differ || (fit.squares / costs.len() as f64).sqrt() <= CLOSE;
+    let possible = |fit: &&Fit| fit.squares <= limit && close(fit);
+    if !differ && possible(&&flat) {
         let others = fits.iter().filter(possible).map(|fit| fit.form).collect();
-        return Ok(growth(&flat, None, others, costs.len()));
+        return of(&flat, None, others);
+    }
+    if !close(&best) {
+        let none = Fit { form: Form::Other, intercept: costs[0], slope: 0.0, ..*best };
+        return of(&none, None, Vec::new());
     }
     let others = fits[1..].iter().filter(possible).map(|fit| fit.form).collect();
     let half = normal::student(level, freedom) * (variance * best.slope_variance).sqrt();
     let interval = Interval { low: best.slope - half, high: best.slope + half, level };
-    Ok(growth(best, Some(interval), others, costs.len()))
+    of(best, Some(interval), others)
+}
+
+/// Whether the intervals of the medians of any two sizes lie apart, all of them together at this level (Bonferroni).
+fn differ(sizes: &[(f64, Vec<f64>)], level: f64) -> bool {
+    let each = 1.0 - (1.0 - level) / sizes.len() as f64;
+    let mut slack = SLACK;
+    let (mut highest_low, mut lowest_high) = (f64::NEG_INFINITY, f64::INFINITY);
+    for (_, costs) in sizes {
+        let (low, high) = match median_interval(costs, each) {
+            Some(interval) => (interval.low, interval.high),
+            None => {
+                slack = WIDE_SLACK;
+                costs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), c| (l.min(*c), h.max(*c)))
+            }
+        };
+        (highest_low, lowest_high) = (highest_low.max(low), lowest_high.min(high));
+    }
+    highest_low > (1.0 + slack) * lowest_high
 }
 
 struct Fit {
@@ -59,6 +98,7 @@ fn growth(fit: &Fit, slope_interval: Option<Interval>, also_possible: Vec<Form>,
         exact: false,
         also_possible,
         residual,
+        ends: None,
     }
 }
 

@@ -1,0 +1,144 @@
+//! What bench programs answer: figures that cannot be are refused with the reason, and coarse ones keep their doubt.
+
+use crate::fake::{bench, bench_freely, fake};
+use crate::support::{Answer, Place, at};
+use insta::assert_snapshot;
+
+const GOOD: &str = r#"{"name":"good","cost":5}"#;
+
+/// Why a case fails that does this.
+fn reason(does: &str) -> String {
+    let bad = format!(r#"{{"name":"bad","cost":5,"does":"{does}"}}"#);
+    let answer = bench(&Place::new(), &["--no-store", "--json"], &[GOOD, &bad]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    let why = at(&answer.json(), "/arms/2/metrics/time.wall/absent").clone();
+    why.as_str().map(str::to_owned).unwrap_or_default()
+}
+
+#[test]
+fn an_answer_that_cannot_be_is_refused_in_words() {
+    let said = "the answer to ‘block 1:c:1’ is not in the protocol: ";
+    assert_eq!(reason("timeless"), format!("{said}it is without a time.wall"));
+    assert_eq!(reason("backwards"), format!("{said}it has a negative time, time.wall -5"));
+    assert_eq!(reason("text"), format!("{said}its time.wall is no number"));
+    assert_eq!(reason("stranger"), format!("{said}it is about case 77 where case 1 was asked for"));
+    assert_eq!(reason("eager"), format!("{said}it is about 2 iterations where 1 were asked for"));
+    assert_eq!(reason("few"), format!("{said}it has 0 of 1 batches"));
+}
+
+#[test]
+fn two_cases_of_one_name_are_refused() {
+    assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, GOOD]).exchange(), @r"
+    exit 4
+    --- stderr
+    error: cannot bench ‘/usr/bin/python3’: the answer to ‘cases’ is not in the protocol: two cases are called ‘good’
+    ");
+}
+
+#[test]
+fn a_parameter_cannot_break_the_table() {
+    let odd = r#"{"name":"odd","cost":5,"params":{"n":"a\u001b[31mb\nc"}}"#;
+    assert_snapshot!(bench(&Place::new(), &["--no-store"], &[odd]).exchange(), @r"
+    exit 0
+    --- stdout
+    1 case · 3 fresh processes · seed 7
+
+                             net      ±      raw     tare  allocated
+      odd (n=a�[31mb�c)  5.00 ns  0.0 %  7.00 ns  2.00 ns        0 B
+    ");
+}
+
+#[test]
+fn a_counter_that_goes_in_steps_is_counted_over_many_iterations() {
+    let iota =
+        r#"{"name":"iota","cost":100,"bytes":1632,"step":4096,"budgets":{"alloc.bytes":{"max":1600}}}"#;
+    let little = r#"{"name":"little","cost":100,"budgets":{"alloc.bytes":{"max":0}}}"#;
+    let none = r#"{"name":"none","cost":100,"budgets":{"alloc.bytes":{"max":100}}}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--check"], &[iota, little, none]);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let limits: Vec<&str> = answer.stdout.lines().filter(|line| line.starts_with("Limit")).collect();
+    assert!(limits[0].contains("EXCEEDED by ‘iota’, which has 1.63 kB"), "{}", answer.exchange());
+    assert!(limits[1].contains("can’t tell for ‘little’"), "{}", answer.exchange());
+    assert!(limits[2].contains("kept by ‘none’"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_tare_that_allocates_more_than_its_case_leaves_nothing_to_be_said() {
+    let odd = r#"{"name":"odd","cost":5,"bytes":0,"tare_bytes":32,"budgets":{"alloc.bytes":{"max":10}}}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--check"], &[odd]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("its tare has 32 B and the case itself 0 B"), "{}", answer.exchange());
+}
+
+fn iterations(answer: &Answer, arm: usize) -> f64 {
+    let figures = at(&answer.json(), &format!("/arms/{arm}/metrics/batch.iterations/readings")).clone();
+    let figures = figures.as_array().cloned().unwrap_or_default();
+    assert!(!figures.is_empty(), "{}", answer.exchange());
+    figures.iter().filter_map(serde_json::Value::as_f64).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_tare_makes_no_more_inputs_than_its_case() {
+    let sort =
+        r#"{"name":"sort","cost":1000000,"tare":0.4,"per_iteration_input":true,"max_iterations":1000}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--json"], &[sort]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(iterations(&answer, 1) <= 2.0, "{}", iterations(&answer, 1));
+}
+
+#[test]
+fn inputs_that_take_long_to_make_are_few() {
+    let slow = r#"{"name":"slow","cost":100,"making":5,"per_iteration_input":true,"max_iterations":1000}"#;
+    let options = ["--no-store", "--json", "--seed", "7", "--processes", "1", "--blocks", "4"];
+    let answer = bench_freely(&Place::new(), &options, &[slow]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(iterations(&answer, 0) <= 15.0, "{}", iterations(&answer, 0));
+}
+
+#[test]
+fn a_budget_in_the_configuration_is_for_a_case_that_there_is() {
+    let place = Place::new();
+    place.write("scruple.toml", "[budgets]\n\"god.time.wall\" = { max = \"1 s\" }\n");
+    assert_snapshot!(bench(&place, &["--no-store", "--check"], &[GOOD]).exchange(), @r"
+    exit 2
+    --- stderr
+    error: scruple.toml has a budget ‘god:time.wall<1 s’, but there is no case ‘god’: `scruple bench --list` shows the names
+    ");
+    place.write("scruple.toml", "[budgets]\n\"good.time.wall\" = { max = \"1 s\" }\n");
+    let other = r#"{"name":"other","cost":5}"#;
+    let answer = bench(&place, &["--no-store", "--check", "--filter", "other"], &[GOOD, other]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+#[test]
+fn a_case_that_one_program_lacks_has_no_counterpart() {
+    let place = Place::new();
+    let words = |cases: &[&str]| {
+        let words = fake(&place, cases);
+        words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
+    };
+    let (lost, new) = (r#"{"name":"lost","cost":7}"#, r#"{"name":"new","cost":7}"#);
+    let answer = bench(&place, &["--no-store", "--against", &words(&[GOOD, lost])], &[GOOD, new]);
+    let ends = |name: &str, end: &str| {
+        answer.stdout.lines().any(|line| line.trim_start().starts_with(name) && line.ends_with(end))
+    };
+    assert!(ends("good @old", "reference"), "{}", answer.exchange());
+    assert!(
+        ends("lost @old", "no counterpart") && ends("new @new", "no counterpart"),
+        "{}",
+        answer.exchange()
+    );
+}
+
+#[test]
+fn a_net_that_noise_hides_is_not_called_below_resolution() {
+    let jumpy = r#"{"name":"jumpy","cost":10,"tare":59,"jumps":true}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[jumpy]);
+    assert!(!answer.stdout.contains("compiler"), "{}", answer.exchange());
+    assert!(
+        answer.stdout.contains("The net cost of ‘jumpy’ can’t be told: anything from 0"),
+        "{}",
+        answer.exchange()
+    );
+}

@@ -1,0 +1,9 @@
+-- | A limit that is exceeded and one that is kept: neither is a check that fails.
+module Main (main) where
+
+import Scruple.Weigh
+
+main :: IO ()
+main = mainWith $ do
+  validateFunc "exceeded" (\n -> sum [1 .. n]) (1000 :: Integer) (maxAllocs 24)
+  validateFunc "kept" (\n -> sum [1 .. n]) (1000 :: Integer) (maxAllocs 10000000)
