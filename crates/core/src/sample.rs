@@ -69,7 +69,25 @@ pub struct Sample {
 /// Blocks of a bench program are numbered from a multiple of this, one multiple for each fresh process.
 pub const BLOCKS_OF_A_PROCESS: u32 = 1_000_000;
 
+/// What is counted of a version of a repository is counted several times in one visit, whose blocks are numbered from a
+/// multiple of this. Later visits show what changed without the version.
+pub const BLOCKS_OF_A_VISIT: u32 = 10_000;
+
 impl Sample {
+    /// What each visit counted; nothing where the readings of one do not agree among themselves.
+    pub fn visits(&self) -> Option<Vec<f64>> {
+        let mut visits: Vec<(u32, f64)> = Vec::new();
+        for (block, reading) in self.blocks.iter().zip(&self.readings) {
+            let visit = block / BLOCKS_OF_A_VISIT;
+            match visits.last() {
+                Some((last, counted)) if *last == visit && counted != reading => return None,
+                Some((last, _)) if *last == visit => {}
+                _ => visits.push((visit, *reading)),
+            }
+        }
+        Some(visits.into_iter().map(|(_, counted)| counted).collect())
+    }
+
     /// The readings of each process, in order; one group where the program was not a bench program.
     pub fn by_process(&self) -> Vec<Vec<f64>> {
         let mut groups: Vec<(u32, Vec<f64>)> = Vec::new();

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::{Acceptance, Change, Form, History, Series, State, judge};
+use scruple_core::sample::BLOCKS_OF_A_VISIT;
 use scruple_core::stats::rng::Pcg;
 
 use crate::noise::normal;
@@ -224,6 +225,25 @@ fn a_count_that_does_not_repeat_in_one_version_is_noisy() {
     read(&mut history, "parse", "malloc.bytes", 4, &[1000.0, 1016.0], &[0, 1]);
     let series = only(&history);
     assert!(!series.exact && series.changes.is_empty(), "{series:?}");
+}
+
+#[test]
+fn a_count_that_is_alike_when_it_is_counted_again_is_no_change_of_the_version() {
+    let mut history = range(8);
+    count(&mut history, "parse", "malloc.bytes", &[500.0, 500.0, 500.0, 600.0, 600.0, 601.0, 601.0, 601.0]);
+    assert_eq!(forms(&only(&history)), [(Form::Step, 3), (Form::Step, 5)]);
+    let later = [0, 1, BLOCKS_OF_A_VISIT, BLOCKS_OF_A_VISIT + 1];
+    let again = |history: &mut History, version: usize, first: f64, then: f64| {
+        read(history, "parse", "malloc.bytes", version, &[first, first, then, then], &later);
+    };
+    again(&mut history, 2, 500.0, 600.0);
+    again(&mut history, 3, 600.0, 600.0);
+    again(&mut history, 4, 600.0, 600.0);
+    again(&mut history, 5, 601.0, 601.0);
+    let series = only(&history);
+    let [change] = series.changes.as_slice() else { panic!("one change: {series:?}") };
+    assert_eq!((change.at, change.from, change.to, series.exact), (5, 600.0, 601.0, false));
+    assert!(series.whole.is_some_and(|whole| !whole.surely));
 }
 
 #[test]

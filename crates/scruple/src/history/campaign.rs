@@ -17,10 +17,10 @@ use scruple_core::history::{History, State, judge};
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
-use scruple_core::sample::Reading;
+use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_measure::command::Weigher;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -30,6 +30,8 @@ const TWINS: usize = 2;
 /// Launches of the memory pass, and of each instrument in the counting pass; long programs have one.
 const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
+/// Versions on both sides of an exact change are counted so often, at different times.
+const VISITS: u32 = 2;
 /// The share of false changes among those that are looked into.
 const ERROR: f64 = 0.05;
 
@@ -46,6 +48,8 @@ pub struct Campaign {
     time_only: bool,
     time_limit: Option<Duration>,
     suspected: Vec<(usize, usize)>,
+    /// Versions that are to be counted again, the first last.
+    again: Vec<usize>,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
     sequence: u64,
@@ -82,6 +86,7 @@ impl Campaign {
             time_only: request.time_only,
             time_limit: request.time_limit,
             suspected: Vec::new(),
+            again: Vec::new(),
             benches: Benches::new(weighing.work, interrupted.clone(), request.time_limit),
             interrupted,
             sequence,
@@ -101,7 +106,10 @@ impl Campaign {
         let mut result = Ok(());
         while result.is_ok() {
             let seen = self.seen();
-            let step = next(&seen, &self.effort, self.spent(), |a, b| self.differ(a, b));
+            let step = match next(&seen, &self.effort, self.spent(), |a, b| self.differ(a, b)) {
+                Step::Done => self.unconfirmed().map_or(Step::Done, Step::Count),
+                step => step,
+            };
             if step == Step::Done {
                 break;
             }
@@ -158,7 +166,7 @@ impl Campaign {
         let seen = |entry: &crate::store::Entry| Seen {
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
-            counted: entry.counted || self.time_only,
+            counted: entry.counted > 0 || self.time_only,
             rounds: self.rounds(&entry.version.commit),
         };
         self.history.entries.iter().map(seen).collect()
@@ -206,10 +214,9 @@ impl Campaign {
             }
             if old.quality == Quality::Exact
                 && new.quality == Quality::Exact
-                && old.repeats()
-                && new.repeats()
+                && let (Some(old), Some(new)) = (old.visits(), new.visits())
             {
-                return old.readings.first() != new.readings.first();
+                return old.iter().zip(&new).all(|(old, new)| old != new);
             }
             if !matches!(key, "time.wall" | "time.cpu") {
                 return false;
@@ -226,6 +233,30 @@ impl Campaign {
             right.is_some_and(|right| left.figures.keys().any(|key| clearly(left, right, key)))
         };
         self.suspected.iter().any(|(from, to)| a < *to && *from < b) || left.iter().any(different)
+    }
+
+    /// The next version on either side of an exact change that was not counted again since. What a program does may
+    /// depend on what is outside the repository, and two counts in a row do not show that.
+    fn unconfirmed(&mut self) -> Option<usize> {
+        if self.time_only {
+            return None;
+        }
+        if self.again.is_empty() {
+            let entries = &self.history.entries;
+            let original = |index: usize| match &entries[index].version.same_as {
+                Some(same) => entries.iter().position(|entry| entry.version.commit == *same).unwrap_or(index),
+                None => index,
+            };
+            let judged = judge(&view(self.history.clone()), ERROR).series;
+            let counts = judged.iter().filter(|one| one.noise == 0.0 && !one.metric.starts_with("build."));
+            let cuts = counts.flat_map(|series| series.levels.windows(2));
+            let sides: BTreeSet<usize> = cuts.flat_map(|pair| [pair[0].1, pair[1].0]).map(original).collect();
+            let open = |index: &usize| {
+                entries[*index].version.state == State::Built && entries[*index].counted < VISITS
+            };
+            self.again = sides.into_iter().rev().filter(open).collect();
+        }
+        self.again.pop()
     }
 
     /// Finds the stretches between which a change may lie in a version that nobody has looked at.
@@ -347,6 +378,7 @@ impl Campaign {
             return Ok(());
         }
         let counting = self.weigher.counting_launches();
+        let first_block = self.history.entries[index].counted * BLOCKS_OF_A_VISIT;
         for (subject, launch) in self.launches(index) {
             let mut first = None;
             let passes = match self.subjects[subject].bench {
@@ -359,6 +391,7 @@ impl Campaign {
                     if block >= least && first.is_some_and(|first| first > LONG) {
                         break;
                     }
+                    let block = first_block + block;
                     let Some(weighing) = self.visit(index, (subject, launch), pass, block, 0)? else {
                         match self.history.entries[index].version.state {
                             State::Built => break,
@@ -369,7 +402,7 @@ impl Campaign {
                 }
             }
         }
-        self.history.entries[index].counted = true;
+        self.history.entries[index].counted += 1;
         self.put(index, &[])
     }
 

@@ -222,7 +222,7 @@ fn view(history: StoredHistory) -> History {
 /// What is known of a version, or that nothing is. What may change without the version does so: tags, acceptances.
 fn listed(version: scruple_core::history::Version, known: &mut HashMap<String, Entry>, retry: bool) -> Entry {
     let Some(mut entry) = known.remove(&version.commit) else {
-        return Entry { version, artefacts: None, counted: false, outputs: BTreeMap::new() };
+        return Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
     };
     (entry.version.tags, entry.version.accepted) = (version.tags, version.accepted);
     let failed = matches!(entry.version.state, State::BuildFailed | State::CheckFailed | State::TimedOut);

@@ -32,7 +32,7 @@ pub struct Seen {
     pub state: State,
     /// The version that it shares its artefacts with.
     pub original: Option<usize>,
-    /// Whether the memory and counting passes are done.
+    /// Whether the memory and counting passes were taken once.
     pub counted: bool,
     /// Timing launches of the command that has the fewest.
     pub rounds: u32,

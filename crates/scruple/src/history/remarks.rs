@@ -3,13 +3,16 @@
 use super::source::Source;
 use crate::store::{Entry, StoredHistory};
 use scruple_core::history::{SLOPE, State, comparable};
+use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;
 use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Remarks that hold for the latest look at the range and are made anew each time.
-const PASSING: [&str; 7] = [
+const PASSING: [&str; 8] = [
     "came-and-went",
+    "counts-shift",
     "dirty-tree",
     "not-fetched",
     "not-weighed",
@@ -45,6 +48,7 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
 /// Remarks once nothing is left to do.
 pub fn end(history: &mut StoredHistory) {
     came_and_went(history).into_iter().for_each(|text| history.run.warn("came-and-went", text));
+    shifting(history).into_iter().for_each(|text| history.run.warn("counts-shift", text));
     on_slopes(history).into_iter().for_each(|text| history.run.warn("slope", text));
     let skipped = history.entries.iter().filter(|entry| entry.version.state == State::Skipped).count();
     if skipped > 0 {
@@ -119,6 +123,35 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
         before = Some(now);
     }
     told
+}
+
+/// Which counts of a version were others when it was counted again.
+fn shifting(history: &StoredHistory) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    for arm in history.run.arms_of(Role::Subject) {
+        let samples = arm.figures.iter().filter_map(|(key, figure)| match figure {
+            Figure::Sample(sample) if sample.quality == Quality::Exact => Some((key, sample)),
+            _ => None,
+        });
+        for (key, sample) in samples {
+            let visits = sample.visits().unwrap_or_default();
+            let (Some(first), Some(last)) = (visits.first(), visits.last()) else { continue };
+            if visits.iter().any(|count| count != first) {
+                let version = arm.version.as_deref().and_then(|commit| commit.get(..10)).unwrap_or_default();
+                let title = metric(key).map_or(key.as_str(), |metric| &*metric.title);
+                let [first, last] = [first, last].map(|count| quantity(*count, &sample.unit));
+                told.push(format!("{title} of ‘{}’ at {version} was {first} and later {last}", arm.name));
+            }
+        }
+    }
+    let more = told.len().saturating_sub(1);
+    let more = if more > 0 { format!(" ({more} more like it)") } else { String::new() };
+    told.first().map(|first| {
+        format!(
+            "{first}{more}: something outside the versions changed meanwhile, such as a file that is read; only what \
+             differs each time it is counted is put down to a version"
+        )
+    })
 }
 
 /// What figures mean that are told for one unit more of the work.

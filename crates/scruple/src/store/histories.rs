@@ -18,8 +18,8 @@ pub struct Entry {
     pub version: Version,
     /// The digest of its artefacts, once they are built.
     pub artefacts: Option<String>,
-    /// Whether memory and counting passes are done.
-    pub counted: bool,
+    /// How often memory and counting passes were taken.
+    pub counted: u32,
     /// What its commands printed, by the name of the subject, as a digest.
     pub outputs: BTreeMap<String, String>,
 }
@@ -231,7 +231,7 @@ fn entry(row: &Row) -> Result<Entry, Failure> {
     Ok(Entry {
         version,
         artefacts: row.optional_text(6).map(str::to_owned),
-        counted: row.integer(7) != 0,
+        counted: row.integer(7) as u32,
         outputs: parse(row.text(8), "outputs")?,
     })
 }

@@ -33,8 +33,9 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     let bytes = |title: &str| recorded.readings(title, "malloc.bytes");
-    assert_eq!((bytes("first"), bytes("step")), (vec![1000.0; 2], vec![2000.0; 2]));
-    assert_eq!(bytes("spike"), [9000.0; 2]);
+    // All of them are beside a change, and counted again.
+    assert_eq!((bytes("first"), bytes("step")), (vec![1000.0; 4], vec![2000.0; 4]));
+    assert_eq!(bytes("spike"), [9000.0; 4]);
     for title in ["first", "step", "spike"] {
         assert_eq!(recorded.version(title)["state"], "built", "{title}");
         assert_eq!(recorded.readings(title, "time.wall").len(), 4);
@@ -285,4 +286,59 @@ fn a_change_of_time_is_bisected_too() {
     let rounds = |index: usize| recorded.readings(&format!("version {index}"), "time.wall").len();
     assert!(rounds(12) >= 40 && rounds(13) >= 40, "suspects get more rounds");
     assert!(rounds(8) < rounds(12));
+}
+
+/// The versions that change what is allocated, and what was allocated before and after.
+fn allocated(answer: &crate::support::Answer) -> Vec<[f64; 3]> {
+    let judged = answer.json();
+    let series = judged["series"].as_array().expect("series").iter();
+    let bytes = series.filter(|series| series["metric"] == "malloc.bytes");
+    let changes = bytes.flat_map(|series| series["changes"].as_array().expect("changes").clone());
+    let number = |change: &serde_json::Value, key: &str| change[key].as_f64().unwrap_or(f64::NAN);
+    changes.map(|change| ["at", "from", "to"].map(|key| number(&change, key))).collect()
+}
+
+#[test]
+fn a_change_of_one_byte_is_counted_again_on_both_sides_and_nowhere_else() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for (version, (steps, bytes)) in
+        [(10, 1000), (10, 1001), (20, 1001), (30, 1001), (30, 1001)].iter().enumerate()
+    {
+        repository.commit_program(&format!("version {version}"), *steps, *bytes, "");
+    }
+    let rounds = ["--rounds", "3", "--json"];
+    let answer = place.history(&rounds);
+    let recorded = place.recorded();
+    assert_eq!(allocated(&answer), [[1.0, 1000.0, 1001.0]]);
+    let bytes = |version: &str| recorded.readings(version, "malloc.bytes").len();
+    assert_eq!(["version 0", "version 1", "version 3", "version 4"].map(bytes), [4, 4, 2, 0]);
+}
+
+#[test]
+fn what_changed_outside_the_repository_is_put_down_to_no_version() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let outside = place.file("outside");
+    for version in 0..6 {
+        // From the first launch of version 3 on there is a file that makes all of them allocate more.
+        let makes = if version == 3 { "O_CREAT" } else { "0" };
+        let more = format!(
+            "int file = open(\"{}\", O_RDONLY | {makes}, 0600);\n\
+             if (file >= 0) {{ void *volatile q = malloc(500); q = q; }}\nif (argc > 100 + {version}) return 1;",
+            outside.display()
+        );
+        let bytes = if version < 5 { 1000 } else { 1001 };
+        let text = crate::repository::program(10, bytes, &more);
+        repository.write(".gitignore", "app\n");
+        repository.write("app.c", &format!("#include <fcntl.h>\n{text}"));
+        repository.commit(&format!("version {version}"));
+    }
+    let answer = place.history(&["--rounds", "3", "--json"]);
+    let recorded = place.recorded();
+    let bytes = |version: usize| recorded.readings(&format!("version {version}"), "malloc.bytes");
+    assert_eq!((bytes(0), bytes(1)), (vec![1000.0; 2], vec![1000.0; 2]));
+    assert_eq!((bytes(2), bytes(3)), (vec![1000.0, 1000.0, 1500.0, 1500.0], vec![1500.0; 4]));
+    assert_eq!(allocated(&answer), [[5.0, 1500.0, 1501.0]]);
+    assert!(recorded.remarks().contains(&"counts-shift"), "{:?}", recorded.remarks());
 }

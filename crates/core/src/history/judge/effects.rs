@@ -15,9 +15,10 @@ pub(super) fn whole(gathered: &Gathered) -> Option<Effect> {
         return None;
     }
     let (from, to) = (first.version, last.version);
-    if gathered.exact {
+    if gathered.exact || gathered.shifting {
         let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-        return Some(Effect { from, to, ratio, interval: None, surely: first.value != last.value });
+        let surely = gathered.exact && first.value != last.value;
+        return Some(Effect { from, to, ratio, interval: None, surely });
     }
     let (early, late) = (gathered.cells.first()?, gathered.cells.last()?);
     let ratios: Vec<f64> =

@@ -11,23 +11,21 @@ const FEW: usize = 3;
 /// Levels count as the same up to so many standard errors of their difference.
 const ALIKE: f64 = 2.5;
 
-/// The cuts of an exact series, every place whose value is not the one before; and its levels, in the unit.
+/// The cuts of an exact series and its levels, in the unit. A cut is every place whose value is not the one before,
+/// each time that both were counted: what is alike later was not brought by the version.
 pub(super) fn exact(gathered: &Gathered) -> Steps {
-    let value = |version: usize| {
-        gathered.points.iter().find(|point| point.version == version).map_or(f64::NAN, |point| point.value)
-    };
-    let values: Vec<f64> = gathered.places.iter().map(|place| value(place.first)).collect();
     let mut steps = Steps::default();
-    for (at, value) in values.iter().enumerate() {
-        match at.checked_sub(1).map(|before| values[before]) {
-            Some(before) if before == *value => continue,
+    for (at, place) in gathered.places.iter().enumerate() {
+        let Some(first) = place.visits.first() else { continue };
+        match at.checked_sub(1).map(|before| &gathered.places[before].visits) {
+            Some(before) if before.iter().zip(&place.visits).any(|(before, here)| before == here) => continue,
             Some(before) => {
-                let ratio = value / before;
+                let ratio = first / before.first().unwrap_or(first);
                 steps.cuts.push(Cut { at, first: at, last: at, ratio, interval: None, p: 0.0 });
             }
             None => {}
         }
-        steps.levels.push((*value, 0.0));
+        steps.levels.push((*first, 0.0));
     }
     steps
 }
@@ -99,6 +97,11 @@ fn change(
     let at = set.iter().copied().rfind(|&version| version <= weighed).unwrap_or(weighed);
     let set = if set.is_empty() { vec![at] } else { set };
     let lower = gathered.metric.better == Better::Lower;
+    let [from, to] = match (gathered.shifting, &places[cut.at - 1].visits[..], &places[cut.at].visits[..]) {
+        // A level that shifted meanwhile is not the one that this change came from.
+        (true, [before, ..], [here, ..]) => [*before, *here],
+        _ => [from, to],
+    };
     Change {
         form: Form::Step,
         at,

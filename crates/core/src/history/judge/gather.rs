@@ -14,6 +14,8 @@ pub(super) struct Place {
     /// Indices of the first and the last version.
     pub first: usize,
     pub last: usize,
+    /// What each visit counted, where they are counts that agree within each visit.
+    pub visits: Vec<f64>,
     /// Logarithms of the readings, by block.
     pub cells: Cells,
 }
@@ -29,6 +31,8 @@ pub(super) struct Gathered {
     /// For each point, the version whose artefacts it has.
     pub roots: Vec<usize>,
     pub exact: bool,
+    /// Whether readings repeat within each visit of a version, and not from one visit to the next.
+    pub shifting: bool,
     /// Whether readings of the metric are counted, so that a step of any size is of interest.
     pub counted: bool,
     /// The smallest step between readings, in the unit; 0 where they are continuous.
@@ -123,6 +127,7 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
     let mut places: Vec<Place> = Vec::new();
     let (mut cells, mut roots) = (Vec::new(), Vec::new());
     let mut twins_agree = true;
+    let steady = counted && own.iter().all(|sample| sample.visits().is_some());
     for (version, sample) in samples.iter().enumerate() {
         let root = artefacts.root(version);
         let Some(sample) = sample.or(samples[root]) else { continue };
@@ -137,11 +142,14 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
                     merge(&mut place.cells, &these);
                 }
             }
-            _ => places.push(Place { first: version, last: version, cells: these.clone() }),
+            _ => {
+                let visits = sample.visits().unwrap_or_default();
+                places.push(Place { first: version, last: version, visits, cells: these.clone() });
+            }
         }
         points.push(Point {
             version,
-            value: median(&sample.readings),
+            value: if steady { sample.readings[0] } else { median(&sample.readings) },
             least: sample.readings.iter().copied().fold(f64::INFINITY, f64::min),
             interval: None,
             readings: sample.readings.clone(),
@@ -151,8 +159,21 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
         roots.push(root);
     }
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
+    let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
-    Some(Gathered { subject, metric, points, places, cells, roots, exact, counted, resolution, cannot })
+    Some(Gathered {
+        subject,
+        metric,
+        points,
+        places,
+        cells,
+        roots,
+        exact,
+        shifting,
+        counted,
+        resolution,
+        cannot,
+    })
 }
 
 fn cannot(readings: &[f64], slope: bool) -> Option<String> {

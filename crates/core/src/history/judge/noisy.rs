@@ -41,7 +41,7 @@ impl Judged {
 }
 
 pub(super) fn judged(gathered: &Gathered, error: f64, least: f64) -> Judged {
-    if gathered.exact {
+    if gathered.exact || gathered.shifting {
         let steps = forms::exact(gathered);
         return Judged { noisy: false, steps, blocks: BTreeMap::new(), cannot: None };
     }

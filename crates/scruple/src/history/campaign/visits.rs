@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::suite::{OfCase, Stop};
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
-use scruple_core::sample::Reading;
+use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::Arm;
 use scruple_measure::command::{Job, WeighError, Weighing};
 use scruple_measure::launch::Ending;
@@ -45,7 +45,9 @@ impl Campaign {
                 return self.reject(index, State::CheckFailed, why, "").map(|()| None);
             }
         };
-        let weighing = match self.weigher.weigh(&job, pass, block, padding) {
+        // The instrument is the same at each visit.
+        let within = if pass == Pass::Timing { block } else { block % BLOCKS_OF_A_VISIT };
+        let weighing = match self.weigher.weigh(&job, pass, within, padding) {
             Ok(weighing) => weighing,
             Err(WeighError::Launch(LaunchError::Launcher(error))) => {
                 return Err(Fault::internal(format!("the launcher process failed: {error}")));
@@ -178,7 +180,11 @@ impl Campaign {
             let known = |reading: &Reading| reading.value.is_err() && figures.contains_key(&reading.key);
             let news: Vec<Reading> = readings.into_iter().filter(|reading| !known(reading)).collect();
             if !news.is_empty() {
-                self.keep(place, pass, block * wide + at, news)?;
+                let visit = match pass {
+                    Pass::Timing => 0,
+                    _ => block / BLOCKS_OF_A_VISIT * BLOCKS_OF_A_VISIT,
+                };
+                self.keep(place, pass, visit + (block - visit) * wide + at, news)?;
             }
         }
         Ok(())
