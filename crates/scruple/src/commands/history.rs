@@ -171,7 +171,7 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
 fn status(args: &StoredArgs) -> Result<Code, Fault> {
     let history = stored(args)?;
     match args.page.json {
-        true => page::show(&history, &args.page)?,
+        true => page::show_stored(&history, &args.page)?,
         false => output::print(&states(&history), args.page.color)?,
     }
     Ok(Code::Fine)
@@ -179,7 +179,7 @@ fn status(args: &StoredArgs) -> Result<Code, Fault> {
 
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
     page::check(&args.page)?;
-    page::show(&stored(args)?, &args.page)?;
+    page::show_stored(&stored(args)?, &args.page)?;
     Ok(Code::Fine)
 }
 
