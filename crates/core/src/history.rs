@@ -62,6 +62,9 @@ pub struct Version {
     pub same_as: Option<String>,
     /// Changes that the commit declares as intended.
     pub accepted: Vec<Acceptance>,
+    /// How many commits the selection left out that this version has and none before it in the range. Any of them may
+    /// have brought what is seen here first.
+    pub left_out: usize,
 }
 
 impl Version {

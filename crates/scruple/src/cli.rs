@@ -5,7 +5,8 @@ mod inspect;
 mod load;
 
 pub use history::{
-    AcceptArgs, BuildArgs, CleanArgs, HistoryArgs, HistoryVerb, PageArgs, StoredArgs, TakeArgs,
+    AcceptArgs, BUILD_LIMIT, BuildArgs, CleanArgs, HistoryArgs, HistoryVerb, PageArgs, SelectArgs,
+    StoredArgs, TIME_LIMIT, TakeArgs,
 };
 pub use inspect::{Cost, GhcArgs, GhcPart, HeapArgs, LeakArgs, MemoryArgs, PausesArgs, ProfileArgs};
 pub use load::LoadArgs;
@@ -265,7 +266,7 @@ pub enum Colour {
 }
 
 /// Where runs are kept.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Store")]
 pub struct StoreArgs {
     /// The store (default: .scruple/store.db of the project, else one for the user).

@@ -25,6 +25,7 @@ pub fn range(n: usize) -> History {
         log: None,
         same_as: None,
         accepted: Vec::new(),
+        left_out: 0,
     };
     let run = Run {
         id: "run".to_owned(),

@@ -4,6 +4,10 @@ use super::{Colour, StoreArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
+/// How long a step and a launch may take where nobody says so.
+pub const BUILD_LIMIT: &str = "30min";
+pub const TIME_LIMIT: &str = "5min";
+
 /// Weigh every version of a range of commits, and say which of them changed what.
 ///
 /// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin, so
@@ -34,9 +38,12 @@ pub struct HistoryArgs {
 /// What else can be done with histories.
 #[derive(Debug, Subcommand)]
 pub enum HistoryVerb {
-    /// Look closer where a change is: build and weigh the versions there that were skipped.
+    /// Look closer where a change is: build and weigh the versions there that were skipped, or left out by the
+    /// selection. Without a range, of the versions that the history lists; without a command, of the newest history of
+    /// the repository.
     Bisect(Box<TakeArgs>),
-    /// Weigh more commits beside those that the history has already.
+    /// Weigh more commits beside those that the history has already; without a command, beside those of the newest
+    /// history of the repository.
     Extend(Box<TakeArgs>),
     /// Declare a change as intended: print the trailer for the commit's message, or add a line to a tracked file.
     Accept(AcceptArgs),
@@ -50,7 +57,7 @@ pub enum HistoryVerb {
 }
 
 /// What to weigh.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct TakeArgs {
     /// The commits, as git understands ranges, such as v1.0..HEAD, of which v1.0 itself is no part, or v1.0^..HEAD
     /// (default: the range of scruple.toml, else all that HEAD reaches).
@@ -90,7 +97,7 @@ pub struct TakeArgs {
 }
 
 /// Which commits.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Selection")]
 pub struct SelectArgs {
     /// Follow the first parents of merges only.
@@ -126,7 +133,7 @@ pub struct SelectArgs {
 }
 
 /// How versions are built.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
     /// The repository: a path or a URL (default: the one of the working folder).
@@ -151,18 +158,18 @@ pub struct BuildArgs {
     #[arg(long)]
     pub clean: bool,
     /// End a step or a check that takes longer.
-    #[arg(long, value_name = "TIME", default_value = "30min")]
+    #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT)]
     pub build_limit: String,
     /// Take a version whose command prints something else than the first one's for wrong.
     #[arg(long)]
     pub same_output: bool,
     /// End a launch of a command that takes longer.
-    #[arg(long, value_name = "TIME", default_value = "5min")]
+    #[arg(long, value_name = "TIME", default_value = TIME_LIMIT)]
     pub time_limit: String,
 }
 
 /// How long and how often to measure.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sampling")]
 pub struct EffortArgs {
     /// Launch every version exactly this often for its time.
@@ -243,7 +250,7 @@ pub struct StoredArgs {
 }
 
 /// Where the results of a weighed range go.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Results")]
 pub struct PageArgs {
     /// Show these metrics, divided by commas (default: those that tables usually show).

@@ -1,5 +1,6 @@
 //! `scruple history`: every version of a range, built once and weighed side by side.
 
+mod again;
 mod clean;
 mod page;
 pub mod wanted;
@@ -45,6 +46,10 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     page::check(&args.page)?;
     let launcher = start_launcher()?;
     let source = Source::open(args.scripted.as_deref())?;
+    let args = &match aim {
+        Aim::Selection => args.clone(),
+        Aim::Sets | Aim::Beside => again::completed(args),
+    };
     let config = Config::find()?;
     let configured = config.history()?;
     let effort = &args.effort;
@@ -57,6 +62,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let request = Request {
         place: history::place_of(args.build.repo.as_deref())?,
         selection: selection(args, configured.range.clone())?,
+        as_listed: narrow && !again::selects(args),
         recipe,
         subjects,
         effort: Effort {
@@ -165,7 +171,7 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
 fn status(args: &StoredArgs) -> Result<Code, Fault> {
     let history = stored(args)?;
     match args.page.json {
-        true => page::show(&history, &args.page)?,
+        true => page::show_stored(&history, &args.page)?,
         false => output::print(&states(&history), args.page.color)?,
     }
     Ok(Code::Fine)
@@ -173,7 +179,7 @@ fn status(args: &StoredArgs) -> Result<Code, Fault> {
 
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
     page::check(&args.page)?;
-    page::show(&stored(args)?, &args.page)?;
+    page::show_stored(&stored(args)?, &args.page)?;
     Ok(Code::Fine)
 }
 

@@ -6,7 +6,7 @@ use super::arms::Arms;
 use super::benches::Benches;
 use super::build::{Builder, Outcome};
 use super::cache::Artefacts;
-use super::next::{Effort, Seen, Step, next};
+use super::next::{Effort, Seen, Step, neighbours, next};
 use super::subjects::Template;
 use super::{Aim, Request, remarks, view};
 use crate::fault::Fault;
@@ -33,7 +33,15 @@ const LONG: Duration = Duration::from_secs(20);
 /// Versions on both sides of an exact change are counted so often, at different times.
 const VISITS: u32 = 2;
 /// The share of false changes among those that are looked into.
-const ERROR: f64 = 0.05;
+pub const ERROR: f64 = 0.05;
+
+/// A stretch between two versions in which a change of a metric of a subject lies, of those not yet looked at maybe.
+struct Suspected {
+    from: usize,
+    to: usize,
+    subject: String,
+    metric: String,
+}
 
 /// A history under way.
 pub struct Campaign {
@@ -47,7 +55,7 @@ pub struct Campaign {
     same_output: bool,
     time_only: bool,
     time_limit: Option<Duration>,
-    suspected: Vec<(usize, usize)>,
+    suspected: Vec<Suspected>,
     /// Versions that are to be counted again, the first last.
     again: Vec<usize>,
     interrupted: Arc<AtomicBool>,
@@ -106,7 +114,10 @@ impl Campaign {
         let mut result = Ok(());
         while result.is_ok() {
             let seen = self.seen();
-            let step = match next(&seen, &self.effort, self.spent(), |a, b| self.differ(a, b)) {
+            let unclear = self.unclear(&seen);
+            let within = |a, b| unclear.iter().any(|(from, to)| a < *to && *from < b);
+            let differ = |a, b| within(a, b) || self.differ(a, b);
+            let step = match next(&seen, &self.effort, self.spent(), differ) {
                 Step::Done => self.unconfirmed().map_or(Step::Done, Step::Count),
                 step => step,
             };
@@ -206,33 +217,50 @@ impl Campaign {
 
     /// Whether two versions differ beyond noise in anything that is exact, or in time.
     fn differ(&self, a: usize, b: usize) -> bool {
-        let margin = self.history.run.terms.margin;
-        let clearly = |left: &Arm, right: &Arm, key: &str| {
-            let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
-            if old.pass == Pass::Build {
-                return false;
-            }
-            if old.quality == Quality::Exact
-                && new.quality == Quality::Exact
-                && let (Some(old), Some(new)) = (old.visits(), new.visits())
-            {
-                return old.iter().zip(&new).all(|(old, new)| old != new);
-            }
-            if !matches!(key, "time.wall" | "time.cpu") {
-                return false;
-            }
-            let (old, new) = old.paired(new);
-            let verdict = compare_noisy(&old, &new, true, margin, 0.99).verdict;
-            matches!(verdict, Verdict::Different | Verdict::Small)
-        };
         let (left, right) = (self.arms_of(a), self.arms_of(b));
         let different = |left: &&Arm| {
             // Work that was told to be another cannot be compared.
             let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
             let right = right.iter().find(same);
-            right.is_some_and(|right| left.figures.keys().any(|key| clearly(left, right, key)))
+            right.is_some_and(|right| left.figures.keys().any(|key| self.clearly(left, right, key)))
         };
-        self.suspected.iter().any(|(from, to)| a < *to && *from < b) || left.iter().any(different)
+        left.iter().any(different)
+    }
+
+    /// Whether two arms differ beyond noise in a metric that is exact, or a time.
+    fn clearly(&self, left: &Arm, right: &Arm, key: &str) -> bool {
+        let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
+        if old.pass == Pass::Build {
+            return false;
+        }
+        if old.quality == Quality::Exact
+            && new.quality == Quality::Exact
+            && let (Some(old), Some(new)) = (old.visits(), new.visits())
+        {
+            return old.iter().zip(&new).all(|(old, new)| old != new);
+        }
+        if !matches!(key, "time.wall" | "time.cpu") {
+            return false;
+        }
+        let (old, new) = old.paired(new);
+        let verdict = compare_noisy(&old, &new, true, self.history.run.terms.margin, 0.99).verdict;
+        matches!(verdict, Verdict::Different | Verdict::Small)
+    }
+
+    /// The stretches of which no neighbours differ clearly enough to say where in it the change is: every version there
+    /// is to be looked at.
+    fn unclear(&self, seen: &[Seen]) -> Vec<(usize, usize)> {
+        let pairs = neighbours(seen, self.effort.first());
+        let told = |one: &Suspected| {
+            let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
+            let arm = |index: usize| self.arms_of(index).into_iter().find(has);
+            let mut within = pairs.iter().filter(|(a, b)| one.from <= *a && *b <= one.to);
+            within.any(|(a, b)| match (arm(*a), arm(*b)) {
+                (Some(left), Some(right)) => self.clearly(left, right, &one.metric),
+                _ => false,
+            })
+        };
+        self.suspected.iter().filter(|one| !told(one)).map(|one| (one.from, one.to)).collect()
     }
 
     /// The next version on either side of an exact change that was not counted again since. What a program does may
@@ -265,9 +293,15 @@ impl Campaign {
         let open = |index: &usize| {
             matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued)
         };
-        let changes = judgement.series.iter().flat_map(|series| &series.changes);
-        let unclear = changes.filter(|change| change.set.iter().any(open));
-        self.suspected = unclear.filter_map(|change| Some((change.before, *change.set.last()?))).collect();
+        for series in &judgement.series {
+            let changes = series.changes.iter().filter(|change| change.set.iter().any(open));
+            self.suspected.extend(changes.map(|change| Suspected {
+                from: change.before,
+                to: change.set.last().copied().unwrap_or(change.at),
+                subject: series.subject.clone(),
+                metric: series.metric.clone(),
+            }));
+        }
     }
 
     fn put(&self, index: usize, arms: &[(usize, &Arm)]) -> Result<(), Fault> {

@@ -10,6 +10,7 @@ mod cache;
 mod campaign;
 mod child;
 pub mod clean;
+mod left_out;
 mod next;
 mod originals;
 pub mod pair;
@@ -34,7 +35,7 @@ use build::Builder;
 use cache::Cache;
 use campaign::Campaign;
 use child::Hands;
-use scruple_core::history::{History, State};
+use scruple_core::history::{History, State, Version};
 use scruple_core::run::Run;
 use scruple_measure::command::Weigher;
 use scruple_measure::launcher::Launcher;
@@ -54,6 +55,8 @@ pub struct Request {
     pub place: String,
     /// Which versions.
     pub selection: Selection,
+    /// Whether the versions are those that the history lists already, where there is one.
+    pub as_listed: bool,
     /// How they are built.
     pub recipe: Recipe,
     /// What is weighed at each.
@@ -132,17 +135,21 @@ pub fn take(
     let interrupted = starter.interrupted.clone();
     let (cache, mut hands) = starter.take(&request.place)?;
     let source = Source::open(&request.place, cache.folder(), &mut hands)?;
-    let mut selected = request.selection.versions(&source)?;
     let mut run = fresh();
     let identity = identity(&request, &run.provenance.machine_class);
     let stored = store.history(&identity)?;
-    let mut range = request.selection.text();
-    if let Some(stored) = stored.as_ref().filter(|_| request.aim == Aim::Beside) {
-        selected = beside(&source, selected, &stored.entries)?;
-        range = extended(&stored.range, &range);
-    }
-    let trees: HashMap<String, String> =
-        selected.iter().map(|one| (one.version.commit.clone(), one.tree.clone())).collect();
+    let mut selected = match stored.as_ref().filter(|_| request.as_listed) {
+        Some(stored) => beside(&source, &request.selection, &[], &stored.entries)?,
+        None => request.selection.versions(&source)?,
+    };
+    let range = match &stored {
+        Some(stored) if request.as_listed => stored.range.clone(),
+        Some(stored) if request.aim == Aim::Beside => {
+            selected = beside(&source, &request.selection, &ids(&selected), &stored.entries)?;
+            extended(&stored.range, &request.selection.text())
+        }
+        _ => request.selection.text(),
+    };
     let recipe = request.recipe.clone().resolve(&source)?;
     let known = stored.is_some();
     let before = stored.clone();
@@ -152,20 +159,31 @@ pub fn take(
         let all = stored.entries.into_iter().chain(stored.unlisted);
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
-    let mut entries: Vec<Entry> =
-        selected.into_iter().map(|one| listed(one.version, &mut entries, request.retry)).collect();
     let builder = Builder::new(cache, hands, recipe, &source);
-    originals::elect(&mut entries, &builder);
+    let list = |selected: &[Selected]| {
+        let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
+        let mut entries: Vec<Entry> = selected.iter().map(listed).collect();
+        originals::elect(&mut entries, &builder);
+        entries
+    };
     let mut history = StoredHistory {
         identity,
         source: source.place.clone(),
         repository: source.name.clone(),
         remote: source.remote.clone(),
         range,
-        entries,
+        entries: list(&selected),
         unlisted: Vec::new(),
         run,
     };
+    if request.aim == Aim::Sets {
+        let more = left_out::suspected(&history, &selected, campaign::ERROR);
+        if !more.is_empty() {
+            selected = beside(&source, &request.selection, &more, &history.entries)?;
+            history.entries = list(&selected);
+        }
+    }
+    let trees = selected.into_iter().map(|one| (one.version.commit, one.tree)).collect();
     remarks::begin(&mut history, before.as_ref(), &source);
     let changed =
         before.is_none_or(|before| before.entries != history.entries || before.range != history.range);
@@ -184,12 +202,22 @@ pub fn take(
     Ok((campaign.into_history(), fault))
 }
 
-/// These versions and those that a history had, in their order. What the repository does not have any more is left out.
-fn beside(source: &Source, selected: Vec<Selected>, entries: &[Entry]) -> Result<Vec<Selected>, Fault> {
+/// These commits and the versions that a history had, in their order. What the repository does not have any more is left
+/// out.
+fn beside(
+    source: &Source,
+    selection: &Selection,
+    commits: &[String],
+    entries: &[Entry],
+) -> Result<Vec<Selected>, Fault> {
     let known =
         entries.iter().map(|entry| &entry.version.commit).filter(|commit| source.commit(commit).is_ok());
-    let commits = known.chain(selected.iter().map(|one| &one.version.commit)).cloned().collect();
-    Selection { commits, ..Selection::default() }.versions(source)
+    let commits = known.chain(commits).cloned().collect();
+    Selection { commits, first_parent: selection.first_parent, ..Selection::default() }.versions(source)
+}
+
+fn ids(selected: &[Selected]) -> Vec<String> {
+    selected.iter().map(|one| one.version.commit.clone()).collect()
 }
 
 /// The text of a range that another was added to.
@@ -220,11 +248,13 @@ fn view(history: StoredHistory) -> History {
 }
 
 /// What is known of a version, or that nothing is. What may change without the version does so: tags, acceptances.
-fn listed(version: scruple_core::history::Version, known: &mut HashMap<String, Entry>, retry: bool) -> Entry {
-    let Some(mut entry) = known.remove(&version.commit) else {
+fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Entry {
+    let Some(mut entry) = known.get(&version.commit).cloned() else {
+        let version = version.clone();
         return Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
     };
-    (entry.version.tags, entry.version.accepted) = (version.tags, version.accepted);
+    (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
+    entry.version.left_out = version.left_out;
     let failed = matches!(entry.version.state, State::BuildFailed | State::CheckFailed | State::TimedOut);
     if entry.version.state == State::Building || (retry && failed) {
         (entry.version.state, entry.version.why, entry.version.log) = (State::Queued, None, None);

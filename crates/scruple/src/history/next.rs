@@ -40,7 +40,7 @@ pub struct Seen {
 
 impl Effort {
     /// Rounds before a version is compared. Where fewer than are needed were asked for, exact figures must do.
-    fn first(&self) -> u32 {
+    pub fn first(&self) -> u32 {
         FIRST.min(self.rounds)
     }
 }
@@ -119,7 +119,7 @@ fn weighed(seen: &[Seen], index: usize, first: u32) -> bool {
 }
 
 /// The versions that can be compared, each with its neighbour.
-fn neighbours(seen: &[Seen], first: u32) -> Vec<(usize, usize)> {
+pub fn neighbours(seen: &[Seen], first: u32) -> Vec<(usize, usize)> {
     let weighed: Vec<usize> = (0..seen.len()).filter(|index| weighed(seen, *index, first)).collect();
     weighed.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }

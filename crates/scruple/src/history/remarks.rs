@@ -57,7 +57,7 @@ pub fn end(history: &mut StoredHistory) {
             "not-weighed",
             format!(
                 "{skipped} of {all} versions were never built: what came and went again among them is not seen; a \
-                 longer --budget looks at more, `scruple history bisect` at those that a change is put down to"
+                 longer --budget looks at more"
             ),
         );
     }

@@ -1,7 +1,7 @@
 //! Which commits of a repository are versions of a history.
 
-use super::accept;
 use super::source::Source;
+use super::{accept, left_out};
 use crate::fault::Fault;
 use crate::git::Refused;
 use scruple_core::history::{State, Version};
@@ -36,6 +36,8 @@ pub struct Selected {
     pub version: Version,
     /// The id of its tree.
     pub tree: String,
+    /// The commits that were left out and that it has first.
+    pub left_out: Vec<String>,
 }
 
 /// One line of the log for each commit: fields divided by zero bytes, the trailers within theirs by ones.
@@ -63,10 +65,11 @@ impl Selection {
         let until = self.until.as_ref().map(|moment| format!("--until={moment}"));
         words.extend(since.iter().chain(&until).map(String::as_str));
         words.push("--end-of-options");
-        match chosen.is_empty() {
-            true => words.extend(text.split_whitespace()),
-            false => words.extend(chosen.iter().map(String::as_str)),
-        }
+        let within: Vec<&str> = match chosen.is_empty() {
+            true => text.split_whitespace().collect(),
+            false => chosen.iter().map(String::as_str).collect(),
+        };
+        words.extend(&within);
         words.push("--");
         let answer = source.repository.ask(&words).map_err(|refused| self.refused(source, refused))?;
         let tags = tags(source)?;
@@ -89,6 +92,9 @@ impl Selection {
             )));
         }
         accept::from_file(source, &mut all)?;
+        if self.restricts() || self.every.is_some() || self.steps.is_some() || !chosen.is_empty() {
+            left_out::find(source, &within, self.first_parent, &mut all)?;
+        }
         Ok(all)
     }
 
@@ -156,8 +162,9 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected>
         log: None,
         same_as: None,
         accepted: accepted.split('\x01').filter_map(accept::parse).collect(),
+        left_out: 0,
     };
-    Some(Selected { version, tree: (*tree).to_owned() })
+    Some(Selected { version, tree: (*tree).to_owned(), left_out: Vec::new() })
 }
 
 /// The tags of each commit; annotated ones name it through an object of their own.

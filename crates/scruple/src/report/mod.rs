@@ -245,7 +245,7 @@ fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     let higher = metric.better == Better::Higher;
     let word = match (comparison.verdict, comparison.direction) {
         // A floor of the metric may be far above the margin, which a reader of the effect beside it has to know.
-        (Verdict::Same, _) if (comparison.effect - 1.0).abs() > 0.02 => {
+        (Verdict::Same, _) if comparison.interval.is_none() && (comparison.effect - 1.0).abs() > 0.02 => {
             return format!("same within {}", share(comparison.margin)).into();
         }
         (Verdict::Same, _) => "same",

@@ -142,7 +142,9 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     if judged.metric != "time.cpu" {
         return String::new();
     }
+    let shown = report.shown.iter().any(|key| key == "time.wall");
     let wall = report.judged_of(&arm.name, "time.wall").map(|judged| judged.comparison.verdict);
+    let wall = wall.filter(|verdict| shown || *verdict == Verdict::DontKnow);
     match (wall, judge::waiting_share(arm)) {
         (Some(Verdict::DontKnow), Some(waiting)) if waiting > 0.02 => {
             format!("; wall time cannot tell, since {} of it was waiting for a core", share(waiting))

@@ -33,6 +33,8 @@ struct Facts {
     time: i64,
     tags: Vec<String>,
     accepted: Vec<Acceptance>,
+    #[serde(default)]
+    left_out: usize,
 }
 
 /// A stored history.
@@ -172,6 +174,7 @@ impl Store {
             time: version.time,
             tags: version.tags.clone(),
             accepted: version.accepted.clone(),
+            left_out: version.left_out,
         };
         self.database.execute(
             "INSERT INTO version (run_id, commit_id, position, state, why, log, same_as, artefacts, counted, outputs, \
@@ -227,6 +230,7 @@ fn entry(row: &Row) -> Result<Entry, Failure> {
         log: row.optional_text(4).map(str::to_owned),
         same_as: row.optional_text(5).map(str::to_owned),
         accepted: facts.accepted,
+        left_out: facts.left_out,
     };
     Ok(Entry {
         version,

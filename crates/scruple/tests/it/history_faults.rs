@@ -39,6 +39,24 @@ fn what_is_no_repository_or_no_range_is_one_error() {
 }
 
 #[test]
+fn a_subject_that_a_history_has_not_is_one_error_that_names_those_it_has() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2]);
+    let named = ["--export-csv", "out.csv", "--subject", "nosuch"];
+    // What was weighed is shown all the same.
+    let answer = quick(&place, &named);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stdout.contains("2 versions: 2 weighed"), "{}", answer.exchange());
+    assert!(!place.file("out.csv").exists());
+    let report = |words: &[&str]| place.run(["history", "report", "--repo", "repo"].iter().chain(words));
+    let answer = report(&named);
+    assert_refused(&answer, &["error: there is no subject ‘nosuch’: this history has ‘./app’\n"]);
+    assert!(!place.file("out.csv").exists());
+    assert_eq!(report(&["--export-csv", "out.csv", "--subject", "./app"]).code, 0);
+    assert_eq!(std::fs::read_to_string(place.file("out.csv")).expect("a table").lines().count(), 3);
+}
+
+#[test]
 fn a_shallow_clone_is_refused_where_it_ends_inside_the_range() {
     let place = Place::new();
     let repository = Repository::new(&place, "origin");

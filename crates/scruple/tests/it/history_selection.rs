@@ -30,3 +30,88 @@ fn a_listed_version_stands_in_for_one_with_the_same_binary_that_is_not_listed_an
     assert_eq!(recorded.version("documents")["same_as"], recorded.version("version 1")["commit"]);
     assert!(report.contains("3 versions: 2 weighed, 1 with the same binary as another\n"), "{report}");
 }
+
+/// Ten commits, of which one costs more, and of which the one that is looked at last changes documents only.
+fn one_costs_more(place: &Place) -> Repository {
+    let repository = Repository::new(place, "repo");
+    repository.commit_allocations((0..9).map(|index| if index < 6 { 100 } else { 200 }));
+    repository.write("README", "documents");
+    repository.commit("documents");
+    repository
+}
+
+#[test]
+fn a_change_among_commits_that_were_left_out_is_put_to_none_of_them_until_bisected() {
+    let place = Place::new();
+    let repository = one_costs_more(&place);
+    let short = |revision: &str| repository.git(&["rev-parse", "--short=10", revision]);
+    let every = ["--every", "6", "--rounds", "2", "--metrics", "malloc.bytes"];
+    let answer = place
+        .history(&[&every[..], &["--export-markdown", "page.md", "--export-html", "page.html"]].concat());
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let culprit = format!("one of 6 commits, {}..{}", short("HEAD~6"), short("HEAD"));
+    let told = [
+        "2 versions: 2 weighed; 5 commits between them were left out\n",
+        &format!("regression  {culprit} malloc bytes"),
+        "#1 was brought by one of 6 commits; 5 of them were left out: `scruple history bisect --repo repo`",
+    ];
+    let report = answer.stdout.replace("\n    ", " ");
+    assert!(told.iter().all(|text| report.contains(text)), "{report}");
+    assert!(!answer.stdout.contains("documents"), "{}", answer.stdout);
+    let markdown = std::fs::read_to_string(place.file("page.md")).expect("a page");
+    assert!(markdown.contains(&format!(" – {culprit}\n")), "{markdown}");
+    assert!(markdown.contains(&format!("| 1 | {culprit} |  |")), "{markdown}");
+    let html = std::fs::read_to_string(place.file("page.html")).expect("a page");
+    assert!(html.contains(&culprit) && html.contains("5 commits before it left out"), "{html}");
+    let json = place.run(["history", "report", "--repo", "repo", "--json"]).json();
+    assert_eq!(json["events"][0]["left_out"], 5);
+    assert_eq!(json["history"]["versions"][1]["left_out"], 5);
+    // The command that the report names needs no others.
+    let bisect = |words: &[&str]| {
+        let words = [&["history", "bisect", "--repo", "repo", "--metrics", "malloc.bytes"], words].concat();
+        let answer = place.run(words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        assert!(
+            answer.stdout.contains(&format!("regression  {}  version 6\n", short("HEAD~3"))),
+            "{}",
+            answer.stdout
+        );
+        // Nothing is left that another bisection would tell.
+        assert!(!answer.stdout.contains("bisect"), "{}", answer.stdout);
+        place.recorded()
+    };
+    let recorded = bisect(&["--rounds", "2"]);
+    assert_eq!(recorded.versions().len(), 7);
+    assert!(recorded.states().contains(&"skipped"), "{:?}", recorded.states());
+    // The same selection again lists what it did, and looks at what lies between.
+    let answer = place.history(&every);
+    assert!(answer.stdout.contains(&culprit), "{}", answer.stdout);
+    assert_eq!(bisect(&every[..4]).count("time.wall"), recorded.count("time.wall"));
+}
+
+#[test]
+fn only_commits_that_a_version_has_first_are_left_out_before_it() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2]);
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.write("side", "1");
+    repository.commit("side 1");
+    repository.write("side", "2");
+    repository.commit("side 2");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.commit_program("version 2", 10, 3, "");
+    repository.git(&["merge", "--quiet", "--no-ff", "-m", "merge", "side"]);
+    repository.commit_program("last", 10, 4, "");
+    let left_out = |words: &[&str]| -> Vec<u64> {
+        let answer = place.history(&[words, &["--rounds", "1", "--time-only"]].concat());
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        place.recorded().versions().iter().filter_map(|version| version["left_out"].as_u64()).collect()
+    };
+    assert_eq!(left_out(&[]), [0; 7]);
+    assert_eq!(left_out(&["--first-parent"]), [0; 5]);
+    assert_eq!(left_out(&["--commits", "main~4,main~2,main"]), [0, 1, 3]);
+    assert_eq!(left_out(&["--commits", "main~4,side,main~2,main"]).iter().sum::<u64>(), 3);
+    assert_eq!(left_out(&["--first-parent", "--commits", "main~4,main"]), [0, 3]);
+    assert_eq!(left_out(&["--no-merges"]).iter().sum::<u64>(), 1);
+}

@@ -20,7 +20,14 @@ pub fn check(args: &PageArgs) -> Result<(), Fault> {
     files.into_iter().try_for_each(output::check_writable)
 }
 
-/// Judges the history and writes it everywhere it was asked for.
+/// Writes a history that is stored everywhere it was asked for, if what is asked for is there.
+pub fn show_stored(history: &History, args: &PageArgs) -> Result<(), Fault> {
+    check_subject(&Page::of(history, &judge(history, ERROR)), args)?;
+    show(history, args)
+}
+
+/// Judges the history and writes it everywhere it was asked for. After hours of weighing, a name that is wrong keeps
+/// nothing from being shown but what it was given for.
 pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
     let judgement = judge(history, ERROR);
     let mut page = Page::of(history, &judgement).showing(&args.metrics);
@@ -30,7 +37,9 @@ pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
             page.logs.insert(path.clone(), String::from_utf8_lossy(&text[from..]).into_owned());
         }
     }
-    let files = files(args);
+    let known = check_subject(&page, args);
+    let written = |(path, _): &(&Path, Writer)| known.is_ok() || Some(*path) != args.export_csv.as_deref();
+    let files: Vec<_> = files(args).into_iter().filter(written).collect();
     let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
     let files = files.into_iter().map(|(path, writer)| (path, writer(&page, args)));
     let unwritten = output::write_files(files, args.color)?;
@@ -43,7 +52,21 @@ pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
         None => page.terminal(output::width()),
     };
     output::print_beside(aside, &text, args.color)?;
-    unwritten.map_or(Ok(()), Err)
+    unwritten.map_or(known, Err)
+}
+
+/// Checks that there is a subject of the name that one is asked for by.
+fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
+    let subjects = page.subjects();
+    match &args.subject {
+        Some(name) if !subjects.contains(&name.as_str()) => Err(Fault::usage(match subjects.is_empty() {
+            true => format!("there is no subject ‘{name}’: no version of this history was weighed"),
+            false => {
+                format!("there is no subject ‘{name}’: this history has ‘{}’", subjects.join("’, ‘"))
+            }
+        })),
+        _ => Ok(()),
+    }
 }
 
 type Writer = fn(&Page<'_>, &PageArgs) -> String;

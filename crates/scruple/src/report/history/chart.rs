@@ -100,7 +100,7 @@ pub(super) fn svg(page: &Page<'_>, options: Options) -> String {
     let mut out = head(width as usize, (bottom + 182.0) as usize, &title);
     out.push_str(STYLE);
     for event in &page.events {
-        guide(event, &columns, (tops[0], bottom), &mut out);
+        guide(page, event, &columns, (tops[0], bottom), &mut out);
     }
     for (frame, top) in frames.iter().zip(&tops) {
         panel::draw(page, frame, &columns, (*top, *top + height), &mut out);
@@ -124,11 +124,11 @@ pub(super) fn class(event: &Event<'_>) -> &'static str {
 }
 
 /// The line where an event begins, and the shade over the versions that may have brought it.
-fn guide(event: &Event<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
+fn guide(page: &Page<'_>, event: &Event<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
     let first = event.set.first().copied().unwrap_or(event.at);
     let (left, right) = (columns.edge(first), columns.edge(event.last() + 1));
     let class = class(event);
-    if event.set.len() > 1 {
+    if event.set.len() + words::left_out(page, event) > 1 {
         let _ = writeln!(
             out,
             "<rect class=\"set {class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
@@ -312,7 +312,8 @@ fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) ->
     }
     for event in page.events.iter().filter(|event| event.set.contains(&index)) {
         let word = event.outcome().word().to_lowercase();
-        let may = if event.set.len() > 1 { "may have brought" } else { "brought" };
+        let several = event.set.len() + words::left_out(page, event) > 1;
+        let may = if several { "may have brought" } else { "brought" };
         let _ = write!(told, "\n{may} #{}, {word}", event.number);
     }
     told

@@ -245,6 +245,7 @@ pub(super) fn bare(count: usize) -> Vec<Version> {
             log: None,
             same_as: None,
             accepted: Vec::new(),
+            left_out: 0,
         })
         .collect()
 }

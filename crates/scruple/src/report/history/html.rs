@@ -182,17 +182,18 @@ fn event_cells(page: &Page<'_>, event: &Event<'_>, rows: usize) -> String {
         Some(link) => format!("<a href=\"{}\">{culprit}</a>", escape(&link)),
         None => culprit,
     };
-    let most = match event.set.len() {
-        0 | 1 => String::new(),
-        _ => format!("<br><small>most likely {}</small>", escape(&words::short(page, event.at))),
+    let likeliest = words::likeliest(page, event);
+    let most = match likeliest.filter(|_| event.set.len() > 1) {
+        None => String::new(),
+        Some(at) => format!("<br><small>most likely {}</small>", escape(&words::short(page, at))),
     };
+    let title = likeliest.map_or(String::new(), |at| escape(&words::plain(&page.version(at).title)));
     let kinds: String =
         words::kind(page, event).iter().map(|kind| format!("<br><small>{}</small>", escape(kind))).collect();
     format!(
         "<td class=\"n {class}\" rowspan=\"{rows}\"><b>{}</b><td class=\"which\" rowspan=\"{rows}\"><code>{culprit}</code>{most}\
-         <td rowspan=\"{rows}\" class=\"title\">{}{kinds}",
+         <td rowspan=\"{rows}\" class=\"title\">{title}{kinds}",
         event.number,
-        escape(&words::plain(&page.version(event.at).title))
     )
 }
 
@@ -208,6 +209,10 @@ fn versions(page: &Page<'_>, out: &mut String) {
             _ => "mild",
         };
         let merge = if version.parents.len() > 1 { " <small>merge</small>" } else { "" };
+        let before = match version.left_out {
+            0 => String::new(),
+            count => format!("<br><small>{} before it left out</small>", words::number(count, "commit")),
+        };
         let date = timestamp(version.time);
         let name = escape(&words::named(page, index));
         let name = match forge::commit_link(page.history.remote.as_deref(), &version.commit) {
@@ -216,7 +221,7 @@ fn versions(page: &Page<'_>, out: &mut String) {
         };
         let _ = writeln!(
             out,
-            "<tr><td class=\"n\">{}<td><code>{name}</code>{merge}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
+            "<tr><td class=\"n\">{}<td><code>{name}</code>{merge}{before}<td class=\"{class}\">{}{}<td class=\"title\">{}<td>{}<td class=\"n\">{}</tr>",
             index + 1,
             escape(&words::state(page, index)),
             why(page, index),

@@ -1,6 +1,6 @@
 //! JSON, schema 1, in the form of every other answer; places of versions are indices into `history.versions`.
 
-use super::{Page, forge};
+use super::{Page, forge, words};
 use crate::report::json::{RunHead, document, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
@@ -32,6 +32,7 @@ struct EventView {
     outcome: String,
     at: usize,
     set: Vec<usize>,
+    left_out: usize,
     before: usize,
     changes: Vec<Place>,
 }
@@ -52,6 +53,7 @@ pub(super) fn text(page: &Page<'_>) -> String {
         outcome: event.outcome().word().to_lowercase(),
         at: event.at,
         set: event.set.clone(),
+        left_out: words::left_out(page, event),
         before: event.before,
         changes: event
             .changes

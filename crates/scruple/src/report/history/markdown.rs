@@ -94,7 +94,8 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
             let outcome = Outcome::of(of);
             let line = line(page, outcome, subject, &found, event.before, event.last());
             let mut told = line.trim_end().to_owned();
-            for kind in words::kind(page, event) {
+            let which = Some(words::culprit(page, event)).filter(|_| words::left_out(page, event) > 0);
+            for kind in which.into_iter().chain(words::kind(page, event)) {
                 let _ = write!(told, " – {}", escaped(&kind));
             }
             let _ = writeln!(out, "- {told}");
@@ -204,7 +205,9 @@ fn table(page: &Page<'_>, out: &mut String) {
                 0 => (
                     event.number.to_string(),
                     escaped(&words::culprit(page, event)),
-                    code(&words::plain(&page.version(event.at).title), Markup::Markdown),
+                    words::likeliest(page, event).map_or(String::new(), |at| {
+                        code(&words::plain(&page.version(at).title), Markup::Markdown)
+                    }),
                 ),
                 _ => Default::default(),
             };

@@ -141,7 +141,7 @@ impl<'a> Page<'a> {
     }
 
     /// The names of the subjects, in the order in which they were weighed.
-    fn subjects(&self) -> Vec<&str> {
+    pub fn subjects(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let judged = self.judgement.series.iter().map(|series| series.subject.as_str());
         let weighed = self.arms.iter().map(|arm| arm.name.as_str());

@@ -169,19 +169,8 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
         };
         let head = format!("{} ", right(&format!("#{}", event.number), number + 1));
         let indent = head.width();
-        let culprit = words::culprit(page, event);
-        let title = words::plain(&page.version(event.at).title);
-        let line = match event.set.len() {
-            0 | 1 => format!("{culprit}  {title}"),
-            _ => format!("{culprit}; most likely {}  {title}", words::short(page, event.at)),
-        };
         let room = width.saturating_sub(indent + word.len() + 2).max(12);
-        let mut pieces = vec![fit(&line, room).trim_end().to_owned()];
-        if event.set.len() > 1 && line.width() > room {
-            let most = format!("most likely {}  {title}", words::short(page, event.at));
-            pieces = wrap(&culprit, room).lines().map(str::to_owned).collect();
-            pieces.push(fit(&most, width.saturating_sub(indent)).trim_end().to_owned());
-        }
+        let pieces = which(page, event, room, width.saturating_sub(indent));
         let _ = writeln!(
             out,
             "{head}{style}{word}{style:#}  {}",
@@ -206,6 +195,27 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
             width
         )
     );
+}
+
+/// Which version brought an event, with its title where it can be told: in a line of `room` columns, or else in several,
+/// of which the last has `below`.
+fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<String> {
+    let culprit = words::culprit(page, event);
+    let Some(at) = words::likeliest(page, event) else {
+        return wrap(&culprit, room).lines().map(str::to_owned).collect();
+    };
+    let title = words::plain(&page.version(at).title);
+    let most = format!("most likely {}  {title}", words::short(page, at));
+    let line = match event.set.len() {
+        0 | 1 => format!("{culprit}  {title}"),
+        _ => format!("{culprit}; {most}"),
+    };
+    if event.set.len() > 1 && line.width() > room {
+        let mut pieces: Vec<String> = wrap(&culprit, room).lines().map(str::to_owned).collect();
+        pieces.push(fit(&most, below).trim_end().to_owned());
+        return pieces;
+    }
+    vec![fit(&line, room).trim_end().to_owned()]
 }
 
 /// The effects of an event, one line for each series.

@@ -58,7 +58,13 @@ pub(super) fn counts(page: &Page<'_>) -> String {
     let kinds: Vec<String> =
         kinds.iter().map(|(word, count)| format!("{} {word}", grouped(*count as f64))).collect();
     let all = number(page.history.versions.len(), "version");
-    if kinds.is_empty() { all } else { format!("{all}: {}", kinds.join(", ")) }
+    let left_out: usize = page.history.versions.iter().map(|version| version.left_out).sum();
+    let left_out = match left_out {
+        0 => String::new(),
+        1 => "; 1 commit between them was left out".to_owned(),
+        _ => format!("; {} between them were left out", number(left_out, "commit")),
+    };
+    if kinds.is_empty() { all } else { format!("{all}: {}{left_out}", kinds.join(", ")) }
 }
 
 /// The short id of a version.
@@ -75,8 +81,26 @@ pub(super) fn named(page: &Page<'_>, index: usize) -> String {
     }
 }
 
+/// How many of the commits that may have brought an event the selection left out.
+pub(super) fn left_out(page: &Page<'_>, event: &Event<'_>) -> usize {
+    event.set.iter().map(|index| page.version(*index).left_out).sum()
+}
+
+/// The version that brought an event, or most likely did; none where commits that were left out may as well have.
+pub(super) fn likeliest(page: &Page<'_>, event: &Event<'_>) -> Option<usize> {
+    Some(event.at).filter(|at| page.version(*at).left_out == 0)
+}
+
 /// The version of an event, or the set that holds it.
 pub(super) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
+    let left_out = left_out(page, event);
+    if left_out > 0 {
+        // Changes of other series may start from a later version.
+        let own = event.changes.iter().find(|(_, change)| change.set == event.set);
+        let before = own.map_or(event.before, |(_, change)| change.before);
+        let commits = number(event.set.len() + left_out, "commit");
+        return format!("one of {commits}, {}..{}", short(page, before), short(page, event.last()));
+    }
     match event.set.len() {
         0 | 1 => named(page, event.at),
         count => {
@@ -224,21 +248,45 @@ pub(super) fn twins(page: &Page<'_>) -> Vec<String> {
     known.filter_map(|one| Some(figure(one, one.twins?))).collect()
 }
 
+/// That it is not known which commit brought an event, and what would tell, where that is so.
+fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
+    let left_out = left_out(page, event);
+    let all = event.set.len() + left_out;
+    let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
+    let were = |count: usize| if count == 1 { "was" } else { "were" };
+    let narrow = match (unweighed, left_out) {
+        (0, 0) => "more runs of them would tell which".to_owned(),
+        (_, 0) => format!("{unweighed} of them {} not weighed", were(unweighed)),
+        (0, _) => format!("{left_out} of them {} left out", were(left_out)),
+        _ => format!("{unweighed} of them {} not weighed, {left_out} left out", were(unweighed)),
+    };
+    let skipped = |index: &usize| page.version(*index).state == State::Skipped;
+    let closer = match left_out > 0 || event.set.iter().any(skipped) {
+        true => format!(": `{}` looks closer", bisect(page)),
+        false => String::new(),
+    };
+    let what = if left_out > 0 { "commits" } else { "versions" };
+    (all > 1).then(|| format!("#{} was brought by one of {all} {what}; {narrow}{closer}.", event.number))
+}
+
+/// The command that looks closer at this history: where it is stored is all that the store does not know.
+fn bisect(page: &Page<'_>) -> String {
+    let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
+    let argv: Vec<&str> = argv.collect();
+    let mut words = vec!["scruple", "history", "bisect"];
+    for option in ["--repo", "--store"] {
+        match argv.iter().position(|word| *word == option) {
+            Some(place) => words.extend(argv.iter().skip(place).take(2)),
+            None => words.extend(argv.iter().filter(|word| word.starts_with(&format!("{option}=")))),
+        }
+    }
+    plain(&shell_words::join(words))
+}
+
 /// What is still open: sets, modes, and series of which nothing can be said.
 pub(super) fn open(page: &Page<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    for event in page.events.iter().filter(|event| event.set.len() > 1) {
-        let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
-        let narrow = match unweighed {
-            0 => "more runs of them would tell which".to_owned(),
-            _ => format!("{unweighed} of them {} not weighed", if unweighed == 1 { "was" } else { "were" }),
-        };
-        lines.push(format!(
-            "#{} was brought by one of {} versions; {narrow}.",
-            event.number,
-            event.set.len()
-        ));
-    }
+    lines.extend(page.events.iter().filter_map(|event| which(page, event)));
     for one in &page.shown {
         if let Some([low, high]) = one.modes {
             let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
@@ -325,11 +373,38 @@ mod tests {
         assert_eq!(
             open(&page),
             [
-                "#6 was brought by one of 4 versions; 2 of them were not weighed.",
+                "#6 was brought by one of 4 versions; 2 of them were not weighed: `scruple history bisect` looks closer.",
                 "parse wall goes back and forth between 5.10 ms and 5.60 ms: no change is named.",
                 "parse allocated: nothing can be said, because no version could be weighed twice.",
             ]
         );
+    }
+
+    #[test]
+    fn what_commits_may_have_brought_that_were_left_out_is_told_of_no_version() {
+        let mut made = rich();
+        made.history.versions[13].left_out = 9;
+        made.history.run.argv =
+            ["scruple", "history", "--every", "10", "--repo", "a b", "--", "x", "--store"]
+                .map(str::to_owned)
+                .to_vec();
+        let page = Page::of(&made.history, &made.judgement);
+        let event = page.events.iter().find(|event| event.at == 13).expect("the event");
+        assert_eq!(
+            (culprit(&page, event), likeliest(&page, event)),
+            (format!("one of 10 commits, {}..{}", short(&page, event.before), short(&page, 13)), None)
+        );
+        assert_eq!(
+            open(&page)[0],
+            "#2 was brought by one of 10 commits; 9 of them were left out: `scruple history bisect --repo 'a b'` looks closer."
+        );
+        assert!(counts(&page).ends_with("; 9 commits between them were left out"), "{}", counts(&page));
+        let title = plain(&page.version(13).title);
+        let told = page.terminal(100);
+        assert!(told.contains("one of 10 commits") && !told.contains(&title), "{told}");
+        let json: serde_json::Value = serde_json::from_str(&page.json()).expect("JSON");
+        assert_eq!(json["events"][event.number - 1]["left_out"], 9);
+        assert_eq!(json["history"]["versions"][13]["left_out"], 9);
     }
 
     #[test]

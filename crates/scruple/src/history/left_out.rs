@@ -1,0 +1,60 @@
+//! The commits that a selection leaves out between the versions that it lists: a change that is seen at a listed version
+//! may be theirs.
+
+use super::selection::Selected;
+use super::source::Source;
+use crate::fault::Fault;
+use crate::store::StoredHistory;
+use scruple_core::history::judge;
+use std::collections::{HashMap, HashSet};
+
+/// Tells each listed version, oldest first, which commits within these revisions it has, no version before it has, and
+/// the list has not. What comes before the first version is of no interest.
+pub fn find(
+    source: &Source,
+    within: &[&str],
+    first_parent: bool,
+    listed: &mut [Selected],
+) -> Result<(), Fault> {
+    let Some(first) = listed.first() else { return Ok(()) };
+    let before = format!("^{}", first.version.commit);
+    let mut words = vec!["rev-list", "--parents"];
+    words.extend(first_parent.then_some("--first-parent"));
+    words.push("--end-of-options");
+    words.extend(within);
+    words.extend([before.as_str(), "--"]);
+    let answer = source.repository.ask(&words);
+    let answer = answer.map_err(|refused| refused.fault("cannot list the commits between the versions"))?;
+    let parents: HashMap<&str, Vec<&str>> = answer
+        .lines()
+        .filter_map(|line| {
+            let mut ids = line.split_whitespace();
+            let followed = if first_parent { 1 } else { usize::MAX };
+            Some((ids.next()?, ids.take(followed).collect()))
+        })
+        .collect();
+    let ids: Vec<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
+    let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (one, id) in listed.iter_mut().zip(&ids) {
+        let mut open = vec![id.as_str()];
+        while let Some(commit) = open.pop() {
+            let Some(parents) = parents.get(commit).filter(|_| seen.insert(commit)) else { continue };
+            if !chosen.contains(commit) {
+                one.left_out.push(commit.to_owned());
+            }
+            open.extend(parents);
+        }
+        one.version.left_out = one.left_out.len();
+    }
+    Ok(())
+}
+
+/// The commits that were left out and may have brought a change, as far as the readings of the listed versions tell.
+pub fn suspected(history: &StoredHistory, listed: &[Selected], error: f64) -> Vec<String> {
+    let judgement = judge(&super::view(history.clone()), error);
+    let changes = judgement.series.iter().flat_map(|series| &series.changes);
+    let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
+    let of = |index: usize| listed[index].left_out.iter().cloned();
+    versions.into_iter().flat_map(of).collect()
+}
