@@ -95,7 +95,6 @@ fn drive() -> Result<(), String> {
             window.load.valid()
         );
     }
-    println!("{}", sheet.remarks.join("\n"));
     if sampling {
         let mut some = || {
             let result = load(&Plan { max_requests: Some(requests / 4), ..plan.clone() })
