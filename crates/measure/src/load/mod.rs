@@ -24,6 +24,7 @@ mod stalls;
 mod target;
 mod threads;
 mod tls;
+mod trust;
 mod verdict;
 mod yardstick;
 

@@ -30,14 +30,35 @@ impl LoadResult {
         stalls(&self.slowest, shortest)
     }
 
-    /// How many of the requests slower than `nanoseconds` were under way during one of these pauses, and how many there
-    /// are; of the slowest requests that were kept. Pauses are times since the start of the measured span.
+    /// How many of the requests slower than `nanoseconds` were slow for these pauses, and how many there are; of the
+    /// slowest requests that were kept. Pauses are times since the start of the measured span. A request was slow for
+    /// them when they took at least half of the time by which it was longer than the median: one that was under way
+    /// during a pause merely by chance, because it waited for something else, was not.
     pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
+        let (pauses, median) = (apart(pauses), self.response.quantile(0.5).unwrap_or(0));
         let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
-        let met =
-            slow().filter(|slow| pauses.iter().any(|(from, to)| slow.intended < *to && *from < slow.done));
-        (met.count(), slow().count())
+        (slow().filter(|slow| is_slow_for(slow, &pauses, median)).count(), slow().count())
     }
+}
+
+/// Pauses in the order of time, those that overlap put together.
+fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut sorted = pauses.to_vec();
+    sorted.sort_unstable();
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for (from, to) in sorted {
+        match found.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => found.push((from, to)),
+        }
+    }
+    found
+}
+
+fn is_slow_for(slow: &Slow, pauses: &[(u64, u64)], median: u64) -> bool {
+    let within = |(from, to): &(u64, u64)| slow.done.min(*to).saturating_sub(slow.intended.max(*from));
+    let paused: u64 = pauses.iter().map(within).sum();
+    paused > 0 && 2 * paused >= slow.response.saturating_sub(median)
 }
 
 fn stalls(slowest: &[Slow], shortest: u64) -> Vec<Stall> {
@@ -64,6 +85,18 @@ mod tests {
 
     fn slow(intended: u64, done: u64) -> Slow {
         Slow { response: done - intended, intended, sent: intended, done }
+    }
+
+    #[test]
+    fn a_request_is_slow_for_a_pause_that_took_most_of_its_time() {
+        let ms = 1_000_000;
+        let pauses = apart(&[(300 * ms, 305 * ms), (100 * ms, 120 * ms), (110 * ms, 130 * ms)]);
+        assert_eq!(pauses, [(100 * ms, 130 * ms), (300 * ms, 305 * ms)]);
+        let slow_for = |intended: u64, done: u64| is_slow_for(&slow(intended * ms, done * ms), &pauses, ms);
+        assert!(slow_for(101, 131) && slow_for(125, 133) && slow_for(90, 140));
+        // It waited for ten seconds in a queue and met pauses of 35 ms by chance.
+        assert!(!slow_for(50, 10_050));
+        assert!(!slow_for(129, 140) && !slow_for(200, 250), "hardly, or not at all");
     }
 
     #[test]

@@ -2,22 +2,11 @@
 
 use super::record::Failure;
 use super::target::{Protocol, Target, Trust};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use super::trust::{self, Anyone, Named};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Where systems keep the authorities they trust.
-const SYSTEM_LISTS: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
 
 /// What all connections of a run share.
 #[derive(Clone)]
@@ -41,10 +30,13 @@ impl TlsSetup {
         let mut config = match trust {
             Trust::Anyone => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Unverified(provider)))
+                .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
                 .with_no_client_auth(),
-            Trust::System => builder.with_root_certificates(system_roots()?).with_no_client_auth(),
-            Trust::File(path) => builder.with_root_certificates(roots(path)?).with_no_client_auth(),
+            Trust::System => builder.with_root_certificates(trust::system_roots()?).with_no_client_auth(),
+            Trust::File(path) => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Named::of(path, provider)?))
+                .with_no_client_auth(),
         };
         config.alpn_protocols = match target.protocol {
             Protocol::Http1 => vec![b"http/1.1".to_vec()],
@@ -54,24 +46,6 @@ impl TlsSetup {
             .map_err(|_| format!("‘{}’ is not a name that a certificate can have", target.server_name()))?;
         Ok(TlsSetup { config: Arc::new(config), name })
     }
-}
-
-fn system_roots() -> Result<RootCertStore, String> {
-    let list = SYSTEM_LISTS.iter().map(PathBuf::from).find(|path| path.exists()).ok_or(
-        "this system has no list of trusted authorities: name the server's certificate, or trust anyone",
-    )?;
-    roots(&list)
-}
-
-fn roots(path: &Path) -> Result<RootCertStore, String> {
-    let cannot = |why: String| format!("cannot read certificates from {}: {why}", path.display());
-    let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))? {
-        let certificate = certificate.map_err(|error| cannot(error.to_string()))?;
-        // Old authorities that no longer parse are common in system lists and must not spoil the others.
-        let _ = store.add(certificate);
-    }
-    if store.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(store) }
 }
 
 impl Tls {
@@ -113,7 +87,7 @@ impl Tls {
     pub(crate) fn open(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
         while !bytes.is_empty() {
             let taken = self.session.read_tls(&mut bytes).map_err(|error| error.to_string())?;
-            let state = self.session.process_new_packets().map_err(|error| error.to_string())?;
+            let state = self.session.process_new_packets().map_err(|error| trust::words(&error))?;
             let before = plain.len();
             plain.resize(before + state.plaintext_bytes_to_read(), 0);
             self.session.reader().read_exact(&mut plain[before..]).map_err(|error| error.to_string())?;
@@ -122,44 +96,5 @@ impl Tls {
             }
         }
         Ok(())
-    }
-}
-
-/// Accepts every certificate, but still checks that the server holds its key.
-#[derive(Debug)]
-struct Unverified(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unverified {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::servers::{self, HELLO};
 use super::{load, small};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use scruple_measure::load::{Arrivals, Failure, LoadError, Pace, Plan, Target, Trust};
@@ -17,7 +18,11 @@ pub struct Encrypted {
 }
 
 fn server() -> Encrypted {
-    encrypted(&[], |mut stream| {
+    server_as(IsCa::NoCa)
+}
+
+fn server_as(authority: IsCa) -> Encrypted {
+    encrypted_as(authority, &[], |mut stream| {
         while servers::request(&mut stream) {
             if stream.write_all(HELLO).and_then(|()| stream.flush()).is_err() {
                 break;
@@ -31,19 +36,31 @@ pub fn encrypted(
     protocols: &[&[u8]],
     talk: impl Fn(StreamOwned<ServerConnection, TcpStream>) + Send + Sync + 'static,
 ) -> Encrypted {
-    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+    encrypted_as(IsCa::NoCa, protocols, talk)
+}
+
+/// The same, with a certificate that may call itself an authority.
+fn encrypted_as(
+    authority: IsCa,
+    protocols: &[&[u8]],
+    talk: impl Fn(StreamOwned<ServerConnection, TcpStream>) + Send + Sync + 'static,
+) -> Encrypted {
+    let mut wanted = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    wanted.is_ca = authority;
+    let signing = KeyPair::generate().expect("a key");
+    let own = wanted.self_signed(&signing).expect("a certificate");
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(signing.serialize_der()));
     let mut config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_no_client_auth()
-        .with_single_cert(vec![own.cert.der().clone()], key)
+        .with_single_cert(vec![own.der().clone()], key)
         .expect("a configuration");
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let config = Arc::new(config);
     let folder = tempfile::tempdir().expect("a folder");
     let certificate = folder.path().join("own.pem");
-    std::fs::write(&certificate, own.cert.pem()).expect("written");
+    std::fs::write(&certificate, own.pem()).expect("written");
     let address = servers::serve(move |stream| {
         let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
         talk(StreamOwned::new(session, stream));
@@ -69,12 +86,24 @@ fn a_trusted_server_answers_all() {
 }
 
 #[test]
+fn the_servers_own_certificate_is_trusted_though_it_calls_itself_an_authority() {
+    let server = server_as(IsCa::Ca(BasicConstraints::Unconstrained));
+    // Under any name, since it is this very certificate that was named.
+    let address = server.address;
+    let (by_number, _) = Target::parse(&format!("https://{address}/")).expect("a target");
+    let by_number = Target { tls: Some(Trust::File(server.certificate.clone())), ..by_number };
+    for target in [target(address, Trust::File(server.certificate.clone())), by_number] {
+        assert_eq!(load(&target, &small()).expect("a run").answered, 100);
+    }
+}
+
+#[test]
 fn an_untrusted_server_is_named() {
     let server = server();
     let stranger = self::server();
     match load(&target(server.address, Trust::File(stranger.certificate.clone())), &small()) {
         Err(LoadError::Unreachable { class: Failure::Tls, detail, .. }) => {
-            assert!(detail.contains("certificate"), "{detail}");
+            assert!(detail.contains("certificate is not trusted") && detail.contains("--ca"), "{detail}");
         }
         other => panic!("{other:?}"),
     }

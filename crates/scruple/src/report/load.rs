@@ -73,24 +73,36 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
         [server] => server.name.clone(),
         several => format!("{} servers, windows interleaved", several.len()),
     };
-    let windows = loads.servers.iter().map(shown).min().unwrap_or(0);
     let span = loads.servers.iter().map(|server| server.pool.span).max().unwrap_or(0);
     let state = match report.run.state {
         scruple_core::run::State::Complete => String::new(),
         state => format!(" · {}: these are the figures so far", state.word()),
     };
     format!(
-        "{name} · {}, {} · {windows} {}window{}, {} · seed {}{state}",
+        "{name} · {}, {} · {}, {} · seed {}{state}",
         pace(&loads.plan),
         connections(&loads.plan),
-        match loads.servers.as_slice() {
-            [server] if shown(server) < server.pool.windows => format!("of {} ", server.pool.windows),
-            _ => String::new(),
-        },
-        if windows == 1 { "" } else { "s" },
+        windows(&loads.servers),
         quantity(span as f64, &Unit::Nanoseconds),
         report.run.seed
     )
+}
+
+/// How many windows count, of how many; for each server by itself where they differ.
+fn windows(servers: &[Loaded]) -> String {
+    let of = |server: &Loaded| match (shown(server), server.pool.windows) {
+        (1, 1) => "1 window".to_owned(),
+        (counted, all) if counted < all => format!("{counted} of {all} windows"),
+        (_, all) => format!("{all} windows"),
+    };
+    match servers {
+        [] => "0 windows".to_owned(),
+        [first, others @ ..] if others.iter().all(|other| of(other) == of(first)) => of(first),
+        several => {
+            let each = several.iter().map(|server| format!("{} of ‘{}’", of(server), server.name));
+            each.collect::<Vec<_>>().join(" and ")
+        }
+    }
 }
 
 /// The windows whose latencies are shown.

@@ -4,6 +4,7 @@ use super::svg::{colour, escape};
 use super::{Report, load, load_map, load_sheet};
 use crate::loading::{Loaded, Loads, Sought};
 use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_measure::load::Slice;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 860.0;
@@ -48,10 +49,10 @@ pub fn text(report: &Report<'_>, loads: &Loads) -> String {
     out
 }
 
-/// A curve: its name, and places from 0 to 1 with latencies in nanoseconds.
+/// A curve: its name, and places from 0 to 1 with latencies in nanoseconds, in pieces where it is broken.
 struct Curve {
     name: String,
-    points: Vec<(f64, f64)>,
+    pieces: Vec<Vec<(f64, f64)>>,
 }
 
 /// How far to the right a share of requests stands: by the nines, up to five of them.
@@ -71,18 +72,21 @@ fn distribution(server: &Loaded) -> Curve {
     let steps = (0..=200).map(|step| f64::from(step) / 200.0 * most);
     let points =
         steps.filter_map(|at| Some((at, response.quantile(1.0 - 10_f64.powf(-5.0 * at))? as f64))).collect();
-    Curve { name: server.name.clone(), points }
+    Curve { name: server.name.clone(), pieces: vec![points] }
 }
+
+/// Slices with more nanoseconds than this between them do not belong together.
+const APART: i64 = 1000;
 
 fn course(server: &Loaded) -> Vec<Curve> {
     let span = server.pool.span.max(1) as f64;
-    let of = |name: &str, pick: fn(&scruple_measure::load::Slice) -> Option<u64>| {
-        let point = |slice: &scruple_measure::load::Slice| {
-            Some(((slice.from + slice.to) as f64 / 2.0 / span, pick(slice)? as f64))
-        };
+    let of = |name: &str, pick: fn(&Slice) -> Option<u64>| {
+        let point = |slice: &Slice| Some(((slice.from + slice.to) as f64 / 2.0 / span, pick(slice)? as f64));
+        // Where a window is left out as void, the next slice does not begin where the last has ended.
+        let runs = server.pool.timeline.chunk_by(|slice, next| next.from - slice.to <= APART);
         Curve {
             name: format!("{} {name}", server.name),
-            points: server.pool.timeline.iter().filter_map(point).collect(),
+            pieces: runs.map(|run| run.iter().filter_map(point).collect()).collect(),
         }
     };
     vec![of("p50", |slice| slice.p50), of("p99", |slice| slice.p99)]
@@ -101,7 +105,7 @@ fn knee(sought: &Sought, out: &mut String) {
             .filter_map(|point| Some((at(point.rate), point.load.response.quantile(q)? as f64)))
             .collect();
         points.sort_by(|left, right| left.0.total_cmp(&right.0));
-        Curve { name: name.to_owned(), points }
+        Curve { name: name.to_owned(), pieces: vec![points] }
     };
     let mut ticks: Vec<(f64, String)> =
         rates().map(|rate| (at(rate), format!("{}/s", grouped(rate)))).collect();
@@ -119,7 +123,8 @@ fn knee(sought: &Sought, out: &mut String) {
 
 /// Draws curves over a logarithmic scale of latency.
 fn chart(title: &str, curves: &[Curve], ticks: &[(f64, String)], out: &mut String) {
-    let values = || curves.iter().flat_map(|curve| curve.points.iter().map(|(_, value)| value.max(1.0)));
+    let values =
+        || curves.iter().flat_map(|curve| curve.pieces.iter().flatten().map(|(_, value)| value.max(1.0)));
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     if !low.is_finite() {
         return;
@@ -148,20 +153,38 @@ fn chart(title: &str, curves: &[Curve], ticks: &[(f64, String)], out: &mut Strin
     for (at, text) in ticks {
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
             x(*at),
             BOTTOM + 16.0,
+            // At the edge the middle of a text would leave it no room.
+            if *at > 0.95 { "end" } else { "middle" },
             escape(text)
         );
     }
     for (index, curve) in curves.iter().enumerate() {
-        let points: Vec<String> =
-            curve.points.iter().map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value))).collect();
         let paint = colour(&curve.name);
+        for piece in &curve.pieces {
+            let points: Vec<String> =
+                piece.iter().map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value))).collect();
+            let _ = match points.as_slice() {
+                [] => Ok(()),
+                // A line of one point would not be seen.
+                [_] => writeln!(
+                    out,
+                    "<circle fill=\"{paint}\" r=\"1.5\" cx=\"{:.1}\" cy=\"{:.1}\"/>",
+                    x(piece[0].0),
+                    y(piece[0].1)
+                ),
+                several => writeln!(
+                    out,
+                    "<polyline class=\"curve\" stroke=\"{paint}\" points=\"{}\"/>",
+                    several.join(" ")
+                ),
+            };
+        }
         let _ = writeln!(
             out,
-            "<polyline class=\"curve\" stroke=\"{paint}\" points=\"{}\"/><text x=\"{}\" y=\"{}\" style=\"fill:{paint}\">{}</text>",
-            points.join(" "),
+            "<text x=\"{}\" y=\"{}\" style=\"fill:{paint}\">{}</text>",
             LEFT + 8.0,
             TOP + 14.0 * index as f64,
             escape(&curve.name)

@@ -163,17 +163,22 @@ fn runtime(told: &Collections, width: usize, out: &mut String) {
 /// The pauses for collections, and the slow requests that met them, as a line.
 fn paused(pauses: &Pauses) -> String {
     let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
+    let met = match pauses.met {
+        Some(met) => format!(
+            "{} of {} slow requests (above p99, {}) met one",
+            grouped(met as f64),
+            grouped(pauses.slow as f64),
+            time(pauses.limit)
+        ),
+        None => "the server fell behind, so that slow requests waited in its backlog".to_owned(),
+    };
     format!(
-        "pauses for collections: {} in {} requests, {} on average and {} at most, {} of the time; {} of {} slow requests \
-         (above p99, {}) met one",
+        "pauses for collections: {} in {} requests, {} on average and {} at most, {} of the time; {met}",
         grouped(pauses.count as f64),
         grouped(pauses.requests as f64),
         time(pauses.total / pauses.count.max(1) as u64),
         time(pauses.longest),
         share(pauses.total as f64 / pauses.span.max(1) as f64),
-        grouped(pauses.met as f64),
-        grouped(pauses.slow as f64),
-        time(pauses.limit)
     )
 }
 

@@ -111,7 +111,7 @@ struct PausesView {
     requests: u64,
     slow_above: u64,
     slow: usize,
-    slow_that_met_one: usize,
+    slow_that_met_one: Option<usize>,
 }
 
 #[derive(Serialize)]

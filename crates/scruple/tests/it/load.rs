@@ -297,6 +297,28 @@ fn windows_that_the_generator_spoilt_are_void_and_their_costs_are_not() {
 }
 
 #[test]
+fn void_windows_are_counted_for_each_server_and_break_its_curves() {
+    let place = Place::new();
+    let mut spoilt = window(9000);
+    spoilt["doubts"] =
+        json!([{"code": "generator-late", "voids": true, "text": "the generator itself was late"}]);
+    let good = window(200);
+    let new = vec![good.clone(), good.clone(), spoilt.clone(), good.clone(), good.clone()];
+    let old = vec![good.clone(), good, spoilt.clone(), spoilt, window(200)];
+    script(&place, &[("new", new), ("old", old)]);
+    let words = ["--windows", "5", "--warm-up", "off", "--against", "old=:10", "--html", "page.html"];
+    let answer = place.run(load(&words));
+    let header = answer.stdout.lines().take(2).collect::<Vec<_>>().join(" ");
+    assert!(header.contains("3 of 5 windows of ‘old’ and 4 of 5 windows of ‘new’, 5.00 s"), "{header}");
+    let page = place.read("page.html");
+    let course = page.split_once("<h2>Course").expect("a course").1.split_once("</svg>").expect("its end").0;
+    // Two windows before the gap; behind it two of the one, and a lonely one of the other: for p50 and p99.
+    assert_eq!(course.matches("<polyline").count(), 2 * (2 + 1), "{course}");
+    assert_eq!(course.matches("<circle").count(), 2, "{course}");
+    assert!(page.contains("text-anchor=\"end\">99.999 %</text>"));
+}
+
+#[test]
 fn a_server_that_goes_away_ends_the_load_and_is_shown() {
     let place = Place::new();
     let mut gone = window(200);

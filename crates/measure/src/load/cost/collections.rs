@@ -67,8 +67,9 @@ pub struct Pauses {
     pub limit: u64,
     /// The slow requests.
     pub slow: usize,
-    /// Those of them that were due before a pause ended, and answered after it had begun.
-    pub met: usize,
+    /// Those of them that were slow for pauses; none where the server fell behind its requests, since then all of them
+    /// waited in its backlog.
+    pub met: Option<usize>,
 }
 
 impl Pauses {
@@ -93,7 +94,7 @@ impl Pauses {
             requests: load.answered,
             limit,
             slow,
-            met,
+            met: (load.behind == 0).then_some(met),
         }
     }
 }

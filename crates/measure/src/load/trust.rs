@@ -1,0 +1,210 @@
+//! Whom TLS trusts, and what is said of a server that is not trusted.
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where systems keep the authorities they trust.
+const SYSTEM_LISTS: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// The authorities that the system trusts.
+pub(super) fn system_roots() -> Result<RootCertStore, String> {
+    let list = SYSTEM_LISTS.iter().map(PathBuf::from).find(|path| path.exists()).ok_or(
+        "this system has no list of trusted authorities: name the server’s certificate with --ca, or trust anyone with \
+         --insecure",
+    )?;
+    Ok(roots(&certificates(&list)?))
+}
+
+fn roots(certificates: &[CertificateDer<'static>]) -> RootCertStore {
+    let mut store = RootCertStore::empty();
+    for certificate in certificates {
+        // Old authorities that no longer parse are common in system lists and must not spoil the others.
+        let _ = store.add(certificate.clone());
+    }
+    store
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let cannot = |why: String| format!("cannot read certificates from {}: {why}", path.display());
+    let read = CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?;
+    let read: Vec<_> = read.collect::<Result<_, _>>().map_err(|error| cannot(error.to_string()))?;
+    if read.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(read) }
+}
+
+/// Accepts every certificate, but still checks that the server holds its key.
+#[derive(Debug)]
+pub(super) struct Anyone(pub(super) Arc<CryptoProvider>);
+
+/// Accepts the certificates of a file, and whatever is signed by one of them.
+#[derive(Debug)]
+pub(super) struct Named {
+    certificates: Vec<CertificateDer<'static>>,
+    /// The ordinary way; none where no certificate of the file can be an authority.
+    signed: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Named {
+    pub(super) fn of(path: &Path, provider: Arc<CryptoProvider>) -> Result<Named, String> {
+        let certificates = certificates(path)?;
+        let authorities = Arc::new(roots(&certificates));
+        let signed = WebPkiServerVerifier::builder_with_provider(authorities, provider.clone()).build().ok();
+        Ok(Named { certificates, signed, provider })
+    }
+}
+
+impl ServerCertVerifier for Named {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        // What openssl makes by default calls itself an authority, which as such may not be a server.
+        if self.certificates.iter().any(|known| known == end_entity) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        match &self.signed {
+            Some(signed) => {
+                signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            }
+            None => Err(CertificateError::UnknownIssuer.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What went wrong, in words, and what may help.
+pub(super) fn words(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(reason) => certificate(reason),
+        Error::NoCertificatesPresented => "the server shows no certificate".to_owned(),
+        Error::AlertReceived(alert) => format!("the server refused: {}", apart(&format!("{alert:?}"))),
+        Error::InvalidMessage(_)
+        | Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. } => "what the server sends is not TLS".to_owned(),
+        Error::PeerIncompatible(_) => {
+            "the server and Scruple have no version or cipher of TLS in common".to_owned()
+        }
+        Error::PeerMisbehaved(how) => {
+            format!("the server does not keep to TLS: {}", apart(&format!("{how:?}")))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn certificate(reason: &CertificateError) -> String {
+    use CertificateError::{
+        BadEncoding, Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
+        NotValidYetContext, Revoked,
+    };
+    let what = match reason {
+        Expired | ExpiredContext { .. } => "the server’s certificate has expired",
+        NotValidYet | NotValidYetContext { .. } => "the server’s certificate is not valid yet",
+        NotValidForName | NotValidForNameContext { .. } => {
+            "the server’s certificate is for another name than this"
+        }
+        Revoked => "the server’s certificate was revoked",
+        BadEncoding => "the server’s certificate cannot be read",
+        // A bad signature too: two authorities may have the same name.
+        _ => "the server’s certificate is not trusted, nor signed by anyone who is",
+    };
+    format!("{what}: name the certificate or its authority with --ca, or trust anyone with --insecure")
+}
+
+/// A name such as `HandshakeFailure` as words.
+fn apart(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push(' ');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_said_in_words() {
+        let unknown = words(&CertificateError::UnknownIssuer.into());
+        assert!(
+            unknown.contains("not trusted") && unknown.contains("--ca") && unknown.contains("--insecure")
+        );
+        assert!(words(&CertificateError::NotValidForName.into()).contains("another name"));
+        let refused = words(&Error::AlertReceived(rustls::AlertDescription::HandshakeFailure));
+        assert_eq!(refused, "the server refused: handshake failure");
+    }
+}
