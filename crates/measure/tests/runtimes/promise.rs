@@ -23,6 +23,7 @@ pub const TESTS: &[crate::Test] = &[
     ("runtimes_are_recognised_beforehand", recognised),
     ("worker_threads_and_early_exits_of_node", node_threads),
     ("go_children_of_go_programs_are_read", go_children),
+    ("go_programs_are_read_wherever_they_are_in_a_tree", go_in_trees),
     ("the_allocation_counter_counts_the_same_beside_it", beside_the_counter),
     ("debuggers_may_trace", debuggers),
     ("real_programs_run_unchanged", real_programs),
@@ -372,6 +373,51 @@ fn go_children(scales: &mut Scales) -> Done {
     assert_eq!(run.ending, Ending::Signaled(9));
     let told = run.reading("alloc.bytes").value.clone();
     assert!(told.as_ref().map_or_else(|why| why.contains("killed"), |bytes| *bytes > 0.0), "{told:?}");
+    Ok(())
+}
+
+fn go_in_trees(scales: &mut Scales) -> Done {
+    let text = "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nvar kept []byte\n\nfunc main() {\n\t\
+        for i := 0; i < 1000; i++ {\n\t\tkept = make([]byte, 1<<16)\n\t}\n\tif len(os.Args) > 1 {\n\t\t\
+        syscall.Exec(os.Args[1], os.Args[1:], os.Environ())\n\t}\n}\n";
+    scales.write("takes.go", text);
+    let program = scales.compile("takes", &["go", "build", "-o", "takes", "takes.go"])?;
+    let stripped = ["go", "build", "-ldflags=-s -w", "-o", "takes-stripped", "takes.go"];
+    let stripped = scales.compile("takes-stripped", &stripped)?;
+    let alone = scales.same(words![program], &[]).value("alloc.bytes");
+    scales.runs_go = true;
+    assert!(alone > 65e6, "{alone}");
+    let script = scales.script("goes", "#!/bin/sh\nexec ./takes\n");
+    for words in [
+        &words!["env", program][..],
+        words!["nice", program],
+        words!["/bin/sh", "-c", "./takes; true"],
+        words![script],
+    ] {
+        let run = scales.same(words, &[]);
+        assert_eq!(run.reading("alloc.bytes").source, "go", "{words:?}");
+        let ratio = run.value("alloc.bytes") / alone;
+        assert!((0.99..1.01).contains(&ratio), "{words:?}: {ratio}");
+    }
+    let three = scales.same(words!["/bin/sh", "-c", "./takes & ./takes; ./takes | cat; wait"], &[]);
+    assert_eq!(three.reading("alloc.bytes").source, "go × 3");
+    assert!(three.value("alloc.bytes") > 2.97 * alone);
+    let why = scales.same(words!["env", stripped], &[]).absent("alloc.bytes").to_owned();
+    assert!(why.contains("no symbols"), "{why}");
+    for next in ["/bin/true", "./takes"] {
+        let why = scales.same(words![program, next], &[]).absent("alloc.bytes").to_owned();
+        assert!(why.contains("became another program"), "{why}");
+    }
+    if installed("/usr/bin/python3").is_ok() {
+        let code = "import subprocess; subprocess.run(['./takes'])";
+        let run = scales.same(words!["/usr/bin/python3", "-c", code], &[]);
+        assert_eq!(run.reading("alloc.bytes").source, "python, go");
+        assert!(run.value("alloc.bytes") > alone);
+        let code = "import subprocess; subprocess.run(['./takes', '/bin/true'])";
+        let why = scales.same(words!["/usr/bin/python3", "-c", code], &[]).absent("alloc.bytes").to_owned();
+        assert!(why.contains("became another program"), "a part is not shown as the whole: {why}");
+    }
+    scales.runs_go = false;
     Ok(())
 }
 
