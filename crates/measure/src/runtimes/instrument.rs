@@ -133,11 +133,12 @@ impl Instrument for Runtimes {
             if append(&mut launch.env, "OCAMLRUNPARAM", ",", "v=0x400", |words| words.contains("v=")) {
                 self.cut = Cut::into_stderr(Runtime::Ocaml, &mut launch.stdio[2]).ok();
             }
-        } else if is(Runtime::Sbcl)
-            && launch.path == program.path
-            && let Some(argv) = sbcl::with_hook(&launch.argv, &place.folder().join("hook.lisp"))
+        } else if launch.path == program.path
+            && let Some(at) =
+                if is(Runtime::Sbcl) { Some(0) } else { sbcl::behind(&launch.argv, &launch.folder) }
+            && let Some(words) = sbcl::with_hook(&launch.argv[at..], &place.folder().join("hook.lisp"))
         {
-            launch.argv = argv;
+            launch.argv.splice(at.., words);
         }
         place.preload(&mut launch.env);
         Ok(())

@@ -11,6 +11,7 @@ pub const TESTS: &[crate::Test] = &[
     ("a_closed_standard_error_hurts_nobody", closed_stderr),
     ("exit_codes_and_uncaught_errors_are_unchanged", exit_codes),
     ("a_killed_program_is_absent_with_a_reason", killed),
+    ("haskell_programs_that_are_killed_or_become_another_say_so", haskell_ends),
     ("a_program_that_executes_another_is_recognised_again", executes),
     ("wrappers_and_shims_are_seen_through", wrappers),
     ("a_tree_of_processes_is_added_up", trees),
@@ -180,6 +181,26 @@ fn killed(scales: &mut Scales) -> Done {
         &[],
     );
     assert!(run.value("alloc.objects") > 1000.0, "counts of CPython survive");
+    Ok(())
+}
+
+fn haskell_ends(scales: &mut Scales) -> Done {
+    let text = "import System.Environment\nimport System.Posix.Process\nimport System.Posix.Signals\nmain :: IO ()\nmain = do\n  \
+        how <- getArgs\n  case how of\n    [\"kill\"] -> raiseSignal sigKILL\n    \
+        program : words -> executeFile program False words Nothing\n    [] -> return ()\n";
+    for (name, flag) in [("ends-none", "-rtsopts=none"), ("ends-some", "-rtsopts=some")] {
+        let program = haskell(scales, name, text, &[flag, "-package", "unix"])?;
+        let killed = scales.same(words![program, "kill"], &[]);
+        assert_eq!(killed.ending, Ending::Signaled(9));
+        assert!(killed.absent("alloc.bytes").contains("it was killed"), "{}", killed.absent("alloc.bytes"));
+        let became = scales.same(words![program, "/bin/true"], &[]);
+        assert!(became.absent("alloc.bytes").contains("became another"), "{}", became.absent("alloc.bytes"));
+        let twice = scales.same(words![program, program], &[]);
+        assert!(twice.absent("alloc.bytes").starts_with("1 of 2 ghc processes"), "a part is not the whole");
+        let script = format!("{0}; {0}", program.display());
+        let rest = scales.same(words!["/bin/sh", "-c", script], &[]);
+        assert_eq!(rest.reading("alloc.bytes").source, "ghc × 2");
+    }
     Ok(())
 }
 
