@@ -17,6 +17,7 @@ pub const TESTS: &[crate::Test] = &[
     ("forked_workers_report_for_themselves", workers),
     ("environments_look_as_they_did", environments),
     ("restricted_programs_are_left_alone", restricted),
+    ("python_is_asked_between_imports_whenever_it_begins", between_imports),
     ("programs_without_a_runtime_are_untouched", others),
     ("small_limits_are_survived", limits),
     ("a_static_program_is_cut_out_of_standard_error", static_ghc),
@@ -249,6 +250,19 @@ fn environments(scales: &mut Scales) -> Done {
     let program = haskell(scales, "looks", looks, &[])?;
     let run = scales.same(words![program], &[]);
     assert!(run.value("alloc.bytes") > 0.0);
+    Ok(())
+}
+
+/// It is asked after a number of allocations, which words on the command line put off by a few each.
+fn between_imports(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    for n in 0..72 {
+        let text = (0..n).map(|i| format!(" w{i}")).collect::<String>();
+        let script = format!("exec /usr/bin/python3 -c 'import json, gc; gc.collect()'{text}");
+        let run = scales.weigh(words!["/bin/sh", "-c", script], &[]);
+        assert_eq!((run.ending, run.stderr.as_str()), (Ending::Exited(0), ""), "{n}");
+        assert!(run.value("gc.count") >= 1.0, "{n}");
+    }
     Ok(())
 }
 
