@@ -8,6 +8,7 @@ use crate::program::Program;
 use crate::streams::{Capture, Captured, Input, Output, Streams};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -91,6 +92,8 @@ pub struct Commands {
     interrupted: Arc<AtomicBool>,
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
+    /// Whether Go programs run in the trees of the jobs that were traced, by their words.
+    runs_go: HashMap<(PathBuf, Vec<OsString>), bool>,
 }
 
 /// The variable that pads the environment.
@@ -104,7 +107,7 @@ impl Commands {
         instruments: Vec<Box<dyn Instrument>>,
     ) -> Commands {
         let base_env = std::env::vars_os().filter(|(name, _)| name != PADDING).collect();
-        Commands { launcher, interrupted, instruments, base_env }
+        Commands { launcher, interrupted, instruments, base_env, runs_go: HashMap::new() }
     }
 
     fn launch(&self, job: &Job, pass: Pass, padding: usize, streams: [std::os::fd::OwnedFd; 3]) -> Launch {
@@ -125,6 +128,7 @@ impl Commands {
                 time_limit: job.time_limit,
                 trace_memory: pass == Pass::Memory,
                 read_counters: false,
+                runs_go: pass == Pass::Counting && self.runs_go.get(&words(job)).is_some_and(|runs| *runs),
                 fixed_addresses: steady,
                 shield: job.shield.clone().filter(|_| pass == Pass::Timing),
             },
@@ -163,6 +167,9 @@ impl Commands {
         drop(launch);
         let (captured, last_words) = yielded();
         let outcome = outcome?;
+        if pass == Pass::Memory {
+            *self.runs_go.entry(words(job)).or_default() |= outcome.ran_go;
+        }
         let readings = match (pass, instrument) {
             (Pass::Timing, _) => timing(&outcome),
             (Pass::Memory, _) => memory(&outcome),
@@ -181,6 +188,11 @@ impl Commands {
     }
 }
 
+/// By what a job is known again.
+fn words(job: &Job) -> (PathBuf, Vec<OsString>) {
+    (job.program.path.clone(), job.argv.clone())
+}
+
 /// How long a watcher sleeps between two moments, in the beginning.
 const WATCHING: Duration = Duration::from_millis(1);
 
@@ -195,6 +207,12 @@ impl Weigher for Commands {
             }
             _ => None,
         };
+        if chosen.as_ref().is_some_and(|instrument| instrument.reads_go())
+            && !self.runs_go.contains_key(&words(job))
+        {
+            // No memory pass has told; what goes wrong here goes wrong below as well.
+            let _ = self.weigh_once(job, Pass::Memory, padding, None);
+        }
         let weighing = self.weigh_once(job, pass, padding, chosen);
         self.instruments = instruments;
         weighing

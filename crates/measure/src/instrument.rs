@@ -19,6 +19,11 @@ pub trait Instrument {
     /// The keys of the metrics it reads, so that those it cannot read are shown as absent.
     fn metrics(&self) -> &'static [&'static str];
 
+    /// Whether it reads Go programs, which have to be traced for it: only trees in which one was seen are.
+    fn reads_go(&self) -> bool {
+        false
+    }
+
     /// Attaches itself to a launch: environment, descriptors, wrapper.
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String>;
 

@@ -30,8 +30,10 @@ pub struct Options {
     pub time_limit: Option<Duration>,
     /// Stop the process and its descendants at their exits, and read their peak memory there.
     pub trace_memory: bool,
-    /// Stop processes at their exits, and read the counters of those that are Go programs from their memory.
+    /// Look for Go programs in the tree, and read their counters from their memory, stopped at their exits.
     pub read_counters: bool,
+    /// A launch before this one has shown that a Go program runs in the tree.
+    pub runs_go: bool,
     /// Turn off the randomisation of addresses, so that memory figures repeat.
     pub fixed_addresses: bool,
     /// Run with a real-time priority, on these cores if any are named.
@@ -81,7 +83,9 @@ pub struct Outcome {
     pub blocks: (u64, u64),
     /// The peak resident size of each process, in bytes; only where it was traced.
     pub memory: Vec<PeakMemory>,
-    /// The counters of each Go process, where they were asked for.
+    /// Whether a Go program ran in the tree; only where its memory was traced.
+    pub ran_go: bool,
+    /// The counters of each Go process of the tree, where they were asked for.
     pub exits: Vec<crate::runtimes::go::Exit>,
     /// Processes that were still there when the program had ended.
     pub left_behind: u32,

@@ -5,6 +5,7 @@
 //! wake it. It is also the reaper of every orphan of a measured program, which is how whole trees are accounted for
 //! and ended.
 
+mod go_processes;
 mod server;
 mod spawn;
 mod trace;

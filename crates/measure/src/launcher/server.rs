@@ -1,5 +1,6 @@
 //! The launcher's own loop: take a request, run it, answer.
 
+use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
 use super::trace::{self, Follower};
 use super::{tree, wire};
@@ -174,8 +175,9 @@ fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
     outcome.scheduled = scheduled;
     if let Some(mut follower) = follower {
         follower.reaped(spawned.pid, &usage);
-        outcome.memory = follower.memory;
-        outcome.exits = follower.exits;
+        outcome.ran_go = follower.ran_go;
+        outcome.memory = follower.memory.unwrap_or_default();
+        outcome.exits = follower.go.map(GoProcesses::exits).unwrap_or_default();
     }
     outcome.unshielded = watch.unshielded;
     outcome.shield_refused = spawned.shield_refused();
@@ -202,6 +204,7 @@ fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outc
         switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
         blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),
         memory: Vec::new(),
+        ran_go: false,
         exits: Vec::new(),
         left_behind: 0,
         unshielded: false,

@@ -5,11 +5,12 @@
 //! program's own address space and of nothing else. Processes that the program makes have nothing of the launcher's, so
 //! that their `ru_maxrss` is as good, and is there even for those that were killed.
 
+use super::go_processes::GoProcesses;
 use super::server::Watch;
 use super::spawn;
 use super::tracer::Tracers;
 use crate::launch::{Options, PeakMemory};
-use crate::runtimes::go::{Exit, Layouts, counters};
+use crate::runtimes::go::GoFiles;
 use std::collections::HashSet;
 use std::ffi::c_int;
 use std::{fs, io, ptr};
@@ -31,13 +32,15 @@ pub(super) struct Follower {
     known: HashSet<libc::pid_t>,
     /// The processes that the program and its descendants made, unlike their threads.
     made: HashSet<libc::pid_t>,
-    executed: HashSet<libc::pid_t>,
     /// The first process has executed a second program.
     replaced: bool,
     tracers: Tracers,
-    layouts: Option<Layouts>,
-    pub(super) memory: Vec<PeakMemory>,
-    pub(super) exits: Vec<Exit>,
+    /// The launcher's high-water mark when the first process left its memory.
+    mark: Option<u64>,
+    go_files: GoFiles,
+    pub(super) ran_go: bool,
+    pub(super) memory: Option<Vec<PeakMemory>>,
+    pub(super) go: Option<GoProcesses>,
 }
 
 impl Follower {
@@ -48,12 +51,13 @@ impl Follower {
             attached: false,
             known: HashSet::from([main]),
             made: HashSet::new(),
-            executed: HashSet::from([main]),
             replaced: false,
             tracers: Tracers::default(),
-            layouts: options.read_counters.then(Layouts::default),
-            memory: Vec::new(),
-            exits: Vec::new(),
+            mark: None,
+            go_files: GoFiles::default(),
+            ran_go: false,
+            memory: options.trace_memory.then(Vec::new),
+            go: options.read_counters.then(GoProcesses::default),
         })
     }
 
@@ -91,13 +95,20 @@ impl Follower {
     pub(super) fn stopped(&mut self, pid: libc::pid_t, status: c_int) {
         let event = status >> 16;
         let begins = !self.attached && pid == self.main;
+        if begins {
+            self.mark = own_mark();
+        }
         if (begins || event == libc::PTRACE_EVENT_EXEC) && self.tracers.has(pid) {
             self.attached = true;
+            if let Some(go) = &mut self.go {
+                go.is_let_go(pid);
+            }
             ptrace(libc::PTRACE_DETACH, pid, 0);
             return;
         }
         if begins {
             self.attached = true;
+            self.executes(pid);
             ptrace(libc::PTRACE_SETOPTIONS, pid, OPTIONS as usize);
             ptrace(libc::PTRACE_CONT, pid, 0);
             return;
@@ -106,8 +117,8 @@ impl Follower {
         match event {
             libc::PTRACE_EVENT_EXIT => self.leaves(pid),
             libc::PTRACE_EVENT_EXEC => {
-                self.executed.insert(pid);
                 self.replaced |= pid == self.main;
+                self.executes(pid);
             }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.made.extend(message(pid));
@@ -124,32 +135,44 @@ impl Follower {
         ptrace(libc::PTRACE_CONT, pid, signal as usize);
     }
 
+    fn executes(&mut self, pid: libc::pid_t) {
+        if self.memory.is_some() {
+            self.ran_go |= self.go_files.has(pid);
+        }
+        if let Some(go) = &mut self.go {
+            go.executes(pid);
+        }
+    }
+
     /// A thread or process is on its way out.
     fn leaves(&mut self, thread: libc::pid_t) {
-        match &mut self.layouts {
-            Some(layouts) => note_counters(thread, &self.executed, layouts, &mut self.exits),
-            None => note_peak(thread, &mut self.memory),
+        if let Some(go) = &mut self.go {
+            go.leaves(thread);
+        }
+        if let Some(memory) = &mut self.memory {
+            note_peak(thread, memory);
         }
     }
 
     /// A process has ended and been reaped. Its account covers the children that it waited for, which is of the tree too.
     pub(super) fn reaped(&mut self, pid: libc::pid_t, usage: &libc::rusage) {
-        if self.layouts.is_some() {
-            return;
+        if let Some(go) = &mut self.go {
+            go.ends(pid);
         }
+        let Some(memory) = &mut self.memory else { return };
         let peak = usage.ru_maxrss as u64 * 1024;
         // The first process began in the launcher's memory, whose mark stands in its account. What is above that mark
         // is its own: what it held as a program that it is no longer.
         let is_own = match pid == self.main {
-            true => self.replaced && own_mark().is_some_and(|mark| peak > mark + BLUR),
+            true => self.replaced && self.mark.is_some_and(|mark| peak > mark + BLUR),
             false => self.made.contains(&pid),
         };
         if is_own {
-            keep_peak(pid, peak, &mut self.memory);
+            keep_peak(pid, peak, memory);
         }
-        if pid == self.main && !self.memory.iter().any(|process| process.pid == pid) {
+        if pid == self.main && !memory.iter().any(|process| process.pid == pid) {
             // Without the first process the others are only a part.
-            self.memory.clear();
+            memory.clear();
         }
     }
 }
@@ -210,27 +233,6 @@ fn wait_for_any(watch: &mut Watch<'_>) -> bool {
     }
 }
 
-/// Each thread stops once, and the last to stop sees the final counters; a thread's number is not its process's. A
-/// copy that has executed nothing of its own (Go makes one to try the kernel out) holds its parent's counts.
-fn note_counters(
-    thread: libc::pid_t,
-    executed: &HashSet<libc::pid_t>,
-    layouts: &mut Layouts,
-    exits: &mut Vec<Exit>,
-) {
-    let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
-    if !executed.contains(&pid) {
-        return;
-    }
-    let Some(mut exit) = counters::at_exit(thread, layouts) else { return };
-    exit.pid = pid;
-    match exits.iter_mut().find(|known| known.pid == exit.pid) {
-        Some(known) if exit.counters.is_ok() => *known = exit,
-        Some(_) => {}
-        None => exits.push(exit),
-    }
-}
-
 /// Keeps the highest mark of each process; a process with several threads stops once for each.
 fn note_peak(thread: libc::pid_t, memory: &mut Vec<PeakMemory>) {
     let path = format!("/proc/{thread}/status");
@@ -248,7 +250,7 @@ fn keep_peak(pid: libc::pid_t, peak: u64, memory: &mut Vec<PeakMemory>) {
 }
 
 /// A number of one of the kernel's pages about a process.
-fn field(path: &str, name: &str) -> Option<u64> {
+pub(super) fn field(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }

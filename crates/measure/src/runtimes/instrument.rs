@@ -90,6 +90,10 @@ impl Instrument for Runtimes {
         COMMON
     }
 
+    fn reads_go(&self) -> bool {
+        true
+    }
+
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         let place = match self.place.take() {
             Some(place) => place,
@@ -105,18 +109,21 @@ impl Instrument for Runtimes {
         self.nothing = recognise::nothing(&program);
         self.cut = None;
         self.expects_exit = false;
+        launch.options.read_counters = launch.options.runs_go;
         let Some(elf) = Elf::read(&program.path) else {
             place.preload(&mut launch.env);
             return Ok(());
         };
         let is = |runtime: Runtime| (runtime.adapter().find)(&elf).is_some();
         if is(Runtime::Go) {
-            launch.options.read_counters = !go::is_stripped(&elf);
-            self.expects_exit = launch.options.read_counters;
+            self.expects_exit = !go::is_stripped(&elf);
+            launch.options.read_counters = true;
             if go::is_stripped(&elf)
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
+                // The log has the collections of other Go programs in the tree as well.
+                launch.options.read_counters = self.cut.is_none();
             }
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
             if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
@@ -126,11 +133,12 @@ impl Instrument for Runtimes {
             if append(&mut launch.env, "OCAMLRUNPARAM", ",", "v=0x400", |words| words.contains("v=")) {
                 self.cut = Cut::into_stderr(Runtime::Ocaml, &mut launch.stdio[2]).ok();
             }
-        } else if is(Runtime::Sbcl)
-            && launch.path == program.path
-            && let Some(argv) = sbcl::with_hook(&launch.argv, &place.folder().join("hook.lisp"))
+        } else if launch.path == program.path
+            && let Some(at) =
+                if is(Runtime::Sbcl) { Some(0) } else { sbcl::behind(&launch.argv, &launch.folder) }
+            && let Some(words) = sbcl::with_hook(&launch.argv[at..], &place.folder().join("hook.lisp"))
         {
-            launch.argv = argv;
+            launch.argv.splice(at.., words);
         }
         place.preload(&mut launch.env);
         Ok(())

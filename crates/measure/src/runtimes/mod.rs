@@ -4,8 +4,8 @@
 //! the moment it starts: by the symbols it brings, or because it asks for its own variable. So wrappers and shims make
 //! no difference, and a child that executes something else is recognised again. The environment that the program and
 //! its children see is not changed except for `LD_PRELOAD`, standard output and error stay what they were, and a
-//! runtime is only ever asked for what every build of it grants. Go programs have no C library to load the agent; they
-//! are stopped at their exit, and their counters are read from their memory.
+//! runtime is only ever asked for what every build of it grants. Go programs have no C library to load the agent: where
+//! one was seen in the tree, processes are stopped at their exit, and their counters are read from their memory.
 
 mod cut;
 mod elf;

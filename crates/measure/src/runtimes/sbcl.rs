@@ -4,6 +4,7 @@ use super::elf::Elf;
 use super::figures::Figure;
 use super::records::{Answer, Record, field};
 use super::table::{Adapter, Found};
+use crate::program::Program;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -28,8 +29,9 @@ fn find(elf: &Elf) -> Option<Found> {
 
 fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let Some(answer) = answers.first() else {
-        return Err("sbcl told nothing: only a program started as `sbcl --script FILE`, `sbcl --load …` or \
-                    `sbcl --eval …` can be asked, not a saved image and not a child"
+        return Err("sbcl told nothing: only `sbcl --script FILE`, `sbcl --load …` and `sbcl --eval …` can be asked, by \
+                    themselves or behind env, nice and the like; not a script that names it, not a saved image and \
+                    not a child"
             .to_owned());
     };
     let value = |name: &str| field(&answer.text, name);
@@ -39,6 +41,21 @@ fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     figures.extend(value("gc_us").map(|time| Figure::noisy("gc.time", time * 1e3)));
     figures.extend(value("live").filter(|live| *live > 0.0).map(|live| Figure::near("heap.live_max", live)));
     Ok(figures)
+}
+
+/// Programs that execute the rest of their words.
+const WRAPPERS: [&str; 10] =
+    ["chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout"];
+
+/// Which word of a wrapper's command line is SBCL, if any is.
+pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
+    let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
+    if !WRAPPERS.contains(&name(argv.first()?)?.as_str()) {
+        return None;
+    }
+    let at = argv.iter().skip(1).position(|word| name(word).as_deref() == Some("sbcl"))? + 1;
+    let program = Program::find(&argv[at], folder).ok()?;
+    Elf::read(&program.path).as_ref().and_then(find).map(|_| at)
 }
 
 /// The command line with our file loaded first; none where that would change what the program does.

@@ -335,6 +335,12 @@ fn sbcl(scales: &mut Scales) -> Done {
     let (bytes, run) = step(scales, words!["sbcl", "--script", source("alloc.lisp")], "alloc.bytes");
     close(bytes, 16.0, 0.05);
     assert!(run.value("gc.count") >= 0.0);
+    let file = source("alloc.lisp");
+    let behind = scales.same(words!["nice", "sbcl", "--script", file, "1000"], &[]);
+    assert_eq!(behind.reading("alloc.bytes").source, "sbcl");
+    let child = format!("sbcl --script '{}' 1000; true", file.display());
+    let child = scales.same(words!["/bin/sh", "-c", child], &[]);
+    assert!(child.absent("alloc.bytes").contains("not a child"), "{}", child.absent("alloc.bytes"));
     Ok(())
 }
 

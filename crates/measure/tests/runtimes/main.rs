@@ -7,24 +7,27 @@
 mod counts;
 mod promise;
 mod scales;
+mod trees;
 
 use scales::{Done, Scales, Skip};
 
 /// A name that is a sentence, and what it says.
 pub type Test = (&'static str, fn(&mut Scales) -> Done);
 
+const TESTS: [&[Test]; 3] = [counts::TESTS, promise::TESTS, trees::TESTS];
+
 fn main() {
     // Before anything else: the launcher is forked from a process without threads.
     let mut scales = Scales::new();
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     if std::env::args().any(|word| word == "--list") {
-        for (name, _) in counts::TESTS.iter().chain(promise::TESTS) {
+        for (name, _) in TESTS.iter().copied().flatten() {
             println!("{name}: test");
         }
         return;
     }
     let (mut passed, mut skipped, mut failed) = (0, 0, 0);
-    for (name, test) in counts::TESTS.iter().chain(promise::TESTS) {
+    for (name, test) in TESTS.iter().copied().flatten() {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }

@@ -17,18 +17,18 @@ pub const TESTS: &[crate::Test] = &[
     ("forked_workers_report_for_themselves", workers),
     ("environments_look_as_they_did", environments),
     ("restricted_programs_are_left_alone", restricted),
+    ("python_is_asked_between_imports_whenever_it_begins", between_imports),
     ("programs_without_a_runtime_are_untouched", others),
     ("small_limits_are_survived", limits),
     ("a_static_program_is_cut_out_of_standard_error", static_ghc),
     ("runtimes_are_recognised_beforehand", recognised),
     ("worker_threads_and_early_exits_of_node", node_threads),
-    ("go_children_of_go_programs_are_read", go_children),
     ("the_allocation_counter_counts_the_same_beside_it", beside_the_counter),
     ("debuggers_may_trace", debuggers),
     ("real_programs_run_unchanged", real_programs),
 ];
 
-fn haskell(scales: &Scales, name: &str, text: &str, flags: &[&str]) -> Result<PathBuf, Skip> {
+pub fn haskell(scales: &Scales, name: &str, text: &str, flags: &[&str]) -> Result<PathBuf, Skip> {
     let file = format!("{name}.hs");
     scales.write(&file, text);
     let out = format!("{name}-o");
@@ -253,6 +253,19 @@ fn environments(scales: &mut Scales) -> Done {
     Ok(())
 }
 
+/// It is asked after a number of allocations, which words on the command line put off by a few each.
+fn between_imports(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    for n in 0..72 {
+        let text = (0..n).map(|i| format!(" w{i}")).collect::<String>();
+        let script = format!("exec /usr/bin/python3 -c 'import json, gc; gc.collect()'{text}");
+        let run = scales.weigh(words!["/bin/sh", "-c", script], &[]);
+        assert_eq!((run.ending, run.stderr.as_str()), (Ending::Exited(0), ""), "{n}");
+        assert!(run.value("gc.count") >= 1.0, "{n}");
+    }
+    Ok(())
+}
+
 fn restricted(scales: &mut Scales) -> Done {
     installed("node")?;
     let words = words!["node", "--experimental-permission", "-p", "1"];
@@ -352,26 +365,6 @@ fn node_threads(scales: &mut Scales) -> Done {
     assert!(run.value("alloc.bytes") > alone.value("alloc.bytes") + 2e6);
     let run = scales.same(words!["node", "--input-type=module", "-e", "process.exit(3)"], &[]);
     assert_eq!(run.ending, Ending::Exited(3));
-    Ok(())
-}
-
-fn go_children(scales: &mut Scales) -> Done {
-    let text = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"os/exec\"\n)\n\nfunc main() {\n\tif len(os.Args) > 1 {\n\t\t\
-        fmt.Println(\"child\")\n\t\tos.Exit(0)\n\t}\n\tout, err := exec.Command(os.Args[0], \"x\").Output()\n\t\
-        fmt.Print(string(out), err, \"\\n\")\n\tout, err = exec.Command(\"/bin/echo\", \"y\").Output()\n\tfmt.Print(string(out), err, \"\\n\")\n\tos.Exit(5)\n}\n";
-    scales.write("parent.go", text);
-    let program = scales.compile("parent", &["go", "build", "-o", "parent", "parent.go"])?;
-    let run = scales.same(words![program], &[]);
-    assert_eq!(run.ending, Ending::Exited(5));
-    assert_eq!(run.reading("alloc.bytes").source, "go × 2");
-    let killed = "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nfunc main() {\n\t\
-        syscall.Kill(os.Getpid(), syscall.SIGKILL)\n}\n";
-    scales.write("killed.go", killed);
-    let program = scales.compile("killed", &["go", "build", "-o", "killed", "killed.go"])?;
-    let run = scales.same(words![program], &[]);
-    assert_eq!(run.ending, Ending::Signaled(9));
-    let told = run.reading("alloc.bytes").value.clone();
-    assert!(told.as_ref().map_or_else(|why| why.contains("killed"), |bytes| *bytes > 0.0), "{told:?}");
     Ok(())
 }
 

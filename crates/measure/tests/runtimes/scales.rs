@@ -54,6 +54,8 @@ impl Run {
 pub struct Scales {
     launcher: Launcher,
     pub instrument: Runtimes,
+    /// Whether a launch before is taken to have shown that a Go program runs in the tree.
+    pub runs_go: bool,
     folder: tempfile::TempDir,
 }
 
@@ -62,6 +64,7 @@ impl Scales {
         Scales {
             launcher: Launcher::start().expect("a launcher"),
             instrument: Runtimes::new(),
+            runs_go: false,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
@@ -158,7 +161,7 @@ impl Scales {
             env: full,
             folder: self.folder.path().to_owned(),
             stdio: [File::open("/dev/null").expect("null").into(), file(&out), file(&err)],
-            options: Options::default(),
+            options: Options { runs_go: self.runs_go, ..Options::default() },
         };
         if weigh {
             let resolved = program.resolved();

@@ -102,6 +102,9 @@ pub struct PausesArgs {
     /// Read a log that is there already (what +RTS -S wrote) instead of running a program.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub log: Option<PathBuf>,
+    /// Do not fail when the program does; its pauses are shown in any case.
+    #[arg(short, long)]
+    pub ignore_failure: bool,
     /// End the program when it takes longer.
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,

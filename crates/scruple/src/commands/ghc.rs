@@ -22,7 +22,7 @@ pub fn ghc(args: &GhcArgs) -> Result<Code, Fault> {
 }
 
 fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
-    let found = match &args.log {
+    let (found, fault) = match &args.log {
         Some(path) => {
             let log = log::read(&read(path)?).ok_or_else(|| {
                 Fault::usage(format!(
@@ -30,7 +30,7 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
                     path.display()
                 ))
             })?;
-            Pauses::of(&path.display().to_string(), &[&log])
+            (Pauses::of(&path.display().to_string(), &[&log]), None)
         }
         None => logged(args)?,
     };
@@ -39,24 +39,26 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
         false => pauses::text(&found, output::width()),
     };
     output::print(&text, args.color)?;
-    Ok(Code::Fine)
+    fault.map_or(Ok(Code::Fine), Err)
 }
 
-/// Runs the program while its runtime logs every collection.
-fn logged(args: &PausesArgs) -> Result<Pauses, Fault> {
+/// Runs the program while its runtime logs every collection. A program that fails has logged what it did until then.
+fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
     let launcher = one::launcher()?;
     let job = one::job(&args.command, args.time_limit.as_deref())?;
     let mut asked = Runtimes::new().logging_collections();
     let mut commands = one::commands(launcher, Vec::new())?;
-    one::ended_well(&job, commands.weigh_with(&job, &mut asked))?;
+    let weighing = one::ended(&job, commands.weigh_with(&job, &mut asked))?;
+    let fault = one::failure(&job, &weighing).filter(|_| !args.ignore_failure);
     let logs: Vec<&Log> = asked.logs().iter().map(|(_, log)| log).collect();
-    match logs.is_empty() {
-        true => Err(Fault::usage(format!(
+    match (logs.is_empty(), fault) {
+        (true, Some(fault)) => Err(fault),
+        (true, None) => Err(Fault::usage(format!(
             "the collections of ‘{}’ could not be logged: {}",
             job.name,
             why_not(&job, asked.told())
         ))),
-        false => Ok(Pauses::of(&job.name, &logs)),
+        (false, fault) => Ok((Pauses::of(&job.name, &logs), fault)),
     }
 }
 

@@ -43,6 +43,15 @@ pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
 
 /// The launch, if it came to be and the program ended well.
 pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
+    let weighing = ended(job, weighed)?;
+    match failure(job, &weighing) {
+        Some(fault) => Err(fault),
+        None => Ok(weighing),
+    }
+}
+
+/// The launch, if it came to be and the program ended by itself.
+pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
     let name = &job.name;
     let weighing = weighed.map_err(|error| {
         let message = format!("cannot run ‘{name}’: {error}");
@@ -52,10 +61,19 @@ pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<We
         }
     })?;
     match weighing.ending {
-        Ending::Exited(0) => Ok(weighing),
         Ending::Interrupted => Err(Fault { code: Code::Interrupted, message: "interrupted".to_owned() }),
-        Ending::Exited(code) => Err(Fault::program(format!("‘{name}’ exited with code {code}"))),
-        Ending::Signaled(signal) => Err(Fault::program(format!("‘{name}’ was ended by signal {signal}"))),
         Ending::TimedOut => Err(Fault::program(format!("‘{name}’ exceeded its time limit and was ended"))),
+        Ending::Exited(_) | Ending::Signaled(_) => Ok(weighing),
+    }
+}
+
+/// What is to be said of a program that ended by itself, but not well.
+pub fn failure(job: &Job, weighing: &Weighing) -> Option<Fault> {
+    let name = &job.name;
+    match weighing.ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(code) => Some(Fault::program(format!("‘{name}’ exited with code {code}"))),
+        Ending::Signaled(signal) => Some(Fault::program(format!("‘{name}’ was ended by signal {signal}"))),
+        Ending::Interrupted | Ending::TimedOut => None,
     }
 }

@@ -181,6 +181,11 @@ fn the_pauses_of_a_real_program() {
     assert!(other.stderr.contains("no Haskell runtime"), "{}", other.exchange());
     let failing = ghc(&place, &["pauses", "--", "./prog"]);
     assert_eq!(failing.code, 4, "{}", failing.exchange());
+    assert!(failing.stdout.starts_with("Pauses of ‘./prog’"), "{}", failing.exchange());
+    assert!(failing.stderr.contains("‘./prog’ exited with code 1"), "{}", failing.exchange());
+    let ignored = ghc(&place, &["pauses", "-i", "--", "./prog"]);
+    assert_eq!((ignored.code, ignored.stderr.as_str()), (0, ""), "{}", ignored.exchange());
+    assert!(ignored.stdout.starts_with("Pauses of ‘./prog’"), "{}", ignored.exchange());
 }
 
 #[test]

@@ -196,6 +196,16 @@ fn a_go_server_is_read_while_it_runs() {
     let pauses = at(&json, "/load/servers/0/pauses");
     assert!(pauses["count"].as_u64().is_some_and(|count| count >= 5), "{pauses}");
     assert!(pauses["total"].as_u64() >= pauses["longest"].as_u64(), "{pauses}");
+    // Below a wrapper, and behind a shell that stays, it is found as well.
+    let shell = format!("'{server}' {port} & trap 'kill $!' INT TERM; wait");
+    for wrapper in [&["env", &server, &port][..], &["sh", "-c", &shell]] {
+        let words = words(&["-n", "400", "-d", "60s"]);
+        let words = words[..words.len() - 2].iter().map(String::as_str);
+        let answer = place.run(words.chain(wrapper.iter().copied()));
+        let json = answer.json();
+        let each = at(&json, "/load/servers/0/runtime/alloc.bytes").as_f64();
+        assert!(each.is_some_and(|each| (100_000.0..130_000.0).contains(&each)), "{}", answer.exchange());
+    }
     if Command::new("valgrind").arg("--version").output().is_err() {
         return skip("valgrind is not installed");
     }

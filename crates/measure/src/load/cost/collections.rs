@@ -193,27 +193,25 @@ fn told(
     let [_, _, stderr] = launch.stdio;
     let running = decorated.start_heard(target, patience, interrupted, stderr.into());
     let mut running = running.map_err(|error| error.to_string())?;
-    let is_go = launch.options.read_counters;
-    let (loaded, stops) = match is_go {
-        true => watched(running.pid(), || load(requests)),
-        false => (load(requests), Ok(Vec::new())),
-    };
-    // A Go server has no exit of its own to be stopped at, but its counters stand in its memory at any time.
-    let exits = if is_go { counters::while_running(running.pid()) } else { Vec::new() };
+    // A Go server has no exit of its own to be stopped at, but its counters stand in its memory at any time. It may be
+    // below a wrapper, and is looked for meanwhile.
+    let (loaded, stops) = watched(running.pid(), || load(requests));
+    let exits = counters::while_running(running.pid());
     // Most runtimes leave in good order when interrupted; one that is ended says nothing.
     let status = running.leave(target);
     let load = loaded?;
     let ending =
         status.and_then(|status| status.code()).map_or(Ending::Signaled(libc::SIGINT), Ending::Exited);
+    let is_go = !exits.is_empty();
     let readings = runtimes.read(&Outcome { exits, ..ended(ending) });
     let (started, since_1970) = load.started;
-    let pauses = match is_go {
-        true => stops.map(|stops| {
-            let monotonic = |moment: u64| (moment + started).saturating_sub(since_1970);
-            stops.into_iter().map(|(from, to)| (monotonic(from), monotonic(to))).collect()
-        }),
-        false => runtimes.pauses().map(<[_]>::to_vec),
-    };
+    let monotonic = |moment: u64| (moment + started).saturating_sub(since_1970);
+    let pauses = runtimes.pauses().map(<[_]>::to_vec).and_then(|mut pauses| {
+        if is_go {
+            pauses.extend(stops?.into_iter().map(|(from, to)| (monotonic(from), monotonic(to))));
+        }
+        Ok(pauses)
+    });
     match readings.iter().any(|reading| reading.value.is_ok()) {
         true => Ok(Life { load, readings, pauses }),
         false if runtimes.told().is_empty() => Err(Untold::NoRuntime(why(&readings))),
@@ -269,6 +267,7 @@ fn ended(ending: Ending) -> Outcome {
         switches: (0, 0),
         blocks: (0, 0),
         memory: Vec::new(),
+        ran_go: false,
         exits: Vec::new(),
         left_behind: 0,
         unshielded: false,

@@ -22,7 +22,7 @@ extern int Py_IsInitialized(void) WEAK, Py_AddPendingCall(int (*)(void *), void 
 extern void *PyImport_ImportModule(const char *) WEAK, *PyObject_GetAttrString(void *, const char *) WEAK;
 extern void *PyCFunction_NewEx(struct method *, void *, void *) WEAK, *PyTuple_GetItem(void *, long) WEAK;
 extern void *PyDict_GetItemString(void *, const char *) WEAK, *PyList_GetItem(void *, long) WEAK;
-extern void *PyObject_CallObject(void *, void *) WEAK;
+extern void *PyObject_CallObject(void *, void *) WEAK, *PyEval_GetFrame(void) WEAK;
 extern int PyList_Append(void *, void *) WEAK;
 extern long PyLong_AsLong(void *) WEAK, PyList_Size(void *) WEAK;
 extern const char *PyUnicode_AsUTF8(void *) WEAK;
@@ -114,11 +114,30 @@ static void count_earlier(void *gc) {
     if (function) Py_DecRef(function);
 }
 
+/* Whether the interpreter is in the midst of its import machinery, which cannot bear another import just there: it
+ * notes what a thread waits for in a place of which each thread has one. */
+static int importing(void) {
+    void *frame = PyEval_GetFrame ? PyEval_GetFrame() : NULL;
+    void *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
+    void *file = code ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    const char *name = file ? PyUnicode_AsUTF8(file) : NULL;
+    int found = name && find(name, "importlib");
+    if (file) Py_DecRef(file);
+    if (code) Py_DecRef(code);
+    PyErr_Clear();
+    return found;
+}
+
 /* Runs in the interpreter's main thread between two instructions. */
 static int join_callbacks(void *nothing) {
     static struct method method = {"scruple", on_collection, 1, NULL};
     (void)nothing;
     paused = 1;
+    if (importing()) {
+        hook_state = 0; /* the next allocations ask again */
+        paused = 0;
+        return 0;
+    }
     void *gc = PyImport_ImportModule("gc");
     void *callbacks = gc ? PyObject_GetAttrString(gc, "callbacks") : NULL;
     void *function = callbacks ? PyCFunction_NewEx(&method, NULL, NULL) : NULL;

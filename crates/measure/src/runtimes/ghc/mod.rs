@@ -13,7 +13,7 @@ pub mod report;
 
 use super::elf::{Elf, word_after};
 use super::figures::Figure;
-use super::records::{Answer, Record};
+use super::records::{Answer, Record, State};
 use super::table::{Adapter, Found};
 use scruple_core::metric::Quality;
 
@@ -98,6 +98,11 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         let value = |at: usize| record.values[at] as f64;
         let complete = record.values[value::SHUT_DOWN] == 1;
         if !complete && record.values[value::GCS] == 0 {
+            if record.state == State::Executed {
+                return Err("the program became another one before any collection, which is when its runtime adds up \
+                            what it has allocated"
+                    .to_owned());
+            }
             return Err(
                 "the program left without the runtime's end (exitImmediately), before any collection"
                     .to_owned(),
@@ -123,7 +128,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
                       do not strip the program"
                 .to_owned()
         }
-        (true, _) => {
+        // One that was killed or became another program would have told at its end.
+        (true, _) if record.state == State::Exited => {
             "the program ignores GHCRTS and has no symbols: link it with -rtsopts=some, or do not strip it"
                 .to_owned()
         }

@@ -1,10 +1,10 @@
 //! Where a Go program keeps its counters: addresses from its symbols, offsets from its debugging information.
 
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -53,11 +53,11 @@ impl Layout {
     }
 
     fn read(path: &Path) -> Result<Option<Layout>, String> {
-        let data = fs::read(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
-        let Ok(file) = object::File::parse(&*data) else { return Ok(None) };
-        if file.section_by_name(".go.buildinfo").is_none() {
+        if !is_go(path) {
             return Ok(None);
         }
+        let data = fs::read(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
+        let Ok(file) = object::File::parse(&*data) else { return Ok(None) };
         let first = file.segments().map(|segment| segment.address()).min();
         let movable_from = first.filter(|_| file.kind() == object::ObjectKind::Dynamic);
         let mut layout = Layout { movable_from, ..Layout::default() };
@@ -133,6 +133,28 @@ impl Layout {
     }
 }
 
+/// Which program files are of Go, as far as they have been looked at.
+#[derive(Debug, Default)]
+pub(crate) struct GoFiles {
+    known: HashMap<(u64, u64), bool>,
+}
+
+impl GoFiles {
+    /// Whether the process is of a Go program.
+    pub(crate) fn has(&mut self, pid: i32) -> bool {
+        let path = format!("/proc/{pid}/exe");
+        let Ok(data) = fs::metadata(&path) else { return false };
+        *self.known.entry((data.dev(), data.ino())).or_insert_with(|| is_go(Path::new(&path)))
+    }
+}
+
+/// Whether the linker has left its build information; most programs are not of Go, and are not read as a whole.
+fn is_go(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    object::File::parse(&cache).is_ok_and(|file| file.section_by_name(".go.buildinfo").is_some())
+}
+
 fn name_of<R: Reader<Offset = usize>>(
     dwarf: &Dwarf<R>,
     unit: &gimli::Unit<R>,
@@ -154,6 +176,11 @@ pub(crate) struct Layouts {
 type Known = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
+    /// Whether the process is of a Go program, be its layout known or not.
+    pub(crate) fn has(&mut self, pid: i32) -> bool {
+        !matches!(self.of(pid), Ok(None))
+    }
+
     /// The layout of a process's program; none where it is no Go program.
     pub(super) fn of(&mut self, pid: i32) -> Known {
         let path = format!("/proc/{pid}/exe");

@@ -10,8 +10,8 @@ use super::figures::{Figure, Told};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found, Runtime};
 pub use counters::{Counters, Exit};
-pub(crate) use layout::Layouts;
 pub(super) use layout::STRIPPED;
+pub(crate) use layout::{GoFiles, Layouts};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "go",
@@ -44,6 +44,13 @@ fn find(elf: &Elf) -> Option<Found> {
 pub(super) fn is_stripped(elf: &Elf) -> bool {
     !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
 }
+
+/// What is said of a process that had no exit to be stopped at.
+pub(crate) const KILLED: &str = "a Go process was killed before its counters could be read";
+/// What is said of one that executed another program.
+pub(crate) const EXECUTED: &str = "a Go process became another program, and its counters went with it";
+/// What is said of one that may not be traced.
+pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 
 /// The figures of one process.
 pub(super) fn told(exit: &Exit) -> Told {

@@ -1,0 +1,97 @@
+//! Trees of processes: programs that are started by others, become others, or are killed.
+
+use crate::promise::haskell;
+use crate::scales::{Done, Scales, installed};
+use crate::words;
+use scruple_measure::launch::Ending;
+
+pub const TESTS: &[crate::Test] = &[
+    ("haskell_programs_that_are_killed_or_become_another_say_so", haskell_ends),
+    ("go_children_of_go_programs_are_read", go_children),
+    ("go_programs_are_read_wherever_they_are_in_a_tree", go_in_trees),
+];
+
+fn haskell_ends(scales: &mut Scales) -> Done {
+    let text = "import System.Environment\nimport System.Posix.Process\nimport System.Posix.Signals\nmain :: IO ()\nmain = do\n  \
+        how <- getArgs\n  case how of\n    [\"kill\"] -> raiseSignal sigKILL\n    \
+        program : words -> executeFile program False words Nothing\n    [] -> return ()\n";
+    for (name, flag) in [("ends-none", "-rtsopts=none"), ("ends-some", "-rtsopts=some")] {
+        let program = haskell(scales, name, text, &[flag, "-package", "unix"])?;
+        let killed = scales.same(words![program, "kill"], &[]);
+        assert_eq!(killed.ending, Ending::Signaled(9));
+        assert!(killed.absent("alloc.bytes").contains("it was killed"), "{}", killed.absent("alloc.bytes"));
+        let became = scales.same(words![program, "/bin/true"], &[]);
+        assert!(became.absent("alloc.bytes").contains("became another"), "{}", became.absent("alloc.bytes"));
+        let twice = scales.same(words![program, program], &[]);
+        assert!(twice.absent("alloc.bytes").starts_with("1 of 2 ghc processes"), "a part is not the whole");
+        let script = format!("{0}; {0}", program.display());
+        let rest = scales.same(words!["/bin/sh", "-c", script], &[]);
+        assert_eq!(rest.reading("alloc.bytes").source, "ghc × 2");
+    }
+    Ok(())
+}
+
+fn go_children(scales: &mut Scales) -> Done {
+    let text = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"os/exec\"\n)\n\nfunc main() {\n\tif len(os.Args) > 1 {\n\t\t\
+        fmt.Println(\"child\")\n\t\tos.Exit(0)\n\t}\n\tout, err := exec.Command(os.Args[0], \"x\").Output()\n\t\
+        fmt.Print(string(out), err, \"\\n\")\n\tout, err = exec.Command(\"/bin/echo\", \"y\").Output()\n\tfmt.Print(string(out), err, \"\\n\")\n\tos.Exit(5)\n}\n";
+    scales.write("parent.go", text);
+    let program = scales.compile("parent", &["go", "build", "-o", "parent", "parent.go"])?;
+    let run = scales.same(words![program], &[]);
+    assert_eq!(run.ending, Ending::Exited(5));
+    assert_eq!(run.reading("alloc.bytes").source, "go × 2");
+    let killed = "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nfunc main() {\n\t\
+        syscall.Kill(os.Getpid(), syscall.SIGKILL)\n}\n";
+    scales.write("killed.go", killed);
+    let program = scales.compile("killed", &["go", "build", "-o", "killed", "killed.go"])?;
+    let run = scales.same(words![program], &[]);
+    assert_eq!(run.ending, Ending::Signaled(9));
+    let told = run.reading("alloc.bytes").value.clone();
+    assert!(told.as_ref().map_or_else(|why| why.contains("killed"), |bytes| *bytes > 0.0), "{told:?}");
+    Ok(())
+}
+
+fn go_in_trees(scales: &mut Scales) -> Done {
+    let text = "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nvar kept []byte\n\nfunc main() {\n\t\
+        for i := 0; i < 1000; i++ {\n\t\tkept = make([]byte, 1<<16)\n\t}\n\tif len(os.Args) > 1 {\n\t\t\
+        syscall.Exec(os.Args[1], os.Args[1:], os.Environ())\n\t}\n}\n";
+    scales.write("takes.go", text);
+    let program = scales.compile("takes", &["go", "build", "-o", "takes", "takes.go"])?;
+    let stripped = ["go", "build", "-ldflags=-s -w", "-o", "takes-stripped", "takes.go"];
+    let stripped = scales.compile("takes-stripped", &stripped)?;
+    let alone = scales.same(words![program], &[]).value("alloc.bytes");
+    scales.runs_go = true;
+    assert!(alone > 65e6, "{alone}");
+    let script = scales.script("goes", "#!/bin/sh\nexec ./takes\n");
+    for words in [
+        &words!["env", program][..],
+        words!["nice", program],
+        words!["/bin/sh", "-c", "./takes; true"],
+        words![script],
+    ] {
+        let run = scales.same(words, &[]);
+        assert_eq!(run.reading("alloc.bytes").source, "go", "{words:?}");
+        let ratio = run.value("alloc.bytes") / alone;
+        assert!((0.99..1.01).contains(&ratio), "{words:?}: {ratio}");
+    }
+    let three = scales.same(words!["/bin/sh", "-c", "./takes & ./takes; ./takes | cat; wait"], &[]);
+    assert_eq!(three.reading("alloc.bytes").source, "go × 3");
+    assert!(three.value("alloc.bytes") > 2.97 * alone);
+    let why = scales.same(words!["env", stripped], &[]).absent("alloc.bytes").to_owned();
+    assert!(why.contains("no symbols"), "{why}");
+    for next in ["/bin/true", "./takes"] {
+        let why = scales.same(words![program, next], &[]).absent("alloc.bytes").to_owned();
+        assert!(why.contains("became another program"), "{why}");
+    }
+    if installed("/usr/bin/python3").is_ok() {
+        let code = "import subprocess; subprocess.run(['./takes'])";
+        let run = scales.same(words!["/usr/bin/python3", "-c", code], &[]);
+        assert_eq!(run.reading("alloc.bytes").source, "python, go");
+        assert!(run.value("alloc.bytes") > alone);
+        let code = "import subprocess; subprocess.run(['./takes', '/bin/true'])";
+        let why = scales.same(words!["/usr/bin/python3", "-c", code], &[]).absent("alloc.bytes").to_owned();
+        assert!(why.contains("became another program"), "a part is not shown as the whole: {why}");
+    }
+    scales.runs_go = false;
+    Ok(())
+}
