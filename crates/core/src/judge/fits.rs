@@ -58,6 +58,7 @@ fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
         let Some(Parameter::Number(n)) = arm.params.get(parameter) else { continue };
         let fits = |family: &&mut Family<'a>| {
             others(family[0].1) == others(arm)
+                && family[0].1.version == arm.version
                 && same_case(family[0].1, arm)
                 && family.iter().all(|(value, _)| value != n)
         };
@@ -154,4 +155,41 @@ fn fit(
 fn whole_points(samples: &[(f64, Sample)]) -> Option<Vec<(u64, u64)>> {
     let whole = |value: f64| (value >= 0.0 && value.fract() == 0.0 && value < 9e15).then_some(value as u64);
     samples.iter().map(|(n, sample)| Some((whole(*n)?, whole(*sample.readings.first()?)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Pass, metric};
+    use crate::sample::{Figure, Reading};
+    use crate::subject::Role;
+
+    fn case(n: f64, processors: f64, version: Option<&str>) -> Arm {
+        let subject = Subject::Case { name: "Sort".to_owned(), program: Vec::new(), shape: String::new() };
+        let mut arm = Arm::new(format!("Sort (n={n}, GOMAXPROCS={processors})"), subject, Role::Subject);
+        arm.version = version.map(str::to_owned);
+        arm.params.insert("n".to_owned(), Parameter::Number(n));
+        arm.params.insert("GOMAXPROCS".to_owned(), Parameter::Number(processors));
+        let wall = metric("time.wall").expect("declared");
+        let mut figure = None;
+        for block in 0..6 {
+            Figure::add(&mut figure, Reading::of(wall, n * processors, "test"), Pass::Timing, block);
+        }
+        arm.figures.extend(figure.map(|figure| ("time.wall".to_owned(), figure)));
+        arm
+    }
+
+    #[test]
+    fn growths_of_one_case_are_told_apart_by_their_other_parameters_and_versions() {
+        let named = |arms: &[Arm]| {
+            let arms: Vec<&Arm> = arms.iter().collect();
+            let found = fits(&arms, &["time.wall".to_owned()], 0.95, |arm, key| arm.sample(key).cloned());
+            found.into_iter().map(|fit| fit.family).collect::<Vec<_>>()
+        };
+        let sizes = [10.0, 100.0, 1000.0];
+        let of = |processors: f64, version| sizes.map(|n| case(n, processors, version));
+        let both = [of(1.0, None), of(2.0, None)].concat();
+        assert_eq!(named(&both), ["Sort (GOMAXPROCS=1)", "Sort (GOMAXPROCS=2)"]);
+        assert_eq!(named(&of(1.0, None)), [""]);
+    }
 }

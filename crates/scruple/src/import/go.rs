@@ -92,6 +92,9 @@ fn of_text(text: &str) -> Result<Imported, ImportError> {
 fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, ImportError> {
     let mut found: Vec<Line<'a>> = Vec::new();
     let mut package = "";
+    // A benchmark that prints has its name and its figures on different lines, with what it printed between them.
+    let mut open: Option<&str> = None;
+    let mut named: Vec<&str> = Vec::new();
     let count = text.lines().count();
     for (index, line) in text.lines().enumerate() {
         if let Some((key, value)) = line.split_once(": ") {
@@ -99,20 +102,36 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, Im
                 "pkg" => package = value.trim(),
                 "cpu" => imported.provenance.cpu = clean(value.trim()),
                 "goos" | "goarch" => imported.note(key, value.trim()),
-                "--- FAIL" => imported.remark("go-failed", format!("‘{}’ failed", clean(value.trim()))),
+                key if key.ends_with("--- FAIL") => {
+                    imported.remark("go-failed", format!("‘{}’ failed", clean(value.trim())))
+                }
                 _ => {}
             }
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let Some((name, iterations)) = words.first().zip(words.get(1)) else { continue };
-        let (true, Ok(iterations)) = (is_benchmark(name), iterations.parse::<f64>()) else { continue };
+        let (Some(first), last) = (words.first(), words.last()) else { continue };
+        let own = is_benchmark(first);
+        if own && words.get(1).is_none_or(|word| word.parse::<f64>().is_err()) {
+            named.push(first);
+            open = (!line.contains("--- FAIL") && !line.contains("--- SKIP")).then_some(*first);
+            continue;
+        }
+        let (name, words) = match open {
+            _ if own => (*first, &words[1..]),
+            Some(name) if last.is_some_and(|unit| unit.contains("/")) && are_figures(&words) => {
+                (name, &words[..])
+            }
+            _ => continue,
+        };
+        open = None;
+        let Ok(iterations) = words[0].parse::<f64>() else { continue };
         let cut =
             || ImportError::at(format!("line {}", index + 1), "the figures of a benchmark end in the middle");
-        if words.len() < 4 || !words.len().is_multiple_of(2) {
+        if words.len() < 3 || words.len().is_multiple_of(2) {
             return Err(cut());
         }
         let figure = |pair: &[&'a str]| Some((pair[0].parse::<f64>().ok()?, pair[1]));
-        let figures: Option<Vec<_>> = words[2..].chunks(2).map(figure).collect();
+        let figures: Option<Vec<_>> = words[1..].chunks(2).map(figure).collect();
         let figures = figures.ok_or_else(cut)?;
         // A unit that was cut short looks like another unit; only a line that ends can be trusted.
         let known = |unit: &str| {
@@ -126,7 +145,24 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, Im
         let (name, processors) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
         found.push(Line { package, name, processors, iterations, figures });
     }
+    named.dedup();
+    for name in named {
+        let (plain, _) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
+        if !found.iter().any(|line| line.name == plain) {
+            let message = format!("‘{}’ is left out: no line of results is to be found for it", clean(name));
+            imported.remark("go-left-out", message);
+        }
+    }
     Ok(found)
+}
+
+/// Whether words are iterations and pairs of a number and a unit.
+fn are_figures(words: &[&str]) -> bool {
+    let number = |word: &str| word.parse::<f64>().is_ok();
+    words.len() >= 3
+        && !words.len().is_multiple_of(2)
+        && words[0].parse::<u64>().is_ok()
+        && words[1..].chunks(2).all(|pair| number(pair[0]) && !number(pair[1]))
 }
 
 /// Go writes the number of processors behind the name, unless it is one.

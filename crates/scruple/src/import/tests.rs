@@ -326,6 +326,23 @@ fn a_line_of_go_that_ends_in_its_unit_is_not_another_unit() {
 }
 
 #[test]
+fn a_benchmark_of_go_that_prints_is_put_together_again() {
+    let text = "pkg: example.com/a\nBenchmarkLoud-2   \thello\nfrom 3 of them\n    1000\t  23.18 ns/op\t  8 B/op\n\
+        BenchmarkNext-2   \t  500\t  7 ns/op\nBenchmarkBad-2  \t--- FAIL: BenchmarkBad-2\n    x_test.go:5: boo\n\
+        BenchmarkGlued-2  \tno end of line1000\t  5 ns/op\nPASS\n";
+    let imported = read(Format::Go, text).expect("readable");
+    assert_eq!(names(&imported), ["example.com/a/Loud", "example.com/a/Next"]);
+    let (wall, bytes) = (
+        sample(&imported, "example.com/a/Loud", "time.wall"),
+        sample(&imported, "example.com/a/Loud", "alloc.bytes"),
+    );
+    assert_eq!((wall.readings.as_slice(), bytes.readings.as_slice()), (&[23.18][..], &[8.0][..]));
+    let said: Vec<&str> = imported.warnings.iter().map(|warning| warning.text.as_str()).collect();
+    assert!(said.contains(&"‘BenchmarkBad-2’ failed"), "{said:?}");
+    assert!(said.iter().any(|said| said.starts_with("‘BenchmarkGlued-2’ is left out")), "{said:?}");
+}
+
+#[test]
 fn pytest_gives_every_round_and_the_clock_decides_the_metric() {
     let imported = imported("pytest-benchmark/report.json");
     assert_eq!(
