@@ -26,6 +26,8 @@ words! {
         BuildFailed = "build-failed",
         /// It was built, but the check that comes before weighing failed, or its output was wrong.
         CheckFailed = "check-failed",
+        /// It was built, but what is to be weighed cannot be launched, or ends with an error.
+        RunFailed = "run-failed",
         /// Its build, its check or one of its commands took longer than allowed and was ended.
         TimedOut = "timed-out",
         /// It was built and may be weighed; how often it was is told by its readings.
@@ -34,6 +36,13 @@ words! {
         SameBinary = "same-binary",
         /// The range, the configuration or the adaptive search left it out so far.
         Skipped = "skipped",
+    }
+}
+
+impl State {
+    /// Whether the version could not be built or weighed.
+    pub fn failed(self) -> bool {
+        matches!(self, State::BuildFailed | State::CheckFailed | State::RunFailed | State::TimedOut)
     }
 }
 

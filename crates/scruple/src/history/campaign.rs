@@ -1,20 +1,21 @@
 //! A history under way: builds versions, weighs them, and writes down each before the next.
 
+mod closer;
 mod visits;
 
 use super::arms::Arms;
 use super::benches::Benches;
 use super::build::{Builder, Outcome};
 use super::cache::Artefacts;
-use super::next::{Effort, Seen, Step, neighbours, next};
+use super::next::{Effort, Seen, Step, next};
 use super::subjects::Template;
 use super::{Aim, Request, remarks, view};
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, add_readings};
-use scruple_core::compare::{Verdict, compare_noisy};
+use closer::Suspected;
 use scruple_core::history::{History, State, judge};
-use scruple_core::metric::{Pass, Quality, metric};
+use scruple_core::metric::{Pass, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
@@ -34,14 +35,6 @@ const LONG: Duration = Duration::from_secs(20);
 const VISITS: u32 = 2;
 /// The share of false changes among those that are looked into.
 pub const ERROR: f64 = 0.05;
-
-/// A stretch between two versions in which a change of a metric of a subject lies, of those not yet looked at maybe.
-struct Suspected {
-    from: usize,
-    to: usize,
-    subject: String,
-    metric: String,
-}
 
 /// A history under way.
 pub struct Campaign {
@@ -215,54 +208,6 @@ impl Campaign {
         arms.filter(|arm| arm.role == Role::Subject).collect()
     }
 
-    /// Whether two versions differ beyond noise in anything that is exact, or in time.
-    fn differ(&self, a: usize, b: usize) -> bool {
-        let (left, right) = (self.arms_of(a), self.arms_of(b));
-        let different = |left: &&Arm| {
-            // Work that was told to be another cannot be compared.
-            let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
-            let right = right.iter().find(same);
-            right.is_some_and(|right| left.figures.keys().any(|key| self.clearly(left, right, key)))
-        };
-        left.iter().any(different)
-    }
-
-    /// Whether two arms differ beyond noise in a metric that is exact, or a time.
-    fn clearly(&self, left: &Arm, right: &Arm, key: &str) -> bool {
-        let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
-        if old.pass == Pass::Build {
-            return false;
-        }
-        if old.quality == Quality::Exact
-            && new.quality == Quality::Exact
-            && let (Some(old), Some(new)) = (old.visits(), new.visits())
-        {
-            return old.iter().zip(&new).all(|(old, new)| old != new);
-        }
-        if !matches!(key, "time.wall" | "time.cpu") {
-            return false;
-        }
-        let (old, new) = old.paired(new);
-        let verdict = compare_noisy(&old, &new, true, self.history.run.terms.margin, 0.99).verdict;
-        matches!(verdict, Verdict::Different | Verdict::Small)
-    }
-
-    /// The stretches of which no neighbours differ clearly enough to say where in it the change is: every version there
-    /// is to be looked at.
-    fn unclear(&self, seen: &[Seen]) -> Vec<(usize, usize)> {
-        let pairs = neighbours(seen, self.effort.first());
-        let told = |one: &Suspected| {
-            let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
-            let arm = |index: usize| self.arms_of(index).into_iter().find(has);
-            let mut within = pairs.iter().filter(|(a, b)| one.from <= *a && *b <= one.to);
-            within.any(|(a, b)| match (arm(*a), arm(*b)) {
-                (Some(left), Some(right)) => self.clearly(left, right, &one.metric),
-                _ => false,
-            })
-        };
-        self.suspected.iter().filter(|one| !told(one)).map(|one| (one.from, one.to)).collect()
-    }
-
     /// The next version on either side of an exact change that was not counted again since. What a program does may
     /// depend on what is outside the repository, and two counts in a row do not show that.
     fn unconfirmed(&mut self) -> Option<usize> {
@@ -285,23 +230,6 @@ impl Campaign {
             self.again = sides.into_iter().rev().filter(open).collect();
         }
         self.again.pop()
-    }
-
-    /// Finds the stretches between which a change may lie in a version that nobody has looked at.
-    fn narrow(&mut self) {
-        let judgement = judge(&view(self.history.clone()), ERROR);
-        let open = |index: &usize| {
-            matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued)
-        };
-        for series in &judgement.series {
-            let changes = series.changes.iter().filter(|change| change.set.iter().any(open));
-            self.suspected.extend(changes.map(|change| Suspected {
-                from: change.before,
-                to: change.set.last().copied().unwrap_or(change.at),
-                subject: series.subject.clone(),
-                metric: series.metric.clone(),
-            }));
-        }
     }
 
     fn put(&self, index: usize, arms: &[(usize, &Arm)]) -> Result<(), Fault> {

@@ -255,8 +255,7 @@ fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Ent
     };
     (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
     entry.version.left_out = version.left_out;
-    let failed = matches!(entry.version.state, State::BuildFailed | State::CheckFailed | State::TimedOut);
-    if entry.version.state == State::Building || (retry && failed) {
+    if entry.version.state == State::Building || (retry && entry.version.state.failed()) {
         (entry.version.state, entry.version.why, entry.version.log) = (State::Queued, None, None);
     }
     entry

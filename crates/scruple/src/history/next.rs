@@ -49,10 +49,6 @@ impl Seen {
     fn open(&self) -> bool {
         matches!(self.state, State::Queued | State::Building | State::Skipped)
     }
-
-    fn failed(&self) -> bool {
-        matches!(self.state, State::BuildFailed | State::CheckFailed | State::TimedOut)
-    }
 }
 
 /// One thing to do.
@@ -131,7 +127,7 @@ fn wanted(
     time_left: bool,
     differ: &impl Fn(usize, usize) -> bool,
 ) -> Option<usize> {
-    let mut live = (0..seen.len()).filter(|index| !seen[*index].failed());
+    let mut live = (0..seen.len()).filter(|index| !seen[*index].state.failed());
     let (first, last) = (live.next()?, live.next_back());
     if let Some(end) = [Some(first), last].into_iter().flatten().find(|end| seen[*end].open()) {
         return Some(end);

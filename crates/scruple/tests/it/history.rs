@@ -52,8 +52,8 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     for (title, state, why) in [
         ("broken", "build-failed", "the step ‘cc -O1 -o app app.c’ ended with exit code 1"),
         ("endless", "timed-out", "‘./app’ took longer than 1.00 s in the memory pass"),
-        ("crash", "check-failed", "‘./app’ was ended by signal 6 in the memory pass"),
-        ("refuses", "check-failed", "‘./app’ ended with exit code 3 in the memory pass"),
+        ("crash", "run-failed", "‘./app’ was ended by signal 6 in the memory pass"),
+        ("refuses", "run-failed", "‘./app’ ended with exit code 3 in the memory pass"),
     ] {
         let version = recorded.version(title);
         assert_eq!((version["state"].as_str(), version["why"].as_str()), (Some(state), Some(why)));

@@ -89,7 +89,7 @@ fn a_case_that_fails_is_recorded_and_a_program_without_cases_is_passed_over() {
     let answer = take(&place, &["--rounds", "3", "--bench", "--", "./bench"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
-    assert_eq!(recorded.states(), ["built", "built", "check-failed", "check-failed"]);
+    assert_eq!(recorded.states(), ["built", "built", "run-failed", "run-failed"]);
     assert_eq!(recorded.readings_of("half", "good", "time.wall").len(), 3);
     assert_eq!(recorded.absent("half", "bad", "time.wall"), "ValueError: it threw");
     let why = |title: &str| recorded.version(title)["why"].as_str().unwrap_or("").to_owned();

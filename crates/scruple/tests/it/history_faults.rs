@@ -57,6 +57,23 @@ fn a_subject_that_a_history_has_not_is_one_error_that_names_those_it_has() {
 }
 
 #[test]
+fn what_cannot_be_run_is_told_as_such_and_not_as_a_check() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write_program("run.sh", "#!/bin/sh\n");
+    repository.commit("runs");
+    let nobody_may = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(place.file("repo/run.sh"), nobody_may).expect("permissions");
+    repository.commit("does not");
+    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--", "./run.sh"];
+    let answer = place.run(words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().states(), ["built", "run-failed"]);
+    assert!(answer.stdout.contains("2 versions: 1 weighed, 1 run failed\n"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("run failed: ‘./run.sh’ cannot be launched"), "{}", answer.stdout);
+}
+
+#[test]
 fn a_shallow_clone_is_refused_where_it_ends_inside_the_range() {
     let place = Place::new();
     let repository = Repository::new(&place, "origin");

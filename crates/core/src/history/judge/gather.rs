@@ -83,9 +83,8 @@ pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> 
         let mut by_version: Vec<Option<&Arm>> = vec![None; history.versions.len()];
         for arm in arms.iter().filter(|arm| arm.name == subject) {
             // What failed is never blamed, not even for what its build cost.
-            let failed = |state| matches!(state, State::BuildFailed | State::CheckFailed | State::TimedOut);
             let named = |version: &crate::history::Version| {
-                Some(&version.commit) == arm.version.as_ref() && !failed(version.state)
+                Some(&version.commit) == arm.version.as_ref() && !version.state.failed()
             };
             if let Some(i) = history.versions.iter().position(named) {
                 by_version[i] = Some(arm);

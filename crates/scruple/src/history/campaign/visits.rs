@@ -42,7 +42,7 @@ impl Campaign {
             Ok(job) => job,
             Err(why) => {
                 let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
-                return self.reject(index, State::CheckFailed, why, "").map(|()| None);
+                return self.reject(index, State::RunFailed, why, "").map(|()| None);
             }
         };
         // The instrument is the same at each visit.
@@ -54,7 +54,7 @@ impl Campaign {
             }
             Err(error @ WeighError::Script(_)) => return Err(Fault::usage(error)),
             Err(error) => {
-                return self.reject(index, State::CheckFailed, error.to_string(), "").map(|()| None);
+                return self.reject(index, State::RunFailed, error.to_string(), "").map(|()| None);
             }
         };
         if let Some((state, why)) = self.objection(index, (subject, launch), pass, &job, &weighing)? {
@@ -129,7 +129,7 @@ impl Campaign {
         why: String,
     ) -> Result<Option<Duration>, Fault> {
         if self.subjects.len() == 1 {
-            return self.reject(index, State::CheckFailed, why, "").map(|()| None);
+            return self.reject(index, State::RunFailed, why, "").map(|()| None);
         }
         let version = &self.history.entries[index].version;
         let (commit, short) = (version.commit.clone(), version.short().to_owned());
@@ -212,13 +212,13 @@ impl Campaign {
             }
             Ending::Exited(code) => {
                 return Ok(Some((
-                    State::CheckFailed,
+                    State::RunFailed,
                     format!("‘{name}’ ended with exit code {code} {within}"),
                 )));
             }
             Ending::Signaled(signal) => {
                 return Ok(Some((
-                    State::CheckFailed,
+                    State::RunFailed,
                     format!("‘{name}’ was ended by signal {signal} {within}"),
                 )));
             }

@@ -179,7 +179,12 @@ fn badges(page: &Page<'_>, columns: &Columns) -> (String, usize) {
 fn states(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
     let kinds: [(&[State], &str, &str, &str); 4] = [
         (&[State::BuildFailed], "bad", "m-3.5 -3.5l7 7m0 -7l-7 7", "build failed"),
-        (&[State::CheckFailed, State::TimedOut], "c2", "m0 -4l4 4l-4 4l-4 -4z", "check failed or timed out"),
+        (
+            &[State::CheckFailed, State::RunFailed, State::TimedOut],
+            "c2",
+            "m0 -4l4 4l-4 4l-4 -4z",
+            "check or run failed, or timed out",
+        ),
         (&[State::SameBinary], "c1", "m-3.5 -1.5h7m0 3h-7", "same binary"),
         (&[State::Skipped, State::Queued, State::Building], "mild", "m-1 0h2", "not weighed"),
     ];

@@ -204,7 +204,7 @@ fn versions(page: &Page<'_>, out: &mut String) {
     );
     for (index, version) in page.history.versions.iter().enumerate() {
         let class = match version.state {
-            State::BuildFailed | State::CheckFailed | State::TimedOut => "bad",
+            state if state.failed() => "bad",
             State::Built if page.is_weighed(index) => "",
             _ => "mild",
         };

@@ -7,7 +7,7 @@ use crate::report::align::{fit, right, wrap};
 use crate::report::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::report::title;
 use anstyle::Style;
-use scruple_core::history::{Series, State};
+use scruple_core::history::Series;
 use scruple_core::unit::quantity;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -138,7 +138,7 @@ fn cells(page: &Page<'_>, series: &Series) -> Vec<Cell> {
         .versions
         .iter()
         .map(|version| match version.state {
-            State::BuildFailed | State::CheckFailed | State::TimedOut => Cell::Failed,
+            state if state.failed() => Cell::Failed,
             _ => Cell::Nothing,
         })
         .collect();

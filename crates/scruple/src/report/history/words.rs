@@ -29,6 +29,7 @@ pub(super) fn state(page: &Page<'_>, index: usize) -> String {
         State::Built => "built, not weighed".to_owned(),
         State::BuildFailed => "build failed".to_owned(),
         State::CheckFailed => "check failed".to_owned(),
+        State::RunFailed => "run failed".to_owned(),
         State::TimedOut => "timed out".to_owned(),
         State::SameBinary => match page.stands_for(index) {
             other if other != index => format!("same binary as {}", short(page, other)),
@@ -312,9 +313,7 @@ pub(super) fn open(page: &Page<'_>) -> Vec<String> {
 
 /// The versions that could not be built or weighed: index and reason.
 pub(super) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
-    let failed = |index: &usize| {
-        matches!(page.version(*index).state, State::BuildFailed | State::CheckFailed | State::TimedOut)
-    };
+    let failed = |index: &usize| page.version(*index).state.failed();
     (0..page.history.versions.len()).filter(failed).map(move |index| {
         let why = page.version(index).why.as_deref().map_or(String::new(), |why| format!(": {}", plain(why)));
         (index, format!("{}{why}", state(page, index)))
