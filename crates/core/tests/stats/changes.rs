@@ -171,6 +171,43 @@ fn change_points_at_ten_times_the_size() {
     without_a_change(200, 2000);
 }
 
+/// Series of so many values about a level that changes by so many standard deviations; how many of 60 are found within 1.
+fn short(n: usize, size: f64) -> usize {
+    let hit = |number: &u64| {
+        let mut pcg = Pcg::with_stream(70, *number);
+        let place = 3 + pcg.below(n as u32 - 5) as usize;
+        let step = |i: usize| if i < place { 0.0 } else { 0.01 * size };
+        let values: Vec<f64> = (0..n).map(|i| 100.0 * (0.01 * normal(&mut pcg) + step(i)).exp()).collect();
+        found(&values).changes.iter().any(|change| change.at.abs_diff(place) <= 1)
+    };
+    (0..60).filter(hit).count()
+}
+
+#[test]
+fn large_steps_are_found_in_a_dozen_values() {
+    for (n, size, least) in [(10, 7.0, 52), (14, 5.0, 45), (20, 5.0, 53)] {
+        let hits = short(n, size);
+        println!("{n} values, a step of {size} standard deviations: {hits} of 60 found");
+        assert!(hits >= least, "{n}, {size}: {hits}");
+    }
+}
+
+#[test]
+fn a_strong_drift_is_seldom_taken_for_changes() {
+    let given = |number: &u64| {
+        let mut pcg = Pcg::with_stream(71, *number);
+        let mut state = normal(&mut pcg);
+        let mut next = || {
+            state = 0.9 * state + 0.19_f64.sqrt() * normal(&mut pcg);
+            100.0 * (0.02 * state).exp()
+        };
+        let values: Vec<f64> = (0..200).map(|_| next()).collect();
+        !found(&values).changes.is_empty()
+    };
+    let wrong = (0..60).filter(given).count();
+    assert!(wrong <= 5, "{wrong}");
+}
+
 fn found(values: &[f64]) -> Series {
     noisy(values, &Options::default()).expect("values are positive")
 }
