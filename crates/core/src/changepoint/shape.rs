@@ -17,6 +17,13 @@ const SHARE: f64 = 0.1;
 /// The next value has no more of a residual than of one of so many standard deviations.
 const OUTLIER: f64 = 6.0;
 
+/// The memory that is believed of noise grows by this with each value, since in few values a step looks like memory and is
+/// the likelier cause, up to…
+const MEMORY: f64 = 0.02;
+
+/// …this.
+const LONGEST: f64 = 0.95;
+
 /// Beyond so many standard deviations to either side, what is seen there is spread evenly…
 const REACH: f64 = 6.0;
 
@@ -116,7 +123,7 @@ fn correlation(residuals: &[f64]) -> f64 {
     let squares: f64 = inside.iter().map(|r| r * r).sum();
     let found = products / squares.max(1e-12);
     let by_chance = 2.0 / (residuals.len() as f64).sqrt();
-    if found > by_chance { found.min(0.95) } else { 0.0 }
+    if found > by_chance { found.min(MEMORY * residuals.len() as f64).min(LONGEST) } else { 0.0 }
 }
 
 fn carried(memory: f64, residual: f64) -> f64 {

@@ -171,6 +171,63 @@ fn change_points_at_ten_times_the_size() {
     without_a_change(200, 2000);
 }
 
+/// Series of so many values about a level that changes by so many standard deviations; how many are found within 1.
+fn short(n: usize, size: f64, tries: u64) -> usize {
+    let hit = |number: &u64| {
+        let mut pcg = Pcg::with_stream(70, *number);
+        let place = 3 + pcg.below(n as u32 - 5) as usize;
+        let step = |i: usize| if i < place { 0.0 } else { 0.01 * size };
+        let values: Vec<f64> = (0..n).map(|i| 100.0 * (0.01 * normal(&mut pcg) + step(i)).exp()).collect();
+        found(&values).changes.iter().any(|change| change.at.abs_diff(place) <= 1)
+    };
+    (0..tries).filter(hit).count()
+}
+
+#[test]
+fn large_steps_are_found_in_a_dozen_values() {
+    for (n, size, least) in [(10, 7.0, 52), (14, 5.0, 45), (20, 5.0, 53)] {
+        let hits = short(n, size, 60);
+        println!("{n} values, a step of {size} standard deviations: {hits} of 60 found");
+        assert!(hits >= least, "{n}, {size}: {hits}");
+    }
+}
+
+/// How many series of so many values without a change, whose neighbours are correlated, are given one.
+fn drifting(n: usize, memory: f64, tries: u64) -> usize {
+    let given = |number: &u64| {
+        let mut pcg = Pcg::with_stream(71, *number);
+        let mut state = normal(&mut pcg);
+        let mut next = || {
+            state = memory * state + (1.0 - memory * memory).sqrt() * normal(&mut pcg);
+            100.0 * (0.02 * state).exp()
+        };
+        let values: Vec<f64> = (0..n).map(|_| next()).collect();
+        !found(&values).changes.is_empty()
+    };
+    (0..tries).filter(given).count()
+}
+
+#[test]
+fn a_strong_drift_is_seldom_taken_for_changes() {
+    let wrong = drifting(200, 0.9, 60);
+    assert!(wrong <= 5, "{wrong}");
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn few_values_and_strong_drift_at_ten_times_the_size() {
+    for n in [10, 14, 20, 30] {
+        let row = [3.0, 4.0, 5.0, 7.0].map(|size| short(n, size, 1000) as f64 / 10.0);
+        println!("{n} values, a step of 3, 4, 5 and 7 standard deviations: {row:?} % found");
+        let row = [0.0, 0.3, 0.6].map(|memory| drifting(n, memory, 1000) as f64 / 10.0);
+        println!("{n} values, correlated by 0, 0.3 and 0.6: {row:?} % given a change");
+    }
+    for n in [200, 500, 1000] {
+        let row = [0.7, 0.8, 0.9].map(|memory| drifting(n, memory, 200) as f64 / 2.0);
+        println!("{n} values, correlated by 0.7, 0.8 and 0.9: {row:?} % given a change");
+    }
+}
+
 fn found(values: &[f64]) -> Series {
     noisy(values, &Options::default()).expect("values are positive")
 }
