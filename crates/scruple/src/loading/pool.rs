@@ -1,5 +1,6 @@
 //! Windows put together: the distribution of all their requests.
 
+use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
     Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Slice, Slow, Stall,
 };
@@ -69,6 +70,11 @@ impl Pool {
     /// Good answers per second, over the span and whatever time the answers were behind at the ends of windows.
     pub fn rate(&self) -> f64 {
         if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
+    }
+
+    /// Whether the server did not keep up with the rate on the whole, rather than at the end of some window.
+    pub fn fell_behind(&self) -> bool {
+        self.behind > 0 && self.behind as f64 >= self.span as f64 * BEHIND
     }
 
     fn add(&mut self, load: &LoadResult, timely: bool) {
