@@ -1,5 +1,6 @@
 //! Windows put together: the distribution of all their requests.
 
+use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
     Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Slice, Slow, Stall,
 };
@@ -13,8 +14,11 @@ pub struct Pool {
     pub gone: bool,
     /// The time in which requests were due, in nanoseconds, pauses between windows not counted.
     pub span: u64,
-    /// By how much the answers were behind the requests at the ends of windows, all of them together.
+    /// By how much the answers were behind the requests at the ends of windows, all of them together; of the windows that
+    /// count, because a generator that is late holds answers up as well.
     pub behind: u64,
+    /// Good answers in the windows that count, and the span of these.
+    counted: (u64, u64),
     /// Requests that were due.
     pub due: u64,
     /// Good answers.
@@ -68,17 +72,25 @@ impl Pool {
 
     /// Good answers per second, over the span and whatever time the answers were behind at the ends of windows.
     pub fn rate(&self) -> f64 {
-        if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
+        let (answered, span) = self.counted;
+        if span == 0 { 0.0 } else { answered as f64 * 1e9 / (span + self.behind) as f64 }
+    }
+
+    /// Whether the server did not keep up with the rate on the whole, rather than at the end of some window.
+    pub fn fell_behind(&self) -> bool {
+        self.behind > 0 && self.behind as f64 >= self.counted.1 as f64 * BEHIND
     }
 
     fn add(&mut self, load: &LoadResult, timely: bool) {
         if timely {
             self.add_times(load);
+            self.behind += load.behind;
+            self.counted.0 += load.answered;
+            self.counted.1 += load.span;
         }
         self.windows += 1;
         self.gone |= load.ended == Ended::ServerGone;
         self.span += load.span;
-        self.behind += load.behind;
         self.due += load.due;
         self.answered += load.answered;
         self.failures.add(&load.failures);

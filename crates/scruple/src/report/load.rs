@@ -151,7 +151,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         "  {} answered, {}/s{} · {style}{} failed{style:#}{}{}",
         grouped(pool.answered as f64),
         grouped(pool.rate()),
-        match loads.plan.rate().filter(|_| pool.behind > 0) {
+        match loads.plan.rate().filter(|_| pool.fell_behind()) {
             Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),
             None => String::new(),
         },

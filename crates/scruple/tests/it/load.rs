@@ -232,6 +232,20 @@ fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
 }
 
 #[test]
+fn a_window_that_ends_in_a_pause_is_no_server_that_falls_behind() {
+    let place = Place::new();
+    let mut late = window(200);
+    late["behind"] = 50.into();
+    late["doubts"] = json!([{"code": "rate-not-met", "voids": false, "text": "the server fell behind"}]);
+    let said = |place: &Place| place.run(load(&["--warm-up", "off"])).stdout.contains("fell behind");
+    let nine = || (0..9).map(|_| window(200));
+    script(&place, &[("new", nine().chain([late.clone()]).collect())]);
+    assert!(!said(&place));
+    script(&place, &[("new", vec![late])]);
+    assert!(said(&place));
+}
+
+#[test]
 fn limits_decide_the_exit_code() {
     let place = Place::new();
     script(&place, &[("new", windows(200))]);
