@@ -23,7 +23,7 @@ def same_ids_in_every_process(argv, cases, _hello):
 def every_field_has_its_type(_argv, cases, _hello):
     text, integer, flag = str, int, bool
     types = {"id": integer, "name": text, "group": text, "shape": text, "params": dict, "throughput": dict,
-             "threads": list, "budgets": dict, "tags": list, "fresh": flag, "per_iteration_input": flag,
+             "threads": list, "budgets": dict, "tags": list, "fresh": flag, "first": flag, "per_iteration_input": flag,
              "max_iterations": integer, "time_limit": integer, "checked": flag, "source": text,
              "concurrency": dict, "readings": list}
     for case in cases:

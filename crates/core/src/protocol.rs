@@ -156,6 +156,9 @@ pub struct Case {
     /// Whether the case wants processes of its own.
     #[serde(default)]
     pub fresh: bool,
+    /// Whether allocations are those of the first iteration in a process, not of a later one.
+    #[serde(default)]
+    pub first: bool,
     /// Whether every iteration gets an input of its own, made before the batch.
     #[serde(default)]
     pub per_iteration_input: bool,

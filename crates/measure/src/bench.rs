@@ -28,6 +28,7 @@ pub struct BenchProgram {
     replies: OwnedFd,
     buffer: VecDeque<u8>,
     stderr: Arc<Mutex<Vec<u8>>>,
+    reader: Option<std::thread::JoinHandle<()>>,
     heap: Option<heap::Session>,
 }
 
@@ -144,12 +145,20 @@ impl BenchProgram {
         let program = start.path.display().to_string();
         let mut child = command.spawn().map_err(|error| BenchError::NotStarted { program, error })?;
         let stderr = Arc::new(Mutex::new(Vec::new()));
-        if let Some(stream) = child.stderr.take() {
+        let reader = child.stderr.take().map(|stream| {
             let kept = stderr.clone();
-            std::thread::spawn(move || keep_tail(stream, &kept));
-        }
+            std::thread::spawn(move || keep_tail(stream, &kept))
+        });
         let requests = File::from(OwnedFd::from(requests));
-        Ok(BenchProgram { child, requests, replies: replies.into(), buffer: VecDeque::new(), stderr, heap })
+        Ok(BenchProgram {
+            child,
+            requests,
+            replies: replies.into(),
+            buffer: VecDeque::new(),
+            stderr,
+            reader,
+            heap,
+        })
     }
 
     /// Sends a request and reads one reply. A complaint of the program's is an error.
@@ -280,6 +289,11 @@ impl BenchProgram {
         let mut how = status.map_or_else(|| "it closed its end of the line".to_owned(), how_it_ended);
         if !self.buffer.is_empty() {
             how.push_str(", in the middle of a line");
+        }
+        // What it said last may still be on its way; a process that it left behind may hold the line open.
+        let is_reading = || self.reader.as_ref().is_some_and(|reader| !reader.is_finished());
+        while is_reading() && began.elapsed() < Duration::from_secs(3) {
+            std::thread::sleep(Duration::from_millis(1));
         }
         let said = self.said();
         let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };

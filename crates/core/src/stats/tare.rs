@@ -40,13 +40,8 @@ pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
     let n = differences.len();
     let interval = median_interval(&differences, level)
         .ok_or(Why::TooFew { have: n, need: blocks_needed(level).max(n + 1) })?;
-    Ok(of(
-        median(&differences),
-        interval,
-        median(tare),
-        median_interval(raw, level).map(|raw| raw.high),
-        "median of differences, order statistics",
-    ))
+    let raw = || median_interval(raw, level);
+    Ok(of(median(&differences), interval, raw, tare, "median of differences, order statistics"))
 }
 
 /// The net where blocks were taken in several processes, each a pair of slices (raw, tare).
@@ -62,29 +57,44 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > 0.0));
     let low = if certain { net.interval.low.max(f64::MIN_POSITIVE) } else { net.interval.low };
     let interval = Interval { low, ..net.interval };
-    let raws: Vec<Vec<f64>> = processes.iter().map(|(raw, _)| raw.to_vec()).collect();
-    let most = bootstrap::median_of_amounts(&raws, level, seed).map(|raw| raw.interval.high);
-    Ok(of(net.estimate, interval, median(&tares), most, net.method))
+    let raw = || {
+        let raw: Vec<Vec<f64>> = processes.iter().map(|(raw, _)| raw.to_vec()).collect();
+        bootstrap::median_of_amounts(&raw, level, seed).map(|raw| raw.interval)
+    };
+    Ok(of(net.estimate, interval, raw, &tares, net.method))
 }
 
-/// `most` is the upper end of the raw cost's own interval, beyond which no part of it can lie.
-fn of(estimate: f64, interval: Interval, tare: f64, most: Option<f64>, method: &'static str) -> Net {
+/// `raw` is the interval of the raw cost by itself, which is asked for only where the difference does not tell.
+fn of(
+    estimate: f64,
+    interval: Interval,
+    raw: impl FnOnce() -> Option<Interval>,
+    tares: &[f64],
+    method: &'static str,
+) -> Net {
+    let tare = median(tares);
     let resolution = RESOLUTION * tare;
+    let known = |interval| Net { estimate, interval, below_resolution: None, unknown: false, method };
+    if interval.low > 0.0 && estimate > resolution {
+        return known(interval);
+    }
+    let raw = raw();
+    // Where the tare is nothing beside the raw cost, the net is as well known as that, and that is never below 0.
+    let nothing = |raw: &Interval| {
+        median_interval(tares, interval.level).is_some_and(|tare| tare.high <= RESOLUTION * raw.low)
+    };
+    if let Some(raw) = raw.filter(nothing) {
+        let low = interval.low.max((1.0 - RESOLUTION) * raw.low);
+        return known(Interval { low, high: interval.high.min(raw.high), ..interval });
+    }
     // Where the interval lies wholly below 0 the two arms differ by more than noise in the impossible direction, so
     // the resolution is at least as coarse as its lower end.
     let limit = if interval.high > 0.0 { interval.high } else { interval.low.abs() };
-    let limit = limit.max(resolution).min(most.unwrap_or(f64::INFINITY));
-    let undecided = interval.low <= 0.0 || estimate <= resolution;
-    let below = undecided && limit <= tare;
-    let unknown = undecided && !below;
-    let high = if unknown { limit } else { interval.high };
-    Net {
-        estimate,
-        interval: Interval { high, ..interval },
-        below_resolution: below.then_some(limit),
-        unknown,
-        method,
+    let limit = limit.max(resolution).min(raw.map_or(f64::INFINITY, |raw| raw.high));
+    if limit <= tare {
+        return Net { below_resolution: Some(limit), ..known(interval) };
     }
+    Net { unknown: true, ..known(Interval { high: limit, ..interval }) }
 }
 
 fn differences(raw: &[f64], tare: &[f64]) -> Result<Vec<f64>, Why> {

@@ -251,6 +251,16 @@ fn what_is_merely_noisy_is_not_called_below_resolution() {
 }
 
 #[test]
+fn a_net_is_as_well_known_as_a_raw_cost_beside_which_the_tare_is_nothing() {
+    let raw: Vec<Vec<f64>> = [1.0, 3.0, 20.0].iter().map(|p| vec![57e6 * p, 60e6 * p, 61e6 * p]).collect();
+    let processes: Vec<(&[f64], &[f64])> =
+        raw.iter().map(|r| (r.as_slice(), &[11.0, 12.0, 13.0][..])).collect();
+    let found = tare::net_by_process(&processes, 0.95, 1).expect("enough");
+    assert!(!found.unknown && found.below_resolution.is_none(), "{found:?}");
+    assert!(found.interval.low > 0.0 && found.interval.high >= 200e6, "{found:?}");
+}
+
+#[test]
 fn the_net_widens_when_processes_disagree() {
     let raw: Vec<Vec<f64>> =
         (0..5).map(|p| (0..40).map(|i| 20.0 + f64::from(p) + 0.01 * f64::from(i)).collect()).collect();

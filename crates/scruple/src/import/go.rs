@@ -112,8 +112,8 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, Im
         let (Some(first), last) = (words.first(), words.last()) else { continue };
         let own = is_benchmark(first);
         if own && words.get(1).is_none_or(|word| word.parse::<f64>().is_err()) {
-            named.push(first);
             open = (!line.contains("--- FAIL") && !line.contains("--- SKIP")).then_some(*first);
+            named.extend(open);
             continue;
         }
         let (name, words) = match open {

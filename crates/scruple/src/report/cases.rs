@@ -230,7 +230,7 @@ fn net_text(row: &Row<'_>) -> String {
     match &row.net {
         Some(net) => match net.below_resolution {
             Some(limit) => format!("< {}", quantity(limit, &Unit::Nanoseconds)),
-            None if net.unknown => "can’t tell".to_owned(),
+            None if net.unknown => "can’t\u{a0}tell".to_owned(),
             None => quantity(net.estimate, &Unit::Nanoseconds),
         },
         None => String::new(),

@@ -236,7 +236,9 @@ fn growth_line(fit: &judge::Fit) -> String {
         format!(" [{}, {}]", quantity(interval.low, &unit), quantity(interval.high, &unit))
     });
     let others: Vec<String> = growth.also_possible.iter().map(ToString::to_string).collect();
+    let rough = growth.slope_interval.is_some_and(|slope| slope.low <= 0.0);
     let doubt = match others.is_empty() {
+        true if rough => "; so few sizes show no more than that it grows".to_owned(),
         true => String::new(),
         false => format!("; the readings do not exclude growth as {}", others.join(" or ")),
     };

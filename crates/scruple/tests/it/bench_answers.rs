@@ -142,3 +142,13 @@ fn a_net_that_noise_hides_is_not_called_below_resolution() {
         answer.exchange()
     );
 }
+
+#[test]
+fn a_case_may_ask_for_its_first_iteration_to_be_counted() {
+    let value = r#"{"name":"value","cost":5,"once":4728,"first":true}"#;
+    let later = r#"{"name":"later","cost":5,"once":4728}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--json"], &[value, later]);
+    let bytes =
+        |arm: usize| at(&answer.json(), &format!("/arms/{arm}/metrics/alloc.bytes/estimate")).as_f64();
+    assert_eq!((bytes(0), bytes(2)), (Some(4728.0), Some(0.0)), "{}", answer.exchange());
+}

@@ -2,7 +2,8 @@
 
 Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
-the tare), `making` (ms for each input), `jumps` (times go up and down), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
+the tare), `making` (ms for each input), `jumps` (times go up and down),
+`once` (bytes allocated by the first iteration in a process), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, and
 `--log FILE` writes down which cases each process was asked for.
 """
@@ -69,7 +70,7 @@ def misbehave(what, out, index):
     raise ValueError(what)
 
 
-jumps = []
+jumps, evaluated = [], set()
 
 
 def batch(cases, word):
@@ -84,6 +85,9 @@ def batch(cases, word):
     wall = round(one * count) + BATCH
     reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
     reply["alloc.bytes"] = case.get("bytes", 0) * count * threads if kind == "c" else case.get("tare_bytes", 0)
+    if kind == "c" and "once" in case and index not in evaluated:
+        evaluated.add(index)
+        reply["alloc.bytes"] += case["once"]
     if "step" in case:
         reply["alloc.bytes"] -= reply["alloc.bytes"] % case["step"]
     if kind == "c":
@@ -108,7 +112,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": "none", "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "jumps")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "jumps", "once")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

@@ -42,7 +42,7 @@ bench name body@Body { bodyShape = shape, bodyMost = most, bodyCheck = judge } =
 leaf :: CallStack -> String -> Maybe String -> Work -> (Case -> Case) -> Suite
 leaf stack name shape work change = Leaf (change Case
   { caseName = name, caseGroup = Nothing, caseShape = shape, caseParams = [], caseThroughput = Nothing
-  , caseThreads = [1], caseBudgets = [], caseTags = [], caseFresh = False, caseOwnInputs = False
+  , caseThreads = [1], caseBudgets = [], caseTags = [], caseFresh = False, caseFirst = False, caseOwnInputs = False
   , caseMaxIterations = Nothing, caseTimeLimit = Nothing, caseChecked = False, caseSource = source
   , caseReadings = [], caseConcurrency = Nothing, caseWork = work })
   where

@@ -3,8 +3,8 @@
 
 -- | Suites written for the package weigh, unchanged but for the import of this module instead of @Weigh@.
 --
--- Every case asks for a process of its own, as in weigh; the figure that weigh prints is that of a batch of
--- one iteration in a new process. Columns and formats are Scruple's affair: what is set here is accepted and
+-- Every case asks for a process of its own, as in weigh, and to have its first iteration there counted, which is
+-- the figure that weigh prints. Columns and formats are Scruple's affair: what is set here is accepted and
 -- has no effect. Limits made by 'maxAllocs' are handed over as budgets, which Scruple holds against its own
 -- readings. Every validator is run by @once@, on what one run weighed, but for the allocations that a budget
 -- judges already: a limit that is exceeded is no failure of the case.
@@ -124,6 +124,7 @@ declare most name body judge ready = Weigh (\s -> ((), env (evaluate ready) retu
       , Protocol.specialOnce = onceWeighed name body (besides <$> judge) }
     change c = c
       { Protocol.caseMaxIterations = most, Protocol.caseBudgets = limit
+      , Protocol.caseFirst = True
       , Protocol.caseChecked = isJust judge, Protocol.caseReadings = liveReadings }
     most' = judge >>= limitOf
     limit = [("alloc.bytes", [("max", JInt (fromIntegral n))]) | Just n <- [most']]

@@ -50,6 +50,7 @@ data Case = Case
   , caseBudgets :: [(String, [(String, JSON)])]
   , caseTags :: [String]
   , caseFresh :: Bool
+  , caseFirst :: Bool
   , caseOwnInputs :: Bool
   , caseMaxIterations :: Maybe Int
   , caseTimeLimit :: Maybe Int
@@ -306,6 +307,7 @@ caseJSON k c = JObj $
     ++ [("budgets", JObj [(key, JObj limits) | (key, limits) <- caseBudgets c]) | not (null (caseBudgets c))]
     ++ [("tags", JArr (map JStr (caseTags c))) | not (null (caseTags c))]
     ++ [("fresh", JBool True) | caseFresh c]
+    ++ [("first", JBool True) | caseFirst c]
     ++ [("per_iteration_input", JBool True) | caseOwnInputs c]
     ++ [("max_iterations", JInt n) | Just n <- [caseMaxIterations c]]
     ++ [("time_limit", JInt n) | Just n <- [caseTimeLimit c]]
