@@ -2,7 +2,6 @@
 
 use crate::load::{Address, Target};
 use std::ffi::OsString;
-use std::io;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// How a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +173,11 @@ impl Server {
         if status.is_none() {
             self.ended = self.child.wait().ok();
         }
+        // What a wrapper has left may still listen, and keep the next server from its port.
+        let began = Instant::now();
+        while self.is_inhabited() && began.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         self.ended
     }
 
@@ -188,6 +193,19 @@ impl Server {
             let _ = target.addresses.iter().any(accepts);
         }
         self.stop(libc::SIGTERM)
+    }
+
+    /// Whether a process of its group still runs. One that has ended may wait for long to be reaped by others.
+    fn is_inhabited(&self) -> bool {
+        let own = self.pid().to_string();
+        let runs = |stat: &str| {
+            let mut fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split_whitespace();
+            let state = fields.next();
+            !matches!(state, None | Some("Z" | "X")) && fields.nth(1) == Some(own.as_str())
+        };
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let mut stats = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+        stats.any(|stat| runs(&stat))
     }
 
     /// Signals its whole process group, which it leads.
@@ -247,5 +265,18 @@ mod tests {
         let command = ServerCommand::of(words(&["sleep", "1000"]));
         let error = command.start(&target, Duration::from_secs(1000), &AtomicBool::new(true));
         assert!(matches!(error, Err(ServerError::Interrupted)), "{error:?}");
+    }
+
+    #[test]
+    fn nothing_of_a_server_runs_once_it_was_stopped() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & sleep 600 & exit 0"]).process_group(0);
+        let mut server = Server { child: command.spawn().expect("a shell"), ended: None };
+        while server.status().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(server.is_inhabited(), "the shell has left two programs");
+        assert!(server.stop(libc::SIGTERM).is_some_and(|status| status.success()));
+        assert!(!server.is_inhabited());
     }
 }
