@@ -8,7 +8,7 @@ use crate::fault::{Code, Fault};
 use crate::place::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::report::{Report, junit, terminal};
-use crate::suite::{Effort, Selection, Side, Stop, Suite};
+use crate::suite::{Alike, Effort, Selection, Side, Stop, Suite};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::judge::Pair;
 use scruple_core::run::{Run, Terms};
@@ -56,6 +56,9 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     }
     if !args.results.json {
         suite.show_progress(Progress::new());
+    }
+    if let Some(baseline) = &baseline {
+        suite.alike = Alike::those_of(baseline);
     }
     let result = suite.take();
     drop(work);

@@ -1,6 +1,10 @@
-//! Batches that can be compared: one case in several programs is run in batches of as many iterations.
+//! Batches that can be compared: one case in several programs, or in a stored run, is run in batches of as many iterations.
 
 use super::{Suite, arm_name};
+use scruple_core::judge;
+use scruple_core::run::Run;
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::{Arm, Role};
 use std::collections::HashMap;
 
 /// As many times as long as wanted may a batch become, to have as many iterations as in another program. Where programs
@@ -18,6 +22,26 @@ struct Known {
 /// How cases are run in the first program that has them, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Alike(HashMap<String, Known>);
+
+impl Alike {
+    /// As the cases of a stored run were, where it says so.
+    pub fn those_of(run: &Run) -> Alike {
+        let iterations =
+            |arm: &Arm| Some(median(&arm.sample("batch.iterations")?.readings).round().max(1.0) as u64);
+        let known = |(place, arm): (usize, &Arm)| {
+            let tare_iterations = judge::cases::tare_at(run, place).and_then(iterations)?;
+            Some((arm.name.clone(), Known { iterations: iterations(arm)?, tare_iterations, place }))
+        };
+        Alike(
+            run.arms
+                .iter()
+                .enumerate()
+                .filter(|(_, arm)| arm.role == Role::Subject)
+                .filter_map(known)
+                .collect(),
+        )
+    }
+}
 
 impl Suite {
     /// Gives the cases of later programs the iterations of the first. The cost of an iteration depends a little on

@@ -143,6 +143,18 @@ fn two_programs_run_a_case_in_batches_of_as_many_iterations() {
     assert_eq!(old, new, "the same number in each block");
     let (old, new) = iterations(1000);
     assert!(old[0].as_f64() > new[0].as_f64().map(|n| 10.0 * n), "a program a hundred times as slow");
+    // A stored run is as good: of blocks that are drawn alike, those of both runs are.
+    let place = Place::new();
+    let stored = |label: &str, cost: u32, more: &[&str]| {
+        let options = [&["--label", label, "--time-only"], more].concat();
+        let answer = bench(&place, &options, &[&format!(r#"{{"name":"one","cost":{cost}}}"#)]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let stored = place.run(["show", label, "--json"]).json();
+        at(&stored, "/arms/0/metrics/batch.iterations/readings").clone()
+    };
+    let old = stored("old", 10, &[]);
+    assert_ne!(old, stored("alone", 17, &[]));
+    assert_eq!(old, stored("new", 17, &["--baseline", "old"]));
 }
 
 #[test]
