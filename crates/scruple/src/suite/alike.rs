@@ -30,7 +30,11 @@ impl Alike {
             |arm: &Arm| Some(median(&arm.sample("batch.iterations")?.readings).round().max(1.0) as u64);
         let known = |(place, arm): (usize, &Arm)| {
             let tare_iterations = judge::cases::tare_at(run, place).and_then(iterations)?;
-            Some((arm.name.clone(), Known { iterations: iterations(arm)?, tare_iterations, place }))
+            // Each case has two arms, so that this is its place among the cases.
+            Some((
+                arm.name.clone(),
+                Known { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
+            ))
         };
         Alike(
             run.arms
