@@ -2,7 +2,7 @@
 
 use super::record::Failure;
 use super::target::{Protocol, Target, Trust};
-use super::trust::{self, Anyone, Named};
+use super::trust::{self, Verifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io::{Read, Write};
@@ -30,12 +30,12 @@ impl TlsSetup {
         let mut config = match trust {
             Trust::Anyone => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+                .with_custom_certificate_verifier(Arc::new(Verifier::of_anyone(provider)))
                 .with_no_client_auth(),
             Trust::System => builder.with_root_certificates(trust::system_roots()?).with_no_client_auth(),
             Trust::File(path) => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Named::of(path, provider)?))
+                .with_custom_certificate_verifier(Arc::new(Verifier::of_file(path, provider)?))
                 .with_no_client_auth(),
         };
         config.alpn_protocols = match target.protocol {

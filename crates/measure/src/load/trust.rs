@@ -42,29 +42,41 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if read.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(read) }
 }
 
-/// Accepts every certificate, but still checks that the server holds its key.
+/// Decides about the certificates that servers show, and checks that they hold the keys.
 #[derive(Debug)]
-pub(super) struct Anyone(pub(super) Arc<CryptoProvider>);
-
-/// Accepts the certificates of a file, and whatever is signed by one of them.
-#[derive(Debug)]
-pub(super) struct Named {
-    certificates: Vec<CertificateDer<'static>>,
-    /// The ordinary way; none where no certificate of the file can be an authority.
-    signed: Option<Arc<WebPkiServerVerifier>>,
+pub(super) struct Verifier {
+    accepted: Accepted,
     provider: Arc<CryptoProvider>,
 }
 
-impl Named {
-    pub(super) fn of(path: &Path, provider: Arc<CryptoProvider>) -> Result<Named, String> {
+#[derive(Debug)]
+enum Accepted {
+    /// Every certificate.
+    All,
+    /// The certificates of a file, and whatever is signed by one of them.
+    Named {
+        certificates: Vec<CertificateDer<'static>>,
+        /// The ordinary way; none where no certificate of the file can be an authority.
+        signed: Option<Arc<WebPkiServerVerifier>>,
+    },
+}
+
+impl Verifier {
+    /// Accepts every certificate.
+    pub(super) fn of_anyone(provider: Arc<CryptoProvider>) -> Verifier {
+        Verifier { accepted: Accepted::All, provider }
+    }
+
+    /// Accepts the certificates of a file, and whatever is signed by one of them.
+    pub(super) fn of_file(path: &Path, provider: Arc<CryptoProvider>) -> Result<Verifier, String> {
         let certificates = certificates(path)?;
         let authorities = Arc::new(roots(&certificates));
         let signed = WebPkiServerVerifier::builder_with_provider(authorities, provider.clone()).build().ok();
-        Ok(Named { certificates, signed, provider })
+        Ok(Verifier { accepted: Accepted::Named { certificates, signed }, provider })
     }
 }
 
-impl ServerCertVerifier for Named {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -73,11 +85,14 @@ impl ServerCertVerifier for Named {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        let Accepted::Named { certificates, signed } = &self.accepted else {
+            return Ok(ServerCertVerified::assertion());
+        };
         // What openssl makes by default calls itself an authority, which as such may not be a server.
-        if self.certificates.iter().any(|known| known == end_entity) {
+        if certificates.iter().any(|known| known == end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
-        match &self.signed {
+        match signed {
             Some(signed) => {
                 signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
             }
@@ -105,41 +120,6 @@ impl ServerCertVerifier for Named {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -22,15 +22,21 @@ pub fn check(args: &PageArgs) -> Result<(), Fault> {
 
 /// Writes a history that is stored everywhere it was asked for, if what is asked for is there.
 pub fn show_stored(history: &History, args: &PageArgs) -> Result<(), Fault> {
-    check_subject(&Page::of(history, &judge(history, ERROR)), args)?;
-    show(history, args)
+    let judgement = judge(history, ERROR);
+    let page = Page::of(history, &judgement);
+    check_subject(&page, args)?;
+    write(page, history, args)
 }
 
 /// Judges the history and writes it everywhere it was asked for. After hours of weighing, a name that is wrong keeps
 /// nothing from being shown but what it was given for.
 pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
     let judgement = judge(history, ERROR);
-    let mut page = Page::of(history, &judgement).showing(&args.metrics);
+    write(Page::of(history, &judgement), history, args)
+}
+
+fn write(page: Page<'_>, history: &History, args: &PageArgs) -> Result<(), Fault> {
+    let mut page = page.showing(&args.metrics);
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
         if let Ok(text) = std::fs::read(path) {
             let from = text.len().saturating_sub(LOG);
