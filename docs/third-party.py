@@ -24,6 +24,9 @@ Written by `docs/third-party.py` from `Cargo.lock`; do not edit. Scruple itself 
 the others are there because those need them. Where a licence reads `A OR B`, Scruple takes whichever the user prefers.
 
 The crate libsqlite3-sys contains SQLite, which is in the public domain. The SDKs contain no code of others.
+`instruments/calltree` is a separate program in C that is linked with Valgrind's core, and is under GPL-2.0-or-later
+(its file `COPYING`); `scruple` carries its sources, compiles them on the user's machine, starts the result and reads a
+file that it writes. `scruple-calltree.h` there is for users' programs, and under Scruple's own licence.
 `examples/queues-rust` is a package of its own, with a `Cargo.lock` of its own that is not listed here.
 
 """

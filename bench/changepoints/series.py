@@ -5,6 +5,7 @@ import random
 
 KINDS = ["normal", "t3", "skewed", "ar1", "bimodal", "spikes"]
 ODDITIES = ["quantised", "modes", "trend", "doubling"]
+SLOW = ["trend", "wave", "walk"]
 
 
 def noise(draw, kind, n):
@@ -76,3 +77,34 @@ def odd(seed, number, n):
         return kind, [100 * math.exp(0.03 * i / n + 0.02 * draw.gauss(0, 1)) for i in range(n)], []
     # The noise doubles where nothing else happens.
     return kind, [100 * math.exp((0.03 if i >= place else 0.015) * draw.gauss(0, 1)) for i in range(n)], []
+
+
+def slow(seed, number, n, kind, steps=True):
+    """A series of noise of 0.5 to 4 % with 1 to 3 shifts of 2 to 15 %, or without, upon something slow: a trend of 1 to 6
+    standard deviations, 1 to 5 waves of 0.7 to 2.5, or a random walk of 1 to 4."""
+    draw = random.Random(f"{seed}/slow/{kind}/{number}/{n}/{steps}")
+    scale = 0.005 * 8 ** draw.random()
+    noises = [noise for noise in KINDS if noise != "ar1"]
+    logs = noise(draw, noises[number % len(noises)], n)
+    if kind == "trend":
+        size = draw.uniform(1, 6) * draw.choice([-1, 1])
+        curve = [size * i / n for i in range(n)]
+    elif kind == "wave":
+        size, periods, start = draw.uniform(0.7, 2.5), draw.uniform(1, 5), draw.random()
+        curve = [size * math.sin(2 * math.pi * (periods * i / n + start)) for i in range(n)]
+    else:
+        size, curve = draw.uniform(1, 4) / math.sqrt(n), [0.0]
+        while len(curve) < n:
+            curve.append(curve[-1] + size * draw.gauss(0, 1))
+    logs = [scale * (z + c) for z, c in zip(logs, curve)]
+    places = []
+    while steps and len(places) < 1 + number % 3:
+        place = draw.randrange(n // 10, n - n // 10)
+        if all(abs(place - other) >= n // 10 for other in places):
+            places.append(place)
+    places.sort()
+    for place in places:
+        step = math.log1p(0.02 * 7.5 ** draw.random()) * draw.choice([-1, 1])
+        for i in range(place, n):
+            logs[i] += step
+    return kind, [100 * math.exp(v) for v in logs], places

@@ -99,14 +99,14 @@ def headline(run):
 def verdict_at(one, margin):
     """The verdict of a comparison for another margin, read off its interval."""
     if not one["interval"]:
-        return "don't know"
+        return "can't tell"
     low, high = (math.log(bound) for bound in one["interval"])
     limit = math.log1p(margin)
     if low > limit or high < -limit:
         return "different"
     if -limit <= low and high <= limit:
         return "same"
-    return "small" if low > 0 or high < 0 else "don't know"
+    return "small" if low > 0 or high < 0 else "can't tell"
 
 
 def welch(a, b):

@@ -49,7 +49,7 @@ def rows_of(name, found, wanted, bar):
     rows = []
     for label, key in (("the verdict printed", "headline"), ("wall time alone", "wall"), ("cpu time alone", "cpu")):
         verdicts = [one[key] for one in found]
-        shares = [percent(share(verdicts, verdict)) for verdict in ("different", "small", "same", "don't know")]
+        shares = [percent(share(verdicts, verdict)) for verdict in ("different", "small", "same", "can't tell")]
         reached = verdict_of(share(verdicts, *wanted), bar) if key == "headline" else ""
         rows.append([f"{name}: scruple, {label}", *shares, reached])
     if "welch" in found[0]:
@@ -97,4 +97,4 @@ def show(bench, plans):
         rows.append([remark, "", "", "", "", never])
     bench.keep_company(0)
     print(f"\nA program of 5 ms, with {cores} cores kept busy by {cores} other processes.\n")
-    print(table(["", "different", "small", "same", "don't know", "bar"], rows))
+    print(table(["", "different", "small", "same", "can't tell", "bar"], rows))

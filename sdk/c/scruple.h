@@ -41,6 +41,7 @@ typedef struct scruple_batch {
     void *input;   /* what scruple_data or the setup gave, or NULL */
     void **inputs; /* one for each iteration, where the case has scruple_input */
     void *context; /* what scruple_bench_loops was given */
+    int throughput; /* iterations shall not wait for each other: see scruple_timing */
     uint64_t wall[2], cpu[2];
     struct scruple_team *team;
 } scruple_batch;
@@ -76,6 +77,11 @@ void scruple_param(scruple_case *, const char *key, double value);
 void scruple_param_text(scruple_case *, const char *key, const char *value);
 double scruple_param_of(const scruple_case *, const char *key);
 void scruple_throughput(scruple_case *, const char *unit, double amount); /* "bytes" or "items" */
+/* What the time of an iteration is: from argument to result (every iteration waits for the one before), or from one result
+ * to the next (iterations may overlap). The former is the default of SCRUPLE_BODY, and only there it can be chosen. */
+enum scruple_timing { SCRUPLE_LATENCY, SCRUPLE_THROUGHPUT };
+void scruple_timing(scruple_case *, enum scruple_timing);
+void scruple_chains_(scruple_case *); /* for the macros and templates below */
 void scruple_threads(scruple_case *, unsigned threads);                   /* once for each number */
 void scruple_budget(scruple_case *, const char *metric, double max);
 void scruple_budget_against(scruple_case *, const char *metric, const char *max, const char *against);
@@ -126,39 +132,133 @@ void scruple_stop(scruple_batch *);
 /* The loop that follows begins a line of the cache, since one that straddles two takes half as long again now and then. */
 #define SCRUPLE_ALIGN_ __asm__ volatile(".p2align 6")
 
+/* The instructions around a body, which the compiler can merge neither with the body's nor with each other. The argument's
+ * bits get a register of their own; and the next argument waits for a result, and for this argument, so that a body that
+ * ignores it takes as long as the tare. The mask is zero, though neither compiler nor processor know, and takes away what
+ * stands above a short result in its register. Elsewhere the compiler chooses the instructions. */
+#if defined __x86_64__
+#define SCRUPLE_ARGUMENT_(raw, bits) __asm__ volatile("mov %1, %0" : "=r"(raw) : "r"(bits) : "memory")
+#define SCRUPLE_NEXT_(bits, first, mask, value)                                                                        \
+    __asm__ volatile("or %q1, %0\n\tand %2, %0\n\tadd %3, %0"                                                          \
+                     : "+&r"(bits)                                                                                     \
+                     : "r"(value), "r"(mask), "r"(first)                                                               \
+                     : "memory", "cc")
+#define SCRUPLE_NEXT_FLOAT_(bits, first, mask, value)                                                                  \
+    do {                                                                                                               \
+        uint64_t scruple_moved;                                                                                        \
+        __asm__ volatile("movq %2, %1\n\tor %1, %0\n\tand %3, %0\n\tadd %4, %0"                                       \
+                         : "+&r"(bits), "=&r"(scruple_moved)                                                           \
+                         : "x"(value), "r"(mask), "r"(first)                                                           \
+                         : "memory", "cc");                                                                            \
+    } while (0)
+#define SCRUPLE_PIN_FLOAT_(value) __asm__ volatile("" : "+x"(value))
+#else
+#define SCRUPLE_ARGUMENT_(raw, bits)                                                                                   \
+    do {                                                                                                               \
+        __asm__ volatile("" : "+r"(bits) : : "memory");                                                                \
+        (raw) = (bits);                                                                                                \
+    } while (0)
+#define SCRUPLE_NEXT_(bits, first, mask, value)                                                                        \
+    do {                                                                                                               \
+        uint64_t scruple_value;                                                                                        \
+        SCRUPLE_TO_BITS_(scruple_value, value);                                                                        \
+        __asm__ volatile("" : "+r"(scruple_value) : : "memory");                                                       \
+        (bits) = (first) + ((scruple_value | (bits)) & (mask));                                                        \
+    } while (0)
+#define SCRUPLE_NEXT_FLOAT_ SCRUPLE_NEXT_
+#define SCRUPLE_PIN_FLOAT_(value) SCRUPLE_OPAQUE(value)
+#endif
+
+/* The same for scalars of any type. One that is longer than a register is taken by its first eight bytes. */
+#if defined __cplusplus
+#define SCRUPLE_IS_FLOAT_(type) (std::is_same<type, float>::value || std::is_same<type, double>::value)
+#define SCRUPLE_PIN_(type, value) scruple::pin(value)
+#define SCRUPLE_TAKE_(type, bits, first, mask, value) scruple::take(bits, first, mask, value)
+#define SCRUPLE_LEAVE_(type, value) scruple::leave(value)
+#else
+#define SCRUPLE_IS_FLOAT_(type) \
+    (__builtin_types_compatible_p(type, float) || __builtin_types_compatible_p(type, double))
+#define SCRUPLE_PIN_(type, value)                                                                                      \
+    do {                                                                                                               \
+        double scruple_none = 0;                                                                                       \
+        SCRUPLE_PIN_FLOAT_(*__builtin_choose_expr(SCRUPLE_IS_FLOAT_(type), &(value), &scruple_none));                  \
+    } while (0)
+#define SCRUPLE_TAKE_(type, bits, first, mask, value)                                                                  \
+    do {                                                                                                               \
+        uint64_t scruple_long = 0;                                                                                     \
+        if (sizeof(value) > sizeof(uint64_t)) SCRUPLE_TO_BITS_(scruple_long, value);                                   \
+        if (SCRUPLE_IS_FLOAT_(type))                                                                                   \
+            SCRUPLE_NEXT_FLOAT_(bits, first, mask, __builtin_choose_expr(SCRUPLE_IS_FLOAT_(type), value, 0.0));        \
+        else                                                                                                           \
+            SCRUPLE_NEXT_(bits, first, mask,                                                                           \
+                          __builtin_choose_expr(!SCRUPLE_IS_FLOAT_(type) && sizeof(value) <= sizeof(uint64_t), value,  \
+                                                scruple_long));                                                        \
+    } while (0)
+#define SCRUPLE_LEAVE_(type, value)                                                                                    \
+    do {                                                                                                               \
+        SCRUPLE_PIN_(type, value);                                                                                     \
+        if (sizeof(value) > sizeof(uint64_t)) SCRUPLE_KEEP(&(value));                                                  \
+        __asm__ volatile("" : : "r"(__builtin_choose_expr(                                                             \
+            !SCRUPLE_IS_FLOAT_(type) && sizeof(value) <= sizeof(uint64_t), value, 0)));                                \
+    } while (0)
+#endif
+
 /* The loops of a case whose body is an expression, so that it can be inlined: NAME, type and name of the argument, type of
  * the result, and the expression. The argument is what the input points to. Types must be scalar.
  *
- * Each iteration waits for the result of the one before it: its argument is the input plus that result and a mask, which is
- * zero, though neither compiler nor processor know. Were iterations independent, the processor would run several at once,
- * and how much of a short body vanishes in the loop then changes with whatever else uses its ports. The argument is mixed
- * in, too, so that a body that ignores it takes as long as the tare. */
-#define SCRUPLE_LOOP_(function, in_type, in, out_type, expression)                                                     \
+ * For latency, each iteration waits for the result of the one before it. Independent iterations, whose throughput
+ * scruple_timing asks for, overlap in the processor. */
+#define SCRUPLE_LOOP_(function, in_type, in, out_type, step, body)                                                        \
     static void function(scruple_batch *scruple_b)                                                                     \
     {                                                                                                                  \
         in_type in = scruple_b->input ? *(const in_type *)scruple_b->input : (in_type)0;                               \
         const uint64_t scruple_n = scruple_b->iterations;                                                              \
-        uint64_t scruple_i, scruple_first, scruple_bits, scruple_result, scruple_zero = 0;                             \
-        __asm__ volatile("" : "+r"(scruple_zero));                                                                     \
+        uint64_t scruple_i = 0, scruple_first, scruple_bits, scruple_raw, scruple_mask = 0;                            \
+        out_type scruple_out;                                                                                          \
+        __asm__ volatile("" : "+r"(scruple_mask));                                                                     \
         SCRUPLE_TO_BITS_(scruple_first, in);                                                                           \
         scruple_bits = scruple_first;                                                                                  \
-        scruple_start(scruple_b);                                                                                      \
-        scruple_i = 0;                                                                                                 \
-        SCRUPLE_ALIGN_;                                                                                                \
-        do {                                                                                                           \
-            out_type scruple_out;                                                                                      \
-            __asm__ volatile("" : "+r"(scruple_bits) : : "memory");                                                    \
-            SCRUPLE_FROM_BITS_(in, scruple_bits);                                                                      \
-            scruple_out = (expression);                                                                                \
-            SCRUPLE_TO_BITS_(scruple_result, scruple_out);                                                             \
-            __asm__ volatile("" : "+r"(scruple_result) : : "memory");                                                  \
-            scruple_bits = scruple_first + ((scruple_result | scruple_bits) & scruple_zero);                           \
-        } while (++scruple_i < scruple_n);                                                                             \
+        if (scruple_b->throughput) {                                                                                   \
+            scruple_start(scruple_b);                                                                                  \
+            SCRUPLE_ALIGN_;                                                                                            \
+            do {                                                                                                       \
+                SCRUPLE_ARGUMENT_(scruple_raw, scruple_bits);                                                          \
+                step(in_type, in, out_type, body) SCRUPLE_LEAVE_(out_type, scruple_out);                               \
+            } while (++scruple_i < scruple_n);                                                                         \
+        } else {                                                                                                       \
+            scruple_start(scruple_b);                                                                                  \
+            SCRUPLE_ALIGN_;                                                                                            \
+            do {                                                                                                       \
+                SCRUPLE_ARGUMENT_(scruple_raw, scruple_bits);                                                          \
+                step(in_type, in, out_type, body) SCRUPLE_PIN_(out_type, scruple_out);                                 \
+                SCRUPLE_TAKE_(out_type, scruple_bits, scruple_first, scruple_mask, scruple_out);                       \
+            } while (++scruple_i < scruple_n);                                                                         \
+        }                                                                                                              \
         scruple_stop(scruple_b);                                                                                       \
     }
+#define SCRUPLE_GIVEN_(type, in)                                                                                       \
+    SCRUPLE_FROM_BITS_(in, scruple_raw);                                                                               \
+    SCRUPLE_PIN_(type, in);
+#define SCRUPLE_COMPUTED_(in_type, in, out_type, body)                                                                 \
+    SCRUPLE_GIVEN_(in_type, in)                                                                                        \
+    scruple_out = body(in);
+/* The tare: the argument's register becomes the result's. Only between an integer and a floating-point number is there an
+ * instruction for that, a move of the bits. */
+#define SCRUPLE_CARRIED_(in_type, in, out_type, body)                                                                  \
+    if (SCRUPLE_IS_FLOAT_(in_type) && !SCRUPLE_IS_FLOAT_(out_type)) {                                                  \
+        SCRUPLE_GIVEN_(in_type, in)                                                                                    \
+        SCRUPLE_TO_BITS_(scruple_raw, in);                                                                             \
+    }                                                                                                                  \
+    if (sizeof(out_type) > sizeof(scruple_raw)) scruple_out = (out_type)0;                                             \
+    SCRUPLE_FROM_BITS_(scruple_out, scruple_raw);
 #define SCRUPLE_BODY(name, in_type, in, out_type, expression)                                                          \
-    SCRUPLE_LOOP_(scruple_case_##name, in_type, in, out_type, expression)                                              \
-    SCRUPLE_LOOP_(scruple_tare_##name, in_type, in, out_type, (out_type)in)                                            \
+    static inline __attribute__((always_inline)) out_type scruple_body_##name(in_type in)                             \
+    {                                                                                                                  \
+        (void)in;                                                                                                      \
+        return (expression);                                                                                           \
+    }                                                                                                                  \
+    SCRUPLE_LOOP_(scruple_case_##name, in_type, in, out_type, SCRUPLE_COMPUTED_, scruple_body_##name)                  \
+    SCRUPLE_LOOP_(scruple_tare_##name, in_type, in, out_type, SCRUPLE_CARRIED_, )                                      \
     static const char *const scruple_shape_##name = #in_type " -> " #out_type;
 
 /* Declares a case over the loops that SCRUPLE_BODY made. */
@@ -169,6 +269,7 @@ void scruple_stop(scruple_batch *);
 static inline scruple_case *scruple_shaped_(scruple_case *c, const char *shape)
 {
     scruple_shape(c, shape);
+    scruple_chains_(c);
     return c;
 }
 
@@ -182,34 +283,93 @@ static inline scruple_case *scruple_shaped_(scruple_case *c, const char *shape)
 
 namespace scruple {
 
-/* Numbers and pointers go through a register, everything else is looked at in memory. */
+/* Numbers and pointers are kept in a register, everything else in memory. */
 template <class T> using small = std::integral_constant<bool, std::is_scalar<T>::value>;
 template <class T> inline void look(const T &value, std::true_type) { SCRUPLE_KEEP(value); }
 template <class T> inline void look(const T &value, std::false_type) { SCRUPLE_KEEP(&value); }
 template <class T> inline void keep(const T &value) { look(value, small<T>()); }
 
-/* A number or pointer as an integer in a register, which nobody knows; 0 for everything else, which is looked at. */
-template <class T> inline uint64_t bits_of(const T &value, std::true_type)
+/* The parts of a loop for scalars of any type; see SCRUPLE_LOOP_. */
+inline void pin(float &value) { SCRUPLE_PIN_FLOAT_(value); }
+inline void pin(double &value) { SCRUPLE_PIN_FLOAT_(value); }
+template <class T> inline void pin(T &) {}
+template <class T> using in_register = std::integral_constant<bool, std::is_scalar<T>::value && sizeof(T) <= sizeof(uint64_t)>;
+template <class T> inline void take(uint64_t &bits, uint64_t first, uint64_t mask, const T &value, std::true_type)
 {
-    uint64_t bits;
-    SCRUPLE_TO_BITS_(bits, value);
-    __asm__ volatile("" : "+r"(bits) : : "memory");
-    return bits;
+    SCRUPLE_NEXT_(bits, first, mask, value);
 }
-template <class T> inline uint64_t bits_of(const T &value, std::false_type)
+template <class T> inline void take(uint64_t &bits, uint64_t first, uint64_t mask, const T &value, std::false_type)
 {
-    keep(value);
-    return 0;
+    uint64_t raw;
+    SCRUPLE_TO_BITS_(raw, value);
+    SCRUPLE_NEXT_(bits, first, mask, raw);
 }
-template <class T> inline uint64_t bits_of(const T &value) { return bits_of(value, small<T>()); }
+inline void take(uint64_t &bits, uint64_t first, uint64_t mask, float value) { SCRUPLE_NEXT_FLOAT_(bits, first, mask, value); }
+inline void take(uint64_t &bits, uint64_t first, uint64_t mask, double value) { SCRUPLE_NEXT_FLOAT_(bits, first, mask, value); }
+template <class T> inline void take(uint64_t &bits, uint64_t first, uint64_t mask, const T &value)
+{
+    take(bits, first, mask, value, in_register<T>());
+}
+inline void leave(float &value) { pin(value); }
+inline void leave(double &value) { pin(value); }
+template <class T> inline void leave(T &value) { keep(value); }
+
+/* What an iteration does with a result. */
+template <bool Chained, class R> inline void close(uint64_t &bits, uint64_t first, uint64_t mask, R &r, std::true_type)
+{
+    pin(r);
+    if (Chained) take(bits, first, mask, r);
+    else leave(r);
+}
+template <bool Chained, class R> inline void close(uint64_t &bits, uint64_t first, uint64_t mask, R &r, std::false_type)
+{
+    keep(r);
+    if (Chained) take(bits, first, mask, bits);
+}
+
+/* The argument's bits as the result, or a result of its own. */
+template <class R, class A> inline R stand_in(A &a, uint64_t raw, std::true_type)
+{
+    R r = R();
+    if (SCRUPLE_IS_FLOAT_(A) && !SCRUPLE_IS_FLOAT_(R)) {
+        SCRUPLE_FROM_BITS_(a, raw);
+        pin(a);
+        SCRUPLE_TO_BITS_(raw, a);
+    }
+    SCRUPLE_FROM_BITS_(r, raw);
+    return r;
+}
+template <class R, class A> inline R stand_in(A &, uint64_t, std::false_type) { return R(); }
 
 /* Calls the body or its stand-in and keeps the result, also where there is none. */
 template <class R> struct caller {
-    template <class F, class A> static uint64_t body(F &f, A &a) { R r = f(a); return bits_of(r); }
-    template <class A> static uint64_t tare(A &a) { return stand_in(a, std::is_same<R, A>(), std::is_default_constructible<R>()); }
-    template <class A, class D> static uint64_t stand_in(A &a, std::true_type, D) { return bits_of(a); }
-    template <class A> static uint64_t stand_in(A &, std::false_type, std::true_type) { R r = R(); return bits_of(r); }
-    template <class A> static uint64_t stand_in(A &a, std::false_type, std::false_type) { return bits_of(a); }
+    template <class F, class A> static void body(F &f, A &a) { R r = f(a); keep(r); }
+    template <class A> static void tare(A &a) { plain(a, std::is_same<R, A>(), std::is_default_constructible<R>()); }
+    template <class A, class D> static void plain(A &a, std::true_type, D) { keep(a); }
+    template <class A> static void plain(A &, std::false_type, std::true_type) { R r = R(); keep(r); }
+    template <class A> static void plain(A &a, std::false_type, std::false_type) { keep(a); }
+
+    template <bool Chained, class F, class A> static void step(F &f, A &a, uint64_t raw, uint64_t &bits, uint64_t first, uint64_t mask)
+    {
+        SCRUPLE_FROM_BITS_(a, raw);
+        pin(a);
+        R r = f(a);
+        close<Chained>(bits, first, mask, r, small<R>());
+    }
+    template <bool Chained, class A> static void tare_step(A &a, uint64_t raw, uint64_t &bits, uint64_t first, uint64_t mask)
+    {
+        tare_of<Chained>(a, raw, bits, first, mask, std::is_default_constructible<R>());
+    }
+    template <bool Chained, class A> static void tare_of(A &a, uint64_t raw, uint64_t &bits, uint64_t first, uint64_t mask, std::true_type)
+    {
+        R r = stand_in<R>(a, raw, small<R>());
+        close<Chained>(bits, first, mask, r, small<R>());
+    }
+    template <bool Chained, class A> static void tare_of(A &a, uint64_t raw, uint64_t &bits, uint64_t first, uint64_t mask, std::false_type)
+    {
+        SCRUPLE_FROM_BITS_(a, raw);
+        close<Chained>(bits, first, mask, a, std::false_type());
+    }
     template <class F, class A> static std::string once(F &f, A &a, std::function<std::string(R &)> &check)
     {
         R r = f(a);
@@ -217,8 +377,21 @@ template <class R> struct caller {
     }
 };
 template <> struct caller<void> {
-    template <class F, class A> static uint64_t body(F &f, A &a) { f(a); return 0; }
-    template <class A> static uint64_t tare(A &) { return 0; }
+    template <class F, class A> static void body(F &f, A &a) { f(a); }
+    template <class A> static void tare(A &) {}
+    template <bool Chained, class F, class A> static void step(F &f, A &a, uint64_t raw, uint64_t &bits, uint64_t first, uint64_t mask)
+    {
+        SCRUPLE_FROM_BITS_(a, raw);
+        pin(a);
+        f(a);
+        if (Chained) take(bits, first, mask, bits);
+    }
+    template <bool Chained, class A> static void tare_step(A &a, uint64_t raw, uint64_t &bits, uint64_t first, uint64_t mask)
+    {
+        SCRUPLE_FROM_BITS_(a, raw);
+        pin(a);
+        if (Chained) take(bits, first, mask, bits);
+    }
     template <class F, class A> static std::string once(F &f, A &a, std::function<std::string()> &check)
     {
         f(a);
@@ -234,30 +407,35 @@ template <class A, class R, class F, class Make> struct held {
     Make make;
     typename checking<R>::type check;
 
-    template <bool Tare> static uint64_t once(F &f, A &a)
+    template <bool Tare> static void once(F &f, A &a)
     {
-        return Tare ? caller<R>::tare(a) : caller<R>::body(f, a);
+        if (Tare) caller<R>::tare(a);
+        else caller<R>::body(f, a);
     }
 
-    /* A small argument is a copy that waits for the result of the iteration before, as in SCRUPLE_LOOP_; any other is the
-     * thing itself. */
-    template <bool Tare> static void around(scruple_batch *b, F &f, A &from, std::true_type)
+    /* A small argument is a copy that waits for the result of the iteration before, as in SCRUPLE_LOOP_, or for nothing; any
+     * other is the thing itself. */
+    template <bool Tare, bool Chained> static void rounds(scruple_batch *b, F &f, A a)
     {
         const uint64_t n = b->iterations;
-        uint64_t first, bits, zero = 0;
-        __asm__ volatile("" : "+r"(zero));
-        SCRUPLE_TO_BITS_(first, from);
+        uint64_t first, bits, raw, mask = 0;
+        __asm__ volatile("" : "+r"(mask));
+        SCRUPLE_TO_BITS_(first, a);
         bits = first;
         scruple_start(b);
         uint64_t i = 0;
         SCRUPLE_ALIGN_;
         do {
-            A a = from;
-            __asm__ volatile("" : "+r"(bits) : : "memory");
-            SCRUPLE_FROM_BITS_(a, bits);
-            bits = first + ((once<Tare>(f, a) | bits) & zero);
+            SCRUPLE_ARGUMENT_(raw, bits);
+            if (Tare) caller<R>::template tare_step<Chained>(a, raw, bits, first, mask);
+            else caller<R>::template step<Chained>(f, a, raw, bits, first, mask);
         } while (++i < n);
         scruple_stop(b);
+    }
+    template <bool Tare> static void around(scruple_batch *b, F &f, A &from, std::true_type)
+    {
+        if (b->throughput) rounds<Tare, false>(b, f, from);
+        else rounds<Tare, true>(b, f, from);
     }
     template <bool Tare> static void around(scruple_batch *b, F &f, A &from, std::false_type)
     {
@@ -314,6 +492,7 @@ template <class R> class Case {
     Case &param(const char *key, const char *value) { scruple_param_text(c, key, value); return *this; }
     Case &throughput_bytes(double n) { scruple_throughput(c, "bytes", n); return *this; }
     Case &throughput_items(double n) { scruple_throughput(c, "items", n); return *this; }
+    Case &timing(enum scruple_timing t) { scruple_timing(c, t); return *this; }
     Case &threads(std::vector<unsigned> list) { for (unsigned n : list) scruple_threads(c, n); return *this; }
     Case &budget(const char *metric, double max) { scruple_budget(c, metric, max); return *this; }
     Case &budget(const char *metric, const char *max, const char *against = "baseline") { scruple_budget_against(c, metric, max, against); return *this; }
@@ -343,6 +522,7 @@ Case<R> declare(const char *name, Make make, F f, bool each, const char *file, i
     scruple_case *c = scruple_source(scruple_bench_loops(name, loop, tare, held_), file, line);
     hooks *h = attach(c, new hooks, each);
     scruple_shape(c, shape_of<A, R>().c_str());
+    if (!each && small<A>::value && small<R>::value) scruple_chains_(c);
     h->make = [held_]() -> void * { return new A(held_->make()); };
     h->destroy = [](void *a) { delete static_cast<A *>(a); };
     h->once = [held_](void *a) { return caller<R>::once(held_->f, *static_cast<A *>(a), held_->check); };
@@ -439,7 +619,7 @@ struct scruple_case {
     void *(*make)(const scruple_case *);
     void (*destroy)(void *);
     int (*check)(void *, char *, size_t);
-    int ready, each, fresh;
+    int ready, each, fresh, chains, loose; /* chains: iterations can wait for each other */
     uint64_t max_iterations, time_limit;
     const scruple_queue *queue;
     unsigned producers, consumers;
@@ -620,6 +800,7 @@ static void scruple_call_nothing(scruple_batch *b)
 scruple_case *scruple_bench_loops(const char *name, scruple_loop loop, scruple_loop tare, void *context)
 {
     scruple_case *c = scruple_new(name);
+    c->loose = 1;
     c->loop = loop;
     c->tare = tare;
     c->context = context;
@@ -736,6 +917,21 @@ void scruple_shape(scruple_case *c, const char *shape) { scruple_set(&c->shape, 
 void scruple_fresh(scruple_case *c) { c->fresh = 1; }
 void scruple_time_limit(scruple_case *c, uint64_t nanoseconds) { c->time_limit = nanoseconds; }
 void scruple_max_iterations(scruple_case *c, uint64_t most) { c->max_iterations = most; }
+
+void scruple_chains_(scruple_case *c)
+{
+    c->chains = 1;
+    c->loose = 0;
+}
+
+void scruple_timing(scruple_case *c, enum scruple_timing timing)
+{
+    if (timing == SCRUPLE_LATENCY && !c->chains) {
+        fprintf(stderr, "‘%s’ has no latency: argument and result must be scalars that the SDK knows\n", c->name);
+        exit(2);
+    }
+    c->loose = timing == SCRUPLE_THROUGHPUT;
+}
 
 void scruple_throughput(scruple_case *c, const char *unit, double amount)
 {
@@ -1320,6 +1516,7 @@ static int scruple_furnish(struct scruple_asked *a, scruple_batch *b, char *why)
 {
     b->iterations = a->iterations;
     b->context = a->c->context;
+    b->throughput = a->c->loose;
     b->input = a->c->input;
     a->batch = b;
     if (!a->c->each) return 1;
@@ -1776,6 +1973,7 @@ static void scruple_list(void)
         else scruple_put_part(",\"shape\":", &c->shape, "");
         scruple_put_part(",\"source\":", &c->source, "");
         scruple_put_part(",\"throughput\":", &c->throughput, "");
+        if (c->queue == NULL) scruple_put(&scruple_reply, c->loose ? ",\"timing\":\"throughput\"" : ",\"timing\":\"latency\"");
         scruple_put_part(",\"params\":{", &c->params, "}");
         scruple_put_part(",\"threads\":[", &c->threads, "]");
         scruple_put_part(",\"budgets\":{", &c->budgets, "}");

@@ -24,12 +24,13 @@ def every_field_has_its_type(_argv, cases, _hello):
     text, integer, flag = str, int, bool
     types = {"id": integer, "name": text, "group": text, "shape": text, "params": dict, "throughput": dict,
              "threads": list, "budgets": dict, "tags": list, "fresh": flag, "first": flag, "per_iteration_input": flag,
-             "max_iterations": integer, "time_limit": integer, "checked": flag, "source": text,
+             "max_iterations": integer, "time_limit": integer, "checked": flag, "source": text, "timing": text,
              "concurrency": dict, "readings": list}
     for case in cases:
         for key, value in case.items():
             assert key in types, f"{case['name']!r}: the protocol has no field {key!r}"
             assert type(value) is types[key], f"{case['name']!r}: {key} is {value!r}"
+        assert case.get("timing", "latency") in ("latency", "throughput"), f"{case['name']!r}: timing {case['timing']!r}"
         if "source" in case:
             assert re.search(r":\d+$", case["source"]), f"source {case['source']!r} does not end in a line number"
         if case.get("per_iteration_input"):

@@ -60,6 +60,10 @@ else
     echo "criterion is not installed: not compared"
 fi
 
+echo "== gauge, tasty-bench, criterion's modes"
+build Others tests/Others.hs -isrc
+python3 tests/compare.py "$conformance" tares "$out/Others/program"
+
 echo "== the other examples"
 build Fnv examples/Fnv.hs -isrc
 build Events examples/Events.hs -isrc

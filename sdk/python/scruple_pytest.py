@@ -7,11 +7,16 @@ Under plain `pytest` the fixture calls the function once, so the test is a test.
 such test is a case: the test runs once to find out what to weigh (its fixtures are over by then, so hand in what
 must live), the function is then called in batches, and the test's own assertions are the case's check.
 
+Tests written for pytest-benchmark need no change where this plugin takes its place (`-p no:benchmark` where both are
+installed): `benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup)` hand over the same. Rounds and iterations are
+Scruple's choice, and `extra_info` is kept by the test alone.
+
 Options of a case stand in a mark: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize` become
 the case's params.
 """
 
 import functools
+import importlib.util
 import os
 import sys
 
@@ -20,15 +25,19 @@ import pytest
 import scruple_bench
 
 
+def is_benched():
+    return "SCRUPLE_BENCH_IN" in os.environ or "SCRUPLE_BENCH_OUT" in os.environ
+
+
 class Recorder:
     """The fixture: calls the function, and remembers the call."""
 
     def __init__(self):
-        self.call = None
+        self.call, self.make = None, None
 
     def __call__(self, function, *args, **keywords):
         if self.call:
-            raise RuntimeError("a test can hand only one function to the fixture scruple")
+            raise RuntimeError("a test can hand only one function to its fixture")
         body = functools.partial(function, **keywords) if keywords else function
         self.call = (body, args)
         return body(*args)
@@ -39,6 +48,41 @@ def _scruple(request):
     recorder = Recorder()
     request.node.scruple_recorder = recorder
     return recorder
+
+
+class Benchmark(Recorder):
+    """The fixture of pytest-benchmark."""
+
+    def __init__(self):
+        super().__init__()
+        self.group, self.extra_info, self.stats, self.enabled = None, {}, None, True
+
+    def pedantic(self, target, args=(), kwargs=None, setup=None, rounds=1, warmup_rounds=0, iterations=1):
+        """Every iteration of a case with a setup gets what that returns: a pair of args and kwargs, or nothing."""
+        if setup is None:
+            return self(target, *args, **(kwargs or {}))
+        if self.call:
+            raise RuntimeError("a test can hand only one function to its fixture")
+
+        def make():
+            return setup() or (args, kwargs or {})
+
+        def body(made):
+            return target(*made[0], **made[1])
+
+        self.call, self.make = (body, ()), make
+        return body(make())
+
+    def weave(self, *_arguments, **_keywords):
+        raise RuntimeError("benchmark.weave is not supported: hand the function to benchmark itself")
+
+
+if is_benched() or not importlib.util.find_spec("pytest_benchmark"):
+    @pytest.fixture(name="benchmark")
+    def _benchmark(request):
+        recorder = Benchmark()
+        request.node.scruple_recorder = recorder
+        return recorder
 
 
 class TestCase(scruple_bench.Case):
@@ -53,7 +97,7 @@ class TestCase(scruple_bench.Case):
         super().__init__(item.nodeid.partition("[")[0].replace("::", "/"), None,
                          params=params.params if params else {}, check=True, source=f"{path}:{(line or 0) + 1}",
                          **(mark.kwargs if mark else {}))
-        self.item, self.failure = item, None
+        self.item, self.failure, self.make = item, None, None
 
     def run_test(self):
         """Why the test fails, or None."""
@@ -73,13 +117,18 @@ class TestCase(scruple_bench.Case):
             recorder = self.item.scruple_recorder
             if recorder and recorder.call:
                 self.body, self.made = recorder.call
+                self.make = recorder.make
             else:
-                self.failure = self.failure or "the test did not hand anything to the fixture scruple"
+                self.failure = self.failure or "the test did not hand anything to its fixture"
             self.ready = True
 
     def loop(self, kind, iterations):
         if self.failure:
             raise RuntimeError(self.failure)
+        if self.make:
+            inputs = [self.make() for _ in range(iterations)]
+            body = self.body if kind == "c" else lambda made: made
+            return lambda: scruple_bench._loop_over(body, inputs)
         return super().loop(kind, iterations)
 
     def once(self):
@@ -97,10 +146,6 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "scruple(**options): options of the case that Scruple makes of this test")
 
 
-def is_benched():
-    return "SCRUPLE_BENCH_IN" in os.environ or "SCRUPLE_BENCH_OUT" in os.environ
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
     if not is_benched() or session.config.option.collectonly:
@@ -108,5 +153,6 @@ def pytest_runtestloop(session):
     if session.testsfailed:
         print("scruple: there were errors while collecting tests", file=sys.stderr)
         raise session.Failed("errors while collecting")
-    scruple_bench.serve([TestCase(item) for item in session.items if "scruple" in getattr(item, "fixturenames", ())])
+    scruple_bench.serve([TestCase(item) for item in session.items 
+                         if {"scruple", "benchmark"} & set(getattr(item, "fixturenames", ()))])
     return True

@@ -1,8 +1,9 @@
 //! Budgets: limits on metrics, and whether readings keep them.
 
-use crate::compare::Comparison;
-use crate::judge::{Estimate, Judged};
+use crate::evidence::Evidence;
+use crate::judge::Judged;
 use crate::metric::{self, Metric};
+use crate::stats::paired::Why;
 use crate::unit;
 use crate::words::words;
 
@@ -49,7 +50,7 @@ impl Limit {
         match (surely, surely_not) {
             (true, _) => Kept::Yes,
             (_, true) => Kept::No,
-            _ => Kept::Unknown,
+            _ => Kept::CantTell,
         }
     }
 }
@@ -62,7 +63,7 @@ words! {
         /// Exceeded, as surely as the readings tell.
         No = "exceeded",
         /// The readings do not tell.
-        Unknown = "unknown",
+        CantTell = "can't tell",
     }
 }
 
@@ -126,16 +127,21 @@ impl Budget {
 }
 
 fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
+    let signed = value.starts_with(['+', '-']);
     // A share is itself written in percent, so that only a sign makes it a change.
-    let change = metric.unit != unit::Unit::Ratio || value.starts_with(['+', '-']);
-    if let Some(percent) = value.strip_suffix('%').filter(|_| change) {
-        let percent: f64 = percent
-            .trim()
-            .parse()
-            .map_err(|_| format!("‘{value}’ is not a change: write for instance ‘+3%’"))?;
+    if let Some(percent) = value.strip_suffix('%').filter(|_| signed || metric.unit != unit::Unit::Ratio) {
+        if !signed {
+            return Err(format!(
+                "‘{value}’ has no sign: write ‘+{value}’ for at most that much more than the reference, or an amount"
+            ));
+        }
+        let percent =
+            percent.trim().parse().ok().filter(|percent: &f64| percent.is_finite() && *percent >= -100.0);
+        let percent =
+            percent.ok_or_else(|| format!("‘{value}’ is not a change: write for instance ‘+3%’"))?;
         return Ok(Limit::AtMostTimes(1.0 + percent / 100.0));
     }
-    if value.starts_with(['+', '-']) {
+    if signed {
         return Err(format!(
             "‘{value}’ is a change, but no percentage: write for instance ‘+3%’, or an amount without a sign"
         ));
@@ -143,44 +149,57 @@ fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
     unit::parse_quantity(value, &metric.unit).map(Limit::AtMost)
 }
 
-/// Holds a value with its interval against an absolute limit, or a comparison against a relative one.
+/// What an absolute limit is held against: the value, and the least and the greatest that it may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Amount {
+    /// The estimate, in the metric's unit.
+    pub value: f64,
+    /// What it may be in view of the readings, or why that cannot be said.
+    pub bounds: Result<(f64, f64), Why>,
+}
+
+/// Holds an amount against an absolute limit, or a comparison against a relative one.
 ///
-/// `estimate` is the arm's own, `judged` its comparison with the reference; either may be absent, and then the finding
-/// is unknown, with the reason in `absent`.
+/// `amount` is the arm's own, `judged` its comparison with the reference; either may be absent, and then nobody can
+/// tell, with the reason in `absent`.
 pub fn check(
     budget: &Budget,
     arm: &str,
     metric: &Metric,
-    estimate: Option<&Estimate>,
+    amount: Option<Amount>,
     judged: Option<&Judged>,
     absent: Option<&str>,
 ) -> Checked {
-    let (kept, found) = match (&budget.limit, estimate, judged) {
-        (limit, Some(estimate), _) if !limit.is_relative() => check_absolute(limit, metric, estimate),
-        (limit, _, Some(judged)) if limit.is_relative() => check_relative(limit, &judged.comparison),
+    let (kept, found) = match (&budget.limit, amount, judged) {
+        (limit, Some(amount), _) if !limit.is_relative() => check_absolute(limit, metric, amount),
+        (limit, _, Some(judged)) if limit.is_relative() => {
+            check_relative(limit, metric, &judged.comparison.evidence)
+        }
         (limit, Some(_), None) if limit.is_relative() => (
-            Kept::Unknown,
+            Kept::CantTell,
             match &budget.against {
                 Some(case) => format!("there is no case ‘{case}’ with this metric to compare with"),
                 None => "there is nothing to compare with: it is the reference, or the only arm".to_owned(),
             },
         ),
-        _ => (Kept::Unknown, format!("{} was not weighed: {}", metric.key, absent.unwrap_or("no reading"))),
+        _ => (Kept::CantTell, format!("{} was not weighed: {}", metric.key, absent.unwrap_or("no reading"))),
     };
     Checked { budget: budget.text.clone(), arm: arm.to_owned(), kept, found }
 }
 
-fn check_absolute(limit: &Limit, metric: &Metric, estimate: &Estimate) -> (Kept, String) {
-    let (low, high) = match estimate.interval {
-        Some(interval) => (interval.low, interval.high),
-        None => estimate.range,
+fn check_absolute(limit: &Limit, metric: &Metric, amount: Amount) -> (Kept, String) {
+    let (low, high) = match amount.bounds {
+        Ok(bounds) => bounds,
+        Err(why) => {
+            return (Kept::CantTell, format!("{}: {why}", unit::quantity(amount.value, &metric.unit)));
+        }
     };
     let kept = limit.holds(low, high);
     let found = match low == high {
-        true => unit::exact(estimate.value, &metric.unit),
+        true => unit::exact(amount.value, &metric.unit),
         false => format!(
             "{} [{}, {}]",
-            unit::quantity(estimate.value, &metric.unit),
+            unit::quantity(amount.value, &metric.unit),
             unit::quantity(low, &metric.unit),
             unit::quantity(high, &metric.unit)
         ),
@@ -188,17 +207,18 @@ fn check_absolute(limit: &Limit, metric: &Metric, estimate: &Estimate) -> (Kept,
     (kept, found)
 }
 
-fn check_relative(limit: &Limit, comparison: &Comparison) -> (Kept, String) {
-    let (low, high) = match comparison.interval {
-        Some(interval) => (interval.low, interval.high),
-        None if comparison.difference.is_some() => (comparison.effect, comparison.effect),
-        None => return (Kept::Unknown, "too few readings for a comparison".to_owned()),
+fn check_relative(limit: &Limit, metric: &Metric, evidence: &Evidence) -> (Kept, String) {
+    let (low, high) = match evidence.ratio_bounds() {
+        Ok(bounds) => bounds,
+        Err(why) => return (Kept::CantTell, why.to_string()),
     };
     let kept = limit.holds(low, high);
-    let found = match low == high {
-        true => unit::change(comparison.effect),
-        false => {
-            format!("{} [{}, {}]", unit::change(comparison.effect), unit::change(low), unit::change(high))
+    let found = match (evidence.effect(), evidence.difference()) {
+        (None, Some(difference)) => format!("+{} from nothing", unit::exact(difference, &metric.unit)),
+        (None, None) => "from nothing to something".to_owned(),
+        (Some(effect), _) if low == high => unit::change(effect),
+        (Some(effect), _) => {
+            format!("{} [{}, {}]", unit::change(effect), unit::change(low), unit::change(high))
         }
     };
     (kept, found)
@@ -223,7 +243,7 @@ mod tests {
         let least = Limit::AtLeast(5.0);
         assert_eq!(
             [least.holds(5.0, 6.0), least.holds(4.0, 6.0), least.holds(4.0, 4.9)],
-            [Kept::Yes, Kept::Unknown, Kept::No]
+            [Kept::Yes, Kept::CantTell, Kept::No]
         );
         assert!(Limit::AtLeastTimes(0.9).is_relative() && !least.is_relative());
     }
@@ -249,6 +269,8 @@ mod tests {
         let error = Budget::parse("maloc.bytes<4MB").expect_err("no such metric");
         assert!(error.contains("did you mean ‘malloc.bytes’"), "{error}");
         assert!(Budget::parse("malloc.bytes<4 ms").is_err());
+        assert!(Budget::parse("time.cpu<103%").is_err_and(|why| why.contains("‘+103%’")));
+        assert!(Budget::parse("time.wall<5").is_err_and(|why| why.contains("5s")));
         assert!(Budget::parse("malloc.bytes").is_err());
     }
 }

@@ -1,22 +1,20 @@
-//! Two samples side by side: an effect with its interval, and one of four verdicts.
+//! Two samples side by side: the evidence of a difference, and one of four verdicts.
 //!
-//! The verdict is read off the interval and the margin m, both in logarithms so that twice and half are equally far:
-//! outside ±ln(1+m) the arms are *different*, inside they are the *same*, an interval that excludes no effect but
-//! crosses the margin is a *small* difference, and any other says *don't know*. Reading it off an interval of level
-//! 1 − α makes each of the first three wrong in at most α of all cases.
+//! The verdict is read off the evidence and the margin m. An interval is read in logarithms, so that twice and half are
+//! equally far: outside ±ln(1+m) the arms are *different*, inside they are the *same*, an interval that excludes no
+//! effect but crosses the margin is a *small* difference, and with any other nobody *can tell*. Reading it off an
+//! interval of level 1 − α makes each of the first three wrong in at most α of all cases.
 
-mod exact;
 mod many;
 
 use serde::{Deserialize, Serialize};
 
-pub use exact::compare_exact;
 pub use many::{Entry, compare_many};
 
-use crate::stats::paired::{self, Effect, Why};
+use crate::evidence::{Evidence, Range};
+use crate::stats::paired::{Effect, Why};
 use crate::stats::power;
-use crate::stats::processes;
-use crate::stats::quantile::{Interval, median};
+use crate::stats::quantile::Interval;
 
 /// What may be said about two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +29,8 @@ pub enum Verdict {
     #[serde(rename = "small")]
     Small,
     /// The readings do not tell.
-    #[serde(rename = "don't know")]
-    DontKnow,
+    #[serde(rename = "can't tell")]
+    CantTell,
 }
 
 /// Which way a difference goes for who pays the cost.
@@ -45,35 +43,62 @@ pub enum Direction {
     Worse,
 }
 
+/// Arms that differ by no more than this ratio less 1 may still be called the same. A margin beyond it, however it came
+/// about, would be no statement.
+pub const WIDEST_MARGIN: f64 = 0.25;
+
 /// One arm against the reference in one metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Arm divided by reference; infinite when only the reference is 0, NaN when no ratio makes sense.
-    pub effect: f64,
-    /// The interval of the effect; absent for exact metrics and where readings are too few or have no ratio.
-    pub interval: Option<Interval>,
-    /// The margin as a ratio less 1: 0.01 for one per cent.
+    /// What is known of the difference.
+    pub evidence: Evidence,
+    /// The margin as a ratio less 1: 0.01 for one per cent. It is wider than the one asked for where the evidence can
+    /// judge no narrower one.
     pub margin: f64,
     /// What may be said.
     pub verdict: Verdict,
     /// Which way it goes, where the verdict is different or small.
     pub direction: Option<Direction>,
-    /// Blocks the comparison rests on; for unpaired samples the readings of the smaller one.
-    pub blocks: usize,
-    /// About how many more would tell, where the verdict is don't know; else 0.
+    /// About how many more blocks would tell, where nobody can tell; else 0.
     pub more_blocks: usize,
-    /// Arm minus reference in the unit of the metric, where readings are exact.
-    pub difference: Option<f64>,
-    /// How the effect and interval were obtained, in words.
-    pub method: &'static str,
-    /// Why there is no interval, or why an exact metric had to be compared as a noisy one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<Why>,
+}
+
+impl Comparison {
+    /// Reads the verdict off the evidence, for a margin given as a ratio less 1.
+    pub fn of(evidence: Evidence, lower_is_better: bool, margin: f64) -> Comparison {
+        let margin = evidence.judgeable_margin(margin);
+        let (verdict, more) = match &evidence {
+            Evidence::Exact { reference, arm, .. } if reference == arm => (Verdict::Same, false),
+            Evidence::Exact { reference, arm, .. } => (Verdict::Different, arm > reference),
+            Evidence::Interval { effect, .. } => {
+                (verdict(&effect.interval, margin), effect.interval.low > 1.0)
+            }
+            Evidence::Ranges { reference, arm, floor, .. } => {
+                (of_ranges(reference, arm, *floor, margin), arm.middle > reference.middle)
+            }
+            Evidence::Absent { .. } => (Verdict::CantTell, false),
+        };
+        let says = matches!(verdict, Verdict::Different | Verdict::Small);
+        let direction =
+            says.then_some(if more == lower_is_better { Direction::Worse } else { Direction::Better });
+        let more_blocks = if verdict == Verdict::CantTell { blocks_to_tell(&evidence, margin) } else { 0 };
+        Comparison { evidence, margin, verdict, direction, more_blocks }
+    }
+
+    /// The interval of the effect, where the evidence is one.
+    pub fn interval(&self) -> Option<Interval> {
+        self.evidence.interval()
+    }
+
+    /// Half the width of the interval in logarithms; infinite where there is none.
+    pub fn half_width(&self) -> f64 {
+        self.interval().map_or(f64::INFINITY, |interval| interval.map(f64::ln).half_width())
+    }
 }
 
 /// Compares readings taken in blocks, the i-th reading of either arm in block i.
 ///
-/// Never fails: where there can be no effect the verdict is don't know and `why` says so.
+/// Never fails: where there can be no effect nobody can tell, and the evidence says why.
 pub fn compare_noisy(
     reference: &[f64],
     arm: &[f64],
@@ -81,19 +106,10 @@ pub fn compare_noisy(
     margin: f64,
     level: f64,
 ) -> Comparison {
-    let nothing = !reference.is_empty() && reference.iter().chain(arm).all(|&r| r == 0.0);
-    if nothing && reference.len() == arm.len() {
-        return nothing_seen(reference.len(), margin);
-    }
-    match paired::effect(reference, arm, level) {
-        Ok(effect) => judged(effect, lower_is_better, margin),
-        Err(why) => unknown(crude_ratio(reference, arm), reference.len().min(arm.len()), margin, why),
-    }
+    Comparison::of(Evidence::of_blocks(reference, arm, level), lower_is_better, margin)
 }
 
 /// Compares two samples that were not taken in blocks, such as two stored runs.
-///
-/// What changed on the machine between the runs counts as an effect; `blocks` is the size of the smaller sample.
 pub fn compare_unpaired(
     reference: &[f64],
     arm: &[f64],
@@ -101,10 +117,23 @@ pub fn compare_unpaired(
     margin: f64,
     level: f64,
 ) -> Comparison {
-    match paired::unpaired_effect(reference, arm, level) {
-        Ok(effect) => judged(effect, lower_is_better, margin),
-        Err(why) => unknown(crude_ratio(reference, arm), reference.len().min(arm.len()), margin, why),
-    }
+    Comparison::of(Evidence::of_samples(reference, arm, level), lower_is_better, margin)
+}
+
+/// Compares readings of a metric that counts, such as allocations; two readings of each arm show that they repeat.
+///
+/// Readings that disagree among themselves are not exact and are compared as noisy ones. The margin plays no part
+/// unless it comes to that: one byte more is a difference.
+pub fn compare_exact(
+    reference: &[f64],
+    arm: &[f64],
+    lower_is_better: bool,
+    margin: f64,
+    level: f64,
+) -> Comparison {
+    let evidence = Evidence::of_counts(reference, arm, true, 0.0)
+        .unwrap_or_else(|| Evidence::of_blocks(reference, arm, level));
+    Comparison::of(evidence, lower_is_better, margin)
 }
 
 /// The verdict on a ratio known by its interval, for a margin given as a ratio less 1.
@@ -113,12 +142,27 @@ pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
     let (low, high) = (interval.low.ln(), interval.high.ln());
     if low > limit || high < -limit {
         Verdict::Different
-    } else if -limit <= low && high <= limit {
+    } else if -limit <= low && high <= limit && margin <= WIDEST_MARGIN {
         Verdict::Same
     } else if low > 0.0 || high < 0.0 {
         Verdict::Small
     } else {
-        Verdict::DontKnow
+        Verdict::CantTell
+    }
+}
+
+/// Different where every reading of one is beyond the margin of every reading of the other, same where none is.
+fn of_ranges(reference: &Range, arm: &Range, floor: f64, margin: f64) -> Verdict {
+    let room = floor.max(reference.middle.abs() * margin);
+    if arm.low - reference.high > room || reference.low - arm.high > room {
+        Verdict::Different
+    } else if (arm.high - reference.low).abs() <= room
+        && (arm.low - reference.high).abs() <= room
+        && margin <= WIDEST_MARGIN
+    {
+        Verdict::Same
+    } else {
+        Verdict::CantTell
     }
 }
 
@@ -126,7 +170,7 @@ pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
 ///
 /// The far end of the A/A interval is what this session cannot tell from nothing.
 pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
-    let Some(interval) = aa.and_then(|aa| aa.interval) else { return m };
+    let Some(interval) = aa.and_then(Comparison::interval) else { return m };
     let seen = interval.low.ln().abs().max(interval.high.ln().abs()).exp_m1();
     if seen.is_finite() { m.max(seen) } else { m }
 }
@@ -139,85 +183,19 @@ pub fn resolved_margin(m: f64, reading: f64, resolution: f64) -> f64 {
     if step.is_finite() { m.max(step) } else { m }
 }
 
-/// Compares processes of which there are too few for ranks.
-fn compare_processes(entry: &Entry<'_>, level: f64) -> Comparison {
-    let effect = if entry.paired { processes::effect } else { processes::unpaired_effect };
-    match effect(entry.reference, entry.arm, level) {
-        Ok(effect) => judged(effect, entry.lower_is_better, entry.margin),
-        Err(why) => {
-            let count = entry.reference.len().min(entry.arm.len());
-            unknown(crude_ratio(entry.reference, entry.arm), count, entry.margin, why)
+fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {
+    match evidence {
+        Evidence::Interval { effect, .. } if margin <= WIDEST_MARGIN => narrower(effect, margin),
+        Evidence::Absent { why: Why::TooFew { have, need } | Why::FewProcesses { have, need }, .. } => {
+            need.saturating_sub(*have).max(1)
         }
+        _ => 0,
     }
-}
-
-fn judged(effect: Effect, lower_is_better: bool, margin: f64) -> Comparison {
-    let verdict = verdict(&effect.interval, margin);
-    let more_blocks = if verdict == Verdict::DontKnow { blocks_to_tell(&effect, margin) } else { 0 };
-    let says = matches!(verdict, Verdict::Different | Verdict::Small);
-    // The side is read off the interval, which excludes 1 here, and not off the estimate.
-    let direction = says.then(|| direction(effect.interval.low > 1.0, lower_is_better));
-    Comparison {
-        effect: effect.ratio,
-        interval: Some(effect.interval),
-        margin,
-        verdict,
-        direction,
-        blocks: effect.n,
-        more_blocks,
-        difference: None,
-        method: effect.method,
-        why: None,
-    }
-}
-
-fn direction(more: bool, lower_is_better: bool) -> Direction {
-    if more == lower_is_better { Direction::Worse } else { Direction::Better }
 }
 
 /// An undecided effect e is decided once the half width is below m − |e| (same) or |e| (small or different).
-fn blocks_to_tell(effect: &Effect, margin: f64) -> usize {
+fn narrower(effect: &Effect, margin: f64) -> usize {
     let (e, m) = (effect.ratio.ln().abs(), margin.max(0.0).ln_1p());
     let half_width = effect.interval.map(f64::ln).half_width();
     power::more_blocks(effect.n, half_width, e.max(m - e))
-}
-
-fn unknown(effect: f64, blocks: usize, margin: f64, why: Why) -> Comparison {
-    let more_blocks = match why {
-        Why::TooFew { have, need } => need.saturating_sub(have).max(1),
-        _ => 0,
-    };
-    Comparison {
-        effect,
-        interval: None,
-        margin,
-        verdict: Verdict::DontKnow,
-        direction: None,
-        blocks,
-        more_blocks,
-        difference: None,
-        method: "none",
-        why: Some(why),
-    }
-}
-
-/// A metric that showed nothing anywhere has no ratio, yet nobody would say that the arms may differ.
-fn nothing_seen(blocks: usize, margin: f64) -> Comparison {
-    Comparison {
-        effect: 1.0,
-        interval: None,
-        margin,
-        verdict: Verdict::Same,
-        direction: None,
-        blocks,
-        more_blocks: 0,
-        difference: Some(0.0),
-        method: "every reading is zero",
-        why: None,
-    }
-}
-
-/// The ratio of medians, for readers who want to see where it points although nothing may be concluded.
-fn crude_ratio(reference: &[f64], arm: &[f64]) -> f64 {
-    median(arm) / median(reference)
 }

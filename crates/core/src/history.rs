@@ -3,9 +3,11 @@
 //! A [`History`] is what was measured; [`judge`] makes a [`Judgement`] of it; reports are written from both.
 
 mod comparable;
+mod graph;
 mod judge;
 
 pub use comparable::{SLOPE, comparable};
+pub use graph::Graph;
 pub use judge::judge;
 
 use crate::metric::Better;
@@ -14,6 +16,9 @@ use crate::stats::quantile::Interval;
 use crate::unit::Unit;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
+
+/// A version of fewer readings beside others has no interval at 95 %: then nothing is said of its times.
+pub const READINGS: usize = 6;
 
 words! {
     /// What has become of a version.
@@ -53,6 +58,9 @@ pub struct Version {
     pub commit: String,
     /// The ids of its parents, the first parent first.
     pub parents: Vec<String>,
+    /// The ids of the versions of the range that it comes directly after: its parents, or where the range does not have
+    /// these, the nearest before them that it has. Costs are compared with theirs.
+    pub follows: Vec<String>,
     /// The first line of its message.
     pub title: String,
     /// Who wrote it.
@@ -151,7 +159,7 @@ pub struct Change {
     /// Index into the versions: the one that most probably brought the change.
     pub at: usize,
     /// Indices of all versions that may have brought it, at 95 %, in order, `at` among them. Versions that were not
-    /// weighed between two that were belong to it; those with the same artefacts as their predecessor do not.
+    /// weighed between two that were belong to it; those with the same artefacts as a version before them do not.
     pub set: Vec<usize>,
     /// Index of the last version that surely has the old level.
     pub before: usize,
@@ -203,11 +211,15 @@ pub struct Series {
     pub better: Better,
     /// Whether every reading of every version repeated, so that any change is a change.
     pub exact: bool,
+    /// Whether counts repeated each time they were taken in a row, and were others later.
+    pub shifting: bool,
     /// The values of the versions that were weighed, in order.
     pub points: Vec<Point>,
     /// The changes, in order.
     pub changes: Vec<Change>,
-    /// The level of each stretch: first version, last version, level.
+    /// The pairs of weighed versions, one directly after the other, between which the level changes.
+    pub borders: Vec<[usize; 2]>,
+    /// The level of each stretch of the list: first version, last version, level.
     pub levels: Vec<(usize, usize, f64)>,
     /// Standard deviation of values about their level, relative; 0 for exact metrics.
     pub noise: f64,
@@ -217,7 +229,7 @@ pub struct Series {
     pub modes: Option<[f64; 2]>,
     /// The smallest step that would have been found, relative; none for exact metrics and too short series.
     pub detectable: Option<f64>,
-    /// From the first weighed version to the last.
+    /// From the first weighed version to the last, along first parents.
     pub whole: Option<Effect>,
     /// Why nothing can be said, where nothing can.
     pub cannot: Option<String>,
@@ -236,7 +248,7 @@ pub struct BreakEven {
     pub build: f64,
     /// What a run costs more than before, in nanoseconds; negative where it costs less.
     pub run: f64,
-    /// Whether building costs something else, surely, as far as repeated or same builds tell.
+    /// Whether building costs something else, surely: a single build of each version does not tell.
     pub build_surely: bool,
     /// Whether running costs something else, surely.
     pub run_surely: bool,
@@ -247,27 +259,21 @@ pub struct BreakEven {
 /// What costs to build and to run are at one of two versions, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// What the build took.
+    /// What the build takes.
     pub build: f64,
     /// What a run takes.
     pub run: f64,
 }
 
-/// Single builds of one version differ by this much, relative, where nothing better is known.
-const BUILDS_DIFFER: f64 = 0.1;
-
 impl BreakEven {
-    /// Sets what building costs against what running does. Builds, each a single one as a rule, surely differ where they
-    /// do by more than thrice the `noise` of builds, relative.
+    /// Sets what building costs against what running does, each of which surely differs or does not.
     pub fn of(
         subject: &str,
         (from, to): (usize, usize),
         (before, after): (Costs, Costs),
-        noise: f64,
-        run_surely: bool,
+        [build_surely, run_surely]: [bool; 2],
     ) -> BreakEven {
         let (build, run) = (after.build - before.build, after.run - before.run);
-        let build_surely = (after.build / before.build).ln().abs() > 3.0 * noise.max(BUILDS_DIFFER);
         let opposed = build * run < 0.0 && build_surely && run_surely;
         let runs = opposed.then(|| (build / run).abs());
         BreakEven { subject: subject.to_owned(), from, to, build, run, build_surely, run_surely, runs }

@@ -1,17 +1,22 @@
 //! From readings to statements: estimates of each arm, comparisons between arms, and which of them to quote.
 
 pub mod cases;
+mod equal_parameters;
 mod fits;
 
 pub use fits::{Fit, fits, trailing_number};
 
-use crate::compare::{self, Comparison, Direction, Entry, Verdict};
+use crate::compare::{self, Comparison, Entry, Verdict};
+use crate::evidence::{Evidence, Replicate};
 use crate::metric::{Better, Metric, Pass, Quality, metric};
 use crate::run::{Run, Terms};
 use crate::sample::{Figure, Sample};
 use crate::stats::bootstrap;
+use crate::stats::paired::Why;
+use crate::stats::processes;
 use crate::stats::quantile::{Interval, median, median_interval};
 use crate::subject::{Arm, Role, Subject};
+use crate::unit::Unit;
 use std::collections::HashMap;
 
 /// The resident size moves by up to this many bytes between identical runs, because the kernel maps file pages around
@@ -43,8 +48,10 @@ pub struct Judged {
     pub reference: String,
     /// The name of the arm compared.
     pub arm: String,
-    /// The effect and the verdict.
+    /// The evidence and the verdict.
     pub comparison: Comparison,
+    /// Of wall time, the share that the arm or the reference spent waiting for a core, whichever is more; else 0.
+    pub waiting: f64,
 }
 
 /// Two arms to be compared, and whether their readings were taken side by side.
@@ -92,6 +99,10 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
 /// The end of the keys of figures that say how far another can be wrong: `alloc.bytes.resolution` is of `alloc.bytes`.
 pub const RESOLUTION: &str = ".resolution";
 
+/// The end of the keys of figures that say what all requests of a load together tell of a metric, which its readings by
+/// window do not: the value, the least it may be, and the most it may be, where that is known.
+pub const POOLED: &str = ".pooled";
+
 /// The key of the figure that says how far this metric's readings can be wrong.
 pub fn resolution_key(key: &str) -> String {
     format!("{key}{RESOLUTION}")
@@ -109,7 +120,8 @@ pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
 /// The pairs inside one run: every other subject, and the reference's twin, against the reference.
 ///
 /// Cases of bench programs are compared with themselves in another program, or with a named reference case. Several
-/// commands at several versions are compared with themselves at the first version.
+/// commands at several versions are compared with themselves at the first version; several commands, or the values of a
+/// text, at several sizes with the first of them at the same size.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
     if matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. })) {
         return cases::pairs(run);
@@ -119,11 +131,13 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
         return at_versions;
     }
     let Some(reference) = run.reference() else { return Vec::new() };
-    run.arms
-        .iter()
-        .filter(|arm| matches!(arm.role, Role::Subject | Role::Twin) && arm.name != reference.name)
-        .map(|arm| Pair { reference, arm, paired: side_by_side(reference, arm), tares: None })
-        .collect()
+    let with_reference = |arm| Pair { reference, arm, paired: side_by_side(reference, arm), tares: None };
+    let mut pairs = equal_parameters::pairs(run);
+    if pairs.is_empty() {
+        pairs.extend(run.arms_of(Role::Subject).filter(|arm| arm.name != reference.name).map(with_reference));
+    }
+    pairs.extend(run.arms_of(Role::Twin).map(with_reference));
+    pairs
 }
 
 /// Whether two arms have any block in common. Readings of another tool, which ended one command before it began the
@@ -149,7 +163,7 @@ pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     keys.sort();
     keys.dedup();
     // How a batch was made is no figure of the case.
-    keys.retain(|key| !key.starts_with("batch."));
+    keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));
     let level = 1.0 - (1.0 - terms.level) / f64::from(terms.looks.max(1));
     keys.into_iter().flat_map(|key| compare_metric(key, pairs, terms.margin, level)).collect()
 }
@@ -163,48 +177,35 @@ fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
     })
 }
 
+/// How one metric of one pair is compared.
+enum Compared {
+    /// By counts or ranges, which no error is shared for.
+    Counted(Evidence, bool),
+    /// By an interval.
+    Noisy(Readings),
+}
+
 fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec<Judged> {
     let mut found: Vec<(usize, Comparison)> = Vec::new();
     let mut noisy: Vec<(usize, Readings)> = Vec::new();
     for (index, pair) in pairs.iter().enumerate() {
         let Some((reference, arm)) = samples_of(pair, key) else { continue };
-        let (reference, arm) = (&reference, &arm);
-        let lower = declaration(key, arm).better == Better::Lower;
-        if arm.quality == Quality::Exact
-            && reference.quality == Quality::Exact
-            && arm.repeats()
-            && reference.repeats()
-        {
-            let comparison = compare::compare_exact(&reference.readings, &arm.readings, lower, margin, level);
-            found.push((index, comparison));
-        } else if matches!(arm.pass, Pass::Timing | Pass::Build) {
-            let (left, right) = if pair.paired {
-                reference.paired(arm)
-            } else {
-                (reference.readings.clone(), arm.readings.clone())
-            };
-            let (left, right, processes) =
-                cases::by_process_where_it_matters(left, right, reference, arm, pair.paired);
-            noisy.push((index, Readings { left, right, lower, paired: pair.paired, processes }));
-        } else {
-            let floor = if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 };
-            found.push((index, compare_ranges(&reference.readings, &arm.readings, lower, margin, floor)));
+        match compared(key, pair, &reference, &arm) {
+            Compared::Counted(evidence, lower) => {
+                found.push((index, Comparison::of(evidence, lower, margin)));
+            }
+            Compared::Noisy(readings) => noisy.push((index, readings)),
         }
     }
-    let twin = noisy.iter().find(|(index, _)| pairs[*index].arm.role == Role::Twin).map(|(_, readings)| {
-        compare::compare_noisy(&readings.left, &readings.right, readings.lower, margin, level)
-    });
+    let entry = |readings: &Readings, margin: f64| readings.entry(margin).evidence(level);
+    let twin = noisy.iter().find(|(index, _)| pairs[*index].arm.role == Role::Twin);
+    let twin = twin.map(|(_, readings)| Comparison::of(entry(readings, margin), readings.lower, margin));
     let honest = compare::honest_margin(margin, twin.as_ref());
     let entries: Vec<Entry<'_>> = noisy
         .iter()
-        .map(|(index, readings)| Entry {
-            reference: &readings.left,
-            arm: &readings.right,
-            lower_is_better: readings.lower,
-            // The twin itself is judged by the asked margin: a wider one is its own finding.
-            margin: if pairs[*index].arm.role == Role::Twin { margin } else { honest },
-            paired: readings.paired,
-            processes: readings.processes,
+        // The twin itself is judged by the asked margin: a wider one is its own finding.
+        .map(|(index, readings)| {
+            readings.entry(if pairs[*index].arm.role == Role::Twin { margin } else { honest })
         })
         .collect();
     let compared = compare::compare_many(&entries, level);
@@ -212,13 +213,63 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
     found.sort_by_key(|(index, _)| *index);
     found
         .into_iter()
-        .map(|(index, comparison)| Judged {
-            metric: key.to_owned(),
-            reference: pairs[index].reference.name.clone(),
-            arm: pairs[index].arm.name.clone(),
-            comparison,
+        .map(|(index, comparison)| {
+            let Pair { reference, arm, .. } = pairs[index];
+            let waiting = if key == "time.wall" { more_waiting(reference, arm) } else { 0.0 };
+            Judged {
+                metric: key.to_owned(),
+                reference: reference.name.clone(),
+                arm: arm.name.clone(),
+                comparison,
+                waiting,
+            }
         })
         .collect()
+}
+
+/// The greater of the shares of wall time that two arms spent waiting for a core; 0 where neither is known.
+fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
+    let share = |arm: &Arm| waiting_share(arm).unwrap_or(0.0);
+    share(reference).max(share(arm))
+}
+
+/// Decides by what a metric's readings of one pair are compared. That a metric is usually exact is an expectation; what
+/// counts is whether its readings repeated.
+fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> Compared {
+    let lower = declaration(key, arm).better == Better::Lower;
+    let worst = reference.quality.max(arm.quality);
+    let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
+    let floor = floor_of(key);
+    let is_time = arm.unit == Unit::Nanoseconds;
+    if (worst == Quality::Exact || !timed && !is_time)
+        && let Some(evidence) =
+            Evidence::of_counts(&reference.readings, &arm.readings, worst == Quality::Exact, floor)
+    {
+        return Compared::Counted(evidence, lower);
+    }
+    if worst <= Quality::Near && !timed {
+        return Compared::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor), lower);
+    }
+    let (left, right) = match pair.paired {
+        true => reference.paired(arm),
+        false => (reference.readings.clone(), arm.readings.clone()),
+    };
+    let (left, right, replicate) = match (&pair.arm.subject, timed) {
+        // Results of other tools do not say what was one process.
+        (Subject::Case { .. }, true) if pair.tares.is_some() => {
+            cases::by_process(reference, arm, pair.paired)
+        }
+        (_, true) => (left, right, Replicate::Block),
+        (_, false) => (left, right, Replicate::Launch),
+    };
+    let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
+    let resolution = if resolution.is_finite() { resolution } else { 0.0 };
+    Compared::Noisy(Readings { left, right, lower, paired: pair.paired, replicate, resolution })
+}
+
+/// The least difference of a metric that means anything, in its unit.
+fn floor_of(key: &str) -> f64 {
+    if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 }
 }
 
 struct Readings {
@@ -226,51 +277,55 @@ struct Readings {
     right: Vec<f64>,
     lower: bool,
     paired: bool,
-    processes: bool,
+    replicate: Replicate,
+    resolution: f64,
 }
 
-/// Compares two handfuls of nearly repeatable readings by their ranges: different when every reading of one is beyond
-/// the margin of every reading of the other, same when none is, unknown in between. `floor` is the least difference
-/// that means anything, in the metric's unit.
-fn compare_ranges(reference: &[f64], arm: &[f64], lower: bool, margin: f64, floor: f64) -> Comparison {
-    let span = |values: &[f64]| {
-        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)))
-    };
-    let (left, right) = (median(reference), median(arm));
-    let ((a, b), (c, d)) = (span(reference), span(arm));
-    let room = floor.max(left * margin);
-    let verdict = if c - b > room || a - d > room {
-        Verdict::Different
-    } else if (d - a).abs() <= room && (c - b).abs() <= room {
-        Verdict::Same
-    } else {
-        Verdict::DontKnow
-    };
-    let direction = (verdict == Verdict::Different).then_some(if (right < left) == lower {
-        Direction::Better
-    } else {
-        Direction::Worse
-    });
-    Comparison {
-        effect: right / left,
-        interval: None,
-        margin: if left > 0.0 { room / left } else { margin },
-        verdict,
-        direction,
-        blocks: reference.len().min(arm.len()),
-        more_blocks: 0,
-        difference: Some(right - left),
-        method: "ranges of a few readings",
-        why: None,
+impl Readings {
+    fn entry(&self, margin: f64) -> Entry<'_> {
+        Entry {
+            reference: &self.left,
+            arm: &self.right,
+            lower_is_better: self.lower,
+            margin,
+            paired: self.paired,
+            replicate: self.replicate,
+            resolution: self.resolution,
+        }
     }
+}
+
+/// The least and the greatest value that one arm's metric may have in view of its readings, or why that cannot be said.
+///
+/// An absolute limit is held against these. Readings that repeated are taken as they are; of a noisy metric, one reading
+/// says nothing of the next.
+pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Result<(f64, f64), Why> {
+    if let Some(pooled) = arm.sample(&format!("{key}{POOLED}")) {
+        let bound = |place: usize| pooled.readings.get(place).copied();
+        return Ok((bound(1).unwrap_or(0.0), bound(2).unwrap_or(f64::INFINITY)));
+    }
+    let known = widened(estimate(sample, level), arm, key);
+    let floor = floor_of(key);
+    let n = sample.readings.len();
+    let (low, high) = match known.interval {
+        Some(interval) => (interval.low, interval.high),
+        // A metric that is read once in a run, such as the time of a build, is what it is.
+        None if sample.quality == Quality::Noisy && sample.unit == Unit::Nanoseconds && n < 2 => {
+            return Err(Why::TooFew { have: n, need: 2 });
+        }
+        None if sample.repeats() => known.range,
+        None => {
+            let interval = processes::amount(&sample.readings, level).ok_or(Why::NotPositive)?;
+            (interval.low.min(known.range.0), interval.high.max(known.range.1))
+        }
+    };
+    Ok(((low - floor).max(0.0).min(low), high + floor))
 }
 
 /// The comparison to quote for an arm, among the metrics shown: wall time where it tells, else processor time where
 /// that tells, else wall time; where neither is shown, the first metric that differs, or else the first.
 ///
-/// Wall time that is "small" tells little: a difference of processor time beyond the margin then says more. And where
-/// processor time, known at least twice as well, says something else than wall time that seems the same or nearly so,
-/// or says the same as wall time that differs, but within its interval, the machine's other work has blurred wall time.
+/// Processor time is quoted instead of a wall time that is blurred by other work on the machine; see [`is_blurred`].
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
     let of_arm: Vec<&Judged> = judged.iter().filter(|judged| judged.arm == arm).collect();
     quoted(&of_arm, shown)
@@ -290,16 +345,17 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
         let shown = shown.iter().any(|other| other == key);
         of_arm.iter().copied().find(|judged| shown && judged.metric == key)
     };
-    let decided = |j: &&Judged| j.comparison.verdict != Verdict::DontKnow;
+    let decided = |j: &&Judged| j.comparison.verdict != Verdict::CantTell;
     let differs = |j: &&Judged| j.comparison.verdict == Verdict::Different;
     let (wall, cpu) = (of("time.wall"), of("time.cpu"));
-    let blurred = |wall: &&Judged| cpu.is_some_and(|cpu| is_blurred(&wall.comparison, &cpu.comparison));
+    let blurred = |wall: &&Judged| cpu.is_some_and(|cpu| is_blurred(wall, &cpu.comparison));
     wall.filter(|wall| (differs(wall) || wall.comparison.verdict == Verdict::Same) && !blurred(wall))
         .or(cpu.filter(differs))
         .or(wall.filter(|wall| decided(wall) && !blurred(wall)))
         .or(cpu.filter(decided))
-        .or(wall)
+        .or(wall.filter(|wall| !blurred(wall)))
         .or(cpu)
+        .or(wall)
         .or_else(|| shown.iter().filter_map(|key| of(key)).find(differs))
         .or_else(|| shown.iter().find_map(|key| of(key)))
 }
@@ -307,18 +363,27 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
 /// The least width of an interval, as a difference of logarithms, that a reader would wish narrower.
 const BLUR: f64 = 0.05;
 
-fn is_blurred(wall: &Comparison, cpu: &Comparison) -> bool {
-    let width = |comparison: &Comparison| comparison.interval.map(|i| i.high.ln() - i.low.ln());
-    let better_known = matches!((width(wall), width(cpu)), (Some(wall), Some(cpu)) if cpu <= wall / 2.0);
-    let told = cpu.verdict != Verdict::DontKnow && cpu.verdict != wall.verdict;
-    let sharper = width(wall).is_some_and(|wall| wall > BLUR)
+/// Wall time of which more than this share was waiting for a core is about the machine's other work.
+const MOST_WAITING: f64 = 0.2;
+
+/// Whether the machine's other work has blurred wall time, so that processor time says more: much of it was waiting, or
+/// processor time is known at least twice as well and says something else than a wall time that is the same or nearly
+/// so, or says the same as a wall time that differs, but within its interval.
+fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
+    if wall.waiting > MOST_WAITING {
+        return true;
+    }
+    let wall = &wall.comparison;
+    let better_known = cpu.half_width() <= wall.half_width() / 2.0;
+    let told = cpu.verdict != Verdict::CantTell && cpu.verdict != wall.verdict;
+    let sharper = 2.0 * wall.half_width() > BLUR
         && cpu.verdict == wall.verdict
         && cpu.direction == wall.direction
-        && matches!((wall.interval, cpu.interval), (Some(wall), Some(cpu)) if wall.low <= cpu.low && cpu.high <= wall.high);
+        && matches!((wall.interval(), cpu.interval()), (Some(wall), Some(cpu)) if wall.low <= cpu.low && cpu.high <= wall.high);
     match wall.verdict {
         Verdict::Same | Verdict::Small => told && better_known,
         Verdict::Different => sharper && better_known,
-        Verdict::DontKnow => false,
+        Verdict::CantTell => false,
     }
 }
 
@@ -340,7 +405,9 @@ pub fn keys_of(arms: &[&Arm]) -> Vec<String> {
     let mut custom: Vec<String> = arms
         .iter()
         .flat_map(|arm| arm.figures.iter())
-        .filter(|(key, figure)| matches!(figure, Figure::Sample(_)) && metric(key).is_none())
+        .filter(|(key, figure)| {
+            matches!(figure, Figure::Sample(_)) && metric(key).is_none() && !key.ends_with(POOLED)
+        })
         .map(|(key, _)| key.clone())
         .collect();
     custom.sort();

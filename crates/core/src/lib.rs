@@ -7,11 +7,13 @@
 pub mod budget;
 pub mod changepoint;
 pub mod compare;
+pub mod evidence;
 pub mod history;
 pub mod judge;
 pub mod knee;
 pub mod metric;
 pub mod per_request;
+pub mod plain;
 pub mod plan;
 pub mod protocol;
 pub mod provenance;

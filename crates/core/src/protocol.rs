@@ -4,8 +4,8 @@
 
 use crate::metric::Quality;
 use crate::subject::Parameter;
-use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -144,6 +144,9 @@ pub struct Case {
     pub params: BTreeMap<String, Parameter>,
     /// What one iteration processes.
     pub throughput: Option<Throughput>,
+    /// What the time of an iteration is, where the program says it.
+    #[serde(default, deserialize_with = "known_timing")]
+    pub timing: Option<Timing>,
     /// The numbers of threads to run with.
     #[serde(default = "one_thread")]
     pub threads: Vec<u32>,
@@ -180,6 +183,34 @@ pub struct Case {
 
 fn one_thread() -> Vec<u32> {
     vec![1]
+}
+
+/// What the time of an iteration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// From argument to result: every iteration waits for the result of the one before.
+    Latency,
+    /// From one result to the next: iterations do not wait for each other, and may overlap.
+    Throughput,
+}
+
+impl Timing {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Timing::Latency => "latency",
+            Timing::Throughput => "throughput",
+        }
+    }
+}
+
+/// A word that this version does not know is taken for none.
+fn known_timing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timing>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    Ok([Timing::Latency, Timing::Throughput]
+        .into_iter()
+        .find(|timing| word.as_deref() == Some(timing.word())))
 }
 
 /// What one iteration processes.
@@ -222,6 +253,9 @@ pub struct BatchReply {
     pub kind: Kind,
     /// All iterations of the batch.
     pub iterations: u64,
+    /// What the time of an iteration is, where that could not be said beforehand.
+    #[serde(default, deserialize_with = "known_timing")]
+    pub timing: Option<Timing>,
     /// Each thread's part, where there are several.
     #[serde(default)]
     pub threads: Vec<ThreadReply>,
@@ -278,6 +312,16 @@ pub struct Complaint {
     /// Whether the program exits after it.
     #[serde(default)]
     pub fatal: bool,
+}
+
+impl Complaint {
+    /// The text, with what is known by a name called by it.
+    pub fn told(&self) -> String {
+        match self.kind.as_str() {
+            "livelock" | "deadlock" => format!("{}: {}", self.kind, self.error),
+            _ => self.error.clone(),
+        }
+    }
 }
 
 /// What `once` found.

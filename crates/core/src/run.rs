@@ -4,6 +4,7 @@ use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
 use crate::words::words;
 use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
 
 /// A remark about a run that a reader needs in order not to be misled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +79,20 @@ impl Run {
         let warning = Warning { code: code.to_owned(), text: text.into() };
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
+        }
+    }
+
+    /// Gives arms of one name but of several versions, as those of a history are, the beginning of the version in their
+    /// names.
+    pub fn name_versions(&mut self) {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        self.arms.iter().for_each(|arm| *seen.entry(&arm.name).or_default() += 1);
+        let shared: HashSet<String> =
+            seen.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect();
+        for arm in self.arms.iter_mut().filter(|arm| shared.contains(&arm.name)) {
+            if let Some(version) = &arm.version {
+                arm.name = format!("{} @{}", arm.name, version.get(..10).unwrap_or(version));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is weighed, and the arms of a comparison.
 
+use crate::protocol::Timing;
 use crate::sample::{Figure, Sample};
 use crate::words::words;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub enum Subject {
         /// What the tare of this case looks like.
         #[serde(default)]
         shape: String,
+        /// What the time of an iteration is, where the program says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timing: Option<Timing>,
     },
     /// The requests that a server answers under load.
     Request {

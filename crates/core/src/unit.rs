@@ -141,6 +141,10 @@ pub fn quantity(value: f64, unit: &Unit) -> String {
     let scale = unit.scale(value);
     let whole = scale.divisor == 1.0 && value.fract() == 0.0;
     let decimals = if whole { 0 } else { scale.decimals(value, None) };
+    // What would be rounded to nothing is not nothing.
+    if value != 0.0 && (value / scale.divisor).abs() < 0.5 * 10_f64.powi(-(decimals as i32)) {
+        return with_symbol(&format!("{:.1e}", value / scale.divisor), &scale.symbol);
+    }
     scale.text(value, decimals)
 }
 
@@ -254,7 +258,8 @@ pub fn parse_quantity(text: &str, unit: &Unit) -> Result<f64, String> {
     let symbol = symbol.trim();
     let factor = match unit {
         Unit::Nanoseconds => match symbol {
-            "" | "ns" => Some(1.0),
+            "" => return Err(format!("‘{text}’ has no unit: write for instance ‘{text}s’ or ‘{text}ms’")),
+            "ns" => Some(1.0),
             "us" | "µs" | "μs" => Some(1e3),
             "ms" => Some(1e6),
             "s" => Some(1e9),

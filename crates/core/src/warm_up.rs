@@ -2,16 +2,20 @@
 //!
 //! Source: White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation 69, 1997), the
 //! marginal standard error rule MSER: cut off the first d of n values such that the standard error of the mean of the
-//! rest is smallest; where that is half of them or more, there is no steady state and nothing is cut. A cut that takes off
-//! nothing unusual is undone as well, since the rule alone also trims plain noise.
+//! rest is smallest; where that is half of them or more, there is no steady state and nothing is cut. The rule alone also
+//! takes off plain noise, and anything unusual that happens to fall into the first half. A warm-up decays: its first
+//! value is unusually high, and from there on it falls. What does not is no warm-up, and stays.
 
 use crate::stats::quantile::median;
 
-/// How many of the first values are warm-up; less than half of them, and none where there are fewer than eight.
+/// Fewer values than this decide nothing.
+const FEWEST: usize = 16;
+
+/// How many of the first values are warm-up; less than half of them, and none where there are fewer than sixteen.
 ///
 /// `series` holds one value per slice of equal length; logarithms of latencies suit it well.
 pub fn cut(series: &[f64]) -> usize {
-    if series.len() < 8 || series.iter().any(|value| !value.is_finite()) {
+    if series.len() < FEWEST || series.iter().any(|value| !value.is_finite()) {
         return 0;
     }
     let error = |d: usize| {
@@ -33,9 +37,20 @@ pub fn cut(series: &[f64]) -> usize {
     let (taken, rest) = series.split_at(best.0);
     let centre = median(rest);
     let deviations: Vec<f64> = rest.iter().map(|value| (value - centre).abs()).collect();
-    // Three robust standard deviations, and at least 2 %: less does not bias what is reported.
-    let unusual = (3.0 * 1.4826 * median(&deviations)).max(0.02);
-    if taken.iter().any(|value| (value - centre).abs() > unusual) { best.0 } else { 0 }
+    // Three robust standard deviations, and at least a tenth: less hardly biases what is reported.
+    let unusual = (3.0 * 1.4826 * median(&deviations)).max(0.1);
+    if decays(taken, centre, unusual) { best.0 } else { 0 }
+}
+
+/// Whether values begin unusually high above the centre and fall from there, by no more than noise otherwise.
+fn decays(taken: &[f64], centre: f64, unusual: f64) -> bool {
+    let Some(first) = taken.first().filter(|first| *first - centre > unusual) else { return false };
+    let mut least = *first;
+    taken.iter().all(|value| {
+        let falls = *value <= least + unusual;
+        least = least.min(*value);
+        falls
+    })
 }
 
 #[cfg(test)]
@@ -62,13 +77,29 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_fall_from_the_first_value_on_is_no_warm_up() {
+        for at in 0..15 {
+            for length in 1..6 {
+                let mut series = noise(32, at as u64);
+                series.iter_mut().skip(at).take(length).for_each(|value| *value += 2.0);
+                let cut = cut(&series);
+                // At the very beginning nothing tells a step from a warm-up.
+                assert!(cut == 0 || at == 0, "{length} high values from {at}: {cut}");
+            }
+            let mut quick = noise(32, 7);
+            quick.iter_mut().take(at).for_each(|value| *value -= 1.0);
+            assert_eq!(cut(&quick), 0, "a quick beginning");
+        }
+    }
+
+    #[test]
     fn a_stall_at_the_end_is_no_warm_up() {
         let mut series = noise(32, 1);
         series[30] = 9.0;
         assert_eq!(cut(&series), 0);
         series.iter_mut().take(20).for_each(|value| *value += 1.0);
         assert_eq!(cut(&series), 0, "what lasts longer than half of the run is no warm-up");
-        assert_eq!(cut(&series[..7]), 0);
-        assert_eq!(cut(&[f64::NAN; 10]), 0);
+        assert_eq!(cut(&series[..15]), 0);
+        assert_eq!(cut(&[f64::NAN; 20]), 0);
     }
 }

@@ -73,7 +73,7 @@ fn drive() -> Result<(), String> {
         result.backlog,
         result.reconnects,
         result.warm_up,
-        result.timeline.len(),
+        result.parts.len(),
     );
     for (name, latencies) in [
         ("response", &result.response),

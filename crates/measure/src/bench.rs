@@ -1,7 +1,7 @@
 //! A bench program under way: started with two pipes, asked line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
-use scruple_core::protocol::{Complaint, Reply, Request};
+use scruple_core::protocol::{Case, Complaint, Reply, Request};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
@@ -68,7 +68,7 @@ pub enum BenchError {
         line: String,
     },
     /// It reported an error.
-    #[error("{}", .0.error)]
+    #[error("{}", .0.told())]
     Complained(Complaint),
     /// The user interrupted.
     #[error("interrupted")]
@@ -182,8 +182,11 @@ impl BenchProgram {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Reply, BenchError> {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(BenchError::Interrupted);
+        }
         let line = self.line(limit, interrupted)?;
-        match serde_json::from_slice::<Reply>(&line) {
+        match parse(&line) {
             Ok(Reply::Error(complaint)) => Err(BenchError::Complained(complaint)),
             Ok(reply) => Ok(reply),
             Err(_) => {
@@ -322,6 +325,18 @@ impl BenchProgram {
 impl Drop for BenchProgram {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Reads a reply. A case is told from everything else by its beginning, since there may be a million of them.
+fn parse(line: &[u8]) -> Result<Reply, serde_json::Error> {
+    #[derive(serde::Deserialize)]
+    struct Listed {
+        case: Box<Case>,
+    }
+    match line.starts_with(br#"{"case":"#) {
+        true => serde_json::from_slice::<Listed>(line).map(|listed| Reply::Case { case: listed.case }),
+        false => serde_json::from_slice(line),
     }
 }
 

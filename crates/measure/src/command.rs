@@ -27,6 +27,8 @@ pub struct Job {
     pub argv: Vec<OsString>,
     /// Variables set on top of Scruple's own environment.
     pub env: Vec<(OsString, OsString)>,
+    /// What takes the place of Scruple's own environment in the memory and counting passes, where anything does.
+    pub counted_env: Option<Vec<(OsString, OsString)>>,
     /// The working folder.
     pub folder: PathBuf,
     /// Standard input.
@@ -97,7 +99,7 @@ pub struct Commands {
 }
 
 /// The variable that pads the environment.
-const PADDING: &str = "SCRUPLE_PADDING";
+pub(crate) const PADDING: &str = "SCRUPLE_PADDING";
 
 impl Commands {
     /// A weigher that counts with these instruments in the counting pass.
@@ -111,7 +113,8 @@ impl Commands {
     }
 
     fn launch(&self, job: &Job, pass: Pass, padding: usize, streams: [std::os::fd::OwnedFd; 3]) -> Launch {
-        let mut env = self.base_env.clone();
+        let pinned = job.counted_env.as_ref().filter(|_| pass != Pass::Timing);
+        let mut env = pinned.unwrap_or(&self.base_env).clone();
         for (name, value) in &job.env {
             env.retain(|(other, _)| other != name);
             env.push((name.clone(), value.clone()));

@@ -32,7 +32,7 @@ pub trait Instrument {
 }
 
 /// A program with the address sanitizer refuses to run when another library is loaded before it, unless it is told not
-/// to mind.
+/// to mind. By the colon at the end the allocation counter knows what it may hide from the program.
 pub(crate) fn let_sanitizers_be_second(env: &mut Vec<(OsString, OsString)>) {
     let own = env.iter().position(|(name, _)| name == "ASAN_OPTIONS").map(|at| env.remove(at).1);
     let mut value = own.unwrap_or_default();
@@ -40,7 +40,7 @@ pub(crate) fn let_sanitizers_be_second(env: &mut Vec<(OsString, OsString)>) {
         if !value.is_empty() {
             value.push(":");
         }
-        value.push("verify_asan_link_order=0");
+        value.push("verify_asan_link_order=0:");
     }
     env.push(("ASAN_OPTIONS".into(), value));
 }

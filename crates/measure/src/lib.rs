@@ -4,12 +4,14 @@
 #![allow(unsafe_code)]
 
 pub mod bench;
+pub mod calltree;
 mod clock;
 pub mod command;
 mod descendants;
 pub mod empty;
 pub mod heap;
 pub mod host;
+pub mod instructions;
 pub mod instrument;
 pub mod launch;
 pub mod launcher;

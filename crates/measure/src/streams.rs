@@ -37,7 +37,7 @@ pub enum Output {
 /// What a stream carried: enough to tell two outputs apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// FNV-1a (64 bits) over the first 64 MiB.
+    /// FNV-1a (64 bits) of all bytes.
     pub hash: u64,
     /// All bytes.
     pub length: u64,
@@ -66,6 +66,9 @@ pub(crate) enum Capture {
 /// What the streams have yielded: digests where they were asked for, and the end of standard error.
 pub(crate) type Yield = (Option<Captured>, String);
 
+/// All that a stream carried, in short, and its end.
+type Carried = (Digest, Vec<u8>);
+
 /// The three descriptors of a launch, and the threads at the other ends of pipes.
 pub(crate) struct Streams {
     pub(crate) stdio: [OwnedFd; 3],
@@ -75,12 +78,9 @@ pub(crate) struct Streams {
 enum Ends {
     None,
     Discarding,
-    LastWords(JoinHandle<(Digest, Vec<u8>)>),
-    Capturing(JoinHandle<(Digest, Vec<u8>)>, JoinHandle<(Digest, Vec<u8>)>),
+    LastWords(JoinHandle<io::Result<Carried>>),
+    Capturing(JoinHandle<io::Result<Carried>>, JoinHandle<io::Result<Carried>>),
 }
-
-/// Past this many bytes a stream is counted but no longer hashed.
-const HASHED: u64 = 64 << 20;
 
 /// How much of the end of a stream is kept.
 const TAIL: usize = 2048;
@@ -127,13 +127,18 @@ impl Streams {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {
             Ends::None | Ends::Discarding => (None, String::new()),
-            Ends::LastWords(err) => (None, err.join().map_or(String::new(), |(_, tail)| text(&tail))),
-            Ends::Capturing(out, err) => match (out.join(), err.join()) {
-                (Ok((stdout, _)), Ok((stderr, tail))) => (Some(Captured { stdout, stderr }), text(&tail)),
-                _ => (None, String::new()),
+            Ends::LastWords(err) => (None, carried(err).map_or(String::new(), |(_, tail)| text(&tail))),
+            Ends::Capturing(out, err) => match (carried(out), carried(err)) {
+                (Some((stdout, _)), Some((stderr, tail))) => (Some(Captured { stdout, stderr }), text(&tail)),
+                // What could not be read to its end cannot be compared.
+                (_, err) => (None, err.map_or(String::new(), |(_, tail)| text(&tail))),
             },
         })
     }
+}
+
+fn carried(end: JoinHandle<io::Result<Carried>>) -> Option<Carried> {
+    end.join().ok()?.ok()
 }
 
 fn text(tail: &[u8]) -> String {
@@ -171,26 +176,27 @@ fn dup(stream: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
     stream.as_fd().try_clone_to_owned()
 }
 
-fn digest(mut stream: impl Read) -> (Digest, Vec<u8>) {
+/// Reads a stream to its end. All of it is hashed: how it came in pieces must not matter.
+fn digest(mut stream: impl Read) -> io::Result<Carried> {
     let mut buffer = vec![0; 1 << 20];
     let mut digest = Digest { hash: 0xcbf2_9ce4_8422_2325, length: 0 };
     let mut tail: Vec<u8> = Vec::new();
-    while let Ok(count) = stream.read(&mut buffer) {
-        if count == 0 {
-            break;
-        }
+    loop {
+        let count = match stream.read(&mut buffer) {
+            Ok(0) => return Ok((digest, tail)),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
         let bytes = &buffer[..count];
-        if digest.length < HASHED {
-            for byte in bytes {
-                digest.hash = (digest.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
+        for byte in bytes {
+            digest.hash = (digest.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         digest.length += count as u64;
         tail.extend_from_slice(&bytes[count.saturating_sub(TAIL)..]);
         let excess = tail.len().saturating_sub(TAIL);
         tail.drain(..excess);
     }
-    (digest, tail)
 }
 
 #[cfg(test)]
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_published_hash_of_what_was_read() {
-        let (digest, tail) = digest(&b"foobar"[..]);
+        let (digest, tail) = digest(&b"foobar"[..]).expect("bytes");
         assert_eq!(digest, Digest { hash: 0x85944171f73967e8, length: 6 });
         assert_eq!(tail, b"foobar");
     }
@@ -207,7 +213,33 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_stream_is_kept() {
         let long = vec![b'x'; 5_000_000];
-        let (digest, tail) = digest(&long[..]);
+        let (digest, tail) = digest(&long[..]).expect("bytes");
         assert_eq!((digest.length, tail.len()), (5_000_000, TAIL));
+    }
+
+    /// Hands out so many zeros, and a one at the end, in pieces of at most so many bytes.
+    struct Pieces {
+        left: u64,
+        piece: usize,
+    }
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = (self.left as usize).min(self.piece).min(buffer.len());
+            buffer[..count].fill(0);
+            self.left -= count as u64;
+            if let (0, Some(last)) = (self.left, buffer[..count].last_mut()) {
+                *last = 1;
+            }
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn how_a_long_output_comes_in_pieces_does_not_matter_and_its_end_does() {
+        let left = (65 << 20) + 12_345;
+        let carried = |left, piece| digest(Pieces { left, piece }).expect("bytes").0;
+        assert_eq!(carried(left, 1 << 20), carried(left, 65_521));
+        assert_ne!(carried(left, 1 << 20).hash, carried(left - 1, 1 << 20).hash);
     }
 }

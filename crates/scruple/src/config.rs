@@ -1,10 +1,7 @@
 //! `scruple.toml`: commands, bench programs and budgets of a project.
 
-mod history;
-
-pub use history::{ConfiguredHistory, Overlay, Replacement};
-
 use crate::fault::Fault;
+use crate::history::config::{BuildEntry, HistoryEntry};
 use scruple_core::budget::Budget;
 use scruple_core::metric::Metric;
 use scruple_core::metric::edit_distance;
@@ -15,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The file, with everything optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+pub struct File {
     #[serde(default)]
     command: Vec<CommandEntry>,
     #[serde(default)]
@@ -25,9 +22,11 @@ struct File {
     #[serde(default)]
     store: StoreEntry,
     #[serde(default)]
-    build: history::BuildEntry,
+    /// How versions are built.
+    pub build: BuildEntry,
     #[serde(default)]
-    history: history::HistoryEntry,
+    /// Which versions are weighed.
+    pub history: HistoryEntry,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,8 +61,10 @@ struct StoreEntry {
 /// The configuration of the project that the working folder is in; empty where there is none.
 #[derive(Debug, Default)]
 pub struct Config {
-    path: PathBuf,
-    file: File,
+    /// Where the file is; empty where there is none.
+    pub path: PathBuf,
+    /// What it says.
+    pub file: File,
 }
 
 /// A command of the configuration.
@@ -205,7 +206,7 @@ impl Config {
 }
 
 /// A value as it would be written on the command line.
-fn plain(value: &toml::Value) -> String {
+pub fn plain(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),

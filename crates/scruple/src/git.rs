@@ -16,32 +16,36 @@ pub struct TreeState {
 }
 
 /// The state of the repository a folder is in; none outside one, without commits, or without git.
+///
+/// The folder may be anybody's: whatever program its configuration names, for the watching of files or as a filter of their
+/// content, is not run.
 pub fn state(folder: &Path) -> Option<TreeState> {
-    let commit = answer(folder, &["rev-parse", "HEAD"])?;
-    let dirty = !answer(folder, &["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    let repository = Repository::at(folder);
+    let commit = repository.ask(["rev-parse", "HEAD"]).ok()?;
+    let filters =
+        repository.ask(["config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"]);
+    let mut words: Vec<String> = Vec::new();
+    for name in filters.unwrap_or_default().lines() {
+        words.extend(["-c".to_owned(), format!("{name}=")]);
+    }
+    words.extend(
+        ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"].map(str::to_owned),
+    );
+    let dirty = !repository.ask(words).ok()?.is_empty();
     Some(TreeState { commit, dirty })
 }
 
-fn answer(folder: &Path, words: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(words)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
 /// Variables by which a caller, such as a hook of git, would make git look at another repository than the one meant.
-pub const MISLEADING: [&str; 6] = [
+pub const MISLEADING: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_COMMON_DIR",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
 ];
 
 /// A repository that git is asked about.
@@ -102,6 +106,7 @@ impl Repository {
         command
             .arg("-C")
             .arg(&self.folder)
+            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
             .args(words)
             .envs(env.iter().copied())
             .env("LC_ALL", "C")

@@ -4,6 +4,7 @@ use crate::cli::StoreArgs;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::store::Store;
+use scruple_core::plain::{plain, steers};
 use std::path::{Path, PathBuf};
 
 /// The store's file: the one named, the configuration's, the project's, or the user's.
@@ -35,10 +36,23 @@ fn file_of_url(url: &str) -> Result<PathBuf, Fault> {
 
 /// The store to write to, unless none is wanted.
 pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
+    check_label(args.label.as_deref())?;
     match args.no_store {
         true => Ok(None),
         false => Ok(Some(Store::open(&store_path(args.store.as_deref())?)?)),
     }
+}
+
+/// Checks that a run can be found by its label, and that a list of runs can show it.
+pub fn check_label(label: Option<&str>) -> Result<(), Fault> {
+    let Some(label) = label else { return Ok(()) };
+    let why = match label {
+        "" => "is empty",
+        _ if label == "last" || label.starts_with("last~") => "means the newest run",
+        _ if label.chars().any(steers) => "has a line end or another character that steers a terminal",
+        _ => return Ok(()),
+    };
+    Err(Fault::usage(format!("the label ‘{}’ {why}: give another --label", plain(label))))
 }
 
 /// The store to read from.
@@ -62,6 +76,12 @@ pub fn history_folder() -> Result<PathBuf, Fault> {
     )))
 }
 
+/// Where the compiled call tree is kept for each version of valgrind.
+pub fn calltree_folder() -> PathBuf {
+    let cache = user_folder("XDG_CACHE_HOME", ".cache").unwrap_or_else(|_| std::env::temp_dir());
+    cache.join("scruple/calltree")
+}
+
 /// A folder of this process's own for files that measured programs execute or map; it goes when it is dropped.
 pub struct WorkFolder {
     path: PathBuf,
@@ -74,7 +94,7 @@ impl WorkFolder {
         let cache = user_folder("XDG_CACHE_HOME", ".cache").ok().map(|cache| cache.join("scruple"));
         let mut problem = String::new();
         for base in cache.into_iter().chain([std::env::temp_dir().join("scruple")]) {
-            let path = base.join(format!("work-{}", std::process::id()));
+            let path = base.join(format!("work-{:010}", std::process::id()));
             match std::fs::create_dir_all(&path) {
                 Ok(()) => {
                     sweep(&base);
@@ -104,7 +124,9 @@ impl Drop for WorkFolder {
 fn sweep(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix("work-"));
+        // The names are equally long, since programs may copy an environment in which they stand.
+        let owner =
+            name.to_str().and_then(|name| name.strip_prefix("work-")).map(|pid| pid.trim_start_matches('0'));
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }

@@ -2,10 +2,13 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scruple_core::metric::Pass;
+use scruple_core::plain::{for_terminal, plain};
+use std::io::{IsTerminal, Write};
 
 /// A line of progress; nothing where standard error is not a terminal.
 pub struct Progress {
     bar: ProgressBar,
+    silent: bool,
 }
 
 impl Progress {
@@ -15,24 +18,36 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:20} {wide_msg}") {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        Progress { bar }
+        Progress { bar, silent: false }
     }
 
     /// No progress at all.
     pub fn hidden() -> Progress {
-        Progress { bar: ProgressBar::hidden() }
+        Progress { bar: ProgressBar::hidden(), silent: true }
+    }
+
+    /// Says something on a line of its own, also where standard error is no terminal.
+    pub fn say(&self, text: &str) {
+        if !self.silent {
+            // A closed standard error ends no measurement.
+            self.bar.suspend(|| _ = writeln!(anstream::stderr(), "{}", for_terminal(text)));
+        }
     }
 
     /// Shows which launch comes next.
     pub fn show(&self, pass: Pass, block: u32, blocks: u32, visited: usize, arms: usize, name: &str) {
         self.bar.set_length(u64::from(blocks) * arms as u64);
         self.bar.set_position(u64::from(block) * arms as u64 + visited as u64);
-        self.bar.set_message(format!("{} · block {} of at most {blocks} · {name}", pass.word(), block + 1));
+        self.message(format!("{} · block {} of at most {blocks} · {name}", pass.word(), block + 1));
     }
 
     /// Shows that a launch does not count yet.
     pub fn warm_up(&self, name: &str) {
-        self.bar.set_message(format!("warming up · {name}"));
+        self.message(format!("warming up · {name}"));
+    }
+
+    fn message(&self, text: String) {
+        self.bar.set_message(plain(&text));
     }
 
     /// Removes the line.
@@ -46,27 +61,43 @@ impl Progress {
     pub fn step(&self, doing: &str, process: u32, done: usize, all: usize, name: &str) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
-        self.bar.set_message(format!("{doing} · process {} · {name}", process + 1));
+        self.message(format!("{doing} · process {} · {name}", process + 1));
+    }
+
+    /// Says what was done in a line of standard error, where that is no terminal.
+    pub fn done(&self, what: &str) {
+        if !std::io::stderr().is_terminal() {
+            self.say(&plain(what));
+        }
     }
 
     /// Shows how far a history is.
     pub fn tell(&self, doing: &str, done: usize, all: usize, name: &str) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
-        self.bar.set_message(format!("{doing} · {name}"));
+        self.message(format!("{doing} · {name}"));
     }
 }
 
 impl Progress {
-    /// Shows how a window of load is going.
-    pub fn load(&self, name: &str, window: u32, windows: u32, doing: &str) {
-        self.bar.set_length(u64::from(windows));
-        self.bar.set_position(u64::from(window));
-        self.bar.set_message(format!("{name} · window {} of {windows} · {doing}", window + 1));
+    /// Shows how a turn of load is going: its number of how many, and its seconds of how many. What is said comes first,
+    /// since a narrow terminal cuts off the name.
+    pub fn load(&self, name: &str, turn: (u32, u32), seconds: (f64, f64), doing: &str) {
+        let ((turn, turns), (elapsed, whole)) = (turn, seconds);
+        self.bar.set_length((f64::from(turns) * whole * 10.0) as u64);
+        self.bar.set_position(((f64::from(turn) * whole + elapsed.min(whole)) * 10.0) as u64);
+        let left = f64::from(turns - turn) * whole - elapsed;
+        let left = if left > 0.5 { format!("{left:.0} s left") } else { "last answers".to_owned() };
+        self.message(format!("{left} · {doing} · {name}"));
+    }
+
+    /// Writes a line that stays, where progress is shown at all.
+    pub fn note(&self, text: &str) {
+        self.bar.println(text);
     }
 
     /// Shows what is done besides windows.
     pub fn pass(&self, name: &str, doing: &str) {
-        self.bar.set_message(format!("{name} · {doing}"));
+        self.message(format!("{name} · {doing}"));
     }
 }

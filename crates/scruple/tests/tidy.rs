@@ -205,7 +205,7 @@ fn only_the_face_and_examples_print() {
             found.extend(text.lines().filter(printing).map(|line| format!("{name}: {}", line.trim())));
         }
     }
-    nothing("write through `commands::output` or hand text back", &found);
+    nothing("write through `show::output` or hand text back", &found);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn the_glossary_explains_the_words_of_the_code() {
         )
         .map(str::to_owned)
         .chain(
-            [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::DontKnow]
+            [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::CantTell]
                 .map(|one| verdict(one).as_str().unwrap_or_default().to_owned()),
         )
         .collect();

@@ -61,3 +61,35 @@ def test_under_the_host_they_are_cases(pytester, monkeypatch):
         assert program.ask("block 0:c:1")["block"][0]["iterations"] == 1
         assert program.ask("bye") == {"bye": True}
         assert program.exit_code() == 0
+
+
+BENCHMARKS = """
+    def test_calling(benchmark):
+        assert benchmark(sum, [1, 2]) == 3
+
+    def test_pedantic(benchmark):
+        assert benchmark.pedantic(max, args=(1, 2), iterations=3, rounds=2) == 2
+
+    def test_setup(benchmark):
+        made = []
+        def setup():
+            made.append(1)
+            return ([3, 1, 2],), {}
+        assert benchmark.pedantic(list.sort, setup=setup, rounds=10) is None
+        assert made
+"""
+
+
+def test_the_fixture_of_pytest_benchmark_hands_over_cases_with_and_without_a_setup(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    pytester.makepyfile(test_it=BENCHMARKS)
+    pytester.syspathinsert(SDK)
+    words = ["-p", "scruple_pytest", "-p", "no:benchmark"]
+    pytester.runpytest(*words).assert_outcomes(passed=3)
+    with Program([sys.executable, "-m", "pytest", "-q", *words, "test_it.py"]) as program:
+        cases, _ = program.cases()
+        assert [case["name"].rsplit("/")[-1] for case in cases] == ["test_calling", "test_pedantic", "test_setup"]
+        for case in cases:
+            entries = program.ask(f"block {case['id']}:c:20 {case['id']}:t:20")["block"]
+            assert [entry["iterations"] for entry in entries] == [20, 20]
+            assert program.ask(f"once {case['id']}")["ok"]

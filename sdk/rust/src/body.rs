@@ -18,6 +18,25 @@ pub enum Kind {
     Tare,
 }
 
+/// What the time of an iteration is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// The time from argument to result: every iteration waits for the one before.
+    Latency,
+    /// The time from one result to the next: iterations do not depend on each other, and may overlap.
+    Throughput,
+}
+
+/// What a batch is to do.
+#[derive(Clone, Copy)]
+pub struct Task {
+    pub kind: Kind,
+    pub timing: Timing,
+    pub iterations: u64,
+    pub threads: usize,
+    pub heap: Heap,
+}
+
 /// What a check says of a result: a digest or nothing, or why it is wrong.
 pub type Verdict = Result<Option<String>, String>;
 
@@ -32,7 +51,7 @@ fn judge<R>(check: &Check<R>, result: &R) -> Option<Verdict> {
 pub trait Body {
     fn prepare(&mut self) {}
     fn dismiss(&mut self) {}
-    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String>;
+    fn batch(&mut self, task: Task) -> Result<Measured, String>;
     /// Runs the body once; nothing where there is no check.
     fn once(&mut self) -> Option<Verdict>;
 }
@@ -72,21 +91,26 @@ pub struct Plain<A, R, F> {
 }
 
 impl<A: Copy + 'static, R: 'static, F: FnMut(A) -> R> Body for Plain<A, R, F> {
-    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
-        debug_assert_eq!(threads, 1);
+    fn batch(&mut self, task: Task) -> Result<Measured, String> {
+        let Task { kind, timing, iterations, heap, .. } = task;
         let (argument, body) = (self.argument, &mut self.body);
-        match kind {
-            Kind::Case if chain::is_scalar::<A>() => {
-                measure(heap, || chain::repeat(iterations, argument, body))
+        match (kind, chain::is_scalar::<A>(), timing) {
+            (Kind::Case, true, Timing::Latency) => {
+                measure(heap, || chain::repeat::<A, R, true>(iterations, argument, body))
             }
-            Kind::Tare if chain::is_scalar::<A>() && TypeId::of::<A>() == TypeId::of::<R>() => {
-                measure(heap, || chain::repeat(iterations, argument, |argument| argument))
+            (Kind::Case, true, Timing::Throughput) => {
+                measure(heap, || chain::repeat::<A, R, false>(iterations, argument, body))
             }
-            Kind::Tare if chain::is_scalar::<A>() => {
-                measure(heap, || chain::repeat(iterations, argument, |_| MaybeUninit::<R>::zeroed()))
+            (Kind::Tare, true, Timing::Latency) => {
+                measure(heap, || chain::tare::<A, R, true>(iterations, argument))
             }
-            Kind::Case => measure(heap, || repeat(iterations, || drop(opaque(body(opaque(argument)))))),
-            Kind::Tare => measure(heap, || repeat(iterations, || tare::<A, R>(opaque(argument)))),
+            (Kind::Tare, true, Timing::Throughput) => {
+                measure(heap, || chain::tare::<A, R, false>(iterations, argument))
+            }
+            (Kind::Case, false, _) => {
+                measure(heap, || repeat(iterations, || drop(opaque(body(opaque(argument))))))
+            }
+            (Kind::Tare, false, _) => measure(heap, || repeat(iterations, || tare::<A, R>(opaque(argument)))),
         }
     }
 
@@ -115,8 +139,7 @@ impl<S: 'static, R: 'static, M: FnMut() -> S, F: FnMut(&mut S) -> R> Body for Se
         self.input = None;
     }
 
-    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
-        debug_assert_eq!(threads, 1);
+    fn batch(&mut self, Task { kind, iterations, heap, .. }: Task) -> Result<Measured, String> {
         let body = &mut self.body;
         let input = self.input.as_mut().ok_or("the case is not set up")?;
         match kind {
@@ -146,8 +169,7 @@ pub struct Each<I, R, M, F> {
 }
 
 impl<I: 'static, R: 'static, M: FnMut() -> I, F: FnMut(&mut I) -> R> Body for Each<I, R, M, F> {
-    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
-        debug_assert_eq!(threads, 1);
+    fn batch(&mut self, Task { kind, iterations, heap, .. }: Task) -> Result<Measured, String> {
         self.inputs.clear();
         self.inputs.extend((0..iterations).map(|_| (self.make)()));
         let (body, inputs) = (&mut self.body, &mut self.inputs);
@@ -181,7 +203,7 @@ pub struct Shared<R, F> {
 }
 
 impl<R: 'static, F: Fn() -> R + Sync> Body for Shared<R, F> {
-    fn batch(&mut self, kind: Kind, iterations: u64, threads: usize, heap: Heap) -> Result<Measured, String> {
+    fn batch(&mut self, Task { kind, iterations, threads, heap, .. }: Task) -> Result<Measured, String> {
         let body = &self.body;
         let timed = || match kind {
             Kind::Case => repeat(iterations, || drop(opaque(body()))),

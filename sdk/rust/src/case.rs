@@ -1,6 +1,6 @@
 //! What a case says of itself, and the handle by which a program says it.
 
-use crate::body::{Check, Verdict};
+use crate::body::{Check, Timing, Verdict};
 use crate::json::{self, Object};
 use crate::queue::{Flow, Passing};
 use std::panic::Location;
@@ -22,6 +22,9 @@ pub struct Declaration {
     pub max_iterations: Option<u64>,
     pub time_limit: Option<Duration>,
     pub checked: bool,
+    pub timing: Timing,
+    /// Whether argument and result are scalars, so that an iteration can wait for the one before.
+    pub can_chain: bool,
     pub passing: Option<Passing>,
 }
 
@@ -91,6 +94,8 @@ impl Declaration {
             max_iterations: None,
             time_limit: None,
             checked: false,
+            timing: Timing::Throughput,
+            can_chain: false,
             passing: None,
         }
     }
@@ -131,6 +136,10 @@ impl Declaration {
             if !object.is_empty() {
                 case = case.object(key, object);
             }
+        }
+        if self.passing.is_none() {
+            let latency = self.timing == Timing::Latency;
+            case = case.text("timing", if latency { "latency" } else { "throughput" });
         }
         if let Some((unit, amount)) = self.throughput {
             case = case.object("throughput", Object::default().text("unit", unit).number("amount", amount));
@@ -195,6 +204,26 @@ impl<R: 'static> Case<'_, R> {
     /// How many items one iteration processes.
     pub fn throughput_items(self, items: u64) -> Self {
         self.declaration.throughput = Some(("items", items as f64));
+        self
+    }
+
+    /// The time of an iteration is that from argument to result: every iteration waits for the result of the one before.
+    /// So it is by default where both are numbers, characters or truth values, and only there it can be.
+    ///
+    /// # Panics
+    ///
+    /// Where argument or result is of another type.
+    pub fn latency(self) -> Self {
+        let name = &self.declaration.name;
+        assert!(self.declaration.can_chain, "‘{name}’ has no latency: argument and result must be scalars");
+        self.declaration.timing = Timing::Latency;
+        self
+    }
+
+    /// The time of an iteration is that from one result to the next: iterations do not depend on each other, and the
+    /// processor may overlap them.
+    pub fn throughput(self) -> Self {
+        self.declaration.timing = Timing::Throughput;
         self
     }
 

@@ -43,7 +43,7 @@ pub use case::{Case, Limit, Param};
 pub use queue::{Consumer, Flow, Producer};
 pub use std::hint::black_box;
 
-use body::{Body, Check, Each, Plain, SetUp, Shared};
+use body::{Body, Check, Each, Plain, SetUp, Shared, Timing};
 use case::Declaration;
 use queue::{Pass, Passing};
 use std::any::type_name;
@@ -99,7 +99,10 @@ impl Bench {
     ) -> Case<'_, R> {
         let check = Check::default();
         let work = Work::Body(Box::new(Plain { argument, body, check: check.clone() }));
-        self.add(Declaration { shape: shape::<A, R>(), ..Declaration::new(name) }, check, work)
+        let can_chain = chain::is_scalar::<A>() && chain::is_scalar::<R>();
+        let timing = if can_chain { Timing::Latency } else { Timing::Throughput };
+        let declaration = Declaration { shape: shape::<A, R>(), can_chain, timing, ..Declaration::new(name) };
+        self.add(declaration, check, work)
     }
 
     /// A body of something that is made when the case is first asked for, and dropped at the end.

@@ -1,6 +1,6 @@
 //! The protocol: requests are lines of words, replies lines of JSON.
 
-use crate::body::Kind;
+use crate::body::{Kind, Task};
 use crate::clock::{self, Span};
 use crate::heap::{self, Heap};
 use crate::json::Object;
@@ -120,11 +120,40 @@ fn end(text: &str) -> i32 {
     2
 }
 
+/// `cargo bench` marks itself by this word, which is not the program's.
+const OF_CARGO: &str = "--bench";
+
+/// What stands behind `cargo bench --`, as options of Scruple: plain words select cases, and nothing is stored unless an
+/// option is about the store.
+fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
+    if !me.iter().any(|word| word == OF_CARGO) {
+        return Vec::new();
+    }
+    let mut options: Vec<OsString> = Vec::new();
+    for word in me.iter().skip(1).filter(|word| *word != OF_CARGO) {
+        if !word.to_string_lossy().starts_with('-') {
+            options.push("--filter".into());
+        }
+        options.push(word.clone());
+    }
+    let store = ["--store", "--label", "--baseline", "--no-store"];
+    let asked = |word: &OsString| store.iter().any(|option| word.to_string_lossy().starts_with(option));
+    if !options.iter().any(asked) {
+        options.push("--no-store".into());
+    }
+    options
+}
+
+/// The program with the arguments that are its own: none where `cargo bench` started it.
+fn of_program(me: &[OsString]) -> &[OsString] {
+    if me.iter().any(|word| word == OF_CARGO) { &me[..1] } else { me }
+}
+
 fn by_hand() -> i32 {
     let me: Vec<OsString> = env::args_os().collect();
     if env::var_os(HAND).is_none() {
         let mut scruple = std::process::Command::new("scruple");
-        scruple.args(["bench", "--"]).args(&me).env(HAND, "1");
+        scruple.arg("bench").args(options_of_cargo(&me)).arg("--").args(of_program(&me)).env(HAND, "1");
         #[cfg(unix)]
         let _ = std::os::unix::process::CommandExt::exec(&mut scruple);
         #[cfg(not(unix))]
@@ -281,8 +310,10 @@ impl Server {
         if matches!(self.entries[id].work, Work::Flow(_)) {
             return self.run_flow(batch);
         }
-        let (heap, Work::Body(body)) = (self.heap, &mut self.entries[id].work) else { unreachable!() };
-        let measured = guarded(id, || body.batch(kind, iterations, threads, heap))?;
+        let heap = self.heap;
+        let Entry { declaration, work: Work::Body(body) } = &mut self.entries[id] else { unreachable!() };
+        let timing = declaration.timing;
+        let measured = guarded(id, || body.batch(Task { kind, timing, iterations, threads, heap }))?;
         let mut entry = whole_entry(batch, &measured, iterations * threads as u64);
         if threads > 1 {
             let each = measured.spans.iter().map(|span| span_object(iterations, span).done());
@@ -414,4 +445,25 @@ fn whole_entry(batch: &Batch, measured: &Measured, iterations: u64) -> Object {
     let entry = Object::default().integer("id", batch.id as u64).text("kind", kind);
     let entry = times(entry, iterations, wall, cpu);
     heap::tell(entry, &measured.before, &measured.after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn words_behind_cargo_bench_select_cases_and_nothing_is_stored_unasked() {
+        let me = words("bench --bench fnv parse --quick");
+        assert_eq!(options_of_cargo(&me), words("--filter fnv --filter parse --quick --no-store"));
+        assert_eq!(of_program(&me), words("bench"));
+        let asked = words("bench --label=before --bench");
+        assert_eq!(options_of_cargo(&asked), words("--label=before"));
+        let by_hand = words("bench 10");
+        assert!(options_of_cargo(&by_hand).is_empty());
+        assert_eq!(of_program(&by_hand), words("bench 10"));
+    }
 }

@@ -1,8 +1,8 @@
 //! The levels between cuts and the noise about them that together make a series likeliest.
 
-use super::log::{Log, bounds};
-use super::segment::BOUND;
-use super::shape::Shape;
+use super::noise_shape::Shape;
+use super::scaled::Scaled;
+use super::stretches::bounds;
 use crate::stats::quantile::median;
 
 /// How often levels and the shape of the noise are fitted in turn.
@@ -10,6 +10,9 @@ const ROUNDS: usize = 2;
 
 /// Steps, in standard errors, by which a likelier level is sought to either side of the best one so far.
 const STEPS: [f64; 2] = [1.2, 0.4];
+
+/// Beyond this many standard deviations a value counts as an outlier and draws a level no further.
+const BOUND: f64 = 3.0;
 
 /// A series cut into levels, with its noise.
 pub(super) struct Fit {
@@ -21,84 +24,85 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    pub(super) fn of(log: &Log, cuts: Vec<usize>) -> Fit {
-        let ends = bounds(&cuts, log.len());
-        let mut levels: Vec<f64> = ends.windows(2).map(|pair| centre(log, pair[0], pair[1])).collect();
-        let mut shape = shape(log, &ends, &levels);
+    pub(super) fn of(series: &Scaled, cuts: Vec<usize>) -> Fit {
+        let ends = bounds(&cuts, series.len());
+        let mut levels: Vec<f64> = ends.windows(2).map(|pair| centre(series, pair[0], pair[1])).collect();
+        let mut shape = shape(series, &ends, &levels);
         for _ in 0..ROUNDS {
             for (level, pair) in levels.iter_mut().zip(ends.windows(2)) {
-                *level = likeliest(log, &shape, pair[0], pair[1], *level);
+                *level = likeliest(series, &shape, pair[0], pair[1], *level);
             }
-            shape = self::shape(log, &ends, &levels);
+            shape = self::shape(series, &ends, &levels);
         }
-        Fit::about(log, cuts, levels, shape)
+        Fit::about(series, cuts, levels, shape)
     }
 
-    fn about(log: &Log, cuts: Vec<usize>, levels: Vec<f64>, shape: Shape) -> Fit {
-        let ends = bounds(&cuts, log.len());
+    fn about(series: &Scaled, cuts: Vec<usize>, levels: Vec<f64>, shape: Shape) -> Fit {
+        let ends = bounds(&cuts, series.len());
         let before = |i: usize| i.checked_sub(1).map(|i| levels[i]);
-        let of = |(i, pair): (usize, &[usize])| stretch(log, &shape, pair[0], pair[1], levels[i], before(i));
+        let of =
+            |(i, pair): (usize, &[usize])| stretch(series, &shape, pair[0], pair[1], levels[i], before(i));
         let likelihood = ends.windows(2).enumerate().map(of).sum();
         Fit { cuts, levels, shape, likelihood }
     }
 
     /// The series without the i-th cut, with the noise that is seen then.
-    pub(super) fn without(&self, log: &Log, i: usize) -> Fit {
+    pub(super) fn without(&self, series: &Scaled, i: usize) -> Fit {
         let mut cuts = self.cuts.clone();
         cuts.remove(i);
-        let ends = bounds(&cuts, log.len());
+        let ends = bounds(&cuts, series.len());
         let mut levels = self.levels.clone();
         levels.remove(i);
-        levels[i] = likeliest(log, &self.shape, ends[i], ends[i + 1], self.between(log, i));
-        let shape = shape(log, &ends, &levels);
-        Fit::about(log, cuts, levels, shape)
+        levels[i] = likeliest(series, &self.shape, ends[i], ends[i + 1], self.between(series, i));
+        let shape = shape(series, &ends, &levels);
+        Fit::about(series, cuts, levels, shape)
     }
 
     /// What the log likelihood roughly loses without the i-th cut, if the noise is what it was.
-    pub(super) fn loss(&self, log: &Log, i: usize) -> f64 {
-        let ends = bounds(&self.cuts, log.len());
+    pub(super) fn loss(&self, series: &Scaled, i: usize) -> f64 {
+        let ends = bounds(&self.cuts, series.len());
         let before = i.checked_sub(1).map(|i| self.levels[i]);
         let (from, at, to) = (ends[i], ends[i + 1], ends[i + 2]);
         let [left, right] = [self.levels[i], self.levels[i + 1]];
-        let with = stretch(log, &self.shape, from, at, left, before)
-            + stretch(log, &self.shape, at, to, right, Some(left));
-        with - stretch(log, &self.shape, from, to, self.between(log, i), before)
+        let with = stretch(series, &self.shape, from, at, left, before)
+            + stretch(series, &self.shape, at, to, right, Some(left));
+        with - stretch(series, &self.shape, from, to, self.between(series, i), before)
     }
 
     /// The mean of the levels beside the i-th cut.
-    fn between(&self, log: &Log, i: usize) -> f64 {
-        let ends = bounds(&self.cuts, log.len());
+    fn between(&self, series: &Scaled, i: usize) -> f64 {
+        let ends = bounds(&self.cuts, series.len());
         let weight = (ends[i + 1] - ends[i]) as f64 / (ends[i + 2] - ends[i]) as f64;
         self.levels[i] * weight + self.levels[i + 1] * (1.0 - weight)
     }
 }
 
 /// A mean from which outliers are not far away.
-fn centre(log: &Log, from: usize, to: usize) -> f64 {
-    let middle = median(&log.values[from..to]);
+fn centre(series: &Scaled, from: usize, to: usize) -> f64 {
+    let middle = median(&series.values[from..to]);
     let near = |place: usize| {
-        let reach = BOUND * log.scales[place];
-        log.values[place].clamp(middle - reach, middle + reach)
+        let reach = BOUND * series.scales[place];
+        series.values[place].clamp(middle - reach, middle + reach)
     };
     (from..to).map(near).sum::<f64>() / (to - from) as f64
 }
 
-fn shape(log: &Log, ends: &[usize], levels: &[f64]) -> Shape {
+fn shape(series: &Scaled, ends: &[usize], levels: &[f64]) -> Shape {
     let about =
-        |(pair, &level): (&[usize], &f64)| (pair[0]..pair[1]).map(move |place| log.residual(place, level));
+        |(pair, &level): (&[usize], &f64)| (pair[0]..pair[1]).map(move |place| series.residual(place, level));
     let residuals: Vec<f64> = ends.windows(2).zip(levels).flat_map(about).collect();
-    Shape::of(&residuals, log.least, log.known)
+    Shape::of(&residuals, series.least, series.known)
 }
 
 /// The level of a stretch that is likeliest near `start`.
-fn likeliest(log: &Log, shape: &Shape, from: usize, to: usize, start: f64) -> f64 {
-    let mut best = (start, stretch(log, shape, from, to, start, None));
-    let error = shape.error(to - from) * log.scales[from];
+fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64) -> f64 {
+    let mut best = (start, stretch(series, shape, from, to, start, None));
+    let error = shape.error(to - from) * series.scales[from];
     for step in STEPS {
         let middle = best.0;
         for steps in [-2.0, -1.0, 1.0, 2.0] {
             let level = middle + steps * step * error;
-            let likelihood = stretch(log, shape, from, to, level, None);
+            let likelihood = stretch(series, shape, from, to, level, None);
             if likelihood > best.1 {
                 best = (level, likelihood);
             }
@@ -108,14 +112,14 @@ fn likeliest(log: &Log, shape: &Shape, from: usize, to: usize, start: f64) -> f6
 }
 
 /// The log likelihood of values `from..to` about a level, in view of the one before them and its level.
-fn stretch(log: &Log, shape: &Shape, from: usize, to: usize, level: f64, before: Option<f64>) -> f64 {
-    let mut last = log.residual(from, level);
+fn stretch(series: &Scaled, shape: &Shape, from: usize, to: usize, level: f64, before: Option<f64>) -> f64 {
+    let mut last = series.residual(from, level);
     let mut sum = match before {
-        Some(before) => shape.log_density(last - shape.carried(log.residual(from - 1, before))),
+        Some(before) => shape.log_density(last - shape.carried(series.residual(from - 1, before))),
         None => shape.first(last),
     };
     for place in from + 1..to {
-        let now = log.residual(place, level);
+        let now = series.residual(place, level);
         sum += shape.log_density(now - shape.carried(last));
         last = now;
     }

@@ -1,6 +1,7 @@
 //! A table of comparisons, of which it is to be improbable that even one is wrong.
 
-use super::{Comparison, Verdict, compare_noisy, compare_processes, compare_unpaired};
+use super::{Comparison, Verdict};
+use crate::evidence::{Evidence, Replicate};
 use crate::stats::power::holm;
 
 /// One row of a table of comparisons of noisy metrics.
@@ -16,8 +17,34 @@ pub struct Entry<'a> {
     pub margin: f64,
     /// Whether the i-th readings of both were taken in one block.
     pub paired: bool,
-    /// Whether each reading stands for a whole process, so that few of them still tell.
-    pub processes: bool,
+    /// What a reading stands for.
+    pub replicate: Replicate,
+    /// How far identical programs may differ, as a ratio less 1.
+    pub resolution: f64,
+}
+
+impl Entry<'_> {
+    /// What the readings show at this level.
+    pub fn evidence(&self, level: f64) -> Evidence {
+        let of_blocks = || match self.paired {
+            true => Evidence::of_blocks(self.reference, self.arm, level),
+            false => Evidence::of_samples(self.reference, self.arm, level),
+        };
+        let found = match self.replicate {
+            Replicate::Block => of_blocks(),
+            Replicate::Process => Evidence::of_processes(self.reference, self.arm, self.paired, level),
+            Replicate::Launch => match of_blocks() {
+                Evidence::Absent { .. } => Evidence::of_handful(self.reference, self.arm, level),
+                found => found,
+            },
+        };
+        match found {
+            Evidence::Interval { effect, of, .. } => {
+                Evidence::Interval { effect, of, resolution: self.resolution }
+            }
+            found => found,
+        }
+    }
 }
 
 /// Compares every entry, in the order given, so that all verdicts together hold at `level`.
@@ -26,17 +53,12 @@ pub struct Entry<'a> {
 /// comparisons cannot err and do not belong in here; they would only take error from the others.
 pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
     let at = |entry: &Entry<'_>, level: f64| {
-        let compare = if entry.paired { compare_noisy } else { compare_unpaired };
-        let found = compare(entry.reference, entry.arm, entry.lower_is_better, entry.margin, level);
-        match entry.processes && found.interval.is_none() {
-            true => compare_processes(entry, level),
-            false => found,
-        }
+        Comparison::of(entry.evidence(level), entry.lower_is_better, entry.margin)
     };
     let mut found: Vec<Comparison> = entries.iter().map(|entry| at(entry, level)).collect();
     holm(entries.len(), level, |i, level| {
         found[i] = at(&entries[i], level);
-        found[i].verdict != Verdict::DontKnow
+        found[i].verdict != Verdict::CantTell
     });
     found
 }

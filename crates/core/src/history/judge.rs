@@ -7,32 +7,39 @@
 //! was asked for (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
 
 mod effects;
+mod forest;
 mod forms;
 mod gather;
 mod layout;
 mod noisy;
+mod partition;
+mod places;
 mod steps;
 mod turns;
 
-use super::{History, Judgement, Point, Series};
+use super::{Graph, History, Judgement, Point, Series};
 use crate::stats::quantile::{Interval, median, median_interval};
+use forms::Range;
 use gather::{Artefacts, Gathered};
 use noisy::Judged;
+use places::Places;
 use steps::{LEVEL, Steps};
 
 /// Judges every metric of every subject. `error` is the share of false changes among those named (false discovery rate).
 pub fn judge(history: &History, error: f64) -> Judgement {
-    let artefacts = Artefacts::of(history);
+    let (artefacts, graph) = (Artefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
     // Half the margin within which a difference does not matter: what a build's layout may do.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
-    let at =
-        |error: f64| -> Vec<Judged> { gathered.iter().map(|one| noisy::judged(one, error, least)).collect() };
+    let at = |error: f64| -> Vec<Judged> {
+        gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect()
+    };
     let found = at(error);
     let tests = found.iter().map(Judged::tests).sum();
     let mut judged = at(discoveries(&found, error, tests));
     adjust(&mut judged, tests);
-    let whole = |(one, judged): (&Gathered, &Judged)| series(history, &artefacts, one, judged);
+    let range = Range { history, graph: &graph, artefacts: &artefacts };
+    let whole = |(one, judged): (&Gathered, &Judged)| series(&range, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
     forms::sharpen(&mut series);
     let break_even = effects::break_even(history, &series, |version| artefacts.root(version));
@@ -63,8 +70,8 @@ fn adjust(judged: &mut [Judged], tests: usize) {
     }
 }
 
-fn series(history: &History, artefacts: &Artefacts, gathered: &Gathered, judged: &Judged) -> Series {
-    let steps = &judged.steps;
+fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
+    let (steps, places) = (&judged.steps, &judged.places);
     let levels: Vec<f64> =
         steps.levels.iter().map(|level| if judged.noisy { level.0.exp() } else { level.0 }).collect();
     let points = points(gathered, judged);
@@ -74,13 +81,15 @@ fn series(history: &History, artefacts: &Artefacts, gathered: &Gathered, judged:
         unit: gathered.metric.unit.clone(),
         better: gathered.metric.better,
         exact: gathered.exact,
-        changes: forms::changes(history, artefacts, gathered, steps, &levels),
-        levels: stretches(gathered, steps, &levels),
+        shifting: gathered.shifting,
+        changes: forms::changes(range, gathered, places, steps, &levels),
+        borders: borders(places, steps),
+        levels: stretches(places, steps, &levels),
         noise: steps.noise,
-        twins: twins(&points, artefacts),
+        twins: twins(&points, range.artefacts),
         modes: steps.modes.map(|modes| modes.map(f64::exp)),
         detectable: steps.detectable.map(f64::exp_m1),
-        whole: effects::whole(gathered),
+        whole: effects::whole(range.graph, gathered, judged),
         cannot: judged.cannot.clone(),
         points,
     }
@@ -91,26 +100,38 @@ fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
     if !judged.noisy {
         return gathered.points.clone();
     }
-    let corrected = |(point, cells): (&Point, &turns::Cells)| {
+    let corrected = |(point, read): (&Point, &places::Read)| {
         let met = |block: &u32| judged.blocks.get(block).copied().unwrap_or(0.0);
-        let logs: Vec<f64> = cells.iter().map(|(block, value)| value - met(block)).collect();
+        let logs: Vec<f64> = read.seen.cells.iter().map(|(block, value)| value - met(block)).collect();
         let interval: Option<Interval> = median_interval(&logs, LEVEL).map(|i| i.map(f64::exp));
         // One reading for each process, or the readings themselves.
         let value = median(&logs).exp();
         Point { value, interval, ..point.clone() }
     };
-    gathered.points.iter().zip(&gathered.cells).map(corrected).collect()
+    gathered.points.iter().zip(&gathered.reads).map(corrected).collect()
 }
 
-fn stretches(gathered: &Gathered, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
-    let places = &gathered.places;
-    let starts: Vec<usize> = std::iter::once(0).chain(steps.cuts.iter().map(|cut| cut.at)).collect();
-    let end = |i: usize| starts.get(i + 1).map_or(places.len(), |next| *next) - 1;
-    levels
-        .iter()
-        .enumerate()
-        .map(|(i, level)| (places[starts[i]].first, places[end(i)].last, *level))
-        .collect()
+/// Versions in the order in which they are listed that have the same level, with it.
+fn stretches(places: &Places, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
+    let mut stretches: Vec<(usize, usize, f64)> = Vec::new();
+    let mut part = None;
+    for (version, place) in &places.of {
+        let Some(here) = steps.parts.get(*place) else { continue };
+        match stretches.last_mut().filter(|_| part == Some(here)) {
+            Some(last) => last.1 = *version,
+            None => stretches.push((*version, *version, levels[*here])),
+        }
+        part = Some(here);
+    }
+    stretches
+}
+
+/// Between which versions the level changes.
+fn borders(places: &Places, steps: &Steps) -> Vec<[usize; 2]> {
+    let border = |cut: &steps::Cut| Some([places.link(&steps.forest, cut.at)?, places.all[cut.at].first()]);
+    let mut borders: Vec<[usize; 2]> = steps.cuts.iter().filter_map(border).collect();
+    borders.sort_unstable();
+    borders
 }
 
 /// The standard deviation of values within groups of versions that have the same artefacts and were weighed themselves.

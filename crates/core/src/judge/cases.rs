@@ -1,10 +1,10 @@
 //! Cases of bench programs: their tares, their nets, and comparisons that respect fresh processes.
 
 use super::{Pair, RESAMPLING_SEED, estimate};
+use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
-use crate::stats::bootstrap;
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::{self, Net};
 use crate::subject::{Arm, Role, Subject};
@@ -157,42 +157,26 @@ pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, 
     Some((estimate.value, estimate.interval?))
 }
 
-/// Where processes differ by more than their own noise, their blocks are no replicates of each other: each process
-/// then counts once, by its median. The third value tells whether it was so.
-pub(super) fn by_process_where_it_matters(
-    left: Vec<f64>,
-    right: Vec<f64>,
-    reference: &Sample,
-    arm: &Sample,
-    paired: bool,
-) -> (Vec<f64>, Vec<f64>, bool) {
+/// The costs of two samples of a case, one number for each process.
+///
+/// Processes differ in placement and compilation, so a comparison has to cover what the next process will say. Blocks of
+/// one process are no replicates of each other in this respect, whether or not processes happen to differ in this run.
+pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f64>, Vec<f64>, Replicate) {
     if !paired {
-        let (old, new) = (reference.by_process(), arm.by_process());
-        let differ = |groups: &[Vec<f64>]| bootstrap::levels(groups).is_some_and(|l| l.between_dominates());
-        let medians = |groups: &[Vec<f64>]| groups.iter().map(|group| median(group)).collect();
-        return if differ(&old) || differ(&new) {
-            (medians(&old), medians(&new), true)
-        } else {
-            (left, right, false)
-        };
+        let medians = |sample: &Sample| sample.by_process().iter().map(|group| median(group)).collect();
+        return (medians(reference), medians(arm), Replicate::Process);
     }
-    let blocks: Vec<u32> =
-        arm.blocks.iter().copied().filter(|block| reference.blocks.binary_search(block).is_ok()).collect();
-    let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let mut bases: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for ((block, a), b) in blocks.iter().zip(&left).zip(&right) {
-        let process = block / BLOCKS_OF_A_PROCESS;
-        ratios.entry(process).or_default().push((b / a).ln());
-        bases.entry(process).or_default().push(*a);
+    let (left, right) = reference.paired(arm);
+    let blocks = arm.blocks.iter().filter(|block| reference.blocks.binary_search(block).is_ok());
+    let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for ((block, a), b) in blocks.zip(&left).zip(&right) {
+        let process = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
+        process.0.push(*a);
+        process.1.push((b / a).ln());
     }
-    let groups: Vec<Vec<f64>> = ratios.into_values().collect();
-    match bootstrap::levels(&groups) {
-        Some(levels) if levels.between_dominates() => {
-            // The median of ratios is the effect of a process; it is carried as a pair of numbers with that ratio.
-            let base: Vec<f64> = bases.values().map(|readings| median(readings)).collect();
-            let other = base.iter().zip(&groups).map(|(base, ratios)| base * median(ratios).exp()).collect();
-            (base, other, true)
-        }
-        _ => (left, right, false),
-    }
+    // The median of ratios is the effect of a process; it is carried as a pair of numbers with that ratio.
+    let base: Vec<f64> = processes.values().map(|(readings, _)| median(readings)).collect();
+    let other =
+        base.iter().zip(processes.values()).map(|(base, (_, ratios))| base * median(ratios).exp()).collect();
+    (base, other, Replicate::Process)
 }

@@ -1,9 +1,13 @@
 use super::*;
 
 #[test]
-fn keys_are_unique_and_dotted() {
+fn keys_are_unique_words_joined_by_dots() {
     for (i, metric) in METRICS.iter().enumerate() {
-        assert!(metric.key.contains('.'), "{}", metric.key);
+        let word = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        };
+        assert!(metric.key.split('.').all(word), "{}", metric.key);
         assert!(METRICS[i + 1..].iter().all(|other| other.key != metric.key), "{}", metric.key);
     }
     assert!(DEFAULT_METRICS.iter().all(|key| metric(key).is_some()));

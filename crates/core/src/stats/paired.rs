@@ -39,11 +39,11 @@ pub struct Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Why {
-    /// There are fewer blocks than any interval at this level needs.
+    /// There are fewer readings than any interval at this level needs.
     TooFew {
-        /// Blocks there are.
+        /// Readings there are.
         have: usize,
-        /// Blocks there would have to be.
+        /// Readings there would have to be.
         need: usize,
     },
     /// The arms have different numbers of readings, so they are not paired.
@@ -57,8 +57,15 @@ pub enum Why {
     NotPositive,
     /// A reading is infinite or not a number.
     NotFinite,
-    /// Readings of an exact metric disagree among themselves.
-    NotExact,
+    /// There are fewer processes than tell how much processes differ.
+    FewProcesses {
+        /// Processes there are.
+        have: usize,
+        /// Processes there would have to be.
+        need: usize,
+    },
+    /// The readings of each arm are all alike although the metric is noisy: how much they vary is not known.
+    NoSpread,
     /// The level is not strictly between 0 and 1.
     NoSuchLevel,
 }
@@ -66,13 +73,21 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::TooFew { have, need } => write!(f, "{have} blocks are too few; at least {need} are needed"),
+            Why::TooFew { have, need } => {
+                write!(f, "{have} readings are too few; at least {need} are needed")
+            }
+            Why::FewProcesses { have, need } => {
+                write!(
+                    f,
+                    "{have} processes do not show how much processes differ; at least {need} are needed"
+                )
+            }
+            Why::NoSpread => f.write_str("the readings are all alike, so it is not known how much they vary"),
             Why::Unpaired { reference, arm } => {
                 write!(f, "the reference has {reference} readings and the arm {arm}, so they are not paired")
             }
             Why::NotPositive => f.write_str("a reading is zero or negative, so there is no ratio"),
             Why::NotFinite => f.write_str("a reading is not a finite number"),
-            Why::NotExact => f.write_str("readings of an exact metric disagree among themselves"),
             Why::NoSuchLevel => f.write_str("the level must lie between 0 and 1"),
         }
     }

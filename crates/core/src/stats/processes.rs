@@ -1,4 +1,4 @@
-//! The effect where the unit of replication is the process: one number for each, and few of them.
+//! Intervals where the unit of replication is the process or the launch: one number for each, and few of them.
 //!
 //! Sources: Student, "The Probable Error of a Mean" (1908); Welch, "The Generalization of Student's Problem" (1947),
 //! here with the least degrees of freedom that his formula can give, which errs on the wide side. A median of many
@@ -10,14 +10,14 @@ use super::paired::{Effect, Why, log_ratios};
 use super::quantile::Interval;
 use super::summary::{mean, sd};
 
-/// As few processes as show that processes differ.
-const FEWEST: usize = 3;
+/// As few processes as show how much processes differ.
+pub const FEWEST: usize = 3;
 
 /// The effect from the costs of reference and arm in each process, which ran both side by side.
 pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     let ratios = log_ratios(reference, arm)?;
     let n = ratios.len();
-    let too_few = Why::TooFew { have: n, need: FEWEST.max(n + 1) };
+    let too_few = Why::TooFew { have: n, need: FEWEST };
     let Some(spread) = sd(&ratios).filter(|_| n >= FEWEST) else { return Err(too_few) };
     let half = normal::student(level, n as f64 - 1.0) * spread / (n as f64).sqrt();
     Ok(of(mean(&ratios), half, n, level, "mean of log ratios of processes, Student"))
@@ -28,7 +28,7 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
     let n = reference.len().min(arm.len());
     let logarithms = |costs: &[f64]| log_ratios(&vec![1.0; costs.len()], costs);
     let (reference, arm) = (logarithms(reference)?, logarithms(arm)?);
-    let too_few = Why::TooFew { have: n, need: FEWEST.max(n + 1) };
+    let too_few = Why::TooFew { have: n, need: FEWEST };
     let known = |logs: &[f64]| Some((mean(logs), sd(logs)?.powi(2) / logs.len() as f64));
     let (Some((before, left)), Some((after, right)), true) = (known(&reference), known(&arm), n >= FEWEST)
     else {
@@ -36,6 +36,14 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
     };
     let half = normal::student(level, n as f64 - 1.0) * (left + right).sqrt();
     Ok(of(after - before, half, n, level, "difference of mean logs of processes, Welch"))
+}
+
+/// The interval of the median of a few positive readings, from the mean of their logarithms; none below two readings.
+pub fn amount(readings: &[f64], level: f64) -> Option<Interval> {
+    let logarithms = log_ratios(&vec![1.0; readings.len()], readings).ok()?;
+    let n = logarithms.len() as f64;
+    let half = normal::student(level, n - 1.0) * sd(&logarithms)? / n.sqrt();
+    Some(of(mean(&logarithms), half, readings.len(), level, "mean of logs, Student").interval)
 }
 
 fn of(centre: f64, half: f64, n: usize, level: f64, method: &'static str) -> Effect {

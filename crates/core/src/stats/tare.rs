@@ -29,7 +29,8 @@ pub struct Net {
 }
 
 /// Two copies of one loop differ by up to about this share of it, for the addresses at which they happen to lie. That is
-/// no noise that more readings average away, and is seldom more than a hundredth of a clock cycle.
+/// no noise that more readings average away, and another build or invocation may have it otherwise: intervals are wider by
+/// so much.
 pub const RESOLUTION: f64 = 0.01;
 
 /// The net of readings taken in blocks: the i-th reading of `raw` and of `tare` belong to block i.
@@ -76,7 +77,8 @@ fn of(
     let resolution = RESOLUTION * tare;
     let known = |interval| Net { estimate, interval, below_resolution: None, unknown: false, method };
     if interval.low > 0.0 && estimate > resolution {
-        return known(interval);
+        let low = (interval.low - resolution).max(f64::MIN_POSITIVE);
+        return known(Interval { low, high: interval.high + resolution, ..interval });
     }
     let raw = raw();
     // Where the tare is nothing beside the raw cost, the net is as well known as that, and that is never below 0.

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::compare::{Direction, Entry, Verdict, compare_many, compare_noisy};
+use scruple_core::evidence::Replicate;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
@@ -172,7 +173,15 @@ fn tables(tries: u64) {
 }
 
 fn row<'a>(reference: &'a [f64], arm: &'a [f64], margin: f64) -> Entry<'a> {
-    Entry { reference, arm, lower_is_better: true, margin, paired: true, processes: false }
+    Entry {
+        reference,
+        arm,
+        lower_is_better: true,
+        margin,
+        paired: true,
+        replicate: Replicate::Block,
+        resolution: 0.0,
+    }
 }
 
 #[test]

@@ -352,6 +352,23 @@ fn versions_weighed_one_after_the_other_are_judged_with_the_drift_they_show() {
 }
 
 #[test]
+fn with_fewer_readings_than_an_interval_needs_no_change_is_named() {
+    for rounds in 1..6 {
+        let series = only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], rounds, 0.01, 19));
+        assert!(series.changes.is_empty(), "{rounds}: {:?}", series.changes);
+        assert!(series.cannot.is_some_and(|why| why.contains("too few")), "{rounds}");
+        assert!(series.whole.is_some_and(|whole| whole.interval.is_none() && !whole.surely));
+    }
+    assert_eq!(forms(&only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 6, 0.01, 19))), [(Form::Step, 3)]);
+    // A version that has fewer readings than the others is as one that was not weighed.
+    let mut history = cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 12, 0.01, 20);
+    read(&mut history, "parse", "time.cpu", 3, &[1.5 * CPU; 3], &[0, 1, 2]);
+    let series = only(&history);
+    assert_eq!((series.changes[0].at, series.changes[0].set.as_slice()), (4, &[3, 4][..]));
+    assert_eq!(series.points.len(), 6);
+}
+
+#[test]
 fn readings_that_have_no_ratio_say_so() {
     let mut history = range(3);
     for version in 0..3 {
@@ -383,33 +400,53 @@ fn more_series_make_each_change_harder_to_name() {
     assert!(alone > among && p <= 0.05 && p_among <= 0.05, "{alone} {among} {p} {p_among}");
 }
 
+/// Twelve versions of which the later six take another time to build and to run.
+fn rebuilt(run: f64, seconds: [f64; 2], seed: u64) -> History {
+    let levels: Vec<f64> = (0..12).map(|version| if version < 6 { 1.0 } else { run }).collect();
+    let mut history = cpu(&levels, 12, 0.01, seed);
+    let mut pcg = Pcg::new(seed);
+    for version in 0..12 {
+        let took = seconds[version / 6] * (0.03 * normal(&mut pcg)).exp();
+        read(&mut history, "parse", "build.time", version, &[took * 1e9], &[0]);
+    }
+    history
+}
+
 #[test]
 fn a_dearer_build_pays_after_so_many_runs() {
-    let mut history = cpu(&[1.0, 1.0, 0.9], 12, 0.01, 16);
-    for (version, seconds) in [(0, 10.0), (2, 40.0)] {
+    let judged = judge(&rebuilt(0.9, [10.0, 40.0], 16), 0.05);
+    let [even] = judged.break_even.as_slice() else { panic!("one subject") };
+    assert_eq!((even.subject.as_str(), even.from, even.to), ("parse", 0, 11));
+    assert!((even.build / 30e9 - 1.0).abs() < 0.1 && (even.run / CPU + 0.1).abs() < 0.02, "{even:?}");
+    assert!(even.runs.is_some_and(|runs| (runs * -even.run / even.build - 1.0).abs() < 1e-9));
+    assert!(even.build_surely && even.run_surely);
+    // Where nothing is sure about the run, nothing is said of it.
+    assert_eq!(judge(&rebuilt(1.0, [10.0, 40.0], 17), 0.05).break_even[0].runs, None);
+    // Where nothing differs, nothing is said.
+    assert!(judge(&rebuilt(1.0, [10.0, 10.0], 18), 0.05).break_even.is_empty());
+}
+
+#[test]
+fn one_build_of_each_of_two_versions_does_not_tell_what_builds_cost() {
+    let mut history = cpu(&[1.0, 0.9], 12, 0.01, 16);
+    for (version, seconds) in [(0, 10.0), (1, 40.0)] {
         read(&mut history, "parse", "build.time", version, &[seconds * 1e9], &[0]);
     }
-    let judged = judge(&history, 0.05);
-    let [even] = judged.break_even.as_slice() else { panic!("one subject") };
-    assert_eq!((even.subject.as_str(), even.from, even.to, even.build), ("parse", 0, 2, 30e9));
-    assert!((even.run / CPU + 0.1).abs() < 0.02, "{}", even.run);
-    assert!(even.runs.is_some_and(|runs| (runs * -even.run / 30e9 - 1.0).abs() < 1e-9));
-    assert!(even.build_surely && even.run_surely);
-    // Single builds that differ by little may be alike.
-    let mut noisy = cpu(&[1.0, 1.0, 0.9], 12, 0.01, 16);
-    for (version, seconds) in [(0, 10.0), (2, 12.0)] {
-        read(&mut noisy, "parse", "build.time", version, &[seconds * 1e9], &[0]);
-    }
-    let unsure = &judge(&noisy, 0.05).break_even[0];
-    assert!(!unsure.build_surely && unsure.run_surely && unsure.runs.is_none());
-    // Where nothing is sure about the run, nothing is said.
-    let mut alike = cpu(&[1.0, 1.0, 1.0], 12, 0.01, 17);
-    for (version, seconds) in [(0, 10.0), (2, 40.0)] {
-        read(&mut alike, "parse", "build.time", version, &[seconds * 1e9], &[0]);
-    }
-    assert_eq!(judge(&alike, 0.05).break_even[0].runs, None);
-    // Where wall time is not known well enough, processor time is; where nothing differs, nothing is said.
-    assert!(judge(&cpu(&[1.0, 1.0, 1.0], 12, 0.01, 18), 0.05).break_even.is_empty());
+    let told = &judge(&history, 0.05).break_even[0];
+    assert!(!told.build_surely && told.run_surely && told.runs.is_none());
+}
+
+#[test]
+fn on_a_busy_machine_wall_time_does_not_tell_what_a_run_costs() {
+    let mut history = rebuilt(1.0, [10.0, 40.0], 19);
+    let slower: Vec<f64> = (0..12).map(|version| if version < 6 { CPU } else { 1.5 * CPU }).collect();
+    weigh(&mut history, "parse", "time.wall", &slower, 12, 0.01, &mut Pcg::new(20));
+    let run = |history: &History| judge(history, 0.05).break_even[0].run_surely;
+    history.run.provenance.cores = 2;
+    history.run.provenance.load = 0.1;
+    assert!(run(&history));
+    history.run.provenance.load = 25.0;
+    assert!(!run(&history));
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! Tests of the statistics and verdicts: against other implementations, by simulation, and by laws.
 
+mod backgrounds;
 mod builds;
 mod changes;
 mod coverage;
+mod evidence;
+mod graphs;
 mod growth;
 mod histories;
 mod laws;
 mod noise;
 mod oracle;
 mod range;
+mod retained;
 mod verdicts;

@@ -16,6 +16,7 @@ pub fn range(n: usize) -> History {
     let version = |i: usize| Version {
         commit: format!("{i:040x}"),
         parents: i.checked_sub(1).map(|parent| format!("{parent:040x}")).into_iter().collect(),
+        follows: i.checked_sub(1).map(|parent| format!("{parent:040x}")).into_iter().collect(),
         title: format!("change {i}"),
         author: "nobody".to_owned(),
         time: i as i64 * 1000,

@@ -4,6 +4,7 @@ use scruple_core::compare::{
     Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
     honest_margin, resolved_margin,
 };
+use scruple_core::evidence::Replicate;
 use scruple_core::judge::{Judged, headline};
 use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
@@ -43,7 +44,7 @@ fn more_is_better_where_the_metric_says_so() {
 fn an_interval_inside_the_margin_is_the_same_even_when_it_excludes_none() {
     let same = weigh(0.01, 0.002, 20);
     assert_eq!((same.verdict, same.direction), (Verdict::Same, None));
-    assert!(same.interval.is_some_and(|interval| interval.low > 1.0));
+    assert!(same.interval().is_some_and(|interval| interval.low > 1.0));
 }
 
 #[test]
@@ -55,9 +56,9 @@ fn an_interval_that_excludes_none_and_crosses_the_margin_is_small() {
 #[test]
 fn a_wide_interval_asks_for_about_the_blocks_that_would_tell() {
     let unsure = weigh(0.0, 0.2, 20);
-    assert_eq!(unsure.verdict, Verdict::DontKnow);
+    assert_eq!(unsure.verdict, Verdict::CantTell);
     let half_width =
-        unsure.interval.map(|i| (i.high.ln() - i.low.ln()) / 2.0).expect("twenty blocks suffice");
+        unsure.interval().map(|i| (i.high.ln() - i.low.ln()) / 2.0).expect("twenty blocks suffice");
     let expected = 20.0 * (half_width / 0.02_f64.ln_1p()).powi(2) - 20.0;
     assert!((unsure.more_blocks as f64 - expected).abs() <= 1.0, "{unsure:?}, {expected}");
 }
@@ -65,9 +66,10 @@ fn a_wide_interval_asks_for_about_the_blocks_that_would_tell() {
 #[test]
 fn five_blocks_never_have_a_verdict() {
     let few = weigh(1.0, 0.001, 5);
-    assert_eq!(few.verdict, Verdict::DontKnow);
-    assert_eq!((few.interval, few.more_blocks, few.why), (None, 1, Some(Why::TooFew { have: 5, need: 6 })));
-    assert!((few.effect / std::f64::consts::E - 1.0).abs() < 0.01);
+    assert_eq!(few.verdict, Verdict::CantTell);
+    assert_eq!((few.interval(), few.more_blocks), (None, 1));
+    assert_eq!(few.evidence.why(), Some(Why::TooFew { have: 5, need: 6 }));
+    assert!((few.evidence.effect().expect("it points") / std::f64::consts::E - 1.0).abs() < 0.01);
     assert_eq!(weigh(1.0, 0.001, 6).verdict, Verdict::Different);
 }
 
@@ -75,7 +77,7 @@ fn five_blocks_never_have_a_verdict() {
 fn a_strict_level_asks_for_the_blocks_it_needs() {
     let (reference, arm) = pairs(1.0, &spread(7, 0.001));
     let strict = compare_noisy(&reference, &arm, true, 0.02, 0.999);
-    assert_eq!(strict.why, Some(Why::TooFew { have: 7, need: 11 }));
+    assert_eq!(strict.evidence.why(), Some(Why::TooFew { have: 7, need: 11 }));
     let (reference, arm) = pairs(1.0, &spread(11, 0.001));
     assert_eq!(compare_noisy(&reference, &arm, true, 0.02, 0.999).verdict, Verdict::Different);
 }
@@ -88,44 +90,47 @@ fn readings_without_a_ratio_are_named_and_do_not_panic() {
         readings[3] = value;
         compare_noisy(&ten, &readings, true, 0.02, 0.95)
     };
-    assert_eq!(with(0.0).why, Some(Why::NotPositive));
-    assert_eq!(with(-1.0).why, Some(Why::NotPositive));
-    assert_eq!(with(f64::NAN).why, Some(Why::NotFinite));
-    assert_eq!(with(f64::INFINITY).why, Some(Why::NotFinite));
-    assert_eq!(with(0.0).verdict, Verdict::DontKnow);
+    assert_eq!(with(0.0).evidence.why(), Some(Why::NotPositive));
+    assert_eq!(with(-1.0).evidence.why(), Some(Why::NotPositive));
+    assert_eq!(with(f64::NAN).evidence.why(), Some(Why::NotFinite));
+    assert_eq!(with(f64::INFINITY).evidence.why(), Some(Why::NotFinite));
+    assert_eq!(with(0.0).verdict, Verdict::CantTell);
     let uneven = compare_noisy(&ten, &ten[..9], true, 0.02, 0.95);
-    assert_eq!(uneven.why, Some(Why::Unpaired { reference: 10, arm: 9 }));
-    assert_eq!(compare_noisy(&[], &[], true, 0.02, 0.95).why, Some(Why::TooFew { have: 0, need: 6 }));
-    assert_eq!(compare_noisy(&ten, &ten, true, 0.02, 1.0).why, Some(Why::NoSuchLevel));
+    assert_eq!(uneven.evidence.why(), Some(Why::Unpaired { reference: 10, arm: 9 }));
+    assert_eq!(
+        compare_noisy(&[], &[], true, 0.02, 0.95).evidence.why(),
+        Some(Why::TooFew { have: 0, need: 6 })
+    );
+    assert_eq!(compare_noisy(&ten, &ten, true, 0.02, 1.0).evidence.why(), Some(Why::NoSuchLevel));
 }
 
 #[test]
 fn a_metric_that_showed_nothing_anywhere_is_the_same() {
     let zeros = compare_noisy(&[0.0; 8], &[0.0; 8], true, 0.02, 0.95);
-    assert_eq!((zeros.verdict, zeros.difference), (Verdict::Same, Some(0.0)));
+    assert_eq!((zeros.verdict, zeros.evidence.difference()), (Verdict::Same, Some(0.0)));
 }
 
 #[test]
 fn exact_metrics_differ_by_exactly_so_much() {
     let more = compare_exact(&[268_000.0, 268_000.0], &[268_032.0], true, 0.02, 0.95);
     assert_eq!((more.verdict, more.direction), (Verdict::Different, Some(Direction::Worse)));
-    assert_eq!((more.difference, more.interval), (Some(32.0), None));
+    assert_eq!((more.evidence.difference(), more.interval()), (Some(32.0), None));
     let same = compare_exact(&[5.0], &[5.0], true, 0.02, 0.95);
-    assert_eq!((same.verdict, same.effect), (Verdict::Same, 1.0));
+    assert_eq!((same.verdict, same.evidence.effect()), (Verdict::Same, Some(1.0)));
     let none = compare_exact(&[0.0], &[0.0], true, 0.02, 0.95);
-    assert_eq!((none.verdict, none.effect), (Verdict::Same, 1.0));
+    assert_eq!((none.verdict, none.evidence.effect()), (Verdict::Same, Some(1.0)));
     let from_none = compare_exact(&[0.0], &[3.0], true, 0.02, 0.95);
-    assert_eq!((from_none.verdict, from_none.effect), (Verdict::Different, f64::INFINITY));
+    assert_eq!((from_none.verdict, from_none.evidence.effect()), (Verdict::Different, None));
 }
 
 #[test]
-fn readings_of_an_exact_metric_that_disagree_are_compared_as_noisy_and_it_is_said() {
+fn readings_of_an_exact_metric_that_disagree_are_compared_as_noisy() {
     let few = compare_exact(&[100.0, 101.0], &[100.0, 100.0], true, 0.02, 0.95);
-    assert_eq!(few.verdict, Verdict::DontKnow);
-    assert!(few.why.is_some());
+    assert_eq!(few.verdict, Verdict::CantTell);
+    assert!(few.evidence.why().is_some() && few.evidence.difference().is_none());
     let (reference, arm) = pairs(0.0, &spread(20, 0.001));
     let many = compare_exact(&reference, &arm, true, 0.02, 0.95);
-    assert_eq!((many.verdict, many.why), (Verdict::Same, Some(Why::NotExact)));
+    assert_eq!((many.verdict, many.evidence.kind()), (Verdict::Same, "interval"));
 }
 
 #[test]
@@ -133,7 +138,7 @@ fn an_aa_arm_widens_the_margin_to_what_it_showed() {
     let aa = weigh(0.0, 0.3, 40);
     let wide = honest_margin(0.02, Some(&aa));
     assert!(wide > 0.02);
-    let interval = aa.interval.expect("forty blocks suffice");
+    let interval = aa.interval().expect("forty blocks suffice");
     assert!((1.0 + wide - interval.high.max(1.0 / interval.low)).abs() < 1e-12);
     assert_eq!(honest_margin(0.02, None), 0.02);
     assert_eq!(honest_margin(0.02, Some(&weigh(0.0, 0.001, 40))), 0.02);
@@ -155,14 +160,15 @@ fn a_table_is_read_at_stricter_levels_until_others_are_decided() {
         lower_is_better: true,
         margin: 0.02,
         paired: true,
-        processes: false,
+        replicate: Replicate::Block,
+        resolution: 0.0,
     };
     let table = [entry(clear.as_slice()), entry(&unsure), entry(&clear), entry(&clear)];
     let found = compare_many(&table, 0.95);
-    let levels: Vec<f64> = found.iter().filter_map(|c| c.interval.map(|i| i.level)).collect();
+    let levels: Vec<f64> = found.iter().filter_map(|c| c.interval().map(|i| i.level)).collect();
     assert!(levels[0] >= 0.9875 && levels[2] >= 0.9875, "decided at a quarter of the error: {levels:?}");
     assert!(levels[1] >= 0.95 && levels[1] < 0.97, "the rest is left with all of it: {levels:?}");
-    assert_eq!(found[1].verdict, Verdict::DontKnow);
+    assert_eq!(found[1].verdict, Verdict::CantTell);
     assert!(compare_many(&[], 0.95).is_empty());
 }
 
@@ -173,17 +179,17 @@ fn unpaired_samples_have_a_ratio_too() {
         |base: f64, n: usize| -> Vec<f64> { (0..n).map(|_| base * (1.0 + 0.01 * pcg.unit())).collect() };
     let (reference, arm) = (draw(100.0, 30), draw(110.0, 25));
     let found = compare_unpaired(&reference, &arm, true, 0.02, 0.95);
-    assert_eq!((found.verdict, found.blocks), (Verdict::Different, 25));
-    assert!((found.effect - 1.1).abs() < 0.005);
+    assert_eq!((found.verdict, found.evidence.readings()), (Verdict::Different, 25));
+    assert!((found.evidence.effect().expect("a ratio") - 1.1).abs() < 0.005);
     let few = compare_unpaired(&reference[..3], &arm, true, 0.02, 0.95);
-    assert_eq!(few.why, Some(Why::TooFew { have: 3, need: 4 }));
+    assert_eq!(few.evidence.why(), Some(Why::TooFew { have: 3, need: 4 }));
 }
 
 #[test]
 fn verdicts_are_spelt_as_people_say_them() {
-    let spelt = [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::DontKnow]
+    let spelt = [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::CantTell]
         .map(|verdict| serde_json::to_string(&verdict).expect("a verdict has a JSON form"));
-    assert_eq!(spelt, [r#""different""#, r#""same""#, r#""small""#, r#""don't know""#]);
+    assert_eq!(spelt, [r#""different""#, r#""same""#, r#""small""#, r#""can't tell""#]);
 }
 
 #[test]
@@ -279,6 +285,7 @@ fn the_headline_is_whichever_time_says_most() {
         reference: "old".to_owned(),
         arm: "new".to_owned(),
         comparison: weigh(centre, width, 20),
+        waiting: 0.0,
     };
     let shown = ["time.wall".to_owned(), "time.cpu".to_owned()];
     let quoted = |wall: (f64, f64), cpu: (f64, f64)| {
@@ -300,5 +307,39 @@ fn the_headline_is_whichever_time_says_most() {
     assert_eq!(quoted(small, same), cpu(Verdict::Same));
     assert_eq!(quoted(small, (0.0, 0.015)), wall(Verdict::Small));
     assert_eq!(quoted(unknown, small), cpu(Verdict::Small));
-    assert_eq!(quoted(unknown, unknown), wall(Verdict::DontKnow));
+    assert_eq!(quoted(unknown, unknown), wall(Verdict::CantTell));
+    // Wall time that was mostly waiting is not quoted, whatever it says.
+    let mut both = [judged("time.wall", 0.3, 0.02), judged("time.cpu", 0.0, 0.3)];
+    both[0].waiting = 0.8;
+    assert_eq!(headline(&both, &shown, "new").expect("a comparison").metric, "time.cpu");
+}
+
+#[test]
+fn a_margin_beyond_which_same_says_nothing_leaves_the_question_open() {
+    let (reference, arm) = pairs(0.0, &spread(20, 0.1));
+    assert_eq!(compare_noisy(&reference, &arm, true, 0.2, 0.95).verdict, Verdict::Same);
+    let wide = compare_noisy(&reference, &arm, true, 1.91, 0.95);
+    assert_eq!((wide.verdict, wide.more_blocks), (Verdict::CantTell, 0));
+}
+
+#[test]
+fn fewer_processes_than_show_their_spread_have_no_verdict() {
+    let entry = |processes: usize| {
+        let reference = vec![100.0; processes];
+        let arm: Vec<f64> = (0..processes).map(|i| 105.0 + 0.01 * i as f64).collect();
+        let entry = Entry {
+            reference: &reference,
+            arm: &arm,
+            lower_is_better: true,
+            margin: 0.01,
+            paired: false,
+            replicate: Replicate::Process,
+            resolution: 0.0,
+        };
+        let found = compare_many(&[entry], 0.95).remove(0);
+        (found.verdict, found.evidence.why())
+    };
+    assert_eq!(entry(1), (Verdict::CantTell, Some(Why::FewProcesses { have: 1, need: 3 })));
+    assert_eq!(entry(2), (Verdict::CantTell, Some(Why::FewProcesses { have: 2, need: 3 })));
+    assert_eq!(entry(3).0, Verdict::Different);
 }

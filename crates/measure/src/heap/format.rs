@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, Unseen};
+use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, TreePeak, Unseen};
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Units that may be claimed: 256 MiB of small pages at most.
 pub(super) const LIMIT: u32 = 65_536;
 /// The smallest unit, of which the library maps the header.
@@ -44,14 +44,16 @@ pub(super) fn claimed_bytes(header: &[u8], unit: u32) -> Result<u64, HeapError> 
 /// All records in the data file.
 pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapError> {
     check(file, Some(mode), unit)?;
-    let common = Slot::at(file, SLOT);
+    let common = Slot::at(file, SLOT, mode);
     let mut totals = Totals {
         mode,
         processes: Vec::new(),
         unseen: Vec::new(),
         unattributed: counts(&common, 0, 0, 0, mode),
         refused: word(file, 28),
+        tree: None,
     };
+    let mut slots = Vec::new();
     let mut gathered: HashMap<u32, Gathered> = HashMap::new();
     let mut order = Vec::new();
     let mut notes = Vec::new();
@@ -73,7 +75,7 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
             match word(bytes, offset) as i32 {
                 OWNER_NONE => {}
                 OWNER_NOTE => notes.extend(Note::read(&bytes[offset..])),
-                _ => process.add(&Slot::at(bytes, offset)),
+                _ => process.add(&Slot::at(bytes, offset, mode)),
             }
         }
     }
@@ -81,12 +83,29 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
         order.iter().filter_map(|unit| Some((*unit, gathered.get(unit)?.head.as_ref()?.pid))).collect();
     totals.unseen = unanswered(notes, &began);
     for unit in order {
-        totals.processes.extend(gathered.remove(&unit).and_then(|process| process.finish(mode)));
+        let Some(process) = gathered.remove(&unit) else { continue };
+        slots.push(process.slots);
+        totals.processes.extend(process.finish(mode));
     }
     for orphan in gathered.values() {
         totals.unattributed.add(&counts(&orphan.sum, 0, 0, 0, mode));
     }
+    totals.tree = tree_peak(file, &totals, slots);
     Ok(totals)
+}
+
+/// The peak of all processes together; none where a process had no place to say what it has.
+fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePeak> {
+    let (settled, at_once, turned_away) = (long(file, 32) as i64, word(file, 44), word(file, 48));
+    let (_, largest) = totals.largest_peak()?;
+    if totals.refused > 0 || turned_away > 0 {
+        return None;
+    }
+    // Each thread that was there at once may have had a batch that it had not settled.
+    slots.sort_unstable_by(|a, b| b.cmp(a));
+    let threads: u64 = slots.iter().take(at_once as usize).sum();
+    let peak = largest.peak.max(u64::try_from(settled).unwrap_or(0));
+    Some(TreePeak { peak, error: threads.saturating_sub(1).saturating_mul(BATCH) })
 }
 
 fn check(file: &[u8], mode: Option<Peak>, unit: u32) -> Result<(), HeapError> {
@@ -162,6 +181,7 @@ impl Gathered {
         let head = self.head?;
         // A slot is handed on only after its thread has ended, so there were at most so many at once.
         let error = self.slots.saturating_sub(1).saturating_mul(BATCH);
+        let counts = counts(&self.sum, head.live, head.peak, error, mode);
         Some(Process {
             pid: head.pid,
             parent: head.parent,
@@ -169,7 +189,7 @@ impl Gathered {
             exe: head.exe,
             threads: head.threads,
             foreign_malloc: head.flags & FLAG_FOREIGN_MALLOC != 0,
-            counts: counts(&self.sum, head.live, head.peak, error, mode),
+            counts,
         })
     }
 }
@@ -190,14 +210,17 @@ impl Head {
 }
 
 impl Slot {
-    fn at(unit: &[u8], offset: usize) -> Slot {
+    fn at(unit: &[u8], offset: usize, mode: Peak) -> Slot {
+        let (bytes, returned) = (long(unit, offset + 16), long(unit, offset + 32));
+        let taken = if mode == Peak::Requested { bytes } else { long(unit, offset + 40) };
+        let settled = long(unit, offset + 56) as i64;
         Slot {
             allocations: long(unit, offset + 8),
-            bytes: long(unit, offset + 16),
+            bytes,
             frees: long(unit, offset + 24),
-            returned: long(unit, offset + 32),
-            drift: long(unit, offset + 40) as i64,
-            crest: long(unit, offset + 48) as i64,
+            returned,
+            drift: (taken.wrapping_sub(returned) as i64).wrapping_sub(settled),
+            crest: (long(unit, offset + 48) as i64).wrapping_sub(settled),
         }
     }
 }

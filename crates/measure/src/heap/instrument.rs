@@ -89,14 +89,11 @@ fn all_absent(why: &str) -> Vec<Reading> {
 /// Counts of a part of the tree would look like those of the whole.
 fn partial(totals: &Totals) -> String {
     let seen = totals.counts().allocations;
-    let mut names: Vec<&str> = totals.unseen.iter().map(|unseen| unseen.path.as_str()).collect();
-    names.extend(
-        totals.processes.iter().filter(|process| process.foreign_malloc).map(|process| process.exe.as_str()),
-    );
-    names.dedup();
-    names.truncate(3);
-    format!(
-        "a part of the process tree could not be counted ({}); the rest made {seen} allocations",
-        names.join(", ")
-    )
+    let mut parts: Vec<String> =
+        totals.unseen.iter().map(|unseen| format!("{} did not load the counter", unseen.path)).collect();
+    let foreign = totals.processes.iter().filter(|process| process.foreign_malloc);
+    parts.extend(foreign.map(|process| format!("{} has an allocator of its own", process.exe)));
+    parts.dedup();
+    parts.truncate(3);
+    format!("not all could be counted ({}); the rest made {seen} allocations", parts.join(", "))
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, ReadCache, ReadCacheOps, ReadRef, elf};
 
 use super::system;
@@ -53,9 +53,24 @@ pub enum Unmeasurable {
     OwnAllocator {
         /// The program.
         path: PathBuf,
-        /// The function that gives it away.
+        /// The function, or the text of its messages, that gives it away.
         symbol: String,
     },
+    /// The program asks an allocator by names of its own.
+    #[error("{path} calls {symbol} of its allocator directly, past malloc")]
+    PastMalloc {
+        /// The program.
+        path: PathBuf,
+        /// The function.
+        symbol: String,
+    },
+}
+
+impl Unmeasurable {
+    /// Whether the program runs with the counter in it, which yet does not see all that it allocates.
+    pub(super) fn hides_allocations(&self) -> bool {
+        matches!(self, Unmeasurable::OwnAllocator { .. } | Unmeasurable::PastMalloc { .. })
+    }
 }
 
 /// Whether the allocations of `program`, a path to an executable file, can be counted; for a script, those of its
@@ -144,18 +159,29 @@ fn look_inside<R: ReadCacheOps>(
         let loader = String::from_utf8_lossy(loader).into_owned();
         return Ok(Err(Unmeasurable::Loader { path: path.into(), loader }));
     }
+    let mut stripped = true;
     for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
         let symbols = sections.symbols(endian, data, kind)?;
         for symbol in symbols.iter() {
-            let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
-            if !function || symbol.is_undefined(endian) {
-                continue;
-            }
             let name = symbols.symbol_name(endian, symbol).unwrap_or_default();
-            if ALLOCATORS.iter().any(|own| own.as_bytes() == name) {
-                let symbol = String::from_utf8_lossy(name).into_owned();
-                return Ok(Err(Unmeasurable::OwnAllocator { path: path.into(), symbol }));
+            let text = || String::from_utf8_lossy(name).into_owned();
+            if symbol.is_undefined(endian) {
+                if PAST_MALLOC.iter().any(|start| name.starts_with(start.as_bytes())) {
+                    return Ok(Err(Unmeasurable::PastMalloc { path: path.into(), symbol: text() }));
+                }
+            } else if matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC) {
+                stripped &= kind != elf::SHT_SYMTAB;
+                if ALLOCATORS.iter().any(|own| own.as_bytes() == name) {
+                    return Ok(Err(Unmeasurable::OwnAllocator { path: path.into(), symbol: text() }));
+                }
             }
+        }
+    }
+    if stripped && let Some((_, section)) = sections.section_by_name(endian, b".rodata") {
+        let constants = section.data(endian, data)?;
+        if let Some(text) = MESSAGES.iter().find(|text| holds(constants, text.as_bytes())) {
+            let symbol = format!("it says ‘{}’", text.trim());
+            return Ok(Err(Unmeasurable::OwnAllocator { path: path.into(), symbol }));
         }
     }
     Ok(Ok(()))
@@ -164,6 +190,38 @@ fn look_inside<R: ReadCacheOps>(
 /// What an allocator that is linked into a program defines: `malloc` itself, or its own names for it.
 const ALLOCATORS: [&str; 7] =
     ["malloc", "_rjem_malloc", "je_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "sn_malloc"];
+
+/// Beginnings of the names by which programs ask an allocator in a library directly.
+const PAST_MALLOC: [&str; 14] = [
+    "mallocx",
+    "rallocx",
+    "dallocx",
+    "sdallocx",
+    "je_malloc",
+    "mi_malloc",
+    "mi_zalloc",
+    "mi_calloc",
+    "mi_realloc",
+    "mi_new",
+    "mi_heap_malloc",
+    "tc_malloc",
+    "tc_new",
+    "scalable_malloc",
+];
+
+/// How the messages of allocators begin: a stripped program has no names left.
+const MESSAGES: [&str; 3] = ["<jemalloc>: ", "mimalloc: ", "tcmalloc: "];
+
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte == part[0]) {
+        if rest[at..].starts_with(part) {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}
 
 fn is_known_loader(loader: &[u8]) -> bool {
     let name = loader.rsplit(|byte| *byte == b'/').next().unwrap_or_default();

@@ -34,7 +34,7 @@ pub use error::HeapError;
 pub use instrument::HeapInstrument;
 pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, Session};
-pub use totals::{Counts, Live, Origin, Process, Totals, Unseen};
+pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};
 
 /// What is kept beside calls and requested bytes. Each has a library of its own, so that none pays for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

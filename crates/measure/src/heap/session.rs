@@ -1,5 +1,6 @@
 //! One counting session: the library on disk, the data file, and the environment that brings both to a program.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -88,10 +89,11 @@ impl Session {
         let claimed = format::claimed_bytes(&header, self.unit)?;
         let file = self.bytes(claimed.min(length)).map_err(damaged)?;
         let mut totals = format::parse(&file, self.peak, self.unit)?;
-        // A program that is not position-independent and takes the address of `malloc` looks from inside as if it had
-        // one of its own; its file tells the two apart.
-        for process in totals.processes.iter_mut().filter(|process| process.foreign_malloc) {
-            process.foreign_malloc = measurable(Path::new(&process.exe)).is_err();
+        let mut known: HashMap<String, bool> = HashMap::new();
+        for process in &mut totals.processes {
+            let noticed = process.foreign_malloc;
+            let look = || foreign_malloc(&process.exe, noticed);
+            process.foreign_malloc = *known.entry(process.exe.clone()).or_insert_with(look);
         }
         if totals.processes.is_empty() && totals.refused == 0 {
             return Err(HeapError::NotLoaded);
@@ -127,6 +129,16 @@ impl Drop for Library {
         if let Library::File(path) = self {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Whether a program does not get all its memory through our `malloc`. One that is not position-independent and takes
+/// the address of `malloc` looks from inside as if it had one of its own, and one with an allocator under other names
+/// looks as if it had none: the file tells.
+fn foreign_malloc(exe: &str, noticed: bool) -> bool {
+    match measurable(Path::new(exe)) {
+        Ok(()) => false,
+        Err(reason) => noticed || reason.hides_allocations(),
     }
 }
 

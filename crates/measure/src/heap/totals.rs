@@ -15,6 +15,18 @@ pub struct Totals {
     pub unattributed: Counts,
     /// How many threads and processes that were.
     pub refused: u32,
+    /// The most that all processes together had in use at one time; none where it was not kept.
+    pub tree: Option<TreePeak>,
+}
+
+/// The peak of all processes of a tree together. What a forked process inherited counts once, with its parent, and
+/// nothing of a process that has ended counts any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreePeak {
+    /// Bytes, usable or requested after [`Totals::mode`].
+    pub peak: u64,
+    /// By how much it may be off: 0 where one thread was alive at a time, else 64 KiB for every further one.
+    pub error: u64,
 }
 
 /// What one process has counted since it was started or forked.
@@ -30,8 +42,7 @@ pub struct Process {
     pub exe: String,
     /// Threads that ever allocated or freed.
     pub threads: u32,
-    /// Whether the program brings a `malloc` of its own that the counter cannot stand before: calls to that are
-    /// missing.
+    /// Whether the program gets memory from an allocator that the counter cannot stand before: those calls are missing.
     pub foreign_malloc: bool,
     /// The counts.
     pub counts: Counts,
@@ -134,7 +145,7 @@ impl Totals {
         self.processes.iter().map(|process| u64::from(process.threads)).sum()
     }
 
-    /// Whether every program of the tree was counted: none unseen, none with a `malloc` of its own.
+    /// Whether every program of the tree was counted: none unseen, none with an allocator of its own.
     pub fn whole(&self) -> bool {
         self.unseen.is_empty() && !self.processes.iter().any(|process| process.foreign_malloc)
     }

@@ -8,6 +8,7 @@
 mod go_processes;
 mod server;
 mod spawn;
+mod system_call;
 mod trace;
 mod tracer;
 mod tree;

@@ -1,5 +1,6 @@
 //! Starting one program with as little as possible between the clock and its first instruction.
 
+use super::system_call::system_call;
 use super::wire::Request;
 use crate::launch::Shield;
 use std::ffi::{c_char, c_int, c_void};
@@ -121,52 +122,70 @@ fn core_set(shield: &Shield) -> (libc::cpu_set_t, bool) {
     }
 }
 
-/// The child between clone and exec: system calls only, no allocation, nothing that could unwind.
+/// The child between clone and exec: system calls only, no allocation, nothing that could unwind, and no function of
+/// the C library: those set the `errno` of the launcher, which goes on meanwhile.
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
     // SAFETY: the argument is the `Child` that the parent keeps and leaves alone until we have ended, and every pointer
     // in it is valid as long.
     unsafe {
         let child = &mut *argument.cast::<Child>();
         if child.own_group {
-            libc::setpgid(0, 0);
+            system_call(libc::SYS_setpgid, [0; 4]);
         }
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        system_call(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0]);
         if let Some((cores, pinned)) = &child.shield {
-            let priority = libc::sched_param { sched_priority: 1 };
-            if (*pinned && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cores) != 0)
-                || libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) != 0
-            {
-                child.shield_errno = *libc::__errno_location();
-            }
+            child.shield_errno = -raise_shield(cores, *pinned) as c_int;
         }
         if child.fixed_addresses {
-            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            system_call(libc::SYS_personality, [libc::ADDR_NO_RANDOMIZE as usize, 0, 0, 0]);
         }
-        if *child.folder != 0 && libc::chdir(child.folder) != 0 {
-            return fail(child, 0);
+        if *child.folder != 0 {
+            let result = system_call(libc::SYS_chdir, [child.folder as usize, 0, 0, 0]);
+            if result < 0 {
+                fail(child, 0, result);
+            }
         }
         // The three descriptors were received above 2 (0, 1 and 2 are open in the launcher), so none is overwritten.
-        for (target, source) in child.stdio.iter().enumerate() {
-            if libc::dup2(*source, target as c_int) < 0 {
-                return fail(child, 1);
+        for target in 0..3 {
+            let result = system_call(libc::SYS_dup3, [child.stdio[target] as usize, target, 0, 0]);
+            if result < 0 {
+                fail(child, 1, result);
             }
         }
         if child.traced {
-            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+            system_call(libc::SYS_ptrace, [libc::PTRACE_TRACEME as usize, 0, 0, 0]);
         }
-        libc::execve(child.path, child.argv.as_ptr(), child.env.as_ptr());
-        fail(child, 2)
+        let (words, variables) = (child.argv.as_ptr(), child.env.as_ptr());
+        let result =
+            system_call(libc::SYS_execve, [child.path as usize, words as usize, variables as usize, 0]);
+        fail(child, 2, result)
     }
 }
 
 /// # Safety
 /// Only for the child between clone and exec.
-unsafe fn fail(child: &mut Child, step: usize) -> c_int {
-    child.failed_step = step;
-    // SAFETY: the C library's error number of this thread; _exit runs no handlers of the parent's.
+unsafe fn raise_shield(cores: &libc::cpu_set_t, pinned: bool) -> isize {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: both structures outlive the calls, and the size is that of the set.
     unsafe {
-        child.errno = *libc::__errno_location();
-        libc::_exit(127)
+        let set = [0, size_of::<libc::cpu_set_t>(), ptr::from_ref(cores) as usize, 0];
+        let confined = if pinned { system_call(libc::SYS_sched_setaffinity, set) } else { 0 };
+        if confined < 0 {
+            return confined;
+        }
+        let real_time = [0, libc::SCHED_FIFO as usize, &raw const priority as usize, 0];
+        system_call(libc::SYS_sched_setscheduler, real_time)
+    }
+}
+
+/// # Safety
+/// Only for the child between clone and exec.
+unsafe fn fail(child: &mut Child, step: usize, result: isize) -> ! {
+    child.failed_step = step;
+    child.errno = -result as c_int;
+    loop {
+        // SAFETY: takes no pointers, and runs no handlers of the parent's.
+        unsafe { system_call(libc::SYS_exit_group, [127, 0, 0, 0]) };
     }
 }
 
@@ -195,5 +214,51 @@ pub(super) fn reap(pid: libc::pid_t) -> (c_int, libc::rusage) {
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
         {}
         (status, usage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::launch::Options;
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    fn request(path: &str, folder: &str) -> Request {
+        let null = || OwnedFd::from(File::open("/dev/null").unwrap());
+        let strings = format!("{path}\0{folder}\0{path}\0").into_bytes();
+        Request { options: Options::default(), strings, arguments: 1, stdio: [null(), null(), null()] }
+    }
+
+    #[test]
+    fn a_child_that_fails_leaves_the_error_number_of_the_launcher_alone() {
+        // SAFETY: the C library's error number of this thread.
+        let mine = || unsafe { *libc::__errno_location() };
+        for (path, folder, step) in [("/nonexistent", "", STEPS[2]), ("/bin/true", "/nonexistent", STEPS[0])]
+        {
+            let request = request(path, folder);
+            let spawned = spawn(&request).unwrap();
+            wait_until_exit(spawned.pid, || {});
+            let after = mine();
+            reap(spawned.pid);
+            let (failed, error) = spawned.failure().unwrap();
+            assert_eq!((failed.as_str(), error.raw_os_error()), (step, Some(libc::ENOENT)));
+            assert_ne!(after, libc::ENOENT);
+        }
+    }
+
+    #[test]
+    fn a_shield_that_is_refused_is_said_and_the_program_runs() {
+        let mut request = request("/bin/true", "/");
+        // No machine has this core alone.
+        let cores = vec![libc::CPU_SETSIZE as usize - 1];
+        request.options.shield = Some(Shield { cores, cap: std::time::Duration::from_secs(1) });
+        let spawned = spawn(&request).unwrap();
+        wait_until_exit(spawned.pid, || {});
+        let (status, _) = reap(spawned.pid);
+        assert_eq!((status, spawned.failure().is_none()), (0, true));
+        assert!(spawned.shield_refused().is_some());
     }
 }

@@ -4,7 +4,7 @@
 //! has made dissolves again, so that there are times of little waiting until the end. The two are told apart by the
 //! least that was waited over a while, as Nichols and Jacobson do ("Controlling queue delay", 2012).
 
-use super::result::Slice;
+use super::result::Part;
 use scruple_core::knee::BEHIND;
 
 /// Fewer parts of a window than this tell nothing of its course.
@@ -16,11 +16,12 @@ const QUEUE: f64 = 5.0;
 /// By how much the answers were behind the requests at the end of a window, in nanoseconds: what the quietest part of the
 /// last quarter waited more than the quietest of the first, carried on over the window, but no longer than answers came
 /// behind its end. It is 0 where it is too short to be told from ordinary slowness. `last_done` is when the last request
-/// was done, on the same scale as the slices.
-pub(super) fn behind(slices: &[Slice], last_done: i64) -> u64 {
-    let middle = |slice: &Slice| (slice.from + slice.to) as f64 / 2.0;
-    let told: Vec<(f64, u64)> = slices.iter().filter_map(|slice| Some((middle(slice), slice.p50?))).collect();
-    let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return 0 };
+/// was done, on the same scale as the parts.
+pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
+    let middle = |part: &Part| (part.from + part.to) as f64 / 2.0;
+    let told: Vec<(f64, u64)> =
+        parts.iter().filter_map(|part| Some((middle(part), part.response.quantile(0.5)?))).collect();
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return 0 };
     if told.len() < FEWEST {
         return 0;
     }
@@ -33,16 +34,23 @@ pub(super) fn behind(slices: &[Slice], last_done: i64) -> u64 {
     let span = (last.to - first.from) as f64;
     let growth = (late.1 as f64 - early.1 as f64) * span / (late.0 - early.0).max(1.0);
     let behind = growth.min((last_done - last.to) as f64);
-    let due: u64 = slices.iter().map(|slice| slice.answered + slice.failed).sum();
+    let due: u64 = parts.iter().map(|part| part.answered + part.failures.total()).sum();
     let waiting = behind / span * due as f64;
     if behind < span * BEHIND || waiting < QUEUE { 0 } else { behind as u64 }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::latencies::Buckets;
     use super::*;
 
     const MS: i64 = 1_000_000;
+
+    /// A part whose requests all waited so many nanoseconds.
+    fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
+        let response = Buckets::of(waited.map(|waited| (waited, answered)).into_iter().collect());
+        Part { from, to, answered, response, ..Part::default() }
+    }
 
     /// How far behind a server is whose requests waited so many milliseconds, by the millisecond at which they were
     /// due, in a window of a second.
@@ -50,11 +58,10 @@ mod tests {
         let slice = |index: i64| {
             let (from, to) = (index * 1000 * MS / 32, (index + 1) * 1000 * MS / 32);
             let waited = (waited((from + to) as f64 / 2.0 / MS as f64) * MS as f64) as u64;
-            let (p50, p99, max) = (Some(waited), Some(waited), Some(waited));
-            Slice { from, to, answered: 10, failed: 0, backlog: 0, p50, p99, max }
+            part(from, to, 10, Some(waited))
         };
-        let slices: Vec<Slice> = (0..32).map(slice).collect();
-        behind(&slices, 1000 * MS + (waited(1000.0) * MS as f64) as i64) as f64 / MS as f64
+        let parts: Vec<Part> = (0..32).map(slice).collect();
+        behind(&parts, 1000 * MS + (waited(1000.0) * MS as f64) as i64) as f64 / MS as f64
     }
 
     #[test]
@@ -87,23 +94,15 @@ mod tests {
     #[test]
     fn what_is_given_up_early_is_behind_by_no_more_than_was_waited() {
         // Interrupted at the end of the window: nothing came behind it.
-        let slice = |from: i64, p50| Slice {
-            from,
-            to: from + 100 * MS,
-            answered: 10,
-            failed: 0,
-            backlog: 0,
-            p50,
-            p99: p50,
-            max: p50,
+        let each = |answered| -> Vec<Part> {
+            let waited = |i: i64| (i < 5).then_some(i as u64 * 100_000_000);
+            (0..10).map(|i| part(i * 100 * MS, (i + 1) * 100 * MS, answered, waited(i))).collect()
         };
-        let slices: Vec<Slice> =
-            (0..10).map(|i| slice(i * 100 * MS, (i < 5).then_some(i as u64 * 100_000_000))).collect();
-        assert_eq!(behind(&slices, 1000 * MS), 0);
-        assert_eq!(behind(&slices, 1300 * MS), 300_000_000);
-        assert_eq!(behind(&slices[..3], 1300 * MS), 0, "too few parts to tell");
-        let few: Vec<Slice> = slices.iter().map(|slice| Slice { answered: 1, ..slice.clone() }).collect();
-        assert_eq!(behind(&few, 1300 * MS), 0, "three requests are no backlog");
+        let parts = each(10);
+        assert_eq!(behind(&parts, 1000 * MS), 0);
+        assert_eq!(behind(&parts, 1300 * MS), 300_000_000);
+        assert_eq!(behind(&parts[..3], 1300 * MS), 0, "too few parts to tell");
+        assert_eq!(behind(&each(1), 1300 * MS), 0, "three requests are no backlog");
         assert_eq!(behind(&[], 0), 0);
     }
 }

@@ -1,7 +1,11 @@
 //! The highest rate at which a server keeps its promises: the search of `scruple_core::knee`, carried out.
 
-use super::{Arrivals, LoadError, LoadResult, Pace, Plan, Progress, Target, run};
-use scruple_core::knee::{Found, Knee, Next, Outcome, Search, Seen, Slo, Tally};
+use super::{
+    Arrivals, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target, WarmUp,
+};
+use scruple_core::knee::{
+    Count, Found, Knee, Limit, Measure, Measurement, Next, Outcome, Search, Seen, Slo, Tally,
+};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -37,6 +41,15 @@ const FEWEST: f64 = 2000.0;
 /// And at most this many times the duration of the plan, however low the rate.
 const LONGEST: f64 = 10.0;
 
+/// The parts of a measurement whose requests are counted together: long against the bunches in which requests are slow.
+const STRETCHES: usize = 8;
+
+/// A generator that is late by less than this part of the shortest limit does not matter.
+const PART: f64 = 0.1;
+
+/// Less than the kernel’s time to wake a thread cannot be asked of a generator.
+const PUNCTUAL: Duration = Duration::from_micros(200);
+
 /// Searches the highest rate at which the server keeps to `slo`. The plan gives everything but the rate; its duration is
 /// that of one measurement, which is prolonged where it would hold fewer than 2000 requests.
 ///
@@ -54,8 +67,13 @@ pub fn capacity(
         Pace::Open { arrivals, .. } => arrivals,
         Pace::Closed => Arrivals::Constant,
     };
-    let mut knee = Knee::new(search);
-    let mut points = Vec::new();
+    // Known before anything is measured, so that good and bad measurements are void for the same reason.
+    let lateness = slo
+        .shortest()
+        .map_or(LATE, |limit| Duration::from_nanos((limit * PART) as u64).clamp(PUNCTUAL, LATE));
+    let mut knee = Knee::new(search, slo);
+    let mut session = Session::new(target, plan)?;
+    let mut points: Vec<Point> = Vec::new();
     let found = loop {
         let rate = match knee.next() {
             Next::Found(found) => break found,
@@ -67,26 +85,62 @@ pub fn capacity(
             pace: Pace::Open { rate, arrivals },
             duration: Duration::from_secs_f64(seconds),
             max_requests: None,
+            warm_up: if points.is_empty() { plan.warm_up } else { WarmUp::Off },
+            seed: plan.seed.wrapping_add(points.len() as u64),
+            lateness,
             ..plan.clone()
         };
-        let load = run(target, &step, interrupted, &mut |seen| progress(rate, seen))?;
+        let mut tell = |moment: Moment<'_>| {
+            if let Moment::Progress(seen) = moment {
+                progress(rate, seen);
+            }
+        };
+        let load = session.turn(&step, interrupted, &mut tell)?;
         if interrupted.load(Ordering::Relaxed) {
             break knee.so_far();
         }
-        let (outcome, broken) = judge(slo, &load);
-        knee.report(rate, outcome);
+        let (measurement, broken) = judge(slo, rate, &load);
+        let outcome = measurement.outcome;
+        knee.report(measurement);
         points.push(Point { rate, outcome, broken, load });
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
     Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted })
 }
 
-fn judge(slo: &Slo, load: &LoadResult) -> (Outcome, Vec<String>) {
+fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) {
     let quantile = |q: f64| load.response.quantile(q).map(|value| value as f64);
     let behind = load.behind as f64 / load.span.max(1) as f64;
     let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share(), behind };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
     // Only the generator's faults make a measurement void; a server that gives in has answered the question.
     let ours = load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"));
-    (slo.outcome(&seen, ours), broken)
+    let counts = slo.limits.iter().map(|limit| {
+        let stretches = load.counted().chunks(load.counted().len().div_ceil(STRETCHES).max(1));
+        stretches.map(|parts| count(limit, parts)).collect()
+    });
+    let measurement = Measurement {
+        rate,
+        outcome: slo.outcome(&seen, ours),
+        kept_up: seen.kept_up(),
+        counts: counts.collect(),
+    };
+    (measurement, broken)
+}
+
+fn count(limit: &Limit, parts: &[Part]) -> Count {
+    let of = |part: &Part| match limit.of {
+        Measure::Errors => {
+            let failed = part.failures.total();
+            ((part.answered + failed) as f64, failed as f64)
+        }
+        Measure::Mean => (part.response.count() as f64, part.response.sum() / limit.below),
+        Measure::Quantile(_) | Measure::Max => {
+            (part.response.count() as f64, part.response.from(limit.below as u64) as f64)
+        }
+    };
+    parts.iter().map(of).fold(Count::default(), |sum, (requests, beyond)| Count {
+        requests: sum.requests + requests,
+        beyond: sum.beyond + beyond,
+    })
 }

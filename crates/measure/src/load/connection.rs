@@ -1,9 +1,10 @@
 //! One connection of the generator: its socket, the layer of encryption, and the request under way on it.
 
 use super::clock::{Interest, Poller};
+use super::failure::Failure;
 use super::http1;
 use super::http2::Http2;
-use super::record::{Exchange, Failure};
+use super::record::Exchange;
 use super::socket;
 use super::tls::Tls;
 use std::io;

@@ -1,6 +1,7 @@
 //! HTTP/2 without a runtime: the protocol is h2's, fed from memory and polled by hand when bytes have come or are to go.
 
-use super::record::{Exchange, Failure};
+use super::failure::Failure;
+use super::record::Exchange;
 use super::request::Failed;
 use super::target::Target;
 use bytes::Bytes;

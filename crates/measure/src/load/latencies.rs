@@ -35,6 +35,18 @@ impl Latencies {
         self.counts.saturating_record(nanoseconds);
     }
 
+    /// Adds those that are in buckets.
+    pub fn add_buckets(&mut self, buckets: &Buckets) {
+        for (value, count) in &buckets.0 {
+            self.counts.saturating_record_n(*value, *count);
+        }
+    }
+
+    /// The occupied buckets by themselves.
+    pub fn buckets(&self) -> Buckets {
+        Buckets(self.sparse())
+    }
+
     pub(crate) fn add_slice(&mut self, slice: &Histogram<u32>) {
         if slice.is_empty() {
             return;
@@ -130,6 +142,76 @@ impl Latencies {
     }
 }
 
+/// A distribution as its occupied buckets alone, rising: the highest value of each in nanoseconds, and its count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buckets(Vec<(u64, u64)>);
+
+impl Buckets {
+    /// The distribution of buckets that rise.
+    pub fn of(buckets: Vec<(u64, u64)>) -> Buckets {
+        Buckets(buckets)
+    }
+
+    /// Each bucket.
+    pub fn each(&self) -> &[(u64, u64)] {
+        &self.0
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The latency that a share `q` (0 to 1) does not exceed, in nanoseconds; `None` when there are none.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        let rank = ((self.count() as f64 * q.clamp(0.0, 1.0)).ceil() as u64).max(1);
+        let mut seen = 0;
+        let found = self.0.iter().find(|(_, count)| {
+            seen += count;
+            seen >= rank
+        });
+        found.map(|(value, _)| *value)
+    }
+
+    /// The longest in nanoseconds; `None` when there are none.
+    pub fn max(&self) -> Option<u64> {
+        self.0.last().map(|(value, _)| *value)
+    }
+
+    /// The sum of all in nanoseconds.
+    pub fn sum(&self) -> f64 {
+        self.0.iter().map(|(value, count)| *value as f64 * *count as f64).sum()
+    }
+
+    /// How many are at least so long.
+    pub fn from(&self, nanoseconds: u64) -> u64 {
+        let first = self.0.partition_point(|(value, _)| *value < nanoseconds);
+        self.0[first..].iter().map(|(_, count)| count).sum()
+    }
+
+    /// Adds those of another distribution.
+    pub fn add(&mut self, other: &Buckets) {
+        if self.0.is_empty() {
+            self.0.clone_from(&other.0);
+            return;
+        }
+        let mut both = Vec::with_capacity(self.0.len() + other.0.len());
+        let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let Some(next) = match (mine.peek(), theirs.peek()) {
+            (Some(a), Some(b)) if a.0 <= b.0 => mine.next(),
+            (_, Some(_)) => theirs.next(),
+            (Some(_), None) => mine.next(),
+            (None, None) => None,
+        } {
+            match both.last_mut() {
+                Some((value, count)) if *value == next.0 => *count += next.1,
+                _ => both.push(*next),
+            }
+        }
+        self.0 = both;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +239,19 @@ mod tests {
         let mut twice = latencies.clone();
         twice.add(&latencies);
         assert_eq!(twice.count(), 8);
+    }
+
+    #[test]
+    fn buckets_alone_tell_the_same() {
+        let (low, high) = (of((1..=500).map(|i| i * 1_000_000)), of((501..=1000).map(|i| i * 1_000_000)));
+        let mut both = high.buckets();
+        both.add(&low.buckets());
+        let whole = of((1..=1000).map(|i| i * 1_000_000));
+        for q in [0.01, 0.5, 0.99, 1.0] {
+            assert_eq!(both.quantile(q), whole.quantile(q), "{q}");
+        }
+        assert_eq!((both.count(), both.max()), (1000, whole.max()));
+        assert_eq!((both.from(900_500_000), Buckets::default().quantile(0.5)), (100, None));
     }
 
     #[test]

@@ -1,5 +1,11 @@
 //! Load on a server, and the truth about its latency.
 //!
+//! A [`Session`] keeps the connections to a server. A turn of it has one schedule, from the first request to the last;
+//! parts of the turn are moments on its clock, and marks are moments at which somebody else reads the server's accounts
+//! meanwhile. What the threads write down is merged once the turn is over: the parts, the stalls among them, what of
+//! the beginning is warm-up, whether the server kept up, and what is to be said against the figures. Nothing is thrown
+//! away: what does not count stays in the parts that do not.
+//!
 //! [`run`] drives one server with one plan and says how long answers took: from the time a request was due, so that a
 //! stall of the server counts for every request that it held up, and not only for those that happened to be under way.
 //! It also says how late the generator was itself, and declares figures void that it spoilt.
@@ -9,35 +15,40 @@ mod capacity;
 mod clock;
 mod connection;
 pub mod cost;
+mod doubt;
+mod failure;
 mod generator;
 mod http1;
 mod http2;
 mod latencies;
+mod merge;
 mod pace;
+mod pauses;
 mod plan;
 mod record;
 mod request;
 mod result;
+mod session;
 mod shared;
 mod socket;
 mod stalls;
 mod target;
-mod threads;
 mod tls;
 mod trust;
 mod verdict;
 mod yardstick;
 
 pub use capacity::{Capacity, Point, capacity};
-pub use latencies::Latencies;
-pub use plan::{Arrivals, Order, Pace, Plan, Polling, WarmUp};
-pub use record::{Failure, Failures, Slow};
+pub use doubt::Doubt;
+pub use failure::{Failure, Failures};
+pub use latencies::{Buckets, Latencies};
+pub use plan::{Arrivals, LATE, Order, Pace, Plan, Polling, WarmUp};
+pub use record::Slow;
 pub use request::{Check, Request, request_file, scenario};
-pub use result::{GeneratorCost, Kind, LoadResult, Slice};
+pub use result::{GeneratorCost, Kind, LoadResult, Part};
+pub use session::{LoadError, Moment, Session, run, run_watched};
 pub use shared::{Ended, Progress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
-pub use threads::{LoadError, run, run_watched};
-pub use verdict::Doubt;
 pub use yardstick::{Nginx, NginxError};

@@ -34,6 +34,13 @@ pub struct Plan {
     pub most_timeouts: Option<u64>,
     /// What is taken off at the beginning.
     pub warm_up: WarmUp,
+    /// Equal parts of the duration that have distributions of their own.
+    pub parts: u32,
+    /// Moments at which [`super::Moment::Mark`] is told, as shares of the duration, rising and between 0 and 1.
+    pub marks: Vec<f64>,
+    /// The generator is late where the 99th percentile of its lateness is more than this. It is given beforehand, so that
+    /// what is void does not depend on what was measured.
+    pub lateness: Duration,
     /// Decides the order of weighted requests and the gaps of Poisson arrivals.
     pub seed: u64,
     /// Whether the last microseconds before a sending are spent polling.
@@ -85,7 +92,7 @@ pub enum Arrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarmUp {
-    /// What differs from the rest, found afterwards; less than half.
+    /// A beginning that decays, found afterwards; less than half.
     #[default]
     Auto,
     /// Nothing.
@@ -116,6 +123,12 @@ const LOOKS: u32 = 16;
 /// How long before a sending the polling begins, in nanoseconds.
 pub(crate) const POLLED: u64 = 50_000;
 
+/// The parts of a plan that asks for no other number.
+const PARTS: u32 = 40;
+
+/// What a generator may be late by at the 99th percentile, where nothing else is asked.
+pub const LATE: Duration = Duration::from_millis(5);
+
 impl Plan {
     /// A closed loop of one connection for ten seconds, sending `request`.
     pub fn of(request: Request) -> Plan {
@@ -133,6 +146,9 @@ impl Plan {
             timeout: Duration::from_secs(5),
             most_timeouts: None,
             warm_up: WarmUp::Auto,
+            parts: PARTS,
+            marks: Vec::new(),
+            lateness: LATE,
             seed: 1,
             polling: Polling::Auto,
             cores: Vec::new(),
@@ -164,6 +180,9 @@ impl Plan {
         if self.timeout.is_zero() || self.timeout > Duration::from_secs(3600) {
             return Err("the time-out must be more than nothing and at most an hour".to_owned());
         }
+        if self.parts == 0 || self.parts > 10_000 {
+            return Err("the duration can be divided into 1 to 10,000 parts".to_owned());
+        }
         match self.pace {
             Pace::Open { rate, .. } if !(rate > 0.0 && rate <= 1e7) => {
                 Err("the rate must be more than 0 and at most ten million requests per second".to_owned())
@@ -178,6 +197,23 @@ impl Plan {
         match self.pace {
             Pace::Closed => None,
             Pace::Open { rate, .. } => Some(rate),
+        }
+    }
+
+    /// How long requests are due, in nanoseconds: less than the duration where the most requests are due before its end.
+    pub fn span(&self) -> u64 {
+        let duration = self.duration.as_nanos() as u64;
+        match (self.rate(), self.max_requests) {
+            (Some(rate), Some(most)) => ((most as f64 / rate * 1e9) as u64).clamp(1, duration),
+            _ => duration,
+        }
+    }
+
+    /// The time before the duration in which requests are sent already, in nanoseconds.
+    pub(crate) fn warm_up_before(&self) -> u64 {
+        match self.warm_up {
+            WarmUp::For(time) => time.as_nanos() as u64,
+            WarmUp::Auto | WarmUp::Off => 0,
         }
     }
 

@@ -1,13 +1,11 @@
 //! What came of a run.
 
-use super::backlog;
-use super::generator::Generator;
-use super::latencies::Latencies;
-use super::plan::{Plan, WarmUp};
-use super::record::{Failures, KindRecord, Recorder, SLICES, SliceRecord, Slow};
+use super::doubt::Doubt;
+use super::failure::Failures;
+use super::latencies::{Buckets, Latencies};
+use super::record::Slow;
 use super::shared::Ended;
-use super::verdict::{self, Doubt};
-use scruple_core::warm_up;
+use super::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
 /// What came of a run, without the warm-up unless it is said otherwise.
@@ -45,10 +43,12 @@ pub struct LoadResult {
     pub backlog: u64,
     /// Connections that were made anew.
     pub reconnects: u64,
-    /// The course of the run, the warm-up included.
-    pub timeline: Vec<Slice>,
-    /// How many of the first slices were taken for warm-up.
+    /// The parts of the run, the warm-up included.
+    pub parts: Vec<Part>,
+    /// How many of the first parts were taken for warm-up.
     pub warm_up: usize,
+    /// When nothing was answered although something was due, the warm-up included.
+    pub stalls: Vec<Stall>,
     /// The figures of each kind of request, the warm-up included.
     pub kinds: Vec<Kind>,
     /// The slowest requests, the slowest first.
@@ -59,25 +59,63 @@ pub struct LoadResult {
     pub doubts: Vec<Doubt>,
 }
 
-/// A part of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
-    /// Its beginning and end in nanoseconds since the start of the measured span; negative in the warm-up before it.
+/// A part of the run: what was due in it, and what came of that, whenever it was answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Its beginning in nanoseconds since the start of the measured span; negative in the warm-up before it.
     pub from: i64,
     /// Its end.
     pub to: i64,
-    /// Good answers to requests that were due in it.
+    /// Requests that were due.
+    pub due: u64,
+    /// Good answers to them.
     pub answered: u64,
-    /// Failed requests that were due in it.
-    pub failed: u64,
-    /// The largest backlog in it.
+    /// Good answers that came in its time, whenever they were due.
+    pub came: u64,
+    /// Failures by class.
+    pub failures: Failures,
+    /// Bytes of content received.
+    pub bytes: u64,
+    /// The largest backlog.
     pub backlog: u64,
-    /// The median response in nanoseconds.
-    pub p50: Option<u64>,
-    /// The 99th percentile of the response.
-    pub p99: Option<u64>,
-    /// The longest response.
-    pub max: Option<u64>,
+    /// From due to answered.
+    pub response: Buckets,
+    /// From sent to answered.
+    pub service: Buckets,
+    /// From due to sent.
+    pub lag: Buckets,
+    /// From due to noticed.
+    pub lateness: Buckets,
+}
+
+impl Part {
+    /// Several parts as one, from the beginning of the first to the end of the last.
+    pub fn together<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Part {
+        let mut whole: Option<Part> = None;
+        for part in parts {
+            let Some(sum) = &mut whole else {
+                whole = Some(part.clone());
+                continue;
+            };
+            sum.to = part.to;
+            sum.due += part.due;
+            sum.answered += part.answered;
+            sum.came += part.came;
+            sum.failures.add(&part.failures);
+            sum.bytes += part.bytes;
+            sum.backlog = sum.backlog.max(part.backlog);
+            sum.response.add(&part.response);
+            sum.service.add(&part.service);
+            sum.lag.add(&part.lag);
+            sum.lateness.add(&part.lateness);
+        }
+        whole.unwrap_or_default()
+    }
+
+    /// Its length in nanoseconds.
+    pub fn span(&self) -> u64 {
+        (self.to - self.from).max(0) as u64
+    }
 }
 
 /// The figures of one kind of request.
@@ -137,197 +175,20 @@ impl LoadResult {
         if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
     }
 
+    /// The parts that count: all but the warm-up.
+    pub fn counted(&self) -> &[Part] {
+        &self.parts[self.warm_up.min(self.parts.len())..]
+    }
+
+    /// What was taken for warm-up.
+    pub fn cut(&self) -> &[Part] {
+        &self.parts[..self.warm_up.min(self.parts.len())]
+    }
+
     /// The share of the finished requests that failed, 0 to 1.
     pub fn failed_share(&self) -> f64 {
         let failed = self.failures.total();
         let all = self.answered + failed;
         if all == 0 { 0.0 } else { failed as f64 / all as f64 }
     }
-}
-
-/// What one thread brings home.
-pub(crate) struct ThreadResult<'a> {
-    pub(crate) generator: Generator<'a>,
-    pub(crate) ended: Ended,
-    pub(crate) cost: GeneratorCost,
-    pub(crate) priority_refused: bool,
-}
-
-struct Merged {
-    /// Its place in the records.
-    index: usize,
-    slice: Slice,
-    service_p50: Option<u64>,
-    failures: Failures,
-    bytes: u64,
-    due: u64,
-}
-
-/// Adds up what the threads bring home, and takes off the warm-up.
-pub(crate) fn merge(plan: &Plan, threads: &[ThreadResult<'_>], start: u64, since_1970: u64) -> LoadResult {
-    let recorders: Vec<_> = threads.iter().map(|thread| &thread.generator.recorder).collect();
-    let slices: Vec<Merged> =
-        (0..=SLICES as usize).map(|index| merge_slice(index, &recorders, start)).collect();
-    let used = slices.iter().rposition(|slice| slice.due > 0).map_or(0, |last| last + 1);
-    let mut slices: Vec<Merged> = slices.into_iter().take(used).collect();
-    close_gaps(&mut slices);
-    let cut = warm_up_of(plan, &slices);
-    let mut result = LoadResult {
-        ended: threads.iter().map(|thread| thread.ended).max().unwrap_or(Ended::Planned),
-        started: (start, since_1970),
-        span: 0,
-        behind: 0,
-        due: 0,
-        answered: 0,
-        failures: Failures::default(),
-        idle_failures: Failures::default(),
-        bytes: 0,
-        response: Latencies::new(),
-        service: Latencies::new(),
-        lag: Latencies::new(),
-        lateness: Latencies::new(),
-        connect: Latencies::new(),
-        backlog: threads.iter().map(|thread| thread.generator.backlog_most).sum(),
-        reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
-        timeline: Vec::new(),
-        warm_up: cut,
-        kinds: kinds(plan, &recorders.iter().map(|r| r.kinds.as_slice()).collect::<Vec<_>>()),
-        slowest: slowest(threads, start),
-        generator: cost(threads),
-        doubts: Vec::new(),
-    };
-    for slice in &slices[cut..] {
-        result.due += slice.due;
-        result.answered += slice.slice.answered;
-        result.failures.add(&slice.failures);
-        result.bytes += slice.bytes;
-        for record in recorders.iter().map(|recorder| &recorder.slices[slice.index]) {
-            result.response.add_slice(&record.response);
-            result.service.add_slice(&record.service);
-            if let Some(open) = &record.open {
-                result.lag.add_slice(&open.lag);
-                result.lateness.add_slice(&open.lateness);
-            }
-        }
-    }
-    if let (Some(first), Some(last)) = (slices.get(cut), slices.last()) {
-        result.span = (last.slice.to - first.slice.from).max(1) as u64;
-    }
-    for recorder in &recorders {
-        result.connect.add_slice(&recorder.connect);
-        result.idle_failures.add(&recorder.idle_failures);
-    }
-    result.timeline = slices.into_iter().map(|slice| slice.slice).collect();
-    if plan.rate().is_some() {
-        let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
-        result.behind = backlog::behind(&result.timeline[cut..], last as i64 - start as i64);
-    }
-    let refused = threads.iter().any(|thread| thread.priority_refused);
-    result.doubts = verdict::doubts(plan, &result, refused);
-    result
-}
-
-fn merge_slice(index: usize, recorders: &[&Recorder], start: u64) -> Merged {
-    let records: Vec<&SliceRecord> = recorders.iter().map(|recorder| &recorder.slices[index]).collect();
-    let mut merged = Merged {
-        index,
-        slice: Slice { from: 0, to: 0, answered: 0, failed: 0, backlog: 0, p50: None, p99: None, max: None },
-        service_p50: None,
-        failures: Failures::default(),
-        bytes: 0,
-        due: 0,
-    };
-    let (mut response, mut service) = (Latencies::new(), Latencies::new());
-    let relative = |time: u64| time as i64 - start as i64;
-    let spans: Vec<_> = records.iter().filter_map(|record| record.span).collect();
-    merged.slice.from = spans.iter().map(|(first, _)| relative(*first)).min().unwrap_or(0);
-    merged.slice.to = spans.iter().map(|(_, last)| relative(*last)).max().unwrap_or(0);
-    for record in records {
-        merged.due += record.due;
-        merged.slice.answered += record.answered;
-        merged.slice.backlog += record.backlog;
-        merged.failures.add(&record.failures);
-        merged.bytes += record.bytes;
-        response.add_slice(&record.response);
-        service.add_slice(&record.service);
-    }
-    merged.slice.failed = merged.failures.total();
-    merged.slice.p50 = response.quantile(0.5);
-    merged.slice.p99 = response.quantile(0.99);
-    merged.slice.max = response.max();
-    merged.service_p50 = service.quantile(0.5);
-    merged
-}
-
-/// A slice lasts until the next begins, and the last as long as its requests at their own pace.
-fn close_gaps(slices: &mut Vec<Merged>) {
-    slices.retain(|slice| slice.due > 0);
-    for index in 1..slices.len() {
-        slices[index - 1].slice.to = slices[index].slice.from;
-    }
-    if let Some(last) = slices.last_mut() {
-        let gaps = (last.due - 1).max(1) as f64;
-        let length = (last.slice.to - last.slice.from) as f64;
-        last.slice.to = last.slice.from + (length * last.due as f64 / gaps) as i64;
-    }
-}
-
-fn warm_up_of(plan: &Plan, slices: &[Merged]) -> usize {
-    let before = slices.iter().take_while(|slice| slice.slice.to <= 0).count();
-    match plan.warm_up {
-        WarmUp::Off => 0,
-        WarmUp::For(_) => before,
-        WarmUp::Auto => {
-            let medians: Option<Vec<f64>> =
-                slices.iter().map(|slice| slice.service_p50.map(|p50| (p50 as f64).max(1.0).ln())).collect();
-            medians.map_or(0, |medians| warm_up::cut(&medians))
-        }
-    }
-}
-
-fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
-    let kind = |index: usize| {
-        let mut kind = Kind {
-            name: plan.requests[index].name.clone(),
-            answered: 0,
-            failures: Failures::default(),
-            service: None,
-        };
-        for record in records.iter().filter_map(|thread| thread.get(index)) {
-            kind.answered += record.answered;
-            kind.failures.add(&record.failures);
-            if let Some(service) = &record.service {
-                kind.service.get_or_insert_default().add_slice(service);
-            }
-        }
-        kind
-    };
-    (0..plan.requests.len()).map(kind).collect()
-}
-
-fn slowest(threads: &[ThreadResult<'_>], start: u64) -> Vec<Slow> {
-    let all = threads.iter().flat_map(|thread| thread.generator.recorder.slowest.iter());
-    let mut all: Vec<Slow> = all
-        .map(|slow| Slow {
-            response: slow.0.response,
-            intended: slow.0.intended - start.min(slow.0.intended),
-            sent: slow.0.sent - start.min(slow.0.sent),
-            done: slow.0.done - start.min(slow.0.done),
-        })
-        .collect();
-    all.sort_unstable_by(|left, right| right.cmp(left));
-    all
-}
-
-fn cost(threads: &[ThreadResult<'_>]) -> GeneratorCost {
-    let mut sum = GeneratorCost { threads: threads.len() as u32, ..GeneratorCost::default() };
-    for cost in threads.iter().map(|thread| &thread.cost) {
-        sum.elapsed = sum.elapsed.max(cost.elapsed);
-        sum.user += cost.user;
-        sum.system += cost.system;
-        sum.waited += cost.waited;
-        sum.preempted += cost.preempted;
-        sum.requests += cost.requests;
-    }
-    sum
 }

@@ -3,7 +3,8 @@
 use super::http1::Expect;
 use super::http2;
 use super::plan::Plan;
-use super::target::Address;
+use super::request::Request;
+use super::target::{Address, Protocol, Target};
 use super::tls::TlsSetup;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,8 +21,7 @@ pub enum Ended {
     ServerGone,
 }
 
-pub(crate) struct Shared<'a> {
-    pub(crate) plan: &'a Plan,
+pub(crate) struct Shared {
     pub(crate) address: Address,
     pub(crate) tls: Option<TlsSetup>,
     /// The requests as bytes, in the order of the plan.
@@ -33,22 +33,72 @@ pub(crate) struct Shared<'a> {
     pub(crate) cumulated: Vec<f64>,
     pub(crate) cores: usize,
     pub(crate) live: Vec<Live>,
-    pub(crate) interrupted: &'a AtomicBool,
-    /// Called before the connections are closed.
-    pub(crate) at_end: &'a (dyn Fn() + Sync),
-    pub(crate) failed: AtomicBool,
+    stop: AtomicBool,
 }
 
-impl Shared<'_> {
+impl Shared {
+    pub(crate) fn new(
+        target: &Target,
+        plan: &Plan,
+        address: Address,
+        tls: Option<TlsSetup>,
+    ) -> Result<Shared, String> {
+        let frames = match target.protocol {
+            Protocol::Http1 => Vec::new(),
+            Protocol::Http2 => {
+                let encoded = plan.requests.iter().map(|request| http2::encode(request, target));
+                encoded.collect::<Result<_, _>>()?
+            }
+        };
+        let mut sum = 0.0;
+        let cumulated = plan.requests.iter().map(|request| {
+            sum += request.weight;
+            sum
+        });
+        Ok(Shared {
+            address,
+            tls,
+            encoded: plan.requests.iter().map(|r| r.http1(&target.host, plan.keep_alive)).collect(),
+            frames,
+            expected: plan.requests.iter().map(expected).collect(),
+            cumulated: cumulated.collect(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            live: (0..plan.threads).map(|_| Live::default()).collect(),
+            stop: AtomicBool::new(false),
+        })
+    }
+
     /// Whether HTTP/2 is spoken.
     pub(crate) fn http2(&self) -> bool {
         !self.frames.is_empty()
     }
 
-    /// Whether all threads are to stop: the user wants it, or one of them could not start or has given up.
-    pub(crate) fn interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    /// Forgets what the last turn told.
+    pub(crate) fn begin(&self) {
+        self.stop.store(false, Ordering::Relaxed);
+        self.live.iter().for_each(Live::clear);
     }
+
+    /// Tells all threads to stop: the user wants it, or one of them could not start or has given up.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all threads are to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Requests that have been answered or have failed in this turn.
+    pub(crate) fn handled(&self) -> u64 {
+        let of = |live: &Live| live.answered.load(Ordering::Relaxed) + live.failed.load(Ordering::Relaxed);
+        self.live.iter().map(of).sum()
+    }
+}
+
+/// What the reader has to know of a request.
+fn expected(request: &Request) -> Expect {
+    Expect { no_body: request.method == "HEAD", keep: request.check.looks_inside() }
 }
 
 /// What a thread tells while it runs.
@@ -59,6 +109,14 @@ pub(crate) struct Live {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
+}
+
+impl Live {
+    fn clear(&self) {
+        for one in [&self.answered, &self.failed, &self.backlog, &self.p50, &self.p99] {
+            one.store(0, Ordering::Relaxed);
+        }
+    }
 }
 
 /// How a run is going, for a line on the screen.
@@ -74,7 +132,7 @@ pub struct Progress {
     pub rate: f64,
     /// Requests that wait for a free connection.
     pub backlog: u64,
-    /// The median response of late, in nanoseconds; with several threads the largest of theirs.
+    /// The median response of late, in nanoseconds; with several threads the largest of theirs. 0 before any answer.
     pub p50: u64,
     /// The 99th percentile of late, likewise.
     pub p99: u64,

@@ -1,115 +1,187 @@
-//! Moments in which the server stood still, told from the slow requests: those that were due while it did are answered
-//! together when it goes on.
+//! Times in which nothing was answered although something was due.
 
-use super::record::Slow;
-use super::result::LoadResult;
 use serde::{Deserialize, Serialize};
 
-/// A time in which nothing was answered, in nanoseconds since the start of the measured span.
+/// A time in which nothing was answered, in nanoseconds since the start; negative in a warm-up before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// When the first of the requests that met it was due.
-    pub from: u64,
-    /// When the first of them was answered.
-    pub to: u64,
-    /// How many of the slowest requests met it.
-    pub requests: usize,
+    /// When the last answer before it came, or the first request was due that waited.
+    pub from: i64,
+    /// When the next answer came, or the last of the requests was given up.
+    pub to: i64,
+    /// How many requests waited at its end.
+    pub requests: u64,
 }
 
 /// Shorter stalls are not told from ordinary slowness, in nanoseconds.
 const SHORTEST: u64 = 5_000_000;
 
-/// A stall is met by at least so many requests.
-const FEWEST: usize = 3;
+/// Nor are those that are shorter than so many of the times from one answer to the next.
+const ORDINARY: u64 = 20;
 
-impl LoadResult {
-    /// The stalls among the slowest requests, in the order of time. Only those are seen that last at least 5 ms and ten
-    /// times the median response.
-    pub fn stalls(&self) -> Vec<Stall> {
-        let shortest = SHORTEST.max(self.response.quantile(0.5).unwrap_or(0).saturating_mul(10));
-        stalls(&self.slowest, shortest)
-    }
+/// A stall is met by at least so many requests: of one or two it cannot be said that the server stood still.
+const FEWEST: u64 = 3;
 
-    /// How many of the requests slower than `nanoseconds` were slow for these pauses, and how many there are; of the
-    /// slowest requests that were kept. Pauses are times since the start of the measured span. A request was slow for
-    /// them when those that fell into its time are at least half as long as it was longer than the median: one that was
-    /// under way during a pause merely by chance, because it waited for something else, was not.
-    pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
-        let (pauses, median) = (apart(pauses), self.response.quantile(0.5).unwrap_or(0));
-        let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
-        (slow().filter(|slow| is_slow_for(slow, &pauses, median)).count(), slow().count())
-    }
+/// A time without an answer, as one thread saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quiet {
+    /// The last answer before it.
+    from: u64,
+    /// Since when something was due.
+    due: u64,
+    to: u64,
+    waiting: u64,
 }
 
-/// Pauses in the order of time, those that overlap put together.
-fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut sorted = pauses.to_vec();
-    sorted.sort_unstable();
-    let mut found: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in sorted {
-        match found.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => found.push((from, to)),
+/// What one thread keeps in mind in order to find stalls.
+#[derive(Debug, Default)]
+pub(crate) struct Listener {
+    waiting: u64,
+    /// The most that waited since the last answer.
+    most: u64,
+    /// Since when something is due and nothing was answered.
+    since: Option<u64>,
+    last: u64,
+    /// From when on the generator did not look, because it was kept from its core.
+    blind: Option<u64>,
+    quiet: Vec<Quiet>,
+    /// The times from answer to answer while something was due, and their number.
+    pub(crate) between: (u64, u64),
+}
+
+impl Listener {
+    pub(crate) fn due(&mut self, at: u64) {
+        self.waiting += 1;
+        self.most = self.most.max(self.waiting);
+        self.since.get_or_insert(at);
+    }
+
+    /// The generator meant to look again at a time, and now it is much later.
+    pub(crate) fn slept(&mut self, until: u64, now: u64) {
+        self.blind = (now > until + SHORTEST / 5).then_some(until);
+    }
+
+    /// The server has reacted to a request.
+    pub(crate) fn answer(&mut self, now: u64) {
+        self.note(now);
+        self.between.0 += now - self.since.unwrap_or(now).min(now);
+        self.between.1 += 1;
+        self.waiting = self.waiting.saturating_sub(1);
+        self.most = self.waiting;
+        self.last = now;
+        self.since = (self.waiting > 0).then_some(now);
+    }
+
+    /// A request is given up: that is no answer.
+    pub(crate) fn give_up(&mut self, now: u64) {
+        if self.waiting <= 1 {
+            self.note(now);
+            (self.since, self.last, self.most) = (None, now, 0);
+        }
+        self.waiting = self.waiting.saturating_sub(1);
+    }
+
+    fn note(&mut self, now: u64) {
+        let to = self.blind.map_or(now, |blind| blind.min(now));
+        if let Some(due) = self.since
+            && to.saturating_sub(self.last) >= SHORTEST
+        {
+            self.quiet.push(Quiet { from: self.last, due, to, waiting: self.most });
         }
     }
-    found
 }
 
-fn is_slow_for(slow: &Slow, pauses: &[(u64, u64)], median: u64) -> bool {
-    // The whole pause counts, since who is due late in it waits for those that it held up before.
-    let within = pauses.iter().filter(|(from, to)| slow.intended < *to && *from < slow.done);
-    let paused: u64 = within.map(|(from, to)| to - from).sum();
-    paused > 0 && 2 * paused >= slow.response.saturating_sub(median)
-}
-
-fn stalls(slowest: &[Slow], shortest: u64) -> Vec<Stall> {
-    let mut slow: Vec<&Slow> = slowest.iter().filter(|slow| slow.response >= SHORTEST).collect();
-    slow.sort_by_key(|slow| slow.intended);
-    let mut found: Vec<Stall> = Vec::new();
-    for slow in slow {
-        match found.last_mut() {
-            // Due before any of the others was answered: it met the same stall.
-            Some(stall) if slow.intended < stall.to => {
-                stall.to = stall.to.min(slow.done);
-                stall.requests += 1;
+/// The stalls that all threads saw, in the order of time.
+pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
+    let (time, answers) = threads.iter().fold((0, 0), |sum, t| (sum.0 + t.between.0, sum.1 + t.between.1));
+    let ordinary = time / u64::max(answers, 1) / threads.len().max(1) as u64;
+    let shortest = SHORTEST.max(ordinary.saturating_mul(ORDINARY).min(time / 4));
+    let mut found: Vec<Quiet> = match threads.first() {
+        Some(first) => first.quiet.clone(),
+        None => Vec::new(),
+    };
+    for other in threads.iter().skip(1).filter(|thread| thread.between.1 > 0) {
+        let mut both = Vec::new();
+        for mine in &found {
+            let after = other.quiet.partition_point(|theirs| theirs.to <= mine.from);
+            for theirs in other.quiet[after..].iter().take_while(|theirs| theirs.from < mine.to) {
+                both.push(Quiet {
+                    from: mine.from.max(theirs.from),
+                    due: mine.due.min(theirs.due),
+                    to: mine.to.min(theirs.to),
+                    waiting: mine.waiting + theirs.waiting,
+                });
             }
-            _ => found.push(Stall { from: slow.intended, to: slow.done, requests: 1 }),
         }
+        found = both;
     }
-    found.retain(|stall| stall.to - stall.from >= shortest && stall.requests >= FEWEST);
-    found
+    let long = |quiet: &Quiet| quiet.to.saturating_sub(quiet.due.max(quiet.from)) >= shortest;
+    found.retain(|quiet| quiet.waiting >= FEWEST && long(quiet));
+    let relative = |time: u64| time as i64 - start as i64;
+    let stall = |quiet: &Quiet| Stall {
+        from: relative(quiet.due.max(quiet.from)),
+        to: relative(quiet.to),
+        requests: quiet.waiting,
+    };
+    found.iter().map(stall).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn slow(intended: u64, done: u64) -> Slow {
-        Slow { response: done - intended, intended, sent: intended, done }
+    const MS: u64 = 1_000_000;
+
+    /// Requests due at times, each with its answer's, in milliseconds.
+    fn heard(requests: &[(u64, u64)]) -> Listener {
+        let mut events: Vec<(u64, bool)> =
+            requests.iter().flat_map(|(due, done)| [(*due, true), (*done, false)]).collect();
+        events.sort_unstable_by_key(|(at, due)| (*at, !due));
+        let mut listener = Listener::default();
+        for (at, due) in events {
+            if due { listener.due(at * MS) } else { listener.answer(at * MS) }
+        }
+        listener
+    }
+
+    fn shown(threads: &[&Listener]) -> Vec<(i64, i64, u64)> {
+        let ms = MS as i64;
+        stalls(threads, 0).iter().map(|stall| (stall.from / ms, stall.to / ms, stall.requests)).collect()
     }
 
     #[test]
-    fn a_request_is_slow_for_a_pause_that_took_most_of_its_time() {
-        let ms = 1_000_000;
-        let pauses = apart(&[(300 * ms, 305 * ms), (100 * ms, 120 * ms), (110 * ms, 130 * ms)]);
-        assert_eq!(pauses, [(100 * ms, 130 * ms), (300 * ms, 305 * ms)]);
-        let slow_for = |intended: u64, done: u64| is_slow_for(&slow(intended * ms, done * ms), &pauses, ms);
-        assert!(slow_for(101, 131) && slow_for(125, 150) && slow_for(90, 140));
-        // It waited for ten seconds in a queue and met pauses of 35 ms by chance.
-        assert!(!slow_for(50, 10_050));
-        assert!(!slow_for(50, 180) && !slow_for(200, 250), "too little of it, or none");
+    fn a_stall_is_a_time_without_answers_however_slow_the_rest_is() {
+        // A request each 10 ms, answered after 3; nothing is answered from 1000 to 2000.
+        let stalled = |due: u64| if (997..2000).contains(&due) { 2000 + (due - 997) / 100 } else { due + 3 };
+        let requests: Vec<(u64, u64)> = (0..500).map(|i| (i * 10, stalled(i * 10))).collect();
+        let found = shown(&[&heard(&requests)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!((993..=1000).contains(&found[0].0) && found[0].1 == 2000 && found[0].2 >= 99, "{found:?}");
+        // Half of the requests take 200 ms, and none of them is a stall.
+        let slow: Vec<(u64, u64)> =
+            (0..500).map(|i| (i * 10, i * 10 + if i % 2 == 0 { 200 } else { 3 })).collect();
+        assert_eq!(shown(&[&heard(&slow)]), []);
+        // Nothing is due for a long time.
+        assert_eq!(shown(&[&heard(&[(0, 1), (5_000, 5_001), (5_002, 5_003)])]), []);
     }
 
     #[test]
-    fn requests_that_wait_for_the_same_end_make_one_stall() {
-        let ms = 1_000_000;
-        let mut slowest: Vec<Slow> = (0..100).map(|i| slow((500 + i) * ms, (600 + i / 20) * ms)).collect();
-        slowest.extend((0..50).map(|i| slow((1500 + 2 * i) * ms, (1600 + i / 20) * ms)));
-        slowest.push(slow(3000 * ms, 3080 * ms));
-        let found = stalls(&slowest, 20 * ms);
-        let shown: Vec<_> = found.iter().map(|stall| (stall.from / ms, stall.to / ms)).collect();
-        assert_eq!(shown, [(500, 600), (1500, 1600)]);
-        assert!(found[0].requests >= 95 && found[1].requests >= 45, "{found:?}");
-        assert!(stalls(&[], 1).is_empty());
+    fn while_another_thread_is_answered_there_is_no_stall() {
+        let stalled: Vec<(u64, u64)> = (0..100).map(|i| (i * 10, (i * 10 + 1).max(800))).collect();
+        let even: Vec<(u64, u64)> = (0..100).map(|i| (i * 10, i * 10 + 1)).collect();
+        assert_eq!(shown(&[&heard(&stalled)]), [(0, 800, 81)]);
+        assert_eq!(shown(&[&heard(&stalled), &heard(&even)]), []);
+        let both = shown(&[&heard(&stalled), &heard(&stalled)]);
+        assert_eq!((both.len(), both[0].1, both[0].2), (1, 800, 162));
+    }
+
+    #[test]
+    fn what_is_never_answered_is_a_stall_until_it_is_given_up() {
+        let mut listener = heard(&(0..50).map(|i| (i * 10, i * 10 + 1)).collect::<Vec<_>>());
+        (0..5).for_each(|i| listener.due((500 + i) * MS));
+        (0..5).for_each(|_| listener.give_up(1500 * MS));
+        let found = stalls(&[&listener], 0);
+        let to = 1500 * MS as i64;
+        assert_eq!(found, [Stall { from: 500 * MS as i64, to, requests: 5 }]);
     }
 }

@@ -1,6 +1,6 @@
 //! TLS as a filter between bytes: the handshake and the records are rustls's, the socket stays ours.
 
-use super::record::Failure;
+use super::failure::Failure;
 use super::target::{Protocol, Target, Trust};
 use super::trust::{self, Verifier};
 use rustls::pki_types::ServerName;

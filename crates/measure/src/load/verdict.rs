@@ -1,38 +1,18 @@
 //! What is to be said against the figures of a run, the generator's own faults first.
 
+use super::doubt::Doubt;
+use super::failure::Failure;
 use super::plan::Plan;
-use super::record::Failure;
 use super::result::LoadResult;
 use super::shared::Ended;
 use scruple_core::unit::{Unit, grouped, quantity};
-use serde::{Deserialize, Serialize};
 
-/// Something that is to be said against the figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Doubt {
-    /// A stable word for it.
-    pub code: String,
-    /// Whether it makes the figures void, rather than only worth a remark.
-    pub voids: bool,
-    /// A sentence that says what was seen and what may help.
-    pub text: String,
-}
-
-impl Doubt {
-    fn new(code: &str, voids: bool, text: String) -> Doubt {
-        Doubt { code: code.to_owned(), voids, text }
-    }
-}
-
-/// The lateness that is never held against the generator, in nanoseconds: what the kernel needs to wake a thread.
+/// Below this the generator's lateness is not worth a remark, in nanoseconds: what the kernel needs to wake a thread.
 const PUNCTUAL: f64 = 50_000.0;
 
-/// The lateness that is always held against it: by then it also reads answers late, so that the response is no measure.
-const TARDY: f64 = 5_000_000.0;
-
-pub(crate) fn doubts(plan: &Plan, result: &LoadResult, priority_refused: bool) -> Vec<Doubt> {
+pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     let mut doubts = Vec::new();
-    doubts.extend(late(result));
+    doubts.extend(late(plan, result));
     doubts.extend(starved(result));
     doubts.extend(ended(result));
     if plan.rate().is_none() && result.generator.busy() > 0.95 {
@@ -62,14 +42,6 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult, priority_refused: bool) -
         ));
     }
     doubts.extend(delayed_acknowledgements(result));
-    if priority_refused {
-        doubts.push(Doubt::new(
-            "priority-refused",
-            false,
-            "the system does not allow a real-time priority here, so other programs can delay the generator"
-                .to_owned(),
-        ));
-    }
     doubts
 }
 
@@ -97,20 +69,30 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// The generator was late when it adds more than a tenth to the latency that it reports, or more than the kernel's
-/// ordinary wake-up where that is more.
-fn late(result: &LoadResult) -> Option<Doubt> {
+/// A generator that was late by more than the plan allows made the figures void. One that was late by less, but by more
+/// than a tenth of what it reports, made the server look slower than it is, and that is said.
+fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
+    let time = |nanoseconds: f64| quantity(nanoseconds, &Unit::Nanoseconds);
+    let late = result.lateness.quantile(0.99)? as f64;
+    let limit = plan.lateness.as_nanos() as f64;
+    if late > limit {
+        let text = format!(
+            "the generator itself was late: by {} at the 99th percentile, where {} are allowed. Give it a core of its own \
+             (--cores) or a real-time priority (--priority), lower the rate, or add threads (--threads)",
+            time(late),
+            time(limit)
+        );
+        return Some(Doubt::new("generator-late", true, text));
+    }
     for (name, q) in [("median", 0.5), ("99th percentile", 0.99)] {
-        let late = result.lateness.quantile(q)? as f64;
-        let response = result.response.quantile(q)? as f64;
-        if late > (response / 10.0).clamp(PUNCTUAL, TARDY) {
+        let (late, response) = (result.lateness.quantile(q)? as f64, result.response.quantile(q)? as f64);
+        if late > (response / 10.0).max(PUNCTUAL) {
             let text = format!(
-                "the generator itself was late: the {name} of its lateness is {:.3} ms where that of the response is \
-                 {:.3} ms. Give it a core of its own or a real-time priority, lower the rate, or add threads",
-                late / 1e6,
-                response / 1e6
+                "the {name} of the response, {}, has a part that is the generator’s own: it was late by {} itself",
+                time(response),
+                time(late)
             );
-            return Some(Doubt::new("generator-late", true, text));
+            return Some(Doubt::new("generator-unpunctual", false, text));
         }
     }
     None
@@ -139,7 +121,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
         Ended::ServerGone => (
             "server-gone",
             format!(
-                "the server accepted no more connections, {:.1} s into the run",
+                "the server accepted no more connections, {:.1} s after the first request",
                 result.span as f64 / 1e9
             ),
         ),

@@ -35,7 +35,11 @@ impl Figure {
         let last = key.rsplit(['.', '_']).next().unwrap_or("");
         let unit = match metric(key) {
             Some(metric) => metric.unit.clone(),
-            None if matches!(last, "bytes" | "copied" | "promoted" | "slop" | "capacity" | "malloced") => {
+            None if matches!(
+                last,
+                "bytes" | "copied" | "promoted" | "slop" | "capacity" | "malloced" | "live"
+            ) =>
+            {
                 Unit::Bytes
             }
             None if matches!(last, "time" | "init" | "mutator" | "max") => Unit::Nanoseconds,
@@ -91,6 +95,19 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
+/// What is alive after a collection of the whole heap that was asked for, at most: what leaks are judged by. Nobody is
+/// asked for it otherwise.
+pub const LIVE: &str = "heap.live";
+
+/// The reading of [`LIVE`] for the whole tree.
+pub(super) fn live(told: &[Told], nothing: &str) -> Reading {
+    let metric = Metric::custom(LIVE, Unit::Bytes, Quality::Near, Pass::Counting);
+    match total(told, LIVE) {
+        Ok(total) => Reading::of(&metric, total.value, &total.source).with_quality(total.quality),
+        Err(why) => Reading::absent(&metric, why.unwrap_or_else(|| nothing.to_owned())),
+    }
+}
+
 /// The readings of a whole tree. `nothing` is the reason to give where no process told of a runtime.
 pub(super) fn readings(told: &[Told], nothing: &str) -> Vec<Reading> {
     let mut readings: Vec<Reading> = COMMON
@@ -103,7 +120,10 @@ pub(super) fn readings(told: &[Told], nothing: &str) -> Vec<Reading> {
         .collect();
     let mut extras: Vec<&Figure> = Vec::new();
     for figure in told.iter().flat_map(|told| told.figures.iter().flatten()) {
-        if metric(figure.key).is_none() && !extras.iter().any(|other| other.key == figure.key) {
+        if metric(figure.key).is_none()
+            && figure.key != LIVE
+            && !extras.iter().any(|other| other.key == figure.key)
+        {
             extras.push(figure);
         }
     }
@@ -147,21 +167,47 @@ fn total(told: &[Told], key: &str) -> Result<Total, Option<String>> {
         Some((value, quality)) => Ok(Total { value, quality, source: source(&sources) }),
         None => Err(told.first().map(|process| match process.missing {
             Some(why) if process.runtime.counts(key) => why.to_owned(),
+            _ if key == "heap.live_max" && process.runtime.counts(key) && never_collected(told) => {
+                format!("{}: no collection looked at what is alive", process.runtime.word())
+            }
             _ => process.runtime.lacks(key),
         })),
     }
 }
 
-/// Partial is never shown as whole: one silent process of a runtime that counts this metric makes it absent.
+fn never_collected(told: &[Told]) -> bool {
+    told.iter().all(|process| collections(process).is_none_or(|count| count == 0.0))
+}
+
+/// Partial is never shown as whole: one process that does not tell what its runtime counts makes the total absent.
 fn partial(told: &[Told], key: &str) -> Option<String> {
-    let silent: Vec<&Told> =
-        told.iter().filter(|process| process.figures.is_err() && process.runtime.counts(key)).collect();
-    let why = silent.first()?.figures.as_ref().err()?;
-    let all = told.iter().filter(|process| process.runtime == silent[0].runtime).count();
-    Some(match all {
-        1 => why.clone(),
-        _ => format!("{} of {all} {} processes told nothing: {why}", silent.len(), silent[0].runtime.word()),
+    let has = |process: &&Told| process.figures.iter().flatten().any(|figure| figure.key == key);
+    let any = told.iter().any(|process| has(&process));
+    let silent: Vec<&Told> = told
+        .iter()
+        .filter(|process| process.runtime.counts(key) || key == LIVE)
+        .filter(|process| match &process.figures {
+            Err(_) => true,
+            Ok(_) => any && !has(process) && !(key == "heap.live_max" && collections(process) == Some(0.0)),
+        })
+        .collect();
+    let first = silent.first()?;
+    let word = first.runtime.word();
+    let why = match (&first.figures, first.missing) {
+        (Err(why), _) => why.clone(),
+        (Ok(_), Some(why)) => why.to_owned(),
+        (Ok(_), None) => format!("{word} did not tell it there"),
+    };
+    let all = told.iter().filter(|process| process.runtime == first.runtime).count();
+    Some(match (all, &first.figures) {
+        (1, _) => why,
+        (_, Err(_)) => format!("{} of {all} {word} processes told nothing: {why}", silent.len()),
+        (_, Ok(_)) => format!("{} of {all} {word} processes did not tell it: {why}", silent.len()),
     })
+}
+
+fn collections(process: &Told) -> Option<f64> {
+    process.figures.iter().flatten().find(|figure| figure.key == "gc.count").map(|figure| figure.value)
 }
 
 fn source(sources: &[(Runtime, usize)]) -> String {
@@ -207,6 +253,25 @@ mod tests {
         assert_eq!(
             value(&all, "alloc.bytes"),
             Err("1 of 2 ghc processes told nothing: it was killed".to_owned())
+        );
+    }
+
+    #[test]
+    fn one_process_without_a_figure_makes_its_total_absent() {
+        let mut silent = process(Runtime::Ghc, Some(4.0));
+        silent.figures = Ok(vec![Figure::exact("alloc.bytes", 4.0), Figure::exact("gc.count", 0.0)]);
+        let mut whole = process(Runtime::Ghc, Some(10.0));
+        whole.figures.as_mut().expect("figures").push(Figure::exact("heap.live_max", 9.0));
+        let all = readings(&[whole, silent], "none");
+        assert_eq!(value(&all, "alloc.bytes"), Ok(14.0));
+        assert_eq!(
+            value(&all, "gc.pause_max"),
+            Err("1 of 2 ghc processes did not tell it: ghc did not tell it there".to_owned())
+        );
+        assert_eq!(
+            value(&all, "heap.live_max"),
+            Ok(9.0),
+            "a process without collections has seen nothing alive"
         );
     }
 

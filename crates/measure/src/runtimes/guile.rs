@@ -1,7 +1,7 @@
 //! Guile 3, and every other program with the Boehm-Demers-Weiser collector (libgc): its events and its totals.
 
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
@@ -39,6 +39,9 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     ];
     if value(4) > 0.0 {
         figures.push(Figure::estimated("heap.live_max", value(4)));
+    }
+    if value(6) > 0.0 {
+        figures.push(Figure::near(LIVE, value(6)));
     }
     Ok(figures)
 }

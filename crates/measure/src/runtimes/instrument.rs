@@ -3,7 +3,7 @@
 use super::cut::Cut;
 use super::elf::Elf;
 use super::figures::{self, COMMON, Told};
-use super::place::Place;
+use super::place::{Mark, Place};
 use super::records::{self, Answer, Left, Record};
 use super::table::Runtime;
 use super::{ghc, go, ocaml, recognise, sbcl};
@@ -21,6 +21,7 @@ pub struct Runtimes {
     nothing: String,
     expects_exit: bool,
     log_collections: bool,
+    collect_fully: bool,
     told: Vec<Told>,
     logs: Vec<(i32, ghc::log::Log)>,
     pauses: Vec<(u64, u64)>,
@@ -36,6 +37,13 @@ impl Runtimes {
     /// [`Runtimes::pauses`] have them afterwards.
     pub fn logging_collections(mut self) -> Runtimes {
         self.log_collections = true;
+        self
+    }
+
+    /// Makes runtimes collect their whole heap again and again, and reads what is alive then, as [`figures::LIVE`]. Other
+    /// figures of such a launch are not those of the program alone.
+    pub fn collecting_fully(mut self) -> Runtimes {
+        self.collect_fully = true;
         self
     }
 
@@ -103,13 +111,21 @@ impl Instrument for Runtimes {
         // An interrupted launch may have left something.
         let _ = records::take(place.folder());
         place
-            .log_every_collection(self.log_collections)
+            .mark(Mark::EveryCollection, self.log_collections)
+            .and_then(|()| place.mark(Mark::FullCollections, self.collect_fully))
             .map_err(|error| format!("the runtimes' folder cannot be written: {error}"))?;
         let program = Program { path: launch.path.clone() }.resolved();
         self.nothing = recognise::nothing(&program);
         self.cut = None;
         self.expects_exit = false;
         launch.options.read_counters = launch.options.runs_go;
+        if self.collect_fully {
+            let (often, much) = go::COLLECT_OFTEN;
+            append(&mut launch.env, often, "", much, |user| !user.is_empty());
+            append(&mut launch.env, "GODEBUG", ",", go::COLLECT_STOPPED, |user| {
+                user.contains("gcstoptheworld")
+            });
+        }
         let Some(elf) = Elf::read(&program.path) else {
             place.preload(&mut launch.env);
             return Ok(());
@@ -146,7 +162,8 @@ impl Instrument for Runtimes {
 
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
         let left = self.place.as_ref().map(|place| records::take(place.folder())).unwrap_or_default();
-        self.told = left.records.iter().map(|record| told(record, &left)).collect();
+        self.told =
+            left.records.iter().filter(|record| !record.only_executed()).map(|it| told(it, &left)).collect();
         self.told.extend(of_forks(&left));
         self.logs = left
             .records
@@ -157,21 +174,32 @@ impl Instrument for Runtimes {
         let of_node = left.answers.iter().filter(|answer| answer.runtime == Runtime::Node);
         self.pauses = of_node.flat_map(super::node::pauses).collect();
         self.pauses.extend(left.records.iter().flat_map(|record| record.pauses.iter().copied()));
-        self.told.extend(outcome.exits.iter().map(go::told));
+        self.told.extend(outcome.exits.iter().map(|exit| go::told(exit, self.collect_fully)));
         if self.expects_exit && outcome.exits.is_empty() {
             self.told.push(go::not_stopped());
         }
         if let Some(cut) = self.cut.take() {
             self.told.push(of_cut(cut));
         }
-        figures::readings(&self.told, &self.nothing)
+        let mut readings = figures::readings(&self.told, &self.nothing);
+        if self.collect_fully {
+            readings.push(figures::live(&self.told, &self.nothing));
+        }
+        readings
     }
 }
 
 fn told(record: &Record, left: &Left) -> Told {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
     let answers: Vec<&Answer> = left.answers.iter().filter(mine).collect();
-    let figures = (record.runtime.adapter().tell)(record, &answers);
+    let figures = match record.forked() && record.runtime.counts_from_its_parent() {
+        true => Err(format!(
+            "a forked {0} process: its runtime goes on counting from what its parent had, and does not say what that \
+             was",
+            record.runtime.word()
+        )),
+        false => (record.runtime.adapter().tell)(record, &answers),
+    };
     let from_memory = record.runtime == Runtime::Ghc && record.refused();
     Told {
         runtime: record.runtime,
@@ -197,13 +225,26 @@ fn of_forks(left: &Left) -> Vec<Told> {
 
 fn of_cut(cut: Cut) -> Told {
     let (runtime, text) = cut.finish();
+    let missing = (runtime == Runtime::Go).then_some(go::STRIPPED);
+    let reports = match runtime {
+        Runtime::Ghc => text.matches(ghc::report::BEGIN).count(),
+        Runtime::Ocaml => text.lines().filter(|line| line.starts_with("minor_collections: ")).count(),
+        _ => 1,
+    };
+    if reports > 1 {
+        let why = format!(
+            "{reports} processes of this static {} program reported on one stream, and a forked one goes on counting \
+             from what its parent had: link it dynamically",
+            runtime.word()
+        );
+        return Told { runtime, pid: 0, figures: Err(why), missing };
+    }
     let figures = match runtime {
         Runtime::Ghc => ghc::report::one_line(&text).map(|report| report.figures()),
         Runtime::Go => go::trace::figures(&text),
         _ => ocaml::summary(&text),
     };
     let silent = || format!("the {} program ended without its report: it was killed", runtime.word());
-    let missing = (runtime == Runtime::Go).then_some(go::STRIPPED);
     Told { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
 }
 

@@ -3,7 +3,7 @@
 //! One small library, the agent, is loaded into every process of the measured tree and recognises a runtime there, at
 //! the moment it starts: by the symbols it brings, or because it asks for its own variable. So wrappers and shims make
 //! no difference, and a child that executes something else is recognised again. The environment that the program and
-//! its children see is not changed except for `LD_PRELOAD`, standard output and error stay what they were, and a
+//! its children see is not changed except for `LD_PRELOAD` and `ASAN_OPTIONS`, standard output and error stay what they were, and a
 //! runtime is only ever asked for what every build of it grants. Go programs have no C library to load the agent: where
 //! one was seen in the tree, processes are stopped at their exit, and their counters are read from their memory.
 
@@ -31,7 +31,7 @@ pub mod ruby;
 pub mod sbcl;
 mod table;
 
-pub use figures::{COMMON, Figure, Merge, Told};
+pub use figures::{COMMON, Figure, LIVE, Merge, Told};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, recognise};
 pub use table::{ALL, Runtime};

@@ -1,7 +1,7 @@
 //! Node.js: V8 tells the used heap before and after each collection, and the sum of its growth is what was allocated.
 
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 use serde::Deserialize;
@@ -23,6 +23,9 @@ struct Heap {
     allocated: f64,
     peak: f64,
     live: f64,
+    /// What is alive after full collections that were asked for.
+    #[serde(default)]
+    reachable: Option<f64>,
     kinds: BTreeMap<String, Kind>,
     #[serde(default)]
     pauses: Vec<(u64, u64)>,
@@ -80,6 +83,9 @@ fn figures(heaps: &[Heap]) -> Vec<Figure> {
     let live = most(&|heap| heap.live);
     if live > 0.0 {
         figures.push(Figure::near("heap.live_max", live));
+    }
+    if heaps.iter().all(|heap| heap.reachable.is_some()) {
+        figures.push(Figure::near(LIVE, sum(&|heap| heap.reachable.unwrap_or(0.0))));
     }
     figures
 }

@@ -1,7 +1,7 @@
 //! OCaml 4 and 5, native code and bytecode: the summary that `OCAMLRUNPARAM=v=0x400` gives as the program exits.
 
 use super::elf::{Elf, word_after};
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
@@ -16,6 +16,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     find,
     tell,
 };
+
+const WORD: f64 = 8.0;
 
 fn find(elf: &Elf) -> Option<Found> {
     let by = if elf.has("caml_startup__code_begin") || elf.has("caml_startup_code") {
@@ -36,7 +38,10 @@ fn find(elf: &Elf) -> Option<Found> {
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     match summary(&record.text()) {
-        Some(figures) => Ok(figures),
+        Some(mut figures) => {
+            figures.extend(live(record, &figures));
+            Ok(figures)
+        }
         None if record.refused() => {
             Err("the program's OCAMLRUNPARAM sets ‘v’ itself: leave it out, or add 0x400 to it".to_owned())
         }
@@ -44,9 +49,17 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     }
 }
 
+/// What was alive at the end; or, where the heap had been much larger before, the heap, which is a tenth larger than
+/// what was alive in it.
+fn live(record: &Record, figures: &[Figure]) -> Option<Figure> {
+    let peak = figures.iter().find(|figure| figure.key == "heap.peak")?.value;
+    let at_end = record.reported().then(|| record.values[0] as f64 * WORD)?;
+    const SLACK: f64 = 4e6;
+    Some(if peak > 1.5 * at_end + SLACK { Figure::estimated(LIVE, peak) } else { Figure::near(LIVE, at_end) })
+}
+
 /// The figures of a summary; none where the text holds none.
 pub(super) fn summary(text: &str) -> Option<Vec<Figure>> {
-    const WORD: f64 = 8.0;
     let value = |name: &str| {
         text.lines()
             .rev()

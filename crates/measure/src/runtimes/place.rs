@@ -31,6 +31,24 @@ pub(super) struct Place {
     _lock: File,
 }
 
+/// What can be asked of runtimes beyond their totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// When each collection began and ended.
+    EveryCollection,
+    /// What is alive after collections of the whole heap, which the runtime is made to do.
+    FullCollections,
+}
+
+impl Mark {
+    fn name(self) -> &'static str {
+        match self {
+            Mark::EveryCollection => "every-gc",
+            Mark::FullCollections => "full-gc",
+        }
+    }
+}
+
 const PREFIX: &str = "scruple-runtimes-";
 const LOCK: &str = "in-use";
 
@@ -87,13 +105,13 @@ impl Place {
         self.folder.join(NAME)
     }
 
-    /// Sets whether every collection is logged, by the runtimes that can.
-    pub(super) fn log_every_collection(&self, wanted: bool) -> io::Result<()> {
-        let mark = self.folder.join("every-gc");
+    /// Leaves or removes the mark by which agent and hooks know what is asked for.
+    pub(super) fn mark(&self, mark: Mark, wanted: bool) -> io::Result<()> {
+        let path = self.folder.join(mark.name());
         if wanted {
-            fs::write(mark, "")
+            fs::write(path, "")
         } else {
-            fs::remove_file(mark).or_else(|error| match error.kind() {
+            fs::remove_file(path).or_else(|error| match error.kind() {
                 io::ErrorKind::NotFound => Ok(()),
                 _ => Err(error),
             })
@@ -174,6 +192,6 @@ mod tests {
         place.preload(&mut env);
         let shown: Vec<String> = env.iter().map(|(name, value)| format!("{name:?}={value:?}")).collect();
         assert!(shown[0].ends_with("/libscruple-runtimes.so:/a.so\""), "{shown:?}");
-        assert_eq!(shown[1], "\"ASAN_OPTIONS\"=\"x=1:verify_asan_link_order=0\"");
+        assert_eq!(shown[1], "\"ASAN_OPTIONS\"=\"x=1:verify_asan_link_order=0:\"");
     }
 }

@@ -1,7 +1,7 @@
 //! CPython: its allocators are wrapped before it starts, and a function joins `gc.callbacks`; no Python code runs.
 
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
@@ -24,6 +24,8 @@ const COLLECTIONS: usize = 6;
 const TIME: usize = 9;
 const LONGEST: usize = 10;
 const HAVE_COLLECTIONS: usize = 11;
+const AT_LOOKS: usize = 12;
+const HAVE_LOOKED: usize = 13;
 
 fn find(elf: &Elf) -> Option<Found> {
     let asked = "its allocators are wrapped, and gc.callbacks joined, from inside the process";
@@ -61,6 +63,9 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
             Figure::noisy("gc.time", value(TIME)),
             Figure::noisy("gc.pause_max", value(LONGEST)),
         ]);
+    }
+    if record.values[HAVE_LOOKED] == 1 {
+        figures.push(Figure::near(LIVE, value(AT_LOOKS)));
     }
     Ok(figures)
 }

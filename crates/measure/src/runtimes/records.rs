@@ -50,6 +50,10 @@ impl Record {
     pub(super) fn forked(&self) -> bool {
         self.flags & 1 != 0
     }
+    /// A forked process that only became another program: its runtime did nothing in it.
+    pub(super) fn only_executed(&self) -> bool {
+        self.forked() && self.state == State::Executed
+    }
     pub(super) fn asked(&self) -> bool {
         self.flags & 2 != 0
     }

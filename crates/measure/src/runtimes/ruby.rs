@@ -1,7 +1,7 @@
 //! Ruby: a few lines of its own that run as the process exits and read `GC.stat`.
 
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record, field};
 use super::table::{Adapter, Found};
 
@@ -48,6 +48,7 @@ fn answered(text: &str) -> Result<Vec<Figure>, String> {
     ];
     figures.extend(value("minor_gc_count").map(|count| Figure::exact("gc.minor", count)));
     figures.extend(value("major_gc_count").map(|count| Figure::exact("gc.major", count)));
+    figures.extend(value("live").map(|live| Figure::near(LIVE, live)));
     figures.extend(value("gc_ns").map(|time| Figure::noisy("gc.time", time)));
     figures.extend(value("longest").map(|seconds| Figure::noisy("gc.pause_max", seconds * 1e9)));
     if let (Some(pages), Some(size)) = (value("heap_allocated_pages"), value("page_size")) {

@@ -139,6 +139,12 @@ impl Runtime {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
     }
 
+    /// Whether a forked process of it tells totals that contain its parent's, or nothing: the agent knows what the others
+    /// began with.
+    pub(super) fn counts_from_its_parent(self) -> bool {
+        matches!(self, Runtime::Ocaml | Runtime::Racket | Runtime::Lua | Runtime::R | Runtime::Sbcl)
+    }
+
     /// Whether it says when each of its collections begins and ends.
     pub fn tells_when(self) -> bool {
         use Runtime::{Ghc, Go, Guile, Jvm, Node, Python};

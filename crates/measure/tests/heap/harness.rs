@@ -31,8 +31,12 @@ impl Workshop {
     }
 
     pub fn compile(&self, compiler: &str, name: &str, flags: &[&str]) -> PathBuf {
+        self.compile_as(&self.path().join(Path::new(name).file_stem().unwrap()), compiler, name, flags)
+    }
+
+    pub fn compile_as(&self, output: &Path, compiler: &str, name: &str, flags: &[&str]) -> PathBuf {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/heap/programs").join(name);
-        let output = self.path().join(source.file_stem().unwrap());
+        let output = output.to_owned();
         let mut command = Command::new(compiler);
         command.args(["-O1", "-fno-builtin"].iter().filter(|_| compiler != "rustc"));
         let status = command.arg(&source).arg("-o").arg(&output).args(flags).status();

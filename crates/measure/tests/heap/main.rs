@@ -1,7 +1,9 @@
 //! The allocation counter against programs whose allocations are known by construction, and against valgrind.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod allocators;
 mod counts;
+mod environment;
 mod harness;
 mod live;
 mod measurable;
@@ -9,4 +11,5 @@ mod missing;
 mod processes;
 mod sessions;
 mod threads;
+mod tree;
 mod valgrind;

@@ -29,19 +29,6 @@ fn a_static_program_started_by_a_counted_one_is_named() {
 }
 
 #[test]
-fn a_cleaned_environment_on_the_way_is_named() {
-    let workshop = Workshop::new();
-    let program = workshop.c("chain.c", &[]);
-    let mut command = Command::new(&program);
-    command.arg("0").arg(&program);
-    let counted = workshop.count(Peak::Off, &mut command);
-    assert_eq!(counted.totals.processes.len(), 1);
-    let [unseen] = counted.totals.unseen.as_slice() else { panic!("{:?}", counted.totals) };
-    assert_eq!(unseen.path, program.to_str().unwrap());
-    assert_eq!(unseen.pid, counted.totals.processes[0].pid);
-}
-
-#[test]
 fn posix_spawn_is_seen_too() {
     let workshop = Workshop::new();
     let still = workshop.c("nothing.c", &["-static"]);

@@ -1,10 +1,10 @@
 //! The counts are valgrind's, to the call and the byte, on programs as they are.
 //!
-//! Both runs get the same arguments, addresses (`setarch -R`) and an environment of the same variables and lengths:
-//! valgrind and the counter each set `LD_PRELOAD`, so ours is padded to the length of valgrind's. valgrind frees what
-//! the C and C++ libraries still hold when a program ends; it is told not to.
+//! Both runs get the same arguments, addresses (`setarch -R`) and environment: the counter hides its variables, and the
+//! program is given valgrind's own, whose libraries do nothing without it. valgrind frees what the C and C++ libraries
+//! still hold when a program ends; it is told not to.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -78,37 +78,30 @@ impl Scale {
         command
     }
 
-    /// Runs under the counter; the second result is the data file's name, for the other run.
-    fn ours(&self, peak: Peak, words: &[&str]) -> (Totals, OsString) {
+    /// Runs under the counter.
+    fn ours(&self, peak: Peak, words: &[&str]) -> Totals {
         let session = Session::start(self.workshop.path(), peak).unwrap();
-        let environment = session.environment(None);
-        let library = Path::new(&environment[0].1);
-        let wanted =
-            self.sets.iter().find(|(name, _)| name == "LD_PRELOAD").map_or(0, |(_, value)| value.len());
-        let mut padded = library.parent().unwrap().as_os_str().to_owned();
-        let missing = wanted.saturating_sub(environment[0].1.len());
-        padded.push("/".repeat(missing + 1));
-        padded.push(library.file_name().unwrap());
+        let preload = self.sets.iter().find(|(name, _)| name == "LD_PRELOAD");
         let mut command = self.command(&[], words);
         command.envs(self.sets.iter().map(|(name, value)| (name, value)));
-        command.env("LD_PRELOAD", padded).env(&environment[1].0, &environment[1].1);
+        command.envs(session.environment(preload.map(|(_, value)| OsStr::new(value))));
         command.output().unwrap();
-        (session.read().unwrap(), environment[1].1.clone())
+        session.read().unwrap()
     }
 
-    fn valgrind(&self, options: &[&str], data: &OsString, words: &[&str]) -> String {
+    fn valgrind(&self, options: &[&str], words: &[&str]) -> String {
         let valgrind = self.valgrind.to_str().unwrap();
         let mut wrapper = vec![valgrind, "--child-silent-after-fork=yes"];
         wrapper.extend(options);
         let mut command = self.command(&wrapper, words);
-        String::from_utf8_lossy(&command.env("SCRUPLE_HEAP", data).output().unwrap().stderr).into_owned()
+        String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned()
     }
 
     /// Both counts of one program must agree.
     fn check(&self, words: &[&str], rule: Rule) {
         let _turn = TURN.lock();
-        let (totals, data) = self.ours(Peak::Usable, words);
-        let text = self.valgrind(&MEMCHECK, &data, words);
+        let totals = self.ours(Peak::Usable, words);
+        let text = self.valgrind(&MEMCHECK, words);
         let usage = text.lines().find_map(|line| line.split_once("total heap usage: ")).expect(&text).1;
         let numbers: Vec<u64> = numbers(usage);
         let theirs = (numbers[0], numbers[2], numbers[1]);
@@ -174,13 +167,14 @@ fn real_programs_count_as_under_memcheck() {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let query = "create table t(a,b); with recursive c(x) as (select 1 union all select x+1 from c where x<2000) \
                  insert into t select x, x*x from c; select count(*), sum(b) from t group by a%10;";
-    let programs: [&[&str]; 14] = [
+    let programs: [&[&str]; 15] = [
         &["/usr/bin/git", "-C", repository, "log", "--stat", "-n", "20"],
         &["/usr/bin/sort", text],
         &["/bin/grep", "-n", "line 1.*7$", text],
         &["/usr/bin/xz", "-kc", text],
         &["/usr/bin/sqlite3", ":memory:", query],
         &["/usr/bin/perl", "-e", "my %h; $h{$_}=[$_] for 1..3000; print scalar keys %h"],
+        &["/usr/bin/perl", "-e", "$ENV{A} = 1; system('true'); print `echo $ENV{A}`, keys %ENV"],
         &["/usr/bin/awk", "{n[$3]++} END{for(k in n) print k,n[k]}", text],
         &["/usr/bin/jq", "-n", "[range(3000)|{a:.}]|length"],
         &["/bin/sed", "s/line/row/g", text],
@@ -252,8 +246,8 @@ fn the_requested_peak_is_that_of_dhat() {
     }
     for words in commands {
         let _turn = TURN.lock();
-        let (totals, data) = scale.ours(Peak::Requested, &words);
-        let text = scale.valgrind(&DHAT, &data, &words);
+        let totals = scale.ours(Peak::Requested, &words);
+        let text = scale.valgrind(&DHAT, &words);
         let after = |mark: &str| numbers(text.split_once(mark).expect(&text).1)[0];
         let theirs = (after("At t-gmax:"), after("At t-end:"));
         let live = target(&totals).counts.live.unwrap();

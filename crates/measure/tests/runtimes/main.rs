@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 mod counts;
+mod leaks;
 mod promise;
 mod scales;
 mod trees;
@@ -14,7 +15,7 @@ use scales::{Done, Scales, Skip};
 /// A name that is a sentence, and what it says.
 pub type Test = (&'static str, fn(&mut Scales) -> Done);
 
-const TESTS: [&[Test]; 3] = [counts::TESTS, promise::TESTS, trees::TESTS];
+const TESTS: [&[Test]; 4] = [counts::TESTS, leaks::TESTS, promise::TESTS, trees::TESTS];
 
 fn main() {
     // Before anything else: the launcher is forked from a process without threads.

@@ -3,10 +3,14 @@
 use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed};
 use crate::words;
+use scruple_core::metric::Quality;
 use scruple_measure::launch::Ending;
+use scruple_measure::runtimes::ghc::report::{Report, page};
 
 pub const TESTS: &[crate::Test] = &[
     ("haskell_programs_that_are_killed_or_become_another_say_so", haskell_ends),
+    ("haskell_forked_processes_are_added_up", haskell_forks),
+    ("ocaml_forked_processes_are_not_passed_over", ocaml_forks),
     ("go_children_of_go_programs_are_read", go_children),
     ("go_programs_are_read_wherever_they_are_in_a_tree", go_in_trees),
 ];
@@ -28,6 +32,48 @@ fn haskell_ends(scales: &mut Scales) -> Done {
         let rest = scales.same(words!["/bin/sh", "-c", script], &[]);
         assert_eq!(rest.reading("alloc.bytes").source, "ghc × 2");
     }
+    Ok(())
+}
+
+/// The oracle is each process's own report.
+fn haskell_forks(scales: &mut Scales) -> Done {
+    let text = "import Control.Exception\nimport System.Posix.Process\nimport System.IO\nmain :: IO ()\nmain = do\n  \
+        let run n = evaluate (length (show (product [1 .. n :: Integer]))) >>= print >> hFlush stdout\n  run 3000\n  \
+        child <- forkProcess (run 6000)\n  _ <- getProcessStatus True False child\n  run 100\n";
+    let program = haskell(scales, "forks", text, &["-package", "unix"])?;
+    let run = scales.same(words![program], &[]);
+    let oracle = scales.weigh(words![program], &[("GHCRTS", "-s")]).stderr;
+    let mark = " bytes allocated in the heap";
+    let second = oracle.rfind(mark).and_then(|at| oracle[..at].rfind('\n')).expect("two reports");
+    let pages = [&oracle[..second], &oracle[second..]].map(|text| page(text).expect("a report"));
+    let sum = |of: fn(&Report) -> f64| pages.iter().map(of).sum::<f64>();
+    assert_eq!(run.value("gc.count"), sum(|page| page.collections), "{oracle}");
+    assert_eq!(run.value("ghc.copied"), sum(|page| page.copied.unwrap_or(0.0)));
+    assert_eq!(run.value("gc.major"), sum(|page| page.major.unwrap_or(0.0)));
+    assert_eq!(run.reading("gc.time").source, "ghc × 2");
+    // The child's report has the bytes of both; up to one allocation area of 1 MiB is counted twice.
+    let bytes = run.value("alloc.bytes");
+    let most = pages[0].allocated.max(pages[1].allocated);
+    assert!((most..most + 2.5e6).contains(&bytes), "{bytes} {most}");
+    assert_eq!(run.reading("alloc.bytes").quality, Quality::Estimated);
+    Ok(())
+}
+
+fn ocaml_forks(scales: &mut Scales) -> Done {
+    let text = "let work n = for i = 1 to n do ignore (Sys.opaque_identity (ref i)) done\nlet () =\n  work 1000000;\n  \
+        match Unix.fork () with\n  | 0 -> work 5000000\n  | child -> ignore (Unix.waitpid [] child)\n";
+    scales.write("forks.ml", text);
+    let command = ["ocamlfind", "ocamlopt", "-package", "unix", "-linkpkg", "-o", "forks-ml", "forks.ml"];
+    let program = scales.compile("forks-ml", &command)?;
+    let why = scales.same(words![program], &[]).absent("alloc.bytes").to_owned();
+    assert!(why.starts_with("1 of 2 ocaml processes") && why.contains("forked"), "{why}");
+    let executes = "let () = ignore (Unix.create_process \"/bin/true\" [|\"true\"|] Unix.stdin Unix.stdout Unix.stderr |> \
+        Unix.waitpid [])\n";
+    scales.write("executes.ml", executes);
+    let command =
+        ["ocamlfind", "ocamlopt", "-package", "unix", "-linkpkg", "-o", "executes-ml", "executes.ml"];
+    let program = scales.compile("executes-ml", &command)?;
+    assert_eq!(scales.same(words![program], &[]).reading("alloc.bytes").source, "ocaml");
     Ok(())
 }
 

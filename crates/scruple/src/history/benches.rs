@@ -1,9 +1,9 @@
 //! Bench programs under way: what each version's said of its cases is kept as long as it may be asked again.
 
+use super::recipe::Effective;
 use super::subjects::Template;
+use crate::bench::suite::{Alike, Effort, OfCase, Selection, Side, Stop, Suite};
 use crate::fault::Fault;
-use crate::history::recipe::Effective;
-use crate::suite::{Alike, Effort, OfCase, Selection, Side, Stop, Suite};
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! Building one version: its tree, its overlays, its steps, its check, its artefacts.
 
-use super::cache::{Artefacts, Cache};
+use super::artefacts::Artefacts;
+use super::cache::Cache;
 use super::child::{Child, Hands, Ran, note, unwritable};
 use super::recipe::{Effective, Resolved};
 use super::source::Source;
@@ -65,7 +66,7 @@ impl Builder {
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
         let effective = self.recipe.of(commit);
         let essence = format!("{tree} {}", effective.essence);
-        if let Some(found) = self.cache.find(&essence) {
+        if let Some(found) = self.cache.find(&essence)? {
             return Ok(Outcome::Ready(found));
         }
         let log = self.cache.log(commit);

@@ -4,19 +4,20 @@
 //! ```text
 //! tree/              the one tree, a clone that borrows the repository's objects
 //! built/DIGEST/      artefacts; every DIGEST is equally long, so that paths are for all versions
+//! lists/DIGEST       the names of their files
 //! recipes/DIGEST     what a tree with a recipe and tools was built to
 //! logs/COMMIT.log    what the build, the check or a measured program wrote
 //! ```
 
+use super::artefacts::{self, Artefacts, digest};
 use super::child::unwritable;
-use super::digest;
 use crate::fault::Fault;
-use crate::git::Repository;
-use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,24 +25,15 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct Cache {
     folder: PathBuf,
     _lock: File,
-}
-
-/// What a build came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Artefacts {
-    /// The digest of names, modes and contents.
-    pub digest: String,
-    /// The size of all files together.
-    pub bytes: u64,
-    /// What the steps took, in nanoseconds.
-    pub time: u64,
+    /// What this process has found to be what its name says.
+    verified: RefCell<BTreeSet<String>>,
 }
 
 impl Cache {
     /// Takes the folder. What a process holds that was killed is free at once; the programs that it was running are
     /// given the moment that their launcher needs to end them.
     pub fn take(folder: PathBuf, launchers: &[i32]) -> Result<Cache, Fault> {
-        for part in ["built", "recipes", "logs"] {
+        for part in ["built", "lists", "recipes", "logs"] {
             let part = folder.join(part);
             fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
         }
@@ -75,7 +67,7 @@ impl Cache {
             .chain(launchers.iter().map(i32::to_string))
             .collect();
         fs::write(&path, words.join(" ")).map_err(failed)?;
-        Ok(Cache { folder, _lock: lock })
+        Ok(Cache { folder, _lock: lock, verified: RefCell::default() })
     }
 
     /// The folder itself.
@@ -98,27 +90,61 @@ impl Cache {
         self.folder.join("built").join(digest)
     }
 
+    fn list(&self, digest: &str) -> PathBuf {
+        self.folder.join("lists").join(digest)
+    }
+
+    /// Whether artefacts are there and still what they were when they were built. What programs have left beside them goes;
+    /// artefacts that were changed go with it, and are built again.
+    pub fn has(&self, digest: &str) -> Result<bool, Fault> {
+        let folder = self.built(digest);
+        if digest.is_empty() || !folder.is_dir() {
+            return Ok(false);
+        }
+        if self.verified.borrow().contains(digest) {
+            return Ok(true);
+        }
+        let failed = |error| unwritable(&folder, error);
+        let listed = fs::read(self.list(digest)).unwrap_or_default();
+        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let listed: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        for found in artefacts::files(&folder, Path::new("")).map_err(failed)? {
+            if listed.binary_search(&found).is_err() {
+                fs::remove_file(folder.join(found)).map_err(failed)?;
+            }
+        }
+        let whole = artefacts::digest_of(&folder, &listed).is_ok_and(|(now, _)| now == digest);
+        match whole {
+            true => drop(self.verified.borrow_mut().insert(digest.to_owned())),
+            false => fs::remove_dir_all(&folder).map_err(failed)?,
+        }
+        Ok(whole)
+    }
+
     fn recipe(&self, essence: &str) -> PathBuf {
         self.folder.join("recipes").join(digest(essence))
     }
 
     /// What was built before of the same.
-    pub fn find(&self, essence: &str) -> Option<Artefacts> {
+    pub fn find(&self, essence: &str) -> Result<Option<Artefacts>, Fault> {
         let recipe = self.recipe(essence);
-        let text = fs::read_to_string(&recipe).ok()?;
-        let found: Artefacts = serde_json::from_str(&text).ok()?;
+        let text = fs::read_to_string(&recipe).unwrap_or_default();
+        let Ok(found) = serde_json::from_str::<Artefacts>(&text) else { return Ok(None) };
         // The time of the recipe is when it was asked for last. A folder that cannot be written to is told of elsewhere.
         let _ =
             File::options().write(true).open(&recipe).and_then(|file| file.set_modified(SystemTime::now()));
-        self.built(&found.digest).is_dir().then_some(found)
+        Ok(self.has(&found.digest)?.then_some(found))
     }
 
     /// Remembers what was built.
     pub fn remember(&self, essence: &str, artefacts: &Artefacts) -> Result<(), Fault> {
-        let (path, partial) = (self.recipe(essence), self.folder.join("recipes/partial"));
-        let text = serde_json::to_string(artefacts).unwrap_or_default();
-        let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, &path));
-        written.map_err(|error| unwritable(&path, error))
+        self.write(&self.recipe(essence), serde_json::to_string(artefacts).unwrap_or_default().as_bytes())
+    }
+
+    fn write(&self, path: &Path, text: &[u8]) -> Result<(), Fault> {
+        let partial = self.folder.join("partial");
+        fs::write(&partial, text).map_err(|error| unwritable(&partial, error))?;
+        artefacts::publish(&partial, path)
     }
 
     /// Copies artefacts out of the tree, all the same way, to where their content says. `Err` names the one that is not
@@ -133,37 +159,27 @@ impl Cache {
             if !tree.join(&at).exists() {
                 return Ok(Err(name.to_owned()));
             }
-            collect(&tree, &at, &mut files).map_err(|error| unwritable(&tree, error))?;
+            files.extend(artefacts::files(&tree, &at).map_err(|error| unwritable(&tree, error))?);
         }
         files.sort();
         files.dedup();
-        let (text, bytes) = manifest(&tree, &files)?;
-        let artefacts = Artefacts { digest: digest(&text), bytes, time: time.as_nanos() as u64 };
-        let there = self.built(&artefacts.digest);
-        if !there.is_dir() {
+        let (digest, bytes) = artefacts::digest_of(&tree, &files)?;
+        if !self.has(&digest)? {
             let partial = self.folder.join("built/partial");
-            let copied = self.copy(&tree, &files, &partial).and_then(|()| fs::rename(&partial, &there));
-            copied.map_err(|error| unwritable(&there, error))?;
-        }
-        Ok(Ok(artefacts))
-    }
-
-    fn copy(&self, tree: &Path, files: &[PathBuf], to: &Path) -> std::io::Result<()> {
-        if to.exists() {
-            fs::remove_dir_all(to)?;
-        }
-        fs::create_dir_all(to)?;
-        for file in files {
-            let (from, to) = (tree.join(file), to.join(file));
-            if let Some(parent) = to.parent() {
-                fs::create_dir_all(parent)?;
+            artefacts::copy(&tree, &files, &partial).map_err(|error| unwritable(&partial, error))?;
+            if artefacts::digest_of(&partial, &files)?.0 != digest {
+                return Err(Fault::usage(format!(
+                    "the artefacts in ‘{}’ changed while they were copied: a build step must not leave programs running \
+                     that go on writing",
+                    tree.display()
+                )));
             }
-            match from.is_symlink() {
-                true => std::os::unix::fs::symlink(fs::read_link(&from)?, &to)?,
-                false => fs::copy(&from, &to).map(|_| ())?,
-            }
+            let names: Vec<&[u8]> = files.iter().map(|file| file.as_os_str().as_bytes()).collect();
+            self.write(&self.list(&digest), &names.join(&0))?;
+            artefacts::publish(&partial, &self.built(&digest))?;
+            self.verified.borrow_mut().insert(digest.clone());
         }
-        Ok(())
+        Ok(Ok(Artefacts { digest, bytes, time: time.as_nanos() as u64 }))
     }
 
     /// Whether the disk takes a little more: a build that failed because it does not is no fault of its version.
@@ -186,50 +202,6 @@ fn is_launcher(pid: &str) -> bool {
     stat.split_once(" (scruple-launch) ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
-/// The files below a path of the tree, without what belongs to git.
-fn collect(tree: &Path, at: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    let full = tree.join(at);
-    if full.is_symlink() || full.is_file() {
-        files.push(at.to_owned());
-    }
-    // A pipe or a socket has no content, and who opens one may wait for ever.
-    if full.is_symlink() || !full.is_dir() {
-        return Ok(());
-    }
-    for entry in fs::read_dir(&full)? {
-        let name = entry?.file_name();
-        if name != ".git" {
-            collect(tree, &at.join(&name), files)?;
-        }
-    }
-    Ok(())
-}
-
-/// Names, modes and contents as text, and the size of all files. Contents stand by git's own digest of them.
-fn manifest(tree: &Path, files: &[PathBuf]) -> Result<(String, u64), Fault> {
-    let (mut names, mut text, mut bytes) = (Vec::new(), String::new(), 0);
-    for file in files {
-        let full = tree.join(file);
-        let failed = |error| Fault::usage(format!("cannot read the artefact ‘{}’: {error}", file.display()));
-        let data = full.symlink_metadata().map_err(failed)?;
-        if data.is_symlink() {
-            text += &format!("link {} {}\n", file.display(), fs::read_link(&full).map_err(failed)?.display());
-            continue;
-        }
-        bytes += data.len();
-        text += &format!("file {} {}\n", file.display(), data.permissions().mode() & 0o111);
-        names.push(file.display().to_string());
-    }
-    if !names.is_empty() {
-        let words = ["hash-object", "--no-filters", "--stdin-paths"];
-        // What a build has made of the tree's own repository does not matter here.
-        let env = [("GIT_DIR", OsStr::new("/dev/null"))];
-        let digests = Repository::at(tree).ask_with(words, &env, Some(&(names.join("\n") + "\n")));
-        text += &digests.map_err(|refused| refused.fault("cannot read the artefacts"))?;
-    }
-    Ok((text, bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,5 +222,31 @@ mod tests {
         assert!(Path::new("/proc").join(&pid).exists(), "it was not waited for yet");
         child.wait().expect("an end");
         assert!(!is_launcher(&std::process::id().to_string()));
+    }
+
+    #[test]
+    fn artefacts_cannot_be_written_to_and_those_that_were_changed_are_not_used() {
+        let place = tempfile::tempdir().expect("a folder");
+        let take = || Cache::take(place.path().to_owned(), &[]).expect("nobody else has it");
+        let cache = take();
+        fs::create_dir_all(cache.tree()).expect("a tree");
+        fs::write(cache.tree().join("app"), "as built").expect("a file");
+        let kept = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
+        cache.remember("recipe", &kept).expect("remembered");
+        let app = cache.built(&kept.digest).join("app");
+        assert!(app.metadata().expect("a copy").permissions().readonly());
+        // What a program leaves beside it is no part of it.
+        fs::write(app.with_file_name("left"), "behind").expect("a file");
+        drop(cache);
+        let cache = take();
+        assert_eq!(cache.find("recipe").expect("readable"), Some(kept.clone()));
+        assert!(!app.with_file_name("left").exists());
+        drop(cache);
+        fs::remove_file(&app).expect("removed");
+        fs::write(&app, "as bullt").expect("a file");
+        let cache = take();
+        assert_eq!(cache.find("recipe").expect("readable"), None);
+        let again = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
+        assert_eq!((again.digest, fs::read_to_string(&app).ok()), (kept.digest, Some("as built".to_owned())));
     }
 }

@@ -1,45 +1,52 @@
 //! A history under way: builds versions, weighs them, and writes down each before the next.
 
-mod closer;
+mod differences;
+mod forecast;
 mod visits;
 
 use super::arms::Arms;
+use super::artefacts::Artefacts;
 use super::benches::Benches;
 use super::build::{Builder, Outcome};
-use super::cache::Artefacts;
-use super::next::{Effort, Seen, Step, next};
+use super::schedule::{Effort, Seen, Step, next_step};
 use super::subjects::Template;
-use super::{Aim, Request, remarks, view};
+use super::{Aim, Request, environment, remarks, view};
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, add_readings};
-use closer::Suspected;
-use scruple_core::history::{History, State, judge};
+use differences::Suspected;
+use forecast::Forecast;
+use scruple_core::history::{Graph, History, State, Version, judge};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::{Unit, quantity};
 use scruple_measure::command::Weigher;
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// So many versions with the artefacts of another are timed all the same: what they differ by is what nothing differs by.
+/// At most this many versions with the same artefacts are timed as well: their spread is the noise floor.
 const TWINS: usize = 2;
-/// Launches of the memory pass, and of each instrument in the counting pass; long programs have one.
+/// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one.
 const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
 /// Versions on both sides of an exact change are counted so often, at different times.
 const VISITS: u32 = 2;
-/// The share of false changes among those that are looked into.
+/// So many builds that fail one after the other are rather one mistake than many bad versions.
+const FAILURES: u32 = 6;
+/// The share of false changes among those that are looked into (false discovery rate).
 pub const ERROR: f64 = 0.05;
 
 /// A history under way.
 pub struct Campaign {
     store: Store,
     history: StoredHistory,
+    graph: Graph,
     trees: HashMap<String, String>,
     builder: Builder,
     weigher: Box<dyn Weigher>,
@@ -57,6 +64,12 @@ pub struct Campaign {
     block: u32,
     arms: Arms,
     benches: Benches,
+    /// The environment of launches in which something is counted.
+    environment: Vec<(OsString, OsString)>,
+    forecast: Forecast,
+    /// Builds that failed since one succeeded, and how many may.
+    failures: u32,
+    keep_going: bool,
 }
 
 impl Campaign {
@@ -74,9 +87,9 @@ impl Campaign {
         let arms = Arms::of(&history.run, &request.subjects, &builder);
         let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
         let block = blocks.max().map_or(0, |last| last + 1);
+        let versions: Vec<Version> = history.entries.iter().map(|entry| entry.version.clone()).collect();
         let mut campaign = Campaign {
             store,
-            history,
             trees,
             builder,
             weigher: weighing.weigher,
@@ -93,6 +106,12 @@ impl Campaign {
             sequence,
             block,
             arms,
+            environment: environment::pinned(&history.run.provenance),
+            forecast: Forecast::default(),
+            failures: 0,
+            keep_going: request.keep_going,
+            graph: Graph::of(&versions),
+            history,
         };
         if request.aim == Aim::Sets {
             campaign.narrow();
@@ -108,9 +127,9 @@ impl Campaign {
         while result.is_ok() {
             let seen = self.seen();
             let unclear = self.unclear(&seen);
-            let within = |a, b| unclear.iter().any(|(from, to)| a < *to && *from < b);
-            let differ = |a, b| within(a, b) || self.differ(a, b);
-            let step = match next(&seen, &self.effort, self.spent(), differ) {
+            let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.graph, a, b));
+            let differ = |a, b| open(a, b) || self.differ(a, b);
+            let step = match next_step(&seen, &self.graph, &self.effort, self.spent(), differ) {
                 Step::Done => self.unconfirmed().map_or(Step::Done, Step::Count),
                 step => step,
             };
@@ -131,6 +150,11 @@ impl Campaign {
             }
         }
         self.progress.clear();
+        if !begun && self.history.run.state != run::State::Complete {
+            // What was interrupted had nothing left to do.
+            begun = true;
+            self.store.resume_history(&self.history)?;
+        }
         if !begun {
             remarks::end(&mut self.history);
         }
@@ -196,7 +220,7 @@ impl Campaign {
         Duration::from_nanos((total("time.wall") + builds) as u64)
     }
 
-    /// The arms of a version, or of the one that it shares its artefacts with.
+    /// The arms of a version, or of the version that has the same artefacts and was weighed.
     fn arms_of(&self, index: usize) -> Vec<&Arm> {
         let version = &self.history.entries[index].version;
         let commit = version.same_as.as_ref().unwrap_or(&version.commit);
@@ -222,8 +246,8 @@ impl Campaign {
             };
             let judged = judge(&view(self.history.clone()), ERROR).series;
             let counts = judged.iter().filter(|one| one.noise == 0.0 && !one.metric.starts_with("build."));
-            let cuts = counts.flat_map(|series| series.levels.windows(2));
-            let sides: BTreeSet<usize> = cuts.flat_map(|pair| [pair[0].1, pair[1].0]).map(original).collect();
+            let sides: BTreeSet<usize> =
+                counts.flat_map(|series| series.borders.as_flattened()).copied().map(original).collect();
             let open = |index: &usize| {
                 entries[*index].version.state == State::Built && entries[*index].counted < VISITS
             };
@@ -254,14 +278,33 @@ impl Campaign {
                 return Err(fault);
             }
         };
+        let title = &self.history.entries[index].version;
+        let name = format!("{} {}", title.short(), title.title);
+        let number = format!("{} of {}", built + 1, self.history.entries.len());
         match outcome {
             Outcome::Failed(state, why) => {
+                self.progress.done(&format!("version {number} failed: {name}: {why}"));
                 let log = self.builder.cache.log(&commit).display().to_string();
                 let version = &mut self.history.entries[index].version;
-                (version.state, version.why, version.log) = (state, Some(why), Some(log));
-                self.put(index, &[])
+                (version.state, version.why, version.log) = (state, Some(why), Some(log.clone()));
+                self.put(index, &[])?;
+                self.failures += 1;
+                match self.failures >= FAILURES && !self.keep_going {
+                    true => Err(Fault::program(format!(
+                        "{FAILURES} builds failed one after the other, the last at {name}; see {log}. If the build steps are \
+                         right, the same command goes on with other versions, and --keep-going does not stop again; else \
+                         mend them, or build these again with --retry"
+                    ))),
+                    false => Ok(()),
+                }
             }
-            Outcome::Ready(artefacts) => self.built(index, &commit, &artefacts),
+            Outcome::Ready(artefacts) => {
+                self.failures = 0;
+                let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
+                self.progress.done(&format!("version {number} built in {took}: {name}"));
+                self.foretell_builds(&artefacts);
+                self.built(index, &commit, &artefacts)
+            }
         }
     }
 
@@ -310,7 +353,7 @@ impl Campaign {
     fn is_at_hand(&mut self, index: usize) -> Result<bool, Fault> {
         let entry = &self.history.entries[index];
         let digest = entry.artefacts.clone().unwrap_or_default();
-        if self.builder.cache.built(&digest).is_dir() {
+        if self.builder.cache.has(&digest)? {
             return Ok(true);
         }
         let commit = entry.version.commit.clone();
@@ -361,10 +404,13 @@ impl Campaign {
                         }
                     };
                     first = first.or(Some(weighing));
+                    self.forecast.launch = self.forecast.launch.or(Some(weighing));
                 }
             }
         }
         self.history.entries[index].counted += 1;
+        let version = &self.history.entries[index].version;
+        self.progress.done(&format!("counted and checked: {} {}", version.short(), version.title));
         self.put(index, &[])
     }
 
@@ -393,6 +439,7 @@ impl Campaign {
             .iter()
             .flat_map(|index| self.launches(*index).into_iter().map(move |launch| (*index, launch)))
             .collect();
+        self.foretell_rounds(visits.len());
         let plan = Plan::new(visits.len(), self.history.run.seed);
         let block = self.block;
         self.block += 1;
@@ -406,6 +453,8 @@ impl Campaign {
             self.progress.tell(&doing, visited, visits.len(), version.short());
             self.visit(index, launch, Pass::Timing, block, plan.padding(block))?;
         }
+        let versions = if all.len() == 1 { "version" } else { "versions" };
+        self.progress.done(&format!("round {}: timed {} {versions}", block + 1, all.len()));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Giving back the room that builds take: those of one repository, or those that nobody has asked for in a while.
 
-use super::cache::{Artefacts, Cache};
+use super::artefacts::Artefacts;
+use super::cache::Cache;
 use super::child::unwritable;
 use crate::fault::Fault;
 use std::collections::HashSet;
@@ -49,7 +50,9 @@ pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> R
         |path: &PathBuf| path.file_name().is_none_or(|name| !wanted.contains(&*name.to_string_lossy()));
     let built: Vec<PathBuf> = entries(&cache.folder().join("built")).into_iter().filter(unwanted).collect();
     let logs = entries(&cache.folder().join("logs")).into_iter().filter(|path| old(path));
-    let gone: Vec<PathBuf> = stale.into_iter().chain(built.iter().cloned()).chain(logs).collect();
+    let lists = entries(&cache.folder().join("lists")).into_iter().filter(unwanted);
+    let gone: Vec<PathBuf> =
+        stale.into_iter().chain(built.iter().cloned()).chain(lists).chain(logs).collect();
     let bytes = gone.iter().map(|path| size(path)).sum();
     if !only_say {
         for path in &gone {

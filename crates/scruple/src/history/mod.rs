@@ -3,25 +3,31 @@
 //! [`take`] does one history from where it was left to where nothing is left to do.
 
 pub mod accept;
-mod arms;
-mod benches;
-mod build;
-mod cache;
-mod campaign;
-mod child;
+pub mod args;
+pub mod arms;
+pub mod artefacts;
+pub mod benches;
+pub mod build;
+pub mod cache;
+pub mod campaign;
+pub mod child;
 pub mod clean;
-mod left_out;
-mod next;
-mod originals;
+pub mod config;
+pub mod environment;
+pub mod links;
 pub mod pair;
-mod recipe;
-mod remarks;
-mod selection;
-mod source;
-mod subjects;
+pub mod recipe;
+pub mod remarks;
+pub mod report;
+pub mod representatives;
+pub mod schedule;
+pub mod selection;
+pub mod source;
+pub mod subjects;
+pub mod verb;
 
-pub use next::Effort;
 pub use recipe::Recipe;
+pub use schedule::Effort;
 use selection::Selected;
 pub use selection::Selection;
 pub use source::place_of;
@@ -31,6 +37,7 @@ use crate::fault::Fault;
 use crate::place;
 use crate::progress::Progress;
 use crate::store::{Entry, Store, StoredHistory};
+use artefacts::digest;
 use build::Builder;
 use cache::Cache;
 use campaign::Campaign;
@@ -73,6 +80,8 @@ pub struct Request {
     pub time_only: bool,
     /// Build again what could not be built.
     pub retry: bool,
+    /// Go on however many builds fail.
+    pub keep_going: bool,
     /// Which versions are weighed.
     pub aim: Aim,
 }
@@ -163,7 +172,7 @@ pub fn take(
     let list = |selected: &[Selected]| {
         let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
         let mut entries: Vec<Entry> = selected.iter().map(listed).collect();
-        originals::elect(&mut entries, &builder);
+        representatives::elect(&mut entries, &builder);
         entries
     };
     let mut history = StoredHistory {
@@ -177,7 +186,7 @@ pub fn take(
         run,
     };
     if request.aim == Aim::Sets {
-        let more = left_out::suspected(&history, &selected, campaign::ERROR);
+        let more = links::suspected(&history, &selected, campaign::ERROR);
         if !more.is_empty() {
             selected = beside(&source, &request.selection, &more, &history.entries)?;
             history.entries = list(&selected);
@@ -228,14 +237,35 @@ fn extended(range: &str, more: &str) -> String {
     }
 }
 
-/// The newest stored history of a repository, as it is.
-pub fn stored(place: &str, store: &Store) -> Result<History, Fault> {
-    let found = store.history_of(place)?;
+/// Which of the stored histories of a repository.
+pub enum Which<'a> {
+    /// The one whose run has that id, label or beginning of an id.
+    Named(&'a str),
+    /// The newest.
+    Newest,
+    /// The newest in which a version could be weighed.
+    Weighed,
+}
+
+/// A stored history as it is.
+pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, Fault> {
+    let listed = || store.histories_of(place);
+    let id = match which {
+        Which::Named(name) => Some(store.find_id(name)?),
+        Which::Newest => {
+            listed()?.into_iter().max_by_key(|one| (one.started, one.id.clone())).map(|one| one.id)
+        }
+        Which::Weighed => listed()?.into_iter().next().map(|listed| listed.id),
+    };
+    let found = id.map_or(Ok(None), |id| store.history_of_run(&id))?;
     found.map(view).ok_or_else(|| {
-        Fault::usage(format!(
-            "the store ‘{}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo",
-            store.path().display()
-        ))
+        let path = store.path().display();
+        match which {
+            Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is no history: `scruple list` shows all runs")),
+            _ => Fault::usage(format!(
+                "the store ‘{path}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo"
+            )),
+        }
     })
 }
 
@@ -254,7 +284,7 @@ fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Ent
         return Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
     };
     (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
-    entry.version.left_out = version.left_out;
+    (entry.version.follows, entry.version.left_out) = (version.follows.clone(), version.left_out);
     if entry.version.state == State::Building || (retry && entry.version.state.failed()) {
         (entry.version.state, entry.version.why, entry.version.log) = (State::Queued, None, None);
     }
@@ -268,25 +298,9 @@ fn identity(request: &Request, machine_class: &str) -> String {
     digest(&format!("{parts:?}"))
 }
 
-/// A digest of a text, in 32 hexadecimal digits (FNV-1a, 128 bits).
-pub fn digest(text: &str) -> String {
-    let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    });
-    format!("{hash:032x}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::source::{is_url, key, last_part};
-    use super::*;
-
-    #[test]
-    fn digests_are_those_of_the_published_function() {
-        // From the test vectors of the FNV reference, for the empty text and for "a".
-        assert_eq!(digest(""), "6c62272e07bb014262b821756295c58d");
-        assert_eq!(digest("a"), "d228cb696f1a8caf78912b704e4a8964");
-    }
 
     #[test]
     fn repositories_are_named_by_their_last_part_and_told_apart() {

@@ -1,10 +1,10 @@
 //! Two versions to be weighed side by side: two revisions, or a revision and what is in the working tree.
 
+use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
-use super::cache::Artefacts;
 use super::source::Source;
 use super::{Recipe, Starter, Template};
-use crate::arms::{Hooks, Prepared};
+use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::Repository;
 use crate::store::add_readings;

@@ -1,7 +1,7 @@
 //! What versions are built from besides their trees: steps, environment, overlays for parts of a range, tools.
 
+use super::config::{Overlay, Replacement};
 use super::source::Source;
-use crate::config::{Overlay, Replacement};
 use crate::fault::Fault;
 use scruple_measure::program::Program;
 use std::collections::{BTreeMap, HashSet};

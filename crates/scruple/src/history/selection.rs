@@ -1,7 +1,7 @@
 //! Which commits of a repository are versions of a history.
 
 use super::source::Source;
-use super::{accept, left_out};
+use super::{accept, links};
 use crate::fault::Fault;
 use crate::git::Refused;
 use scruple_core::history::{State, Version};
@@ -93,7 +93,9 @@ impl Selection {
         }
         accept::from_file(source, &mut all)?;
         if self.restricts() || self.every.is_some() || self.steps.is_some() || !chosen.is_empty() {
-            left_out::find(source, &within, self.first_parent, &mut all)?;
+            links::find(source, &within, self.first_parent, &mut all)?;
+        } else {
+            links::directly(self.first_parent, &mut all);
         }
         Ok(all)
     }
@@ -153,6 +155,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected>
     let version = Version {
         commit: (*commit).to_owned(),
         parents: parents.split_whitespace().map(str::to_owned).collect(),
+        follows: Vec::new(),
         title: (*title).to_owned(),
         author: (*author).to_owned(),
         time: time.parse::<i64>().unwrap_or(0) * 1000,

@@ -38,7 +38,7 @@ pub fn key(place: &str) -> String {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
         .collect();
-    format!("{name}-{}", &super::digest(place)[..12])
+    format!("{name}-{}", &super::artefacts::digest(place)[..12])
 }
 
 /// The name of a repository.

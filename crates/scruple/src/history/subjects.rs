@@ -1,7 +1,8 @@
 //! What is weighed at every version: commands and bench programs whose parameters may differ from version to version.
 
 use super::recipe::Effective;
-use crate::arms;
+use crate::command::arms;
+use crate::command::shell;
 use crate::fault::Fault;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
@@ -33,7 +34,7 @@ impl Template {
     /// A template of these words; one word alone is split as a shell would.
     pub fn new(words: &[String], name: Option<&str>) -> Result<Template, Fault> {
         let split = match words {
-            [one] => arms::words(one)?,
+            [one] => shell::words(one)?,
             _ => words.to_vec(),
         };
         let name = name.map_or_else(|| split.join(" "), str::to_owned);
@@ -107,6 +108,7 @@ impl Template {
             input: Input::Null,
             output: Output::Null,
             time_limit,
+            counted_env: None,
             fixed_addresses: false,
             shield: None,
         })

@@ -4,19 +4,21 @@
 //! where a tool wrote only a summary, that one figure is the only reading, marked as estimated, with a source that says
 //! which summary it is. Nothing is filled in: what a file does not say stays absent.
 
-mod criterion;
+pub mod args;
+pub mod criterion;
 pub mod criterion_rs;
-mod error;
-mod figures;
-mod go;
-mod google;
-mod hyperfine;
-mod jmh;
-mod pytest;
-mod table;
+pub mod error;
+pub mod figures;
+pub mod go;
+pub mod google;
+pub mod hyperfine;
+pub mod jmh;
+pub mod pytest;
+pub mod table;
 #[cfg(test)]
-mod tests;
-mod weigh;
+pub mod tests;
+pub mod verb;
+pub mod weigh;
 
 pub use error::ImportError;
 
@@ -177,7 +179,7 @@ fn case(path: &str, program: &[&str], params: BTreeMap<String, Parameter>) -> Ar
     let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let name = if values.is_empty() { path.clone() } else { format!("{path} ({})", values.join(", ")) };
     let program = program.iter().map(|word| (*word).to_owned()).collect();
-    let subject = Subject::Case { name: path, program, shape: String::new() };
+    let subject = Subject::Case { name: path, program, shape: String::new(), timing: None };
     Arm { params, ..Arm::new(name, subject, Role::Subject) }
 }
 
@@ -191,7 +193,7 @@ fn parameter(value: &serde_json::Value) -> Parameter {
 
 /// Names come from files: a terminal must not obey what stands in them.
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    scruple_core::plain::plain(text)
 }
 
 /// Arms of the same name are numbered, so that each can be found again.

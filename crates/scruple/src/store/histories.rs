@@ -9,7 +9,7 @@ use scruple_core::history::{Acceptance, State, Version};
 use scruple_core::run::{self, Run};
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// One version, with what only the pipeline needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,9 @@ pub struct Entry {
 #[derive(Serialize, Deserialize)]
 struct Facts {
     parents: Vec<String>,
+    /// Unknown in stores that an earlier Scruple wrote.
+    #[serde(default)]
+    follows: Option<Vec<String>>,
     title: String,
     author: String,
     time: i64,
@@ -35,6 +38,19 @@ struct Facts {
     accepted: Vec<Acceptance>,
     #[serde(default)]
     left_out: usize,
+}
+
+/// A history in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The id of its run.
+    pub id: String,
+    /// When it began, in milliseconds since 1970.
+    pub started: i64,
+    /// The word of its run's state.
+    pub state: String,
+    /// The words that began it.
+    pub argv: Vec<String>,
 }
 
 /// A stored history.
@@ -64,9 +80,31 @@ impl Store {
         self.newest_history("h.identity = $1", identity)
     }
 
-    /// The newest history of the repository there.
-    pub fn history_of(&self, source: &str) -> Result<Option<StoredHistory>, StoreError> {
-        self.newest_history("h.source = $1", source)
+    /// The history that is this run.
+    pub fn history_of_run(&self, run: &str) -> Result<Option<StoredHistory>, StoreError> {
+        self.newest_history("h.run_id = $1", run)
+    }
+
+    /// The histories of the repository there, the newest first, but behind all others those in which no version could be
+    /// weighed: such a one is a mistake that shall not hide what was meant.
+    pub fn histories_of(&self, source: &str) -> Result<Vec<Listed>, StoreError> {
+        let work = || {
+            if self.version()? < 2 {
+                return Ok(Vec::new());
+            }
+            let weighed = "EXISTS (SELECT 1 FROM version v WHERE v.run_id = r.id AND v.state = $2)";
+            let sql = format!(
+                "SELECT r.id, r.started, r.state, r.argv FROM history h JOIN run r ON r.id = h.run_id \
+                 WHERE h.source = $1 ORDER BY {weighed} DESC, r.started DESC, r.id DESC"
+            );
+            let rows = self.database.query(&sql, &[source.into(), State::Built.word().into()])?;
+            let listed = |row: &Row| {
+                let (id, state) = (row.text(0).to_owned(), row.text(2).to_owned());
+                Ok(Listed { id, started: row.integer(1), state, argv: parse(row.text(3), "argv")? })
+            };
+            rows.iter().map(listed).collect()
+        };
+        work().map_err(|failure| self.error(failure))
     }
 
     fn newest_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, StoreError> {
@@ -103,6 +141,7 @@ impl Store {
             let list = if row.is_null(1) { &mut history.unlisted } else { &mut history.entries };
             list.push(entry(row)?);
         }
+        link(&mut history.entries);
         Ok(Some(history))
     }
 
@@ -169,6 +208,7 @@ impl Store {
         let version = &entry.version;
         let facts = Facts {
             parents: version.parents.clone(),
+            follows: Some(version.follows.clone()),
             title: version.title.clone(),
             author: version.author.clone(),
             time: version.time,
@@ -216,11 +256,30 @@ impl Store {
     }
 }
 
+/// Stands for the versions that one follows where the store does not say.
+const UNKNOWN: [&str; 1] = [""];
+
+/// Versions of which it is not known what they follow do so after their parents, or where these are not listed, after the
+/// version listed before them.
+fn link(entries: &mut [Entry]) {
+    let ids: Vec<String> = entries.iter().map(|entry| entry.version.commit.clone()).collect();
+    let listed: HashSet<&String> = ids.iter().collect();
+    for (place, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| entry.version.follows == UNKNOWN)
+    {
+        let parents = entry.version.parents.iter().filter(|parent| listed.contains(parent));
+        entry.version.follows = parents.cloned().collect();
+        if entry.version.follows.is_empty() {
+            entry.version.follows.extend(place.checked_sub(1).map(|before| ids[before].clone()));
+        }
+    }
+}
+
 fn entry(row: &Row) -> Result<Entry, Failure> {
     let facts: Facts = parse(row.text(9), "a version")?;
     let version = Version {
         commit: row.text(0).to_owned(),
         parents: facts.parents,
+        follows: facts.follows.unwrap_or_else(|| UNKNOWN.map(str::to_owned).to_vec()),
         title: facts.title,
         author: facts.author,
         time: facts.time,

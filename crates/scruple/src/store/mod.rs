@@ -3,22 +3,26 @@
 //! A run's readings are journalled one launch at a time while it goes on, and become one row for each sample when it
 //! ends. A run whose process was killed is read back from its journal, so that at most the reading under way is lost.
 
-mod error;
-mod histories;
-mod ledger;
-mod sqlite;
+pub mod args;
+pub mod error;
+pub mod histories;
+pub mod journal;
+pub mod ledger;
+pub mod list;
+pub mod sqlite;
 
 pub use error::StoreError;
 pub use histories::{Entry, StoredHistory};
 pub use ledger::Ledger;
 
+use journal::Journalled;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{Figure, Reading, Sample};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::Unit;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use sqlite::{Database, Failure, Refusal, Row, Value};
 use std::path::{Path, PathBuf};
 
@@ -46,19 +50,6 @@ pub struct Listed {
     pub argv: Vec<String>,
     /// The names of its arms.
     pub arms: Vec<String>,
-}
-
-/// A reading as it stands in the journal.
-#[derive(Serialize, Deserialize)]
-struct Journalled {
-    k: String,
-    u: Unit,
-    q: Quality,
-    s: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    v: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
 }
 
 impl Store {
@@ -426,26 +417,6 @@ pub fn add_readings(arm: &mut Arm, readings: impl IntoIterator<Item = Reading>, 
         if let Some(figure) = figure {
             arm.figures.insert(key, figure);
         }
-    }
-}
-
-impl From<&Reading> for Journalled {
-    fn from(reading: &Reading) -> Journalled {
-        Journalled {
-            k: reading.key.clone(),
-            u: reading.unit.clone(),
-            q: reading.quality,
-            s: reading.source.clone(),
-            v: reading.value.as_ref().ok().copied(),
-            why: reading.value.as_ref().err().cloned(),
-        }
-    }
-}
-
-impl From<Journalled> for Reading {
-    fn from(line: Journalled) -> Reading {
-        let value = line.v.ok_or_else(|| line.why.unwrap_or_default());
-        Reading { key: line.k, unit: line.u, quality: line.q, source: line.s, value }
     }
 }
 

@@ -81,7 +81,7 @@ fn three_arms_are_each_compared_with_the_first() {
     let words = ["--no-store", "-r", "20", "--metrics", "time.cpu", "-n", "a", "-n", "b", "-n", "c"];
     let words: Vec<&str> = words.iter().copied().chain(["true", "true 2", "true 3"]).collect();
     let arms = [("a", arm(1.0, 1)), ("b", arm(1.05, 2)), ("c", arm(0.95, 3))];
-    assert_snapshot!(place.play(&arms, &words).exchange(), @"
+    assert_snapshot!(place.play(&arms, &words).exchange(), @r"
     exit 0
     --- stdout
     3 commands · 20 blocks, interleaved · seed 1
@@ -93,6 +93,7 @@ fn three_arms_are_each_compared_with_the_first() {
 
     ‘b’ takes 5.0 % more cpu time than ‘a’ (97.6 % sure: +4.99 % to +5.09 %, 20 blocks).
     ‘c’ takes 5.0 % less cpu time than ‘a’ (97.6 % sure: -5.01 % to -4.92 %, 20 blocks).
+    Fastest in cpu time: ‘c’; then ‘a’ 1.05 × [1.05, 1.05], ‘b’ 1.11 × [1.10, 1.11].
     ");
 }
 
@@ -150,7 +151,7 @@ fn the_tare_is_said_and_taken_off_where_it_matters() {
       true  513.0 µs  [507.7, 519.6]  ▄▂▄▂▂▄▆  █▄▄
 
     Tare: launching an empty program takes 103 µs of wall time; it is part of the figures above.
-          net of that, ‘true’ takes 410 µs [406 µs, 416 µs].
+          net of that, ‘true’ takes 410 µs [405 µs, 417 µs].
     ");
 }
 

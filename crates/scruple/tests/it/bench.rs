@@ -18,8 +18,8 @@ fn net_raw_and_tare_stand_side_by_side_and_a_body_that_costs_nothing_is_below_re
 
                      net      ±       raw     tare  allocated
     zoo
-      ant   5.00 ns       0.0 %   7.00 ns  2.00 ns       16 B
-      bee  10.0  ns       0.0 %  12.0  ns  2.00 ns        0 B
+      ant   5.00 ns       0.4 %   7.00 ns  2.00 ns       16 B
+      bee  10.0  ns       0.2 %  12.0  ns  2.00 ns        0 B
 
       air   <    20.0 ps          2.00 ns  2.00 ns        0 B
 
@@ -38,12 +38,12 @@ fn detail_shows_a_panel_below_each_case() {
 
                net      ±      raw     tare  allocated
     zoo
-      ant  5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+      ant  5.00 ns  0.4 %  7.00 ns  2.00 ns       16 B
           OLS slope 7.00 ns [7.00 ns, 7.00 ns]   intercept 20.0 ns [20.0 ns, 20.0 ns]   R² 1.0000 [1.0000, 1.0000]
           mean 7.00 ns   sd 0.678 ps   median 7.00 ns   10th percentile 7.00 ns   36 batches in 3 processes
           outliers: 0 low severe, 0 low mild, 0 high mild, 0 high severe; they inflate the variance by 2.7 % (slight); 0.0 % of batches disturbed
           7.00 ns █   ▅     ▆         █                  ▇ 7.00 ns
-          cpu time net of the tare 5.00 ns [5.00 ns, 5.00 ns]
+          cpu time net of the tare 5.00 ns [4.98 ns, 5.02 ns]
     ");
 }
 
@@ -89,13 +89,13 @@ fn a_stored_run_is_a_baseline() {
     error: --baseline needs a store: leave --no-store out
     ");
     let answer = bench(&place, &["--baseline", "before"], &[slow, TWO]);
-    assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @"
+    assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @r"
     2 cases · 3 fresh processes · seed 7
 
                 net      ±       raw     tare  allocated                   vs reference
     zoo
-      ant   7.00 ns  0.0 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.5, +28.6] slower
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.01, +0.01] same
+      ant   7.00 ns  0.3 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.6, +28.6] slower
+      bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.00, +0.00] same
     ");
 }
 
@@ -108,22 +108,22 @@ fn two_builds_are_compared_case_by_case() {
     let options = ["--no-store", "--processes", "6", "--against", &old.join(" ")];
     let answer =
         bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
-    assert_snapshot!(answer.exchange(), @"
+    assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
     4 cases · 6 fresh processes · seed 7
 
                      net      ±       raw     tare  allocated                   vs reference
     zoo
-      ant @old   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
-      bee @old  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  reference
-      ant @new   6.00 ns  0.0 %   8.00 ns  2.00 ns       16 B  +14.3 % [+14.3, +14.3] slower
-      bee @new  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.00] same
+      ant @old   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B  reference
+      bee @old  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  reference
+      ant @new   6.00 ns  0.3 %   8.00 ns  2.00 ns       16 B  +14.3 % [+14.3, +14.3] slower
+      bee @new  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.00] same
 
-    ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (97.5 % sure: +14.3 % to +14.3 %, 72
-    blocks).
+    ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (97.5 % sure: +14.3 % to +14.3 %, 6
+    processes).
     ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: +0.00 % to
-    +0.00 %, 72 blocks).
+    +0.00 %, 6 processes).
     ");
 }
 
@@ -167,8 +167,8 @@ fn every_case_can_be_compared_with_one() {
 
                 net      ±       raw     tare  allocated                   vs reference
     zoo
-      ant   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B  reference
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B  +71.4 % [+71.4, +71.5] slower
+      ant   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B  reference
+      bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +71.4 % [+71.4, +71.5] slower
     ");
     let answer = bench(&Place::new(), &["--no-store", "--reference", "ant"], &[ONE, TWO]);
     assert_snapshot!(answer.exchange(), @r"
@@ -189,10 +189,10 @@ fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
     3 cases · 3 fresh processes · seed 7
 
                              net      ±      raw     tare  allocated  threads.fairness
-      shared ×1 threads  40.0 ns  0.0 %  42.0 ns  2.00 ns        0 B
-      shared ×2 threads  20.0 ns  0.0 %  21.0 ns  1.00 ns        0 B             1.000
+      shared ×1 threads  40.0 ns  0.1 %  42.0 ns  2.00 ns        0 B
+      shared ×2 threads  20.0 ns  0.1 %  21.0 ns  1.00 ns        0 B             1.000
     zoo
-      bee                10.0 ns  0.0 %  12.0 ns  2.00 ns        0 B
+      bee                10.0 ns  0.2 %  12.0 ns  2.00 ns        0 B
 
     Scaling of ‘shared’:
         1 threads         23.8 M/s     1.00 ×   efficiency 100 %
@@ -203,12 +203,13 @@ fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
 }
 
 #[test]
-fn budgets_in_code_decide_the_exit_code_only_where_they_are_checked() {
+fn an_exceeded_budget_is_exit_code_1_unless_budgets_are_only_reported() {
     let place = Place::new();
     let fine = r#"{"name":"fine","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"max":16},"time.wall":{"max":"1 µs"}}}"#;
     let fat = r#"{"name":"fat","cost":5,"bytes":17,"budgets":{"alloc.bytes":{"max":16}}}"#;
     assert_eq!(bench(&place, &["--no-store", "--check"], &[fine]).code, 0);
-    assert_eq!(bench(&place, &["--no-store"], &[fine, fat]).code, 0);
+    assert_eq!(bench(&place, &["--no-store"], &[fine, fat]).code, 1);
+    assert_eq!(bench(&place, &["--no-store", "--no-check"], &[fine, fat]).code, 0);
     let answer = bench(&place, &["--no-store", "--check", "--junit", "report.xml"], &[fine, fat]);
     assert_snapshot!(answer.exchange(), @r"
     exit 1
@@ -216,8 +217,8 @@ fn budgets_in_code_decide_the_exit_code_only_where_they_are_checked() {
     2 cases · 3 fresh processes · seed 7
 
                 net      ±      raw     tare  allocated
-      fine  5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
-      fat   5.00 ns  0.0 %  7.00 ns  2.00 ns       17 B
+      fine  5.00 ns  0.4 %  7.00 ns  2.00 ns       16 B
+      fat   5.00 ns  0.4 %  7.00 ns  2.00 ns       17 B
 
     Limit alloc.bytes<16: kept by ‘fine’, which has 16 B
     Limit time.wall<1 µs: kept by ‘fine’, which has 7.00 ns [7.00 ns, 7.00 ns]
@@ -247,10 +248,10 @@ fn a_budget_may_name_a_least_and_another_case() {
     4 cases · 3 fresh processes · seed 7
 
                    net      ±       raw     tare  allocated
-      single   5.00 ns  0.0 %   7.00 ns  2.00 ns        0 B
-      lazy     5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
-      double  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
-      lost    10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      single   5.00 ns  0.4 %   7.00 ns  2.00 ns        0 B
+      lazy     5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
+      double  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
+      lost    10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     Limit alloc.bytes>17: EXCEEDED by ‘lazy’, which has 16 B
     Limit time.wall<+50% against ‘single’: EXCEEDED by ‘double’, which has +71.4 % [+71.4 %, +71.4 %]
@@ -271,8 +272,8 @@ fn budgets_stand_in_the_configuration_too() {
 
                 net      ±       raw     tare  allocated
     zoo
-      ant   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
-      bee  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      ant   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
+      bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     Limit zoo/*:alloc.bytes<10 B: EXCEEDED by ‘zoo/ant’, which has 16 B
     Limit zoo/*:alloc.bytes<10 B: kept by ‘zoo/bee’, which has 0 B
@@ -290,7 +291,7 @@ fn a_limit_may_be_on_a_metric_that_the_program_brings() {
     1 case · 3 fresh processes · seed 7
 
                    net      ±      raw     tare  allocated
-      visited  5.00 ns  0.0 %  7.00 ns  2.00 ns        0 B
+      visited  5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
 
     Limit zoo.visits<2: EXCEEDED by ‘visited’, which has 3
     ");
@@ -327,4 +328,19 @@ fn intervals_are_pairs_in_json_and_readings_keep_their_processes() {
         at(wall, "/blocks").as_array().into_iter().flatten().filter_map(|block| block.as_u64()).collect();
     assert_eq!(blocks.len(), 36);
     assert_eq!((blocks[0], blocks[12], blocks[24]), (0, 1_000_000, 2_000_000));
+}
+
+#[test]
+fn latency_and_throughput_in_one_table_are_told_apart() {
+    let chained = r#"{"name":"chained","cost":5,"timing":"latency"}"#;
+    let loose = r#"{"name":"loose","cost":3,"timing":"throughput"}"#;
+    let place = Place::new();
+    let both = bench(&place, &["--no-store"], &[chained, loose]).stdout;
+    assert!(both.contains(" timing") && both.contains(" latency") && both.contains(" throughput"), "{both}");
+    let one = bench(&place, &["--no-store"], &[chained]).stdout;
+    assert!(!one.contains("timing"), "{one}");
+    let detail = bench(&place, &["--no-store", "--detail"], &[loose]).stdout;
+    assert!(detail.contains("throughput: from one result to the next"), "{detail}");
+    let json = bench(&place, &["--no-store", "--json"], &[chained]).stdout;
+    assert!(json.contains(r#""timing": "latency""#) || json.contains(r#""timing":"latency""#), "{json}");
 }

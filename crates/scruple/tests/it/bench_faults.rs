@@ -22,7 +22,7 @@ fn what_a_program_prints_does_not_disturb_the_line_to_it() {
     1 case · 3 fresh processes · seed 7
 
                 net      ±      raw     tare  allocated
-      good  5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+      good  5.00 ns  0.4 %  7.00 ns  2.00 ns       16 B
     ");
 }
 
@@ -34,9 +34,9 @@ fn a_case_that_throws_has_failed_with_its_message() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: ValueError: it threw
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -52,7 +52,7 @@ fn a_case_whose_check_is_not_content_has_failed_with_its_reason() {
     2 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±      raw     tare  allocated
-      good   5.00 ns  0.0 %  7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %  7.00 ns  2.00 ns       16 B
       wrong  failed: its check failed: 7 is not 8
 
     --- stderr
@@ -68,9 +68,9 @@ fn a_program_that_is_killed_is_started_again_for_the_other_cases() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: the program ended (signal 9)
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -85,11 +85,11 @@ fn a_program_that_ends_is_quoted() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: the program ended (exit code 3); it said:
             first complaint
             last complaint
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -104,9 +104,9 @@ fn half_a_line_is_no_answer() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: the program ended (exit code 0, in the middle of a line)
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -121,9 +121,9 @@ fn an_answer_in_no_protocol_is_quoted() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: the answer to ‘block 1:c:1’ is not in the protocol: ‘this is no JSON’
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -138,9 +138,9 @@ fn a_case_that_waits_for_ever_is_ended_at_its_limit_and_called_idle() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: no answer within 2 s: it was idle (a deadlock, or waiting for something)
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -155,9 +155,9 @@ fn a_case_that_never_ends_is_ended_at_its_limit_and_called_busy() {
     3 cases · 3 fresh processes · seed 7 · 1 failed
 
                  net      ±       raw     tare  allocated
-      good   5.00 ns  0.0 %   7.00 ns  2.00 ns       16 B
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bad   failed: no answer within 2 s: it was busy all the time (a livelock, or just slow)
-      last  10.0  ns  0.0 %  12.0  ns  2.00 ns        0 B
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
     --- stderr
     error: ‘bad’ failed; the other cases were measured
@@ -215,7 +215,7 @@ fn a_budget_that_cannot_be_read_is_a_remark() {
     1 case · 3 fresh processes · seed 7
 
                net      ±      raw     tare  allocated
-      odd  5.00 ns  0.0 %  7.00 ns  2.00 ns        0 B
+      odd  5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
 
     ! the budget of ‘odd’ for time.wall cannot be read: ‘soon’ is not a quantity: a number and a unit
       are expected, such as ‘20 ms’
@@ -233,4 +233,31 @@ fn ten_thousand_cases_are_listed_and_as_many_as_are_wanted_weighed() {
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     let rows = answer.stdout.lines().filter(|line| line.contains(" 7.")).count();
     assert_eq!(rows, 1000, "{}", answer.stdout.lines().take(8).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn readings_that_the_hosts_own_clock_refutes_are_refused() {
+    for (does, why) in [
+        ("swift", "which cannot be: it came after"),
+        ("endless-cpu", "of processor time, which cannot be"),
+        ("still", "its clock stands still"),
+    ] {
+        let answer = beside(does, &["--no-check"]);
+        assert_eq!(answer.code, 4, "{does}: {}", answer.stdout);
+        assert!(answer.stdout.contains(why), "{does}: {}", answer.stdout);
+        assert!(answer.stdout.contains("  last "), "{does}: {}", answer.stdout);
+    }
+}
+
+#[test]
+fn more_cases_than_the_budget_has_room_for_are_left_out_and_said() {
+    let place = Place::new();
+    let answer = bench_freely(
+        &place,
+        &["--no-store", "--budget", "100ms", "--seed", "7", "--time-only"],
+        &["--many", "20000"],
+    );
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(answer.stdout.contains("of 20000 cases are left out"), "{}", answer.stdout.len());
+    assert!(answer.stdout.lines().count() < 20_000);
 }

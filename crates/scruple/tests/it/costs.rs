@@ -216,7 +216,7 @@ fn without_randomised_addresses_the_memory_passes_repeat() {
         &[],
     );
     let codes = |words: &[&str]| {
-        let run = weigh(&place, &[&["-r", "1", "./where"], words].concat());
+        let run = weigh(&place, &[&["-r", "3", "./where"], words].concat());
         run["warnings"].as_array().expect("warnings").iter().any(|warning| warning["code"] == "output-varies")
     };
     assert!(codes(&[]), "the stack lies somewhere else each time");

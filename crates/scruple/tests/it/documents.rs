@@ -82,7 +82,7 @@ fn a_name_is_one_line() {
     let words =
         ["run", "--no-store", "--time-only", "-r", "1", "-n", "two\nlines", "--export-markdown", "-", "true"];
     let answer = place.run(words);
-    assert!(answer.stdout.contains("\n| `two lines` |"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("\n| `two�lines` |"), "{}", answer.exchange());
 }
 
 #[test]

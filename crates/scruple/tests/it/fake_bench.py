@@ -40,6 +40,12 @@ def lie(what, reply):
         del reply["time.wall"]
     if what == "backwards":
         reply["time.wall"] = -5
+    if what == "swift":
+        reply["time.wall"] = 10**12
+    if what == "endless-cpu":
+        reply["time.cpu"] = 10**12
+    if what == "still":
+        reply["time.wall"] = reply["time.cpu"] = 0
     if what == "text":
         reply["time.wall"] = "12"
     if what == "stranger":
@@ -127,7 +133,12 @@ def answer(line, options, cases, out, asked):
                 words = words[:1]
             elif does in LOUD and ":c:" in word:
                 return [misbehave(cases[index]["does"], out, index)]
-        return [{"block": [batch(cases, word) for word in words[1:]], "lost": 0}]
+        began = time.monotonic_ns()
+        block = [batch(cases, word) for word in words[1:]]
+        # The host looks at its own clock, too.
+        claimed = sum(reply["time.wall"] for reply in block if isinstance(reply.get("time.wall"), int) and reply["time.wall"] < 10**11)
+        time.sleep(max(0, claimed - (time.monotonic_ns() - began)) / 1e9)
+        return [{"block": block, "lost": 0}]
     if words[0] == "once":
         case = cases[int(words[1])]
         wrong = case.get("does") == "wrong"

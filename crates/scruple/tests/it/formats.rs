@@ -275,6 +275,7 @@ fn json_holds_the_whole_run() {
           "metric": "malloc.bytes",
           "reference": "old | 1",
           "arm": "new, \"2\"",
+          "evidence": "exact",
           "effect": 1.0009765625,
           "interval": null,
           "level": null,
@@ -290,6 +291,7 @@ fn json_holds_the_whole_run() {
           "metric": "malloc.count",
           "reference": "old | 1",
           "arm": "new, \"2\"",
+          "evidence": "exact",
           "effect": 1.0,
           "interval": null,
           "level": null,
@@ -305,9 +307,20 @@ fn json_holds_the_whole_run() {
           "metric": "memory.peak",
           "reference": "old | 1",
           "arm": "new, \"2\"",
+          "evidence": "ranges",
           "effect": 1.0,
           "interval": null,
           "level": null,
+          "ranges": [
+            [
+              1500000.0,
+              1500000.0
+            ],
+            [
+              1500000.0,
+              1500000.0
+            ]
+          ],
           "difference": 0.0,
           "margin": 0.2,
           "verdict": "same",
@@ -320,6 +333,7 @@ fn json_holds_the_whole_run() {
           "metric": "time.cpu",
           "reference": "old | 1",
           "arm": "new, \"2\"",
+          "evidence": "interval",
           "effect": 1.250000000000001,
           "interval": [
             1.250000000000001,
@@ -338,6 +352,7 @@ fn json_holds_the_whole_run() {
           "metric": "time.wall",
           "reference": "old | 1",
           "arm": "new, \"2\"",
+          "evidence": "interval",
           "effect": 1.250000000000001,
           "interval": [
             1.250000000000001,

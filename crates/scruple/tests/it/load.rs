@@ -173,8 +173,8 @@ fn two_servers_are_compared_window_by_window() {
     assert_snapshot!(place.run(&against).exchange(), @"
     exit 0
     --- stdout
-    2 servers, windows interleaved · open loop, 1,000 requests/s, 10 connections · 10 windows, 10.0 s ·
-    seed 1
+    2 servers in turn, 10 turns of 1.00 s each · open loop, 1,000 requests/s, 10 connections · 10
+    windows, 10.0 s · seed 1
 
                           p50        p90        p99      p99.9    longest
       old response  210    µs  218    µs  436    µs    2.14 ms    2.18 ms

@@ -288,8 +288,8 @@ fn the_highest_rate_is_searched_and_stored_by_rate() {
     if measurements.iter().any(|measurement| measurement["outcome"] != "good") {
         return skip("the machine is too busy for 200 requests a second");
     }
-    assert_eq!(at(&json, "/load/search/last_good"), 200.0);
-    assert_eq!(at(&json, "/load/search/first_bad"), &serde_json::Value::Null);
+    assert_eq!(at(&json, "/load/search/low"), 200.0);
+    assert_eq!(at(&json, "/load/search/high"), &serde_json::Value::Null);
     let rates: Vec<f64> = json["arms"]
         .as_array()
         .expect("arms")
@@ -402,7 +402,7 @@ fn ten_thousand_connections_are_held_or_the_limit_is_named() {
     assert!(matches!(answer.code, 0 | 3), "{}{}", answer.code, answer.stderr);
     let json = answer.json();
     assert_eq!(at(&json, "/load/servers/0/answered"), 20_000);
-    assert_eq!(at(&json, "/load/servers/0/connect/count"), 2 * 10_000, "in each of two windows");
+    assert_eq!(at(&json, "/load/servers/0/connect/count"), 10_000, "made once, for both windows");
 }
 
 #[test]

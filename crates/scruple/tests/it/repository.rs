@@ -97,7 +97,13 @@ impl Place {
     /// The newest history of the repository named `repo`: its versions, and the run that holds its readings.
     pub fn recorded(&self) -> Recorded {
         let status = self.run(["history", "status", "--repo", "repo", "--json"]).json();
-        Recorded { status, run: self.run(["show", "last", "--json"]).json() }
+        let mut run = self.run(["show", "last", "--json"]).json();
+        for arm in run["arms"].as_array_mut().expect("arms") {
+            let version = arm["version"].as_str().and_then(|commit| commit.get(..10)).unwrap_or_default();
+            let name = arm["name"].as_str().expect("a name");
+            arm["name"] = name.strip_suffix(&format!(" @{version}")).unwrap_or(name).into();
+        }
+        Recorded { status, run }
     }
 }
 

@@ -34,7 +34,7 @@ fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
     // One build each says nothing certain about build times.
     let comparisons = run["comparisons"].as_array().expect("comparisons");
     let build = comparisons.iter().find(|one| one["metric"] == "build.time").expect("a comparison");
-    assert_eq!(build["verdict"], "don't know");
+    assert_eq!(build["verdict"], "can't tell");
     let table = compare(&place, &["HEAD~2", "HEAD", "--limit", "malloc.bytes<+3%"]);
     assert_eq!(table.code, 1, "{}", table.exchange());
     assert!(table.stdout.contains("built bytes"), "{}", table.exchange());

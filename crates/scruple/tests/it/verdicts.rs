@@ -105,7 +105,7 @@ fn noise_that_hides_everything_gives_no_verdict_but_advice() {
 #[test]
 fn five_blocks_are_too_few_for_any_verdict() {
     let answer = old_and_new(arm(1.0, 1), arm(2.0, 2), &["-r", "5", "--metrics", "time"]);
-    assert_snapshot!(answer.exchange(), @"
+    assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
     2 commands · 5 blocks, interleaved · seed 1
@@ -117,7 +117,7 @@ fn five_blocks_are_too_few_for_any_verdict() {
       old  3.9976 ms  (3.9967, 4.0011)           reference
       new  8.0044 ms  (7.9990, 8.0075)  2.00 ×   can’t tell
 
-    Can’t tell whether ‘new’ takes more or less wall time than ‘old’: 5 blocks are too few; at least 6
+    Can’t tell whether ‘new’ takes more or less wall time than ‘old’: 5 readings are too few; at least 6
     are needed; about 1 more block would tell (-r 6).
     ");
 }

@@ -12,7 +12,7 @@ module Scruple.Bench
   ( -- * Suites
     Suite, scruple, group, bench, env
     -- * What is weighed
-  , Body, nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest
+  , Body, nf, whnf, nfThroughput, whnfThroughput, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest
     -- * What is said about cases (it holds for all cases below)
   , param, variant, items, bytes, threads, atMost, budget, inGroup, tagged, fresh, maxIterations, timeLimit
   , JSON (..)
@@ -34,14 +34,14 @@ group = Group
 
 -- | A case. Its name, with those of the groups around it, is its path.
 bench :: HasCallStack => String -> Body b -> Suite
-bench name body@Body { bodyShape = shape, bodyMost = most, bodyCheck = judge } =
+bench name body@Body { bodyShape = shape, bodyTiming = told, bodyMost = most, bodyCheck = judge } =
   leaf callStack name (Just shape) (Plain body)
-    (\c -> c { caseOwnInputs = isJust most, caseMaxIterations = most, caseChecked = isJust judge })
+    (\c -> c { caseTiming = case told of { Known t -> Just t; Found _ -> Nothing }, caseOwnInputs = isJust most, caseMaxIterations = most, caseChecked = isJust judge })
 
 -- | A case of any kind, with its shape and a change to the fields that follow from its kind.
 leaf :: CallStack -> String -> Maybe String -> Work -> (Case -> Case) -> Suite
 leaf stack name shape work change = Leaf (change Case
-  { caseName = name, caseGroup = Nothing, caseShape = shape, caseParams = [], caseThroughput = Nothing
+  { caseName = name, caseGroup = Nothing, caseShape = shape, caseTiming = Nothing, caseParams = [], caseThroughput = Nothing
   , caseThreads = [1], caseBudgets = [], caseTags = [], caseFresh = False, caseFirst = False, caseOwnInputs = False
   , caseMaxIterations = Nothing, caseTimeLimit = Nothing, caseChecked = False, caseSource = source
   , caseReadings = [], caseConcurrency = Nothing, caseWork = work })

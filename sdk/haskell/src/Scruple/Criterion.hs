@@ -18,7 +18,7 @@ import GHC.Stack (HasCallStack, withFrozenCallStack)
 
 import Scruple.Bench (group, scruple)
 import qualified Scruple.Bench as Bench
-import Scruple.Bench.Body (forget, nfPlain, ownInputs, perBatch, whnfPlain)
+import Scruple.Bench.Body (forget, nfFound, ownInputs, perBatch, whnfFound)
 import Scruple.Criterion.Types
 
 defaultMain :: [Benchmark] -> IO ()
@@ -33,13 +33,13 @@ bench name body = withFrozenCallStack (Bench.bench name body)
 bgroup :: String -> [Benchmark] -> Benchmark
 bgroup = group
 
--- | These ask nothing of the result's type but what criterion asks, so that all cases of a kind share the
--- tare on @()@.
+-- | These ask nothing of the result's type but what criterion asks. Where the result turns out to be a plain number,
+-- its latency is timed, else throughput.
 nf :: NFData b => (a -> b) -> a -> Benchmarkable
-nf f = forget . nfPlain f
+nf f = forget . nfFound f
 
 whnf :: (a -> b) -> a -> Benchmarkable
-whnf f = forget . whnfPlain f
+whnf f = forget . whnfFound f
 
 nfIO :: NFData a => IO a -> Benchmarkable
 nfIO = forget . Bench.nfIO

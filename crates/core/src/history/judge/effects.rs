@@ -1,38 +1,79 @@
 //! What holds between the first weighed version and the last: the effect, and whether a dearer build pays.
 
 use super::gather::Gathered;
-use crate::history::{BreakEven, Costs, Effect, History, Point, Series};
+use super::noisy::Judged;
+use super::steps::LEVEL;
+use crate::history::{BreakEven, Costs, Effect, Graph, History, Series};
 use crate::sample::Sample;
-use crate::stats::paired;
+use crate::stats::quantile::Interval;
+use crate::stats::{normal, paired};
 use crate::subject::{Arm, Role, Subject};
 
-use super::steps::LEVEL;
+/// Counts whose ends differ by so many times what they shifted by do differ.
+const MUCH: f64 = 2.0;
 
-/// The effect from the first weighed version to the last, from readings taken side by side.
-pub(super) fn whole(gathered: &Gathered) -> Option<Effect> {
-    let (first, last) = (gathered.points.first()?, gathered.points.last()?);
+/// Beyond this load for each core, wall time says more of other programs than of this one.
+const BUSY: f64 = 0.5;
+
+/// Levels are known with at least so many degrees of freedom.
+const FEW: f64 = 5.0;
+
+/// The effect from the first weighed version to the last along the line of first parents: from readings taken side by
+/// side, or else from the levels of both.
+pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Option<Effect> {
+    let last = gathered.points.last()?;
+    let line = graph.line_to(last.version);
+    let place = gathered.points.iter().position(|point| line.contains(&point.version))?;
+    let first = &gathered.points[place];
     if first.version == last.version {
         return None;
     }
     let (from, to) = (first.version, last.version);
-    if gathered.exact || gathered.shifting {
-        let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-        let surely = gathered.exact && first.value != last.value;
-        return Some(Effect { from, to, ratio, interval: None, surely });
+    let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
+    let told = |surely: bool| Effect { from, to, ratio, interval: None, surely };
+    if gathered.exact {
+        return Some(told(first.value != last.value));
     }
-    let (early, late) = (gathered.cells.first()?, gathered.cells.last()?);
-    let ratios: Vec<f64> =
-        early.iter().filter_map(|(block, value)| late.get(block).map(|there| there - value)).collect();
-    match paired::effect_of_log_ratios(&ratios, LEVEL) {
-        Ok(effect) if gathered.cannot.is_none() => {
-            let surely = !effect.interval.contains(1.0);
-            Some(Effect { from, to, ratio: effect.ratio, interval: Some(effect.interval), surely })
-        }
-        _ => {
-            let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-            Some(Effect { from, to, ratio, interval: None, surely: false })
-        }
+    let (early, late) = (&gathered.reads[place].seen, &gathered.reads.last()?.seen);
+    if gathered.shifting {
+        // What shifted meanwhile may be all that differs between the ends, unless they differ by much more.
+        let spread = |visits: &[f64]| {
+            let (least, most) =
+                visits.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), count| {
+                    (least.min(*count), most.max(*count))
+                });
+            most - least
+        };
+        let shift = gathered.reads.iter().map(|read| spread(&read.seen.visits)).fold(0.0, f64::max);
+        return Some(told((last.value - first.value).abs() > MUCH * shift));
     }
+    if judged.cannot.is_some() {
+        return Some(told(false));
+    }
+    let ratios: Vec<f64> = early
+        .cells
+        .iter()
+        .filter_map(|(block, value)| late.cells.get(block).map(|there| there - value))
+        .collect();
+    if let Ok(effect) = paired::effect_of_log_ratios(&ratios, LEVEL) {
+        let surely = !effect.interval.contains(1.0);
+        return Some(Effect { from, to, ratio: effect.ratio, interval: Some(effect.interval), surely });
+    }
+    Some(of_levels(judged, from, to).unwrap_or(told(false)))
+}
+
+/// The effect between the levels of two versions, where they have two.
+fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
+    let part = |version: usize| {
+        let place = judged.places.of.get(&version)?;
+        judged.steps.parts.get(*place).copied()
+    };
+    let (old, new) = (part(from)?, part(to)?);
+    let (old, new) = (judged.steps.levels.get(old)?, judged.steps.levels.get(new)?);
+    let (step, error) = (new.0 - old.0, normal::student(LEVEL, FEW) * new.1.hypot(old.1));
+    let interval = Interval { low: (step - error).exp(), high: (step + error).exp(), level: LEVEL };
+    let surely = !interval.contains(1.0);
+    (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely })
 }
 
 /// For each subject, what its last version costs more to build and to run than its first.
@@ -56,17 +97,27 @@ pub(super) fn break_even(
         let timed = |key: &str| series.iter().find(|one| one.subject == *subject && one.metric == key);
         let (wall, cpu) = (timed("time.wall"), timed("time.cpu"));
         let sure = |time: &&Series| time.whole.as_ref().is_some_and(|whole| whole.surely);
-        // On a busy machine processor time is often all that is known of time.
+        // On a busy machine a wall time is mostly that of others.
+        let busy = history.run.provenance.load > BUSY * f64::from(history.run.provenance.cores.max(1));
+        let wall = wall.filter(|_| !busy || cpu.is_none());
         let time = wall.filter(sure).or(cpu.filter(sure)).or(wall).or(cpu)?;
         let whole = time.whole.as_ref()?;
-        let costs = |version: usize, point: &Point| {
-            Some(Costs { build: build(history, root(version))?, run: point.value })
-        };
-        let before = costs(whole.from, time.points.first()?)?;
-        let after = costs(whole.to, time.points.last()?)?;
         let builds = series.iter().find(|one| one.metric == "build.time");
-        let noise = builds.map_or(0.0, |one| one.twins.unwrap_or(0.0).max(one.noise));
-        Some(BreakEven::of(subject, (whole.from, whole.to), (before, after), noise, whole.surely))
+        let built = |version: usize| {
+            let level = |one: &Series| {
+                let here = |level: &&(usize, usize, f64)| (level.0..=level.1).contains(&version);
+                one.levels.iter().find(here).map(|level| level.2)
+            };
+            builds.and_then(level).or_else(|| build(history, root(version)))
+        };
+        let costs = |version: usize| {
+            let point = time.points.iter().find(|point| point.version == version)?;
+            Some(Costs { build: built(version)?, run: point.value })
+        };
+        let build_surely = builds.and_then(|one| one.whole.as_ref()).is_some_and(|whole| whole.surely);
+        let surely = [build_surely, whole.surely];
+        let ends = (costs(whole.from)?, costs(whole.to)?);
+        Some(BreakEven::of(subject, (whole.from, whole.to), ends, surely))
     };
     subjects.iter().filter(launched).filter_map(of).filter(BreakEven::is_told).collect()
 }

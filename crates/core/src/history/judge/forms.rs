@@ -1,8 +1,9 @@
 //! From cuts between levels to changes: steps, spikes and reverts, and the versions that may have brought them.
 
 use super::gather::{Artefacts, Gathered};
+use super::places::{Place, Places};
 use super::steps::{Cut, Steps};
-use crate::history::{Change, Form, History};
+use crate::history::{Change, Form, Graph, History};
 use crate::metric::Better;
 
 /// A level that lasts for so many versions at most, and then comes back, was a spike.
@@ -11,95 +12,171 @@ const FEW: usize = 3;
 /// Levels count as the same up to so many standard errors of their difference.
 const ALIKE: f64 = 2.5;
 
-/// The cuts of an exact series and its levels, in the unit. A cut is every place whose value is not the one before,
-/// each time that both were counted: what is alike later was not brought by the version.
-pub(super) fn exact(gathered: &Gathered) -> Steps {
-    let mut steps = Steps::default();
-    for (at, place) in gathered.places.iter().enumerate() {
-        let Some(first) = place.visits.first() else { continue };
-        match at.checked_sub(1).map(|before| &gathered.places[before].visits) {
-            Some(before) if before.iter().zip(&place.visits).any(|(before, here)| before == here) => continue,
-            Some(before) => {
-                let ratio = first / before.first().unwrap_or(first);
-                steps.cuts.push(Cut { at, first: at, last: at, ratio, interval: None, p: 0.0 });
-            }
-            None => {}
+/// What the versions of a series are judged by.
+pub(super) struct Range<'a> {
+    pub history: &'a History,
+    pub graph: &'a Graph,
+    pub artefacts: &'a Artefacts,
+}
+
+/// The cuts of an exact series and its levels, in the unit. A cut is before every place whose value is that of no place
+/// that it comes after, each time that both were counted: what is the same later was not brought by the version.
+pub(super) fn exact(places: &Places) -> Steps {
+    let mut forest = places.forest();
+    let equal = |one: &Place, other: &Place| {
+        let mut both = one.seen.visits.iter().zip(&other.seen.visits);
+        both.any(|(one, other)| one == other) || one.seen.visits.is_empty() || other.seen.visits.is_empty()
+    };
+    let mut cuts = Vec::new();
+    for (at, place) in places.all.iter().enumerate() {
+        let mut before = forest.before(at).iter().copied();
+        match before.find(|&other| equal(&places.all[other], place)) {
+            Some(other) => forest.attach(at, other),
+            None => cuts.extend(forest.compared(at).map(|_| at)),
         }
-        steps.levels.push((*first, 0.0));
     }
-    steps
+    let (parts, count) = forest.parts(&cuts);
+    let value = |at: usize| places.all[at].seen.visits.first().copied().unwrap_or(f64::NAN);
+    let mut levels = vec![None; count];
+    for &at in forest.order() {
+        levels[parts[at]].get_or_insert((value(at), 0.0));
+    }
+    let cut = |&at: &usize| {
+        let before = forest.compared(at).unwrap_or(at);
+        let ratio = value(at) / value(before);
+        let (from, to) = (parts[before], parts[at]);
+        Cut { at, candidates: vec![at], from, to, ratio, interval: None, p: 0.0 }
+    };
+    let cuts = cuts.iter().map(cut).collect();
+    let levels = levels.into_iter().flatten().collect();
+    Steps { cuts, parts, levels, forest, ..Steps::default() }
 }
 
 /// Names the changes. `levels` are in the unit; those of `steps` decide which are alike.
 pub(super) fn changes(
-    history: &History,
-    artefacts: &Artefacts,
+    range: &Range<'_>,
     gathered: &Gathered,
+    places: &Places,
     steps: &Steps,
     levels: &[f64],
 ) -> Vec<Change> {
+    let mut cuts: Vec<&Cut> = steps.cuts.iter().collect();
+    cuts.sort_by_key(|cut| places.all[cut.at].first());
     let mut changes: Vec<Change> = Vec::new();
-    // For each change, the number of the level that was there before it.
-    let mut before: Vec<usize> = Vec::new();
-    let mut i = 0;
-    while i < steps.cuts.len() {
-        let mut change = change(history, artefacts, gathered, &steps.cuts[i], [levels[i], levels[i + 1]]);
-        let mut next = i + 1;
-        if let Some(back) = steps.cuts.get(i + 1)
-            && gathered.places[back.at - 1].last - gathered.places[steps.cuts[i].at].first < FEW
-            && alike(steps, i, i + 2, i)
-        {
+    let mut named: Vec<&Cut> = Vec::new();
+    let mut ends_of_spikes: Vec<usize> = Vec::new();
+    for &cut in &cuts {
+        if ends_of_spikes.contains(&cut.at) || both_sides(range.graph, places, steps, cut, gathered.exact) {
+            continue;
+        }
+        let mut change = change(range, gathered, places, steps, cut, [levels[cut.from], levels[cut.to]]);
+        let back =
+            cuts.iter().filter(|back| back.from == cut.to && same_level(steps, back.to, cut.from, cut));
+        let last = back.filter_map(|back| Some((*back, places.link(&steps.forest, back.at)?)));
+        let few = |until: usize| range.graph.between(places.all[cut.at].first(), until).len() <= FEW;
+        if let Some((back, until)) = last.into_iter().find(|(_, until)| few(*until)) {
             change.form = Form::Spike;
-            change.until = Some(gathered.places[back.at - 1].last);
+            change.until = Some(until);
             change.p = change.p.max(back.p);
-            next = i + 2;
-        } else if let Some(undone) = undone(steps, &changes, &before, i) {
+            ends_of_spikes.push(back.at);
+        } else if let Some(undone) = undone(steps, &changes, &named, cut) {
             change.form = Form::Revert;
             change.undoes = Some(changes[undone].at);
         }
-        before.push(i);
         changes.push(change);
-        i = next;
+        named.push(cut);
     }
     changes
 }
 
 /// Whether two levels are the same as far as can be seen, and much nearer to each other than the step of a cut.
-fn alike(steps: &Steps, one: usize, other: usize, cut: usize) -> bool {
+fn same_level(steps: &Steps, one: usize, other: usize, cut: &Cut) -> bool {
     let (one, other) = (steps.levels[one], steps.levels[other]);
     let away = (one.0 - other.0).abs();
-    let step = (steps.levels[cut + 1].0 - steps.levels[cut].0).abs();
+    let step = (steps.levels[cut.to].0 - steps.levels[cut.from].0).abs();
     away <= ALIKE * one.1.hypot(other.1) && away < step / 2.0
 }
 
-/// The latest change that a cut takes back and that nothing took back before.
-fn undone(steps: &Steps, changes: &[Change], before: &[usize], cut: usize) -> Option<usize> {
+/// The latest change before a cut that the cut takes back and that nothing took back before.
+fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Option<usize> {
+    let mut behind = vec![cut.from];
+    while let Some(earlier) = behind.last().and_then(|part| steps.cuts.iter().find(|cut| cut.to == *part)) {
+        behind.push(earlier.from);
+    }
     let taken_back = |change: &Change| changes.iter().any(|later| later.undoes == Some(change.at));
-    let candidates = changes.iter().enumerate().rev();
+    let candidates = changes.iter().zip(named).enumerate().rev();
     candidates
-        .filter(|(_, change)| change.form != Form::Spike && !taken_back(change))
-        .find(|(number, _)| alike(steps, before[*number], cut + 1, cut))
+        .filter(|(_, (change, earlier))| {
+            change.form != Form::Spike && !taken_back(change) && behind.contains(&earlier.to)
+        })
+        .find(|(_, (_, earlier))| same_level(steps, earlier.from, cut.to, cut))
         .map(|(number, _)| number)
 }
 
+/// Whether a merge has just what its parents have each brought since they parted: then it brings nothing itself.
+fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: bool) -> bool {
+    let after = &places.all[cut.at].after;
+    let Some((first, others)) = after.split_first() else { return false };
+    let level = |version: usize| {
+        let known = |version: usize| places.of.contains_key(&version);
+        let version =
+            if known(version) { Some(version) } else { graph.nearest(version, known).0.first().copied() };
+        version.and_then(|version| places.of.get(&version)).map(|place| steps.levels[steps.parts[*place]])
+    };
+    let Some(first_level) = level(*first) else { return false };
+    // The level if what both sides add adds up, the same if what they multiply multiplies, and the square of the error.
+    let unit = |level: f64| if exact { level } else { level.exp() };
+    let (mut sum, mut product, mut error) = (unit(first_level.0), first_level.0, first_level.1.powi(2));
+    for other in others {
+        let base = graph.base(*first, *other).and_then(level);
+        let (Some(other), Some(base)) = (level(*other), base) else { return false };
+        sum += unit(other.0) - unit(base.0);
+        product += other.0 - base.0;
+        error += other.1.powi(2) + base.1.powi(2);
+    }
+    let own = steps.levels[cut.to];
+    if exact {
+        return !others.is_empty() && sum == own.0;
+    }
+    let near = |expected: f64| (expected - own.0).abs() <= ALIKE * (error + own.1.powi(2)).sqrt();
+    !others.is_empty() && (near(product) || near(sum.ln()))
+}
+
 fn change(
-    history: &History,
-    artefacts: &Artefacts,
+    range: &Range<'_>,
     gathered: &Gathered,
+    places: &Places,
+    steps: &Steps,
     cut: &Cut,
     [from, to]: [f64; 2],
 ) -> Change {
-    let places = &gathered.places;
-    let before = places[cut.first - 1].last;
-    let set: Vec<usize> =
-        (before + 1..=places[cut.last].first).filter(|&version| artefacts.may_change(version)).collect();
-    let weighed = places[cut.at].first;
+    let weighed = places.all[cut.at].first();
+    let mut before = weighed;
+    let mut set: Vec<usize> = Vec::new();
+    let mut candidates: Vec<&Place> = cut.candidates.iter().map(|place| &places.all[*place]).collect();
+    candidates.sort_by_key(|place| place.first());
+    for (number, place) in candidates.into_iter().enumerate() {
+        let Some(link) = places.of.get(&place.first()).and_then(|at| places.link(&steps.forest, *at)) else {
+            continue;
+        };
+        if number == 0 {
+            before = link;
+        }
+        // What the version with the old level has too did not bring the new one.
+        let old = range.graph.ancestry(link);
+        set.extend(place.between.iter().filter(|version| !old[**version]));
+        set.push(place.first());
+    }
+    set.sort_unstable();
+    set.dedup();
+    set.retain(|&version| range.artefacts.may_change(range.graph, version));
     let at = set.iter().copied().rfind(|&version| version <= weighed).unwrap_or(weighed);
     let set = if set.is_empty() { vec![at] } else { set };
     let lower = gathered.metric.better == Better::Lower;
-    let [from, to] = match (gathered.shifting, &places[cut.at - 1].visits[..], &places[cut.at].visits[..]) {
+    let visits = |at: usize| places.all[at].seen.visits.first().copied();
+    let [from, to] = match steps.forest.compared(cut.at).map(|before| (visits(before), visits(cut.at))) {
         // A level that shifted meanwhile is not the one that this change came from.
-        (true, [before, ..], [here, ..]) => [*before, *here],
+        Some((Some(before), Some(here))) if gathered.shifting => [before, here],
         _ => [from, to],
     };
     Change {
@@ -114,7 +191,7 @@ fn change(
         interval: cut.interval,
         p: cut.p,
         better: (from != to).then_some((to < from) == lower),
-        accepted: accepted(history, gathered, &set),
+        accepted: accepted(range.history, gathered, &set),
         set,
     }
 }

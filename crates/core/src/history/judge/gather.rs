@@ -2,34 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::places::{Read, Seen};
 use super::turns::Cells;
-use crate::history::{History, Point, SLOPE, State, comparable};
+use crate::history::{Graph, History, Point, SLOPE, State, comparable};
 use crate::metric::{METRICS, Metric, Quality, metric};
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use crate::stats::quantile::{median, sorted};
 use crate::subject::Arm;
-
-/// A stretch of versions with the same artefacts, of which at least one was weighed.
-pub(super) struct Place {
-    /// Indices of the first and the last version.
-    pub first: usize,
-    pub last: usize,
-    /// What each visit counted, where they are counts that agree within each visit.
-    pub visits: Vec<f64>,
-    /// Logarithms of the readings, by block.
-    pub cells: Cells,
-}
 
 /// Everything that was read for one series.
 pub(super) struct Gathered {
     pub subject: String,
     pub metric: Metric,
     pub points: Vec<Point>,
-    pub places: Vec<Place>,
-    /// For each point, its logarithms by block; its own or those of the version with the same artefacts.
-    pub cells: Vec<Cells>,
-    /// For each point, the version whose artefacts it has.
-    pub roots: Vec<usize>,
+    /// What was read for each of these.
+    pub reads: Vec<Read>,
     pub exact: bool,
     /// Whether readings repeat within each visit of a version, and not from one visit to the next.
     pub shifting: bool,
@@ -61,10 +48,11 @@ impl Artefacts {
         self.0[version].unwrap_or(version)
     }
 
-    /// Whether the version may have changed anything: not if its artefacts are those of the version before it.
-    pub fn may_change(&self, version: usize) -> bool {
-        let before = self.0[..version].iter().rev().find_map(|root| *root);
-        self.0[version].is_none() || self.0[version] != before
+    /// Whether the version may have changed anything: not if its artefacts are those of a version that it comes directly
+    /// after, as far as these are known.
+    pub fn may_change(&self, graph: &Graph, version: usize) -> bool {
+        let (nearest, _) = graph.nearest(version, |other| self.0[other].is_some());
+        self.0[version].is_none() || nearest.iter().all(|other| self.0[version] != self.0[*other])
     }
 }
 
@@ -123,8 +111,7 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
     // A zero among positive readings is less than a step, not nothing.
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
     let mut points: Vec<Point> = Vec::new();
-    let mut places: Vec<Place> = Vec::new();
-    let (mut cells, mut roots) = (Vec::new(), Vec::new());
+    let mut reads: Vec<Read> = Vec::new();
     let mut twins_agree = true;
     let steady = counted && own.iter().all(|sample| sample.visits().is_some());
     for (version, sample) in samples.iter().enumerate() {
@@ -133,19 +120,6 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
         let copied = samples[version].is_none();
         let of_root = samples[root].unwrap_or(sample);
         twins_agree &= sample.readings[0] == of_root.readings[0];
-        let these = logarithms(sample, least);
-        match places.last_mut() {
-            Some(place) if artefacts.root(place.first) == root => {
-                place.last = version;
-                if !copied {
-                    merge(&mut place.cells, &these);
-                }
-            }
-            _ => {
-                let visits = sample.visits().unwrap_or_default();
-                places.push(Place { first: version, last: version, visits, cells: these.clone() });
-            }
-        }
         points.push(Point {
             version,
             value: if steady { sample.readings[0] } else { median(&sample.readings) },
@@ -154,25 +128,13 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
             readings: sample.readings.clone(),
             copied,
         });
-        cells.push(these);
-        roots.push(root);
+        let visits = sample.visits().unwrap_or_default();
+        reads.push(Read { version, root, copied, seen: Seen { visits, cells: logarithms(sample, least) } });
     }
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
     let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
-    Some(Gathered {
-        subject,
-        metric,
-        points,
-        places,
-        cells,
-        roots,
-        exact,
-        shifting,
-        counted,
-        resolution,
-        cannot,
-    })
+    Some(Gathered { subject, metric, points, reads, exact, shifting, counted, resolution, cannot })
 }
 
 fn cannot(readings: &[f64], slope: bool) -> Option<String> {
@@ -203,13 +165,6 @@ fn logarithms(sample: &Sample, least: f64) -> Cells {
         groups.entry(group).or_default().push(log(*reading));
     }
     groups.into_iter().map(|(group, logs)| (group, median(&logs))).collect()
-}
-
-/// Readings of a twin in the same block are averaged with those that are there.
-fn merge(cells: &mut Cells, more: &Cells) {
-    for (block, value) in more {
-        cells.entry(*block).and_modify(|there| *there = (*there + value) / 2.0).or_insert(*value);
-    }
 }
 
 /// The smallest step between readings where so many of them are equal that they must come in steps.

@@ -6,7 +6,7 @@
 //! for each the likeliest cuts, and that size is believed under which the range is the most probable (MacKay, "Bayesian
 //! Interpolation" (1992)), as far as differences of neighbours show so much.
 
-use super::steps::{Known, Sums, about_median, cheapest};
+use super::partition::{Sums, about_median, cheapest};
 use crate::stats::quantile::median;
 
 /// Standard deviations between builds, relative, are like a normal variable of this one: 1 % is common, 3 % is rare, and
@@ -25,31 +25,33 @@ const TOGETHER: usize = 100;
 /// The shares of neighbours that differ which are tried.
 const SHARES: [f64; 4] = [0.02, 0.1, 0.3, 0.6];
 
-/// The variance between versions beyond what their readings explain.
-pub(super) fn extra(known: &Known<'_>) -> f64 {
-    if known.values.len() < FEWEST {
+/// The variance between versions beyond what their readings explain. `twins` is what visits of the same artefacts show of
+/// it.
+pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
+    if values.len() < FEWEST {
         return 0.0;
     }
     let sizes = (0..12).map(|i| 0.001 * 1.8_f64.powi(i));
-    let tried = std::iter::once(0.0).chain(sizes).map(|size| (size * size, improbable(known, size * size)));
+    let variance = std::iter::once(0.0).chain(sizes).map(|size| size * size);
+    let tried = variance.map(|extra| (extra, improbable(values, variances, twins, extra)));
     let believed = tried.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |best| best.0);
-    believed.min(of_neighbours(known))
+    believed.min(of_neighbours(values, variances))
 }
 
 /// The same from the median difference of neighbours, which is no longer noise where half of them are steps.
-fn of_neighbours(known: &Known<'_>) -> f64 {
-    let apart: Vec<f64> = known.values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+fn of_neighbours(values: &[f64], variances: &[f64]) -> f64 {
+    let apart: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let seen = (1.4826 * median(&apart)).powi(2) / 2.0;
-    (seen - median(known.variances)).max(0.0)
+    (seen - median(variances)).max(0.0)
 }
 
 /// How improbable the range is if builds differ with this variance, as minus twice a logarithm.
-fn improbable(known: &Known<'_>, extra: f64) -> f64 {
+fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 {
     let with = |share: f64| -> f64 {
-        let parts = known.values.chunks(TOGETHER).zip(known.variances.chunks(TOGETHER));
+        let parts = values.chunks(TOGETHER).zip(variances.chunks(TOGETHER));
         parts.map(|(values, variances)| improbable_part(values, variances, extra, share)).sum()
     };
-    SHARES.into_iter().map(with).fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + known.twins)
+    SHARES.into_iter().map(with).fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + twins)
 }
 
 fn improbable_part(values: &[f64], variances: &[f64], extra: f64, share: f64) -> f64 {

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::forest::Forest;
 use super::forms;
-use super::gather::{Gathered, Place};
+use super::gather::Gathered;
+use super::places::{Places, Read};
 use super::steps::{Cut, Known, LEVEL, Steps, steps};
 use super::turns::{self, Cells};
 use crate::changepoint::{self, Options};
+use crate::history::{Graph, READINGS};
+use crate::metric::Pass;
 use crate::stats::paired;
 use crate::stats::quantile::median;
 
@@ -18,6 +22,8 @@ const LAYOUT: f64 = 0.002;
 pub(super) struct Judged {
     /// Whether levels are logarithms, and probabilities anything but 0.
     pub noisy: bool,
+    /// What was judged.
+    pub places: Places,
     pub steps: Steps,
     /// What each block added to the logarithms.
     pub blocks: BTreeMap<u32, f64>,
@@ -25,8 +31,8 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    fn unjudged(cannot: String) -> Judged {
-        Judged { noisy: false, steps: Steps::default(), blocks: BTreeMap::new(), cannot: Some(cannot) }
+    fn without(places: Places, cannot: Option<String>) -> Judged {
+        Judged { noisy: false, places, steps: Steps::default(), blocks: BTreeMap::new(), cannot }
     }
 
     /// The probabilities of its changes in noise alone; none of an exact series.
@@ -40,40 +46,81 @@ impl Judged {
     }
 }
 
-pub(super) fn judged(gathered: &Gathered, error: f64, least: f64) -> Judged {
+pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64) -> Judged {
+    let all = Places::of(graph, gathered.reads.iter());
     if gathered.exact || gathered.shifting {
-        let steps = forms::exact(gathered);
-        return Judged { noisy: false, steps, blocks: BTreeMap::new(), cannot: None };
+        let steps = forms::exact(&all);
+        return Judged { steps, ..Judged::without(all, None) };
     }
-    if let Some(cannot) = &gathered.cannot {
-        return Judged::unjudged(cannot.clone());
+    if gathered.cannot.is_some() {
+        return Judged::without(all, gathered.cannot.clone());
     }
-    if gathered.places.len() < 2 {
+    if all.all.len() < 2 {
         // Several versions with the same artefacts cannot have changed anything, which is an answer.
         let cannot = (gathered.points.len() < 2).then(|| "only one version was weighed".to_owned());
-        return Judged { noisy: false, steps: Steps::default(), blocks: BTreeMap::new(), cannot };
+        return Judged::without(all, cannot);
     }
-    let cells: Vec<Cells> = gathered.places.iter().map(|place| place.cells.clone()).collect();
     let typical = median(&gathered.points.iter().map(|point| point.value).collect::<Vec<f64>>());
     let tick = gathered.resolution / typical;
     let least = if gathered.counted { 0.0 } else { least }.max(tick / 2.0);
-    match turns::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) {
-        Some(fit) => {
-            let confirm = |from: usize, middle: usize, to: usize| confirmed(&cells, from, middle, to);
-            let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
-            let variances: Vec<f64> = fit.variances.iter().map(|variance| variance + layout).collect();
-            let known = Known {
-                values: &fit.centres,
-                variances: &variances,
-                freedom: fit.freedom,
-                twins: twins(gathered, &fit),
-                error,
-                least,
-                confirm: &confirm,
-            };
-            Judged { noisy: true, steps: steps(&known), blocks: fit.blocks, cannot: None }
+    let beside = Beside::of(&all);
+    // Builds follow each other, whatever their blocks say.
+    if beside.none() || gathered.metric.pass == Pass::Build {
+        return apart(graph, gathered, all, error, least);
+    }
+    // A version of which too little was read is one that was not weighed.
+    let enough = |read: &&Read| beside.readings(&all, read.version) >= READINGS;
+    let places = Places::of(graph, gathered.reads.iter().filter(enough));
+    if places.all.len() < 2 {
+        let most = gathered.reads.iter().map(|read| beside.readings(&all, read.version)).max().unwrap_or(0);
+        return Judged::without(all, Some(too_few(most)));
+    }
+    let cells: Vec<Cells> = places.all.iter().map(|place| place.seen.cells.clone()).collect();
+    let Some(fit) = turns::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
+        let why = "the versions were not weighed beside each other often enough to be compared";
+        return Judged::without(all, Some(why.to_owned()));
+    };
+    let confirm = |one: &[usize], other: &[usize]| confirmed(&cells, one, other);
+    let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
+    let variances: Vec<f64> = fit.variances.iter().map(|variance| variance + layout).collect();
+    let known = Known {
+        values: &fit.centres,
+        variances: &variances,
+        freedom: fit.freedom,
+        twins: twins(gathered, &fit),
+        error,
+        least,
+        newest: places.newest,
+        confirm: &confirm,
+    };
+    let steps = steps(&known, places.forest());
+    Judged { noisy: true, steps, places, blocks: fit.blocks, cannot: None }
+}
+
+fn too_few(most: usize) -> String {
+    let readings = if most == 1 { "1 reading".to_owned() } else { format!("{most} readings") };
+    format!("{readings} of a version beside others are too few: at least {READINGS} are needed")
+}
+
+/// How many readings of each place were taken beside those of another.
+struct Beside(Vec<usize>);
+
+impl Beside {
+    fn of(places: &Places) -> Beside {
+        let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+        for block in places.all.iter().flat_map(|place| place.seen.cells.keys()) {
+            *sizes.entry(*block).or_insert(0) += 1;
         }
-        None => apart(&gathered.places, error, least, gathered.resolution),
+        let shared = |cells: &Cells| cells.keys().filter(|block| sizes[block] > 1).count();
+        Beside(places.all.iter().map(|place| shared(&place.seen.cells)).collect())
+    }
+
+    fn none(&self) -> bool {
+        self.0.iter().all(|count| *count == 0)
+    }
+
+    fn readings(&self, places: &Places, version: usize) -> usize {
+        places.of.get(&version).map_or(0, |place| self.0[*place])
     }
 }
 
@@ -83,10 +130,12 @@ fn twins(gathered: &Gathered, fit: &turns::Turns) -> f64 {
         let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
         median(&values)
     };
-    let own = gathered.points.iter().zip(&gathered.cells).zip(&gathered.roots);
+    // Versions that were not judged may have been in blocks that the fit does not know.
+    let fitted =
+        |read: &&Read| !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block));
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for ((_, cells), root) in own.filter(|((point, _), _)| !point.copied) {
-        groups.entry(*root).or_default().push(centre(cells));
+    for read in gathered.reads.iter().filter(fitted) {
+        groups.entry(read.root).or_default().push(centre(&read.seen.cells));
     }
     let (mut squares, mut free) = (0.0, 0.0);
     for values in groups.values() {
@@ -97,13 +146,13 @@ fn twins(gathered: &Gathered, fit: &turns::Turns) -> f64 {
     if free > 0.0 { (squares / free - median(&fit.variances)).max(0.0) } else { 0.0 }
 }
 
-/// Whether the readings of two neighbouring stretches differ block by block; where they share too few blocks to tell,
-/// nothing speaks against it.
-fn confirmed(cells: &[Cells], from: usize, middle: usize, to: usize) -> bool {
+/// Whether the readings of two groups of places differ block by block; where they share too few blocks to tell, nothing
+/// speaks against it.
+fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
     let mut sides: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
-    for (i, cells) in cells.iter().enumerate().take(to).skip(from) {
-        for (block, value) in cells {
-            sides.entry(*block).or_default()[usize::from(i >= middle)].push(*value);
+    for (side, places) in [one, other].into_iter().enumerate() {
+        for (block, value) in places.iter().flat_map(|place| &cells[*place]) {
+            sides.entry(*block).or_default()[side].push(*value);
         }
     }
     let both = sides.into_values().filter(|[left, right]| !left.is_empty() && !right.is_empty());
@@ -114,32 +163,34 @@ fn confirmed(cells: &[Cells], from: usize, middle: usize, to: usize) -> bool {
     }
 }
 
-/// Versions that were weighed one after the other, so that what the machine did meanwhile is in their differences.
-fn apart(places: &[Place], error: f64, least: f64, resolution: f64) -> Judged {
-    let logs: Vec<Vec<f64>> = places.iter().map(|place| place.cells.values().copied().collect()).collect();
+/// Versions that were weighed one after the other, so that what the machine did meanwhile is in their differences. Only
+/// the line of first parents is judged: the machine did not follow the branches.
+fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64) -> Judged {
+    let line = all.forest().line_to(all.newest);
+    let on_line = |read: &&Read| all.of.get(&read.version).is_some_and(|place| line.contains(place));
+    let places = Places::of(graph, gathered.reads.iter().filter(on_line));
+    let logs: Vec<Vec<f64>> =
+        places.all.iter().map(|place| place.seen.cells.values().copied().collect()).collect();
     let centres: Vec<f64> = logs.iter().map(|logs| median(logs)).collect();
     let values: Vec<f64> = centres.iter().map(|centre| centre.exp()).collect();
     let errors = errors(&logs, &centres);
-    // Versions of one block were visited in random order, so that drift does not follow the range.
-    let shared = places.iter().filter(|place| place.cells.keys().eq(places[0].cells.keys())).count();
-    let drift = (shared == places.len()).then_some(0.0);
-    let options = Options { error, errors: &errors, drift, resolution };
+    let resolution = gathered.resolution;
+    let options = Options { error, errors: &errors, resolution, ..Options::default() };
     match changepoint::noisy(&values, &options) {
-        Ok(series) => Judged {
-            noisy: true,
-            steps: of(&series, values.len(), least),
-            blocks: BTreeMap::new(),
-            cannot: None,
-        },
+        Ok(series) => {
+            let steps = of(&series, values.len(), least);
+            Judged { noisy: true, steps, places, blocks: BTreeMap::new(), cannot: None }
+        }
         Err(why) => {
-            let mut unjudged = Judged::unjudged(match why {
-                paired::Why::TooFew { have, need } => format!(
-                    "{have} versions, not weighed in turns or read once only, are too few; at least {need} are needed"
-                ),
+            let why = match why {
+                paired::Why::TooFew { have, need } => {
+                    format!(
+                        "{have} versions that were not weighed in turns are too few: at least {need} are needed"
+                    )
+                }
                 why => why.to_string(),
-            });
-            unjudged.steps.levels = Vec::new();
-            unjudged
+            };
+            Judged::without(all, Some(why))
         }
     }
 }
@@ -157,16 +208,10 @@ fn errors(logs: &[Vec<f64>], centres: &[f64]) -> Vec<f64> {
 }
 
 fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
-    let keeps = |change: &&changepoint::ChangePoint| change.ratio.ln().abs() >= least;
-    let cut = |change: &changepoint::ChangePoint| Cut {
-        at: change.at,
-        first: change.first,
-        last: change.last,
-        ratio: change.ratio,
-        interval: change.interval,
-        p: change.p,
-    };
-    let kept: Vec<Cut> = series.changes.iter().filter(keeps).map(cut).collect();
+    // Values are exponentials of logarithms here, so that every step has a ratio.
+    let ratio = |change: &changepoint::ChangePoint| change.step.ratio().filter(|r| r.ln().abs() >= least);
+    let kept: Vec<(&changepoint::ChangePoint, f64)> =
+        series.changes.iter().filter_map(|change| Some((change, ratio(change)?))).collect();
     // Levels on either side of a step too small to name are one level.
     let mut starts = vec![0];
     starts.extend(series.changes.iter().map(|change| change.at));
@@ -176,7 +221,7 @@ fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
     for (i, level) in series.levels.iter().enumerate() {
         let length = (end(i) - starts[i]) as f64;
         match levels.last_mut() {
-            Some(last) if !kept.iter().any(|cut| cut.at == starts[i]) => {
+            Some(last) if !kept.iter().any(|(cut, _)| cut.at == starts[i]) => {
                 last.0 = (last.0 * weight + level.ln() * length) / (weight + length);
                 weight += length;
                 last.1 = series.noise / weight.sqrt();
@@ -187,11 +232,25 @@ fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
             }
         }
     }
+    let forest = Forest::line(n);
+    let (parts, _) = forest.parts(&kept.iter().map(|(change, _)| change.at).collect::<Vec<usize>>());
+    let cut = |(number, (change, ratio)): (usize, &(&changepoint::ChangePoint, f64))| Cut {
+        at: change.at,
+        candidates: (change.first..=change.last).collect(),
+        from: number,
+        to: number + 1,
+        ratio: *ratio,
+        interval: change.interval,
+        p: change.p,
+    };
+    let cuts = kept.iter().enumerate().map(cut).collect();
     let half = n as f64 / 2.0;
     let detectable = (4.0 * series.noise * (2.0 / half).sqrt()).max(least);
     Steps {
-        cuts: kept,
+        cuts,
+        parts,
         levels,
+        forest,
         noise: series.noise,
         modes: series.modes.map(|modes| modes.map(f64::ln)),
         detectable: Some(detectable),

@@ -1,12 +1,15 @@
 //! Where the level changed among versions whose own uncertainty is known.
 //!
 //! Since each version has several readings, a stretch of a single version can be a level, and two versions suffice.
-//! Candidates are the cuts of the cheapest piecewise constant (Jackson et al., "An Algorithm for Optimal Partitioning
-//! of Data on an Interval" (2005)); then the weakest is taken back until each that is left would be improbable.
+//! Candidates are the cuts of the cheapest piecewise constant along each line of versions, and the beginnings of branches;
+//! then the weakest is taken back until each that is left would be improbable. A merge is compared with the parent that
+//! it equals, so that what came over a branch is not put down to it.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::forest::Forest;
 use super::layout;
+use super::partition::{Sums, about_median, add, cheapest, cost, weighted};
 use crate::stats::normal;
 use crate::stats::quantile::{Interval, median};
 
@@ -17,9 +20,12 @@ pub(super) const LEVEL: f64 = 0.95;
 /// test.
 const PRICE: f64 = 2.0;
 
+/// Where a branch begins, a step of fewer standard errors than this is not considered any further.
+const PLAUSIBLE: f64 = 2.0;
+
 /// What is known of the values.
 pub(super) struct Known<'a> {
-    /// One logarithm for each version.
+    /// One logarithm for each place; those of a line of places stand beside each other.
     pub values: &'a [f64],
     /// Their variances, as far as their readings tell.
     pub variances: &'a [f64],
@@ -31,8 +37,10 @@ pub(super) struct Known<'a> {
     pub error: f64,
     /// A step that is smaller is not named.
     pub least: f64,
-    /// Whether readings taken side by side bear out that versions `from..middle` and `middle..to` differ.
-    pub confirm: &'a dyn Fn(usize, usize, usize) -> bool,
+    /// The newest place.
+    pub newest: usize,
+    /// Whether readings taken side by side show that two groups of places differ.
+    pub confirm: &'a dyn Fn(&[usize], &[usize]) -> bool,
 }
 
 /// One change of level.
@@ -40,9 +48,11 @@ pub(super) struct Known<'a> {
 pub(super) struct Cut {
     /// The first place of the new level.
     pub at: usize,
-    /// The first place that it may be instead, and the last.
-    pub first: usize,
-    pub last: usize,
+    /// The places that it may be instead, with it.
+    pub candidates: Vec<usize>,
+    /// The numbers of the old level and of the new.
+    pub from: usize,
+    pub to: usize,
     /// The ratio of levels.
     pub ratio: f64,
     pub interval: Option<Interval>,
@@ -52,9 +62,14 @@ pub(super) struct Cut {
 /// A series cut into levels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
+    /// The cuts; none comes before a cut that it comes after.
     pub cuts: Vec<Cut>,
-    /// The level of each stretch, as a logarithm, and its standard error.
+    /// The number of the level that each place has.
+    pub parts: Vec<usize>,
+    /// The levels, as logarithms, and their standard errors.
     pub levels: Vec<(f64, f64)>,
+    /// With what each place is compared.
+    pub forest: Forest,
     /// Standard deviation of values about their level.
     pub noise: f64,
     pub modes: Option<[f64; 2]>,
@@ -62,105 +77,196 @@ pub(super) struct Steps {
     pub detectable: Option<f64>,
 }
 
-pub(super) fn steps(known: &Known<'_>) -> Steps {
-    let extra = layout::extra(known);
+pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
+    let extra = layout::extra(known.values, known.variances, known.twins);
     let variances: Vec<f64> = known.variances.iter().map(|v| v + extra).collect();
-    let mut cuts = partition(known.values, &variances);
+    let mut search = Search { known, forest, cuts: Vec::new() };
+    search.begin(&variances);
     loop {
-        let fit = Fit::about(known, &cuts);
-        settle(&mut cuts, &fit);
-        let fit = Fit::about(known, &cuts);
-        let tests: Vec<Test> = (0..cuts.len()).map(|i| fit.test(&cuts, i)).collect();
+        search.settle();
+        search.attach_merges();
+        let fit = Fit::about(known, &search.forest, &search.cuts);
+        let tests: Vec<Test> = search.cuts.iter().map(|&cut| search.test(&fit, cut)).collect();
         let falls = |i: &usize| {
             let test = &tests[*i];
-            test.p > known.error || test.step.abs() < known.least || !fit.confirmed(known, &cuts, *i)
+            test.p > known.error || test.step.abs() < known.least || !search.confirmed(&fit, search.cuts[*i])
         };
-        let weakest = (0..cuts.len()).filter(falls).min_by(|&a, &b| tests[a].t.total_cmp(&tests[b].t));
+        let weakest = (0..tests.len()).filter(falls).min_by(|&a, &b| tests[a].t.total_cmp(&tests[b].t));
         match weakest {
             Some(i) => {
-                cuts.remove(i);
+                search.cuts.remove(i);
             }
-            None => return fit.told(known, &cuts, &tests),
+            None => return search.told(&fit, &tests),
         }
     }
 }
 
-/// Running sums of weights, weighted values and weighted squares.
-pub(super) struct Sums(Vec<[f64; 3]>);
-
-impl Sums {
-    pub(super) fn of(values: &[f64], variances: &[f64]) -> Sums {
-        let mut sums = vec![[0.0; 3]];
-        let mut now = [0.0; 3];
-        for (value, variance) in values.iter().zip(variances) {
-            let weight = 1.0 / variance;
-            now = [now[0] + weight, now[1] + weight * value, now[2] + weight * value * value];
-            sums.push(now);
-        }
-        Sums(sums)
-    }
-
-    pub(super) fn part(&self, from: usize, to: usize) -> [f64; 3] {
-        [0, 1, 2].map(|i| self.0[to][i] - self.0[from][i])
-    }
-
-    /// The squares that one level leaves of a stretch.
-    pub(super) fn cost(&self, from: usize, to: usize) -> f64 {
-        let [weight, sum, squares] = self.part(from, to);
-        (squares - sum * sum / weight).max(0.0)
-    }
+/// The cuts that are considered, each by the first place of its new level.
+struct Search<'a> {
+    known: &'a Known<'a>,
+    forest: Forest,
+    cuts: Vec<usize>,
 }
 
-fn partition(values: &[f64], variances: &[f64]) -> Vec<usize> {
-    let n = values.len();
-    let sums = Sums::of(&about_median(values), variances);
-    let price = PRICE * (n.max(3) as f64).ln();
-    cheapest(n, price, |from, to| sums.cost(from, to)).0
-}
+impl Search<'_> {
+    /// The cheapest cuts of each line, and the beginnings of branches as far as they are plausible.
+    fn begin(&mut self, variances: &[f64]) {
+        let n = self.known.values.len();
+        let sums = Sums::of(&about_median(self.known.values), variances);
+        let price = PRICE * (n.max(3) as f64).ln();
+        let (cheapest, _) = cheapest(n, price, |from, to| sums.cost(from, to));
+        let starts = |place: &usize| self.forest.compared(*place).is_some_and(|other| other + 1 != *place);
+        let mut cuts: Vec<usize> = (0..n).filter(starts).chain(cheapest).collect();
+        cuts.retain(|&place| self.forest.compared(place).is_some());
+        cuts.sort_unstable();
+        cuts.dedup();
+        self.cuts = cuts;
+        let fit = Fit::about(self.known, &self.forest, &self.cuts);
+        let implausible: Vec<usize> = (0..n)
+            .filter(starts)
+            .filter(|&place| self.cuts.contains(&place) && self.test(&fit, place).t < PLAUSIBLE)
+            .collect();
+        self.cuts.retain(|place| !implausible.contains(place));
+    }
 
-/// Values relative to their median, since sums of squares of nearly equal large numbers lose digits.
-pub(super) fn about_median(values: &[f64]) -> Vec<f64> {
-    let centre = median(values);
-    values.iter().map(|value| value - centre).collect()
-}
-
-/// The cuts of n values for which stretches and cuts cost least, and what they cost.
-pub(super) fn cheapest(n: usize, price: f64, cost: impl Fn(usize, usize) -> f64) -> (Vec<usize>, f64) {
-    let mut best = vec![0.0; n + 1];
-    let mut came_from = vec![0; n + 1];
-    for to in 1..=n {
-        let (mut cheapest, mut source) = (f64::INFINITY, 0);
-        for (from, before) in best.iter().enumerate().take(to) {
-            let cost = before + cost(from, to) + if from > 0 { price } else { 0.0 };
-            if cost < cheapest {
-                (cheapest, source) = (cost, from);
+    /// Moves every cut to the best place between the two levels that it parts.
+    fn settle(&mut self) {
+        for i in 0..self.cuts.len() {
+            let fit = Fit::about(self.known, &self.forest, &self.cuts);
+            let costs = self.elsewhere(&fit, self.cuts[i]);
+            if let Some((best, _)) = costs.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+                self.cuts[i] = best;
             }
         }
-        (best[to], came_from[to]) = (cheapest, source);
+        self.cuts.sort_unstable();
+        self.cuts.dedup();
     }
-    let mut cuts = Vec::new();
-    let mut place = came_from[n];
-    while place > 0 {
-        cuts.push(place);
-        place = came_from[place];
-    }
-    cuts.reverse();
-    (cuts, best[n])
-}
 
-/// Moves every cut to the best place between its neighbours.
-fn settle(cuts: &mut [usize], fit: &Fit) {
-    for i in 0..cuts.len() {
-        let ends = bounds(cuts, fit.variances.len());
-        let (from, to) = (ends[i], ends[i + 2]);
-        let cost = |place: &usize| fit.sums.cost(from, *place) + fit.sums.cost(*place, to);
-        let best = (from + 1..to).min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        cuts[i] = best.unwrap_or(cuts[i]);
+    /// Compares merges whose level is not that of the parent that they are compared with to one whose level it is, and
+    /// takes back the cut.
+    fn attach_merges(&mut self) {
+        let merges: Vec<usize> =
+            self.cuts.iter().copied().filter(|&cut| self.forest.before(cut).len() > 1).collect();
+        for merge in merges {
+            let fit = Fit::about(self.known, &self.forest, &self.cuts);
+            let own = fit.parts[merge];
+            let others = self.forest.before(merge).iter().copied().filter(|&other| fit.parts[other] != own);
+            let tested = others.map(|other| (other, self.compare(&fit, fit.parts[other], own)));
+            let nearest = tested.min_by(|a, b| a.1.t.total_cmp(&b.1.t));
+            if let Some((other, _)) = nearest.filter(|(_, test)| test.p > self.known.error) {
+                self.forest.attach(merge, other);
+                self.cuts.retain(|&cut| cut != merge);
+            }
+        }
     }
-}
 
-fn bounds(cuts: &[usize], n: usize) -> Vec<usize> {
-    std::iter::once(0).chain(cuts.iter().copied()).chain(std::iter::once(n)).collect()
+    /// What the two levels beside a cut would leave of their values, were the cut before each of their places.
+    fn elsewhere(&self, fit: &Fit, cut: usize) -> Vec<(usize, f64)> {
+        let Some(before) = self.forest.compared(cut) else { return Vec::new() };
+        let beside = [fit.parts[before], fit.parts[cut]];
+        let within: Vec<usize> =
+            self.forest.order().iter().copied().filter(|&place| beside.contains(&fit.parts[place])).collect();
+        let mut below: Vec<[f64; 3]> = vec![[0.0; 3]; self.forest.len()];
+        let mut all = [0.0; 3];
+        let inside = |place: usize| self.forest.compared(place).filter(|&to| beside.contains(&fit.parts[to]));
+        for &place in within.iter().rev() {
+            let own = weighted(fit.values[place], fit.variances[place]);
+            add(&mut all, own);
+            add(&mut below[place], own);
+            if let Some(to) = inside(place) {
+                let sums = below[place];
+                add(&mut below[to], sums);
+            }
+        }
+        let mut costs: Vec<(usize, f64)> = within
+            .into_iter()
+            .filter(|&place| inside(place).is_some())
+            .map(|place| {
+                let rest = [0, 1, 2].map(|i| all[i] - below[place][i]);
+                (place, cost(below[place]) + cost(rest))
+            })
+            .collect();
+        costs.sort_unstable_by_key(|(place, _)| *place);
+        costs
+    }
+
+    fn test(&self, fit: &Fit, cut: usize) -> Test {
+        let before = self.forest.compared(cut).unwrap_or(cut);
+        self.compare(fit, fit.parts[before], fit.parts[cut])
+    }
+
+    fn compare(&self, fit: &Fit, from: usize, to: usize) -> Test {
+        let (left, right) = (fit.levels[from], fit.levels[to]);
+        let step = right.0 - left.0;
+        let error = left.1.hypot(right.1);
+        let t = step.abs() / error;
+        let tail = StudentsT::new(0.0, 1.0, fit.freedom).map_or(1.0, |student| student.sf(t));
+        // A stretch of one or two versions may be had in twice as many ways.
+        let places = (fit.values.len() - 1) as f64 * if fit.short(from, to) { 2.0 } else { 1.0 };
+        Test { p: (2.0 * tail * places).min(1.0), step, error, t }
+    }
+
+    /// Levels of few versions must be borne out by readings taken side by side.
+    fn confirmed(&self, fit: &Fit, cut: usize) -> bool {
+        let before = self.forest.compared(cut).unwrap_or(cut);
+        let (from, to) = (fit.parts[before], fit.parts[cut]);
+        let of = |part: usize| -> Vec<usize> {
+            (0..fit.parts.len()).filter(|&place| fit.parts[place] == part).collect()
+        };
+        !fit.short(from, to) || (self.known.confirm)(&of(from), &of(to))
+    }
+
+    fn told(self, fit: &Fit, tests: &[Test]) -> Steps {
+        let detectable = self.detectable(fit);
+        let mut line: Vec<usize> =
+            self.forest.line_to(self.known.newest).into_iter().map(|place| fit.parts[place]).collect();
+        line.dedup();
+        let line: Vec<(f64, f64)> = line.into_iter().map(|part| fit.levels[part]).collect();
+        if let Some(modes) = modes(&line, fit.noise) {
+            let all = Fit::about(self.known, &self.forest, &[]);
+            let Fit { parts, levels, .. } = all;
+            let (noise, forest) = (fit.noise, self.forest);
+            return Steps { cuts: Vec::new(), parts, levels, forest, noise, modes: Some(modes), detectable };
+        }
+        let reach = normal::student(LEVEL, fit.freedom);
+        let cut = |(&at, test): (&usize, &Test)| {
+            let before = self.forest.compared(at).unwrap_or(at);
+            let (low, high) =
+                ((test.step - reach * test.error).exp(), (test.step + reach * test.error).exp());
+            let interval = Some(Interval { low, high, level: LEVEL });
+            Cut {
+                at,
+                candidates: self.candidates(fit, at),
+                from: fit.parts[before],
+                to: fit.parts[at],
+                ratio: test.step.exp(),
+                interval,
+                p: test.p,
+            }
+        };
+        let cuts = self.cuts.iter().zip(tests).map(cut).collect();
+        let (parts, levels) = (fit.parts.clone(), fit.levels.clone());
+        Steps { cuts, parts, levels, forest: self.forest, noise: fit.noise, modes: None, detectable }
+    }
+
+    /// The places before which the cut fits nearly as well; see `changepoint`, which does the same, for the bound.
+    fn candidates(&self, fit: &Fit, cut: usize) -> Vec<usize> {
+        let costs = self.elsewhere(fit, cut);
+        let own = costs.iter().find(|(place, _)| *place == cut).map_or(0.0, |(_, cost)| *cost);
+        let allowed = own - (1.0 - LEVEL.sqrt()).ln() * 2.0;
+        let fits = costs.into_iter().filter(|(place, cost)| *cost <= allowed || *place == cut);
+        fits.map(|(place, _)| place).collect()
+    }
+
+    fn detectable(&self, fit: &Fit) -> Option<f64> {
+        let n = fit.values.len();
+        let sums = Sums::of(&fit.values, &fit.variances);
+        let [left, right] = [(0, n / 2), (n / 2, n)].map(|(from, to)| 1.0 / sums.part(from, to)[0]);
+        let places = (n - 1) as f64;
+        let needed = normal::student(1.0 - self.known.error / places, fit.freedom) + normal::quantile(0.8);
+        let step = (needed * (left + right).sqrt()).max(self.known.least);
+        step.is_finite().then_some(step)
+    }
 }
 
 struct Test {
@@ -172,98 +278,50 @@ struct Test {
 
 /// The levels between cuts, with the variance between versions that they leave.
 struct Fit {
+    /// The values, less their median.
+    values: Vec<f64>,
     variances: Vec<f64>,
-    sums: Sums,
+    parts: Vec<usize>,
+    sizes: Vec<usize>,
     levels: Vec<(f64, f64)>,
     freedom: f64,
     noise: f64,
 }
 
 impl Fit {
-    fn about(known: &Known<'_>, cuts: &[usize]) -> Fit {
-        let ends = bounds(cuts, known.values.len());
+    fn about(known: &Known<'_>, forest: &Forest, cuts: &[usize]) -> Fit {
+        let (parts, count) = forest.parts(cuts);
         let centre = median(known.values);
         let values = about_median(known.values);
-        let rough = Sums::of(&values, known.variances);
+        let mut sizes = vec![0; count];
+        parts.iter().for_each(|&part| sizes[part] += 1);
+        let sums = |variances: &[f64]| {
+            let mut sums = vec![[0.0; 3]; count];
+            for (place, &part) in parts.iter().enumerate() {
+                add(&mut sums[part], weighted(values[place], variances[place]));
+            }
+            sums
+        };
+        let rough: Vec<f64> = sums(known.variances).iter().map(|[weight, sum, _]| sum / weight).collect();
         let (mut squares, mut expected) = (0.0, 0.0);
-        for pair in ends.windows(2) {
-            let part = rough.part(pair[0], pair[1]);
-            let level = part[1] / part[0];
-            let share = 1.0 - 1.0 / (pair[1] - pair[0]) as f64;
-            squares += values[pair[0]..pair[1]].iter().map(|v| (v - level).powi(2)).sum::<f64>();
-            expected += known.variances[pair[0]..pair[1]].iter().sum::<f64>() * share;
+        for (place, &part) in parts.iter().enumerate() {
+            squares += (values[place] - rough[part]).powi(2);
+            expected += known.variances[place] * (1.0 - 1.0 / sizes[part] as f64);
         }
-        let free = (ends.last().copied().unwrap_or(0) + 1 - ends.len()) as f64;
+        let free = (values.len() - count) as f64;
         let extra = if free >= 2.0 { ((squares - expected) / free).max(0.0) } else { 0.0 };
         let variances: Vec<f64> = known.variances.iter().map(|v| v + extra).collect();
         let share = extra / (extra + median(known.variances));
         let freedom = 1.0 / ((1.0 - share).powi(2) / known.freedom + share.powi(2) / free.max(1.0));
-        let sums = Sums::of(&values, &variances);
-        let level = |pair: &[usize]| {
-            let [weight, sum, _] = sums.part(pair[0], pair[1]);
-            (centre + sum / weight, (1.0 / weight).sqrt())
-        };
-        let levels = ends.windows(2).map(level).collect();
+        let level = |[weight, sum, _]: [f64; 3]| (centre + sum / weight, (1.0 / weight).sqrt());
+        let levels = sums(&variances).into_iter().map(level).collect();
         let noise = if free > 0.0 { (squares / free).sqrt() } else { median(known.variances).sqrt() };
-        Fit { variances, sums, levels, freedom, noise }
+        Fit { values, variances, parts, sizes, levels, freedom, noise }
     }
 
-    fn test(&self, cuts: &[usize], i: usize) -> Test {
-        let (left, right) = (self.levels[i], self.levels[i + 1]);
-        let step = right.0 - left.0;
-        let error = left.1.hypot(right.1);
-        let t = step.abs() / error;
-        let tail = StudentsT::new(0.0, 1.0, self.freedom).map_or(1.0, |student| student.sf(t));
-        // A stretch of one or two versions may be had in twice as many ways.
-        let ends = bounds(cuts, self.variances.len());
-        let short = (ends[i + 1] - ends[i]).min(ends[i + 2] - ends[i + 1]) < 3;
-        let places = (self.variances.len() - 1) as f64 * if short { 2.0 } else { 1.0 };
-        Test { p: (2.0 * tail * places).min(1.0), step, error, t }
-    }
-
-    /// Levels of few versions must be borne out by readings taken side by side.
-    fn confirmed(&self, known: &Known<'_>, cuts: &[usize], i: usize) -> bool {
-        let ends = bounds(cuts, self.variances.len());
-        let short = (ends[i + 1] - ends[i]).min(ends[i + 2] - ends[i + 1]) < 3;
-        !short || (known.confirm)(ends[i], ends[i + 1], ends[i + 2])
-    }
-
-    fn told(&self, known: &Known<'_>, cuts: &[usize], tests: &[Test]) -> Steps {
-        let detectable = self.detectable(known);
-        if let Some(modes) = modes(&self.levels, self.noise) {
-            let all = Fit::about(known, &[]);
-            let levels = all.levels;
-            return Steps { cuts: Vec::new(), levels, noise: self.noise, modes: Some(modes), detectable };
-        }
-        let reach = normal::student(LEVEL, self.freedom);
-        let cut = |(i, test): (usize, &Test)| {
-            let (first, last) = self.places(cuts, i);
-            let (low, high) =
-                ((test.step - reach * test.error).exp(), (test.step + reach * test.error).exp());
-            let interval = Some(Interval { low, high, level: LEVEL });
-            Cut { at: cuts[i], first, last, ratio: test.step.exp(), interval, p: test.p }
-        };
-        let cuts = tests.iter().enumerate().map(cut).collect();
-        Steps { cuts, levels: self.levels.clone(), noise: self.noise, modes: None, detectable }
-    }
-
-    /// The places at which the cut fits nearly as well; see `changepoint`, which does the same, for the bound.
-    fn places(&self, cuts: &[usize], i: usize) -> (usize, usize) {
-        let ends = bounds(cuts, self.variances.len());
-        let (from, to) = (ends[i], ends[i + 2]);
-        let cost = |place: usize| self.sums.cost(from, place) + self.sums.cost(place, to);
-        let allowed = cost(cuts[i]) - (1.0 - LEVEL.sqrt()).ln() * 2.0;
-        let fits: Vec<usize> = (from + 1..to).filter(|&place| cost(place) <= allowed).collect();
-        (fits.first().copied().unwrap_or(cuts[i]), fits.last().copied().unwrap_or(cuts[i]))
-    }
-
-    fn detectable(&self, known: &Known<'_>) -> Option<f64> {
-        let n = self.variances.len();
-        let [left, right] = [(0, n / 2), (n / 2, n)].map(|(from, to)| 1.0 / self.sums.part(from, to)[0]);
-        let places = (n - 1) as f64;
-        let needed = normal::student(1.0 - known.error / places, self.freedom) + normal::quantile(0.8);
-        let step = (needed * (left + right).sqrt()).max(known.least);
-        step.is_finite().then_some(step)
+    /// Whether one of two parts has so few versions that chance finds such a one twice as easily.
+    fn short(&self, one: usize, other: usize) -> bool {
+        self.sizes[one].min(self.sizes[other]) < 3
     }
 }
 

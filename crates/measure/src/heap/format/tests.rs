@@ -9,6 +9,8 @@ const UNIT: u32 = 4096;
 fn sample() -> Vec<u8> {
     let mut file = header(Peak::Usable, UNIT);
     put(&mut file, 24, &3u32.to_ne_bytes());
+    put(&mut file, 32, &1900i64.to_ne_bytes());
+    put(&mut file, 44, &1u32.to_ne_bytes());
     file.resize(3 * UNIT as usize, 0);
     let (head, more) = (4096, 8192);
     for (offset, value) in [(0, KIND_PROCESS), (4, 1), (8, 77), (12, 1), (16, ORIGIN_FORK), (24, 3)] {
@@ -21,7 +23,7 @@ fn sample() -> Vec<u8> {
     put(&mut file, more + 4, &1u32.to_ne_bytes());
     for (slot, thread) in [(head + 256, 77i32), (head + 384, 78), (more + 128, 79)] {
         put(&mut file, slot, &thread.to_ne_bytes());
-        for (place, value) in [(8, 10u64), (16, 400), (24, 3), (32, 100), (40, 200), (48, 700)] {
+        for (place, value) in [(8, 10u64), (16, 400), (24, 3), (32, 100), (40, 300), (48, 700)] {
             put(&mut file, slot + place, &value.to_ne_bytes());
         }
     }
@@ -47,6 +49,7 @@ fn units_of_one_process_are_one_record() {
     assert_eq!(process.counts, Counts { allocations: 30, bytes: 1200, frees: 9, live: Some(live) });
     assert_eq!(totals.unseen, [Unseen { pid: 80, path: "/bin/other".into() }]);
     assert_eq!(totals.counts(), process.counts);
+    assert_eq!(totals.tree, Some(TreePeak { peak: 1900, error: 2 * 65536 }));
 }
 
 #[test]

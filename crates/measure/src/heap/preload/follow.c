@@ -2,13 +2,13 @@
  * libraries that would bind past the hooks. */
 #include <stdarg.h>
 
+#include "environment.h"
 #include "slots.h"
+#include "tree.h"
 
 #define RTLD_NEXT ((void *)-1L)
 #define RTLD_DEEPBIND 0x8
 #define ERROR_NO_FUNCTION 38
-
-typedef char *const words[];
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
 extern char *dlerror(void) __attribute__((weak));
@@ -17,28 +17,32 @@ extern char **environ __attribute__((weak));
 
 static struct {
     int (*fork)(void);
+    void (*exit)(int);
     void *(*dlopen)(const char *, int);
     int (*execve)(const char *, words, words);
-    int (*execvp)(const char *, words);
     int (*execvpe)(const char *, words, words);
     int (*execveat)(int, const char *, words, words, int);
     int (*fexecve)(int, words, words);
     int (*spawn)(int *, const char *, const void *, const void *, words, words);
     int (*spawnp)(int *, const char *, const void *, const void *, words, words);
+    int (*system)(const char *);
+    void *(*popen)(const char *, const char *);
 } real;
 
 /* Not at the call: a forked child of a program with threads must not enter the dynamic linker. */
 __attribute__((constructor)) static void resolve_followers(void) {
     if (!dlsym) return;
     real.fork = dlsym(RTLD_NEXT, "fork");
+    real.exit = dlsym(RTLD_NEXT, "_exit");
     real.dlopen = dlsym(RTLD_NEXT, "dlopen");
     real.execve = dlsym(RTLD_NEXT, "execve");
-    real.execvp = dlsym(RTLD_NEXT, "execvp");
     real.execvpe = dlsym(RTLD_NEXT, "execvpe");
     real.execveat = dlsym(RTLD_NEXT, "execveat");
     real.fexecve = dlsym(RTLD_NEXT, "fexecve");
     real.spawn = dlsym(RTLD_NEXT, "posix_spawn");
     real.spawnp = dlsym(RTLD_NEXT, "posix_spawnp");
+    real.system = dlsym(RTLD_NEXT, "system");
+    real.popen = dlsym(RTLD_NEXT, "popen");
     if (dlerror) dlerror(); /* some are absent from some C libraries; the program need not hear of it */
 }
 
@@ -55,6 +59,14 @@ EXPORT int fork(void) {
     else forget_fork();
     return child;
 }
+
+/* Which runs no destructors. */
+EXPORT __attribute__((noreturn)) void _exit(int code) {
+    leave_tree();
+    if (real.exit) real.exit(code);
+    for (;;) call6(SYS_exit_group, code, 0, 0, 0, 0, 0);
+}
+EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
 
 /* A jump, not a call: the real function finds by its return address whose search path applies. */
 EXPORT void *dlopen(const char *file, int flags) {
@@ -86,38 +98,43 @@ static int failed(struct note *note, int result) {
     return result;
 }
 
+/* The environment to start a program with; on the stack, because the memory may be that of a parent. */
+#define COMPLETE(full, envp)                              \
+    char *area_of_##full[room_for(envp) / sizeof(char *) + 1]; \
+    char *const *full = complete(envp, (char *)area_of_##full)
+
 static struct note *announce_self(const char *path) { return announce(system_pid(), path, records_so_far()); }
 
 EXPORT int execve(const char *path, words argv, words envp) {
     if (!real.execve) return missing();
+    COMPLETE(full, envp);
     struct note *note = announce_self(path);
-    return failed(note, real.execve(path, argv, envp));
+    return failed(note, real.execve(path, argv, full));
 }
 
 EXPORT int execv(const char *path, words argv) { return execve(path, argv, environ); }
 
-EXPORT int execvp(const char *file, words argv) {
-    if (!real.execvp) return missing();
-    struct note *note = announce_self(file);
-    return failed(note, real.execvp(file, argv));
-}
-
 EXPORT int execvpe(const char *file, words argv, words envp) {
     if (!real.execvpe) return missing();
+    COMPLETE(full, envp);
     struct note *note = announce_self(file);
-    return failed(note, real.execvpe(file, argv, envp));
+    return failed(note, real.execvpe(file, argv, full));
 }
+
+EXPORT int execvp(const char *file, words argv) { return execvpe(file, argv, environ); }
 
 EXPORT int execveat(int folder, const char *path, words argv, words envp, int flags) {
     if (!real.execveat) return missing();
+    COMPLETE(full, envp);
     struct note *note = announce_self(path);
-    return failed(note, real.execveat(folder, path, argv, envp, flags));
+    return failed(note, real.execveat(folder, path, argv, full, flags));
 }
 
 EXPORT int fexecve(int file, words argv, words envp) {
     if (!real.fexecve) return missing();
+    COMPLETE(full, envp);
     struct note *note = announce_self(argv ? argv[0] : NULL);
-    return failed(note, real.fexecve(file, argv, envp));
+    return failed(note, real.fexecve(file, argv, full));
 }
 
 /* The arguments of the execl family as an array; with `envp`, the environment follows them. */
@@ -158,8 +175,9 @@ static int spawn(spawn_function *function, int *pid, const char *path, const voi
                  words argv, words envp) {
     int child = -1;
     if (!function) return ERROR_NO_FUNCTION;
+    COMPLETE(full, envp);
     uint32_t since = records_so_far();
-    int error = function(&child, path, actions, attributes, argv, envp);
+    int error = function(&child, path, actions, attributes, argv, full);
     if (error) return error;
     if (pid) *pid = child;
     announce(child, path, since);
@@ -174,4 +192,21 @@ EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const vo
 EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes, words argv,
                         words envp) {
     return spawn(real.spawnp, pid, file, actions, attributes, argv, envp);
+}
+
+/* These start a shell by ways of their own. */
+EXPORT int system(const char *command) {
+    if (!real.system) return missing();
+    show_variables();
+    int status = real.system(command);
+    hide_again();
+    return status;
+}
+
+EXPORT void *popen(const char *command, const char *type) {
+    if (!real.popen) return missing(), NULL;
+    show_variables();
+    void *stream = real.popen(command, type);
+    hide_again();
+    return stream;
 }

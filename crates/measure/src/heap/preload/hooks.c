@@ -2,7 +2,8 @@
  *
  * What counts (the rule of valgrind's "total heap usage"): an allocation and its requested bytes when a block was
  * handed out; a free when one was given back; realloc of a block to n bytes is one allocation of n bytes and one
- * free, to 0 bytes a free; failed calls and free(NULL) are nothing. `operator new` arrives here through malloc. */
+ * free, to 0 bytes a free; failed calls and free(NULL) are nothing. operators.c has C++'s `new` and `delete`. */
+#include "hooks.h"
 #include "limits.h"
 #include "pool.h"
 #include "slots.h"
@@ -13,6 +14,7 @@
 #define ERROR_INVALID 22
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
+extern int dladdr(const void *, struct place *) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak));
 extern int getpagesize(void) __attribute__((weak));
 /* For a glibc whose dlsym is in a library that the program does not load. */
@@ -39,10 +41,15 @@ static int careful = 1;
 
 static void be_careful(void) {
     careful = 1;
-    certain = 0; /* which malloc looks at instead */
+    close_gate();
 }
 
 EXPORT void *malloc(size_t size);
+
+int same_library(const void *a, const void *b) {
+    struct place one, other;
+    return a && b && dladdr && dladdr(a, &one) && dladdr(b, &other) && one.base == other.base;
+}
 
 void resolve(void) {
     if (!dlsym) {
@@ -62,7 +69,8 @@ void resolve(void) {
     real.free = dlsym(RTLD_NEXT, "free");
     real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
     foreign = dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc;
-    int of_glibc = real.usable && real.malloc == __libc_malloc;
+    /* tcmalloc defines `__libc_malloc` too. */
+    int of_glibc = real.usable && real.malloc == __libc_malloc && same_library(real.malloc, __errno_location);
     look_at_limits(of_glibc);
     careful = 0;
     if (pool_used || (MODE != MODE_COUNTS && !of_glibc)) be_careful();
@@ -70,18 +78,36 @@ void resolve(void) {
 
 int malloc_is_foreign(void) { return foreign; }
 
+/* Between these two, calls that the real function makes to its own public entry points are not counted again
+ * (musl's calloc calls malloc, tcmalloc allocates when it is first asked for a size). */
+static inline uint32_t nest(void) {
+    uint32_t key = self.key;
+    *(volatile uint32_t *)&self.key = NESTED;
+    return key;
+}
+static inline void unnest(uint32_t key) { *(volatile uint32_t *)&self.key = key; }
+
 /* ---- what a block weighs ---- */
 
 /* In glibc the word before a block is its size with three flags, of which 2 marks a mapping of its own. A call to
  * ask would cost as much as all the rest of the counting. */
 static inline size_t size_before(const void *block) {
     size_t word = ((const size_t *)block)[-1];
-    return (word & ~(size_t)7) - sizeof(size_t) - (word & 2) * (sizeof(size_t) / 2);
+    size_t size = (word & ~(size_t)7) - sizeof(size_t);
+    return unlikely(word & 2) ? size - sizeof(size_t) : size;
 }
+
+/* Other allocators know no sizes while they start, and the address sanitizer's ends the program that asks. */
+static int may_ask;
+__attribute__((constructor)) static void allow_asking(void) { may_ask = 1; }
 
 static inline size_t room(void *block) {
     if (likely(!careful)) return size_before(block);
-    return real.usable && MODE != MODE_COUNTS ? real.usable(block) : 0;
+    if (!real.usable || MODE == MODE_COUNTS || !may_ask) return 0;
+    uint32_t key = nest();
+    size_t room = real.usable(block);
+    unnest(key);
+    return room;
 }
 
 /* With MODE_REQUESTED the last two bytes of a block say how many of its usable bytes were not asked for, themselves
@@ -118,33 +144,37 @@ static inline size_t weight(void *block, size_t room) {
     return MODE == MODE_COUNTS ? 0 : MODE == MODE_USABLE ? room : sealed(block, room);
 }
 
-/* Of a block that has just come. */
+/* Of a block that has just come; as it was asked for where the allocator cannot tell yet. */
 static inline size_t new_weight(void *block, size_t size, size_t room) {
     if (MODE == MODE_REQUESTED) seal(block, size, room);
+    if (MODE == MODE_USABLE && unlikely(room < size)) return size;
     return MODE == MODE_COUNTS ? 0 : MODE == MODE_USABLE ? room : size;
 }
 
 /* ---- adding up ---- */
 
 /* Both return `result`, after settling where live bytes have moved far. */
-static inline void *rise(struct slot *slot, int64_t by, void *result) {
-    slot->drift += by;
-    if (likely(slot->drift <= slot->crest)) return result;
-    slot->crest = slot->drift;
-    return unlikely(slot->crest > BATCH) ? settle_up(slot, result) : result;
+static inline void *rise(struct slot *slot, void *result) {
+    int64_t net = net_of(slot);
+    if (likely(net <= slot->top)) return result;
+    slot->top = net;
+    return unlikely(net - slot->settled > BATCH) ? settle_up(slot, result) : result;
 }
 
-static inline void *fall(struct slot *slot, int64_t by, void *result) {
-    slot->drift -= by;
-    return unlikely(slot->drift < -BATCH) ? settle_up(slot, result) : result;
+static inline void *fall(struct slot *slot, void *result) {
+    return unlikely(slot->returned > slot->bound) ? settle_up(slot, result) : result;
 }
 
-static COLD void count_common(struct slot *slot, int took, size_t size, int64_t weight, int gave, size_t gone) {
+static inline void take_bytes(struct slot *slot, size_t weight) {
+    if (MODE == MODE_USABLE) slot->taken += weight; /* else `bytes` has it */
+}
+
+static COLD void count_common(struct slot *slot, int took, size_t size, size_t weight, int gave, size_t gone) {
     __atomic_fetch_add(&slot->allocations, took, __ATOMIC_RELAXED);
     __atomic_fetch_add(&slot->bytes, size, __ATOMIC_RELAXED);
     __atomic_fetch_add(&slot->frees, gave, __ATOMIC_RELAXED);
     __atomic_fetch_add(&slot->returned, gone, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&slot->drift, weight - (int64_t)gone, __ATOMIC_RELAXED);
+    if (MODE == MODE_USABLE) __atomic_fetch_add(&slot->taken, weight, __ATOMIC_RELAXED);
 }
 
 static inline int is_common(const struct slot *slot) { return header && slot == &header->common; }
@@ -154,24 +184,16 @@ static void *took(struct slot *slot, void *block, size_t size) {
     if (!block) return block;
     size_t weight = new_weight(block, size, room(block));
     if (unlikely(is_common(slot))) {
-        count_common(slot, 1, size, (int64_t)weight, 0, 0);
+        count_common(slot, 1, size, weight, 0, 0);
         return block;
     }
     slot->allocations += 1;
     slot->bytes += size;
-    return MODE == MODE_COUNTS ? block : rise(slot, (int64_t)weight, block);
+    take_bytes(slot, weight);
+    return MODE == MODE_COUNTS ? block : rise(slot, block);
 }
 
 static inline struct slot *any_slot(void) { return settled() ? self.slot : settle_in(); }
-
-/* Between these two, calls that the real function makes to its own public entry points are not counted again
- * (musl's calloc calls malloc). */
-static inline uint32_t nest(void) {
-    uint32_t key = self.key;
-    *(volatile uint32_t *)&self.key = NESTED;
-    return key;
-}
-static inline void unnest(uint32_t key) { *(volatile uint32_t *)&self.key = key; }
 
 static void *from_pool(size_t size, size_t alignment) {
     be_careful();
@@ -191,13 +213,15 @@ static COLD void *malloc_slowly(size_t size) {
 /* What cannot fail is counted before: less has to be kept until the real function returns, and with counts alone it is
  * the last thing called, which is a jump. */
 EXPORT void *malloc(size_t size) {
-    if (!settled() || unlikely(size >= certain)) return malloc_slowly(size);
+    if (!ordinary() || unlikely(size >= certain)) return malloc_slowly(size);
     struct slot *slot = self.slot;
     slot->allocations += 1;
     slot->bytes += size;
     if (MODE == MODE_COUNTS) return real.malloc(size);
     void *block = real.malloc(gross(size));
-    return likely(block) ? rise(slot, (int64_t)new_weight(block, size, size_before(block)), block) : block;
+    if (unlikely(!block)) return block;
+    take_bytes(slot, new_weight(block, size, size_before(block)));
+    return rise(slot, block);
 }
 
 static COLD void free_slowly(void *block) {
@@ -210,7 +234,7 @@ static COLD void free_slowly(void *block) {
     } else if (slot) {
         slot->frees += 1;
         slot->returned += gone;
-        fall(slot, (int64_t)gone, NULL);
+        if (MODE != MODE_COUNTS) fall(slot, NULL);
     }
     real.free(block);
 }
@@ -218,15 +242,14 @@ static COLD void free_slowly(void *block) {
 static COLD void settle_and_free(struct slot *slot, void *block) { real.free(settle_up(slot, block)); }
 
 static inline void free_block(void *block) {
-    if (!settled() || unlikely(careful)) return free_slowly(block);
+    if (!ordinary()) return free_slowly(block);
     if (unlikely(!block)) return;
     struct slot *slot = self.slot;
     slot->frees += 1;
     if (MODE != MODE_COUNTS) {
-        size_t gone = weight(block, size_before(block));
-        slot->returned += gone;
-        slot->drift -= (int64_t)gone;
-        if (unlikely(slot->drift < -BATCH)) return settle_and_free(slot, block);
+        uint64_t returned = slot->returned + weight(block, size_before(block));
+        slot->returned = returned;
+        if (unlikely(returned > slot->bound)) return settle_and_free(slot, block);
     }
     real.free(block);
 }
@@ -271,7 +294,7 @@ EXPORT void *realloc(void *block, size_t size) {
     void *fresh = real.realloc(block, size ? gross(size) : 0);
     unnest(key);
     if (!fresh && size) return fresh;
-    int64_t come = fresh ? (int64_t)new_weight(fresh, size, room(fresh)) : 0;
+    size_t come = fresh ? new_weight(fresh, size, room(fresh)) : 0;
     if (unlikely(is_common(slot))) {
         count_common(slot, fresh != NULL, size, come, 1, gone);
         return fresh;
@@ -281,8 +304,8 @@ EXPORT void *realloc(void *block, size_t size) {
     slot->frees += 1;
     if (MODE == MODE_COUNTS) return fresh;
     slot->returned += gone;
-    int64_t growth = come - (int64_t)gone; /* as if both blocks were never live at once */
-    return growth > 0 ? rise(slot, growth, fresh) : fall(slot, -growth, fresh);
+    take_bytes(slot, come); /* as if both blocks were never live at once */
+    return fall(slot, rise(slot, fresh));
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t each) {
@@ -338,3 +361,36 @@ EXPORT size_t malloc_usable_size(void *block) {
     size_t room = real.usable ? real.usable(block) : 0;
     return MODE == MODE_REQUESTED && self.key != NESTED ? sealed(block, room) : room;
 }
+
+/* ---- for operator new ---- */
+
+struct calls calls_so_far(void) {
+    struct slot *slot = any_slot();
+    return slot ? (struct calls){1, slot->allocations, slot->frees} : (struct calls){0, 0, 0};
+}
+
+void *block_came(void *block, size_t size) {
+    struct slot *slot = any_slot();
+    return slot ? took(slot, block, size) : block;
+}
+
+size_t weight_of(void *block) { return weight(block, room(block)); }
+
+void block_went(size_t weight) {
+    struct slot *slot = any_slot();
+    if (!slot) return;
+    if (is_common(slot)) return count_common(slot, 0, 0, 0, 1, weight);
+    slot->frees += 1;
+    slot->returned += weight;
+    if (MODE != MODE_COUNTS) fall(slot, NULL);
+}
+
+size_t size_to_ask_for(size_t size) { return gross(size); }
+
+void *malloc_behind(void) {
+    any_slot();
+    return (void *)real.malloc;
+}
+
+uint32_t stop_counting(void) { return nest(); }
+void count_again(uint32_t key) { unnest(key); }

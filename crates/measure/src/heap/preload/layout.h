@@ -2,8 +2,8 @@
  *
  * The file is a row of units, each of one memory page (`header.unit` bytes). Unit 0 is the header. Every process
  * claims a unit of its own by adding to `header.next`: a process head and slots for its threads; further units
- * hold more slots. All numbers are in the byte order of the machine. reader.rs and format.rs know this layout;
- * a change here needs a new VERSION there. */
+ * hold more slots. All numbers are in the byte order of the machine. format.rs knows this layout; a change here needs
+ * a new VERSION there. */
 #ifndef SCRUPLE_LAYOUT_H
 #define SCRUPLE_LAYOUT_H
 
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MAGIC UINT64_C(0x31706165682e6373) /* "sc.heap1" */
-#define VERSION 1
+#define VERSION 2
 
 /* What one build of the library keeps account of. */
 #define MODE_COUNTS 0    /* calls and requested bytes */
@@ -34,9 +34,11 @@ struct slot {
     uint64_t bytes;    /* requested */
     uint64_t frees;
     uint64_t returned; /* bytes given back, as the mode sees them */
-    int64_t drift;     /* live bytes not yet settled with the process */
-    int64_t crest;     /* highest drift since the last settlement */
-    uint8_t fill[72];
+    uint64_t taken;    /* usable bytes handed out; with MODE_REQUESTED `bytes` has that, and this stays 0 */
+    int64_t top;       /* the highest that taken - returned was since the last settlement */
+    int64_t settled;   /* taken - returned, as it was at the last settlement */
+    uint64_t bound;    /* the next settlement is due when `returned` exceeds this */
+    uint8_t fill[56];
 };
 
 /* A slot used instead to announce a program about to be started, so that one which does not load this library is
@@ -75,6 +77,16 @@ struct process {
     char exe[128]; /* zero-padded; the tail of a longer path */
 };
 
+/* One process that is alive, for the peak of the tree. `inherited` is what it shares with the process that forked it,
+ * and not counted again. */
+struct member {
+    int32_t pid; /* 0: free */
+    uint32_t unused;
+    int64_t live; /* settled */
+    int64_t inherited;
+};
+#define MEMBERS 160
+
 struct header {
     uint64_t magic;
     uint32_t version;
@@ -83,13 +95,19 @@ struct header {
     uint32_t limit; /* units that may be claimed */
     uint32_t next;  /* the next unit to be claimed */
     uint32_t refused; /* claims that failed: those counts are in `common` */
-    uint8_t fill[96];
+    int64_t tree_peak; /* the most that all members had at once */
+    uint32_t members;  /* how many of `member` were ever used */
+    uint32_t at_once;  /* the most that were in use at once */
+    uint32_t turned_away; /* processes for which there was no room among the members */
+    uint8_t fill[76];
     struct slot common; /* atomic additions of all that have no slot */
+    struct member member[MEMBERS];
 };
 
 _Static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
 _Static_assert(sizeof(struct note) == sizeof(struct slot), "a note takes a slot");
 _Static_assert(sizeof(struct process) == 256, "a process head takes two slots");
 _Static_assert(offsetof(struct header, common) == 128, "the header is followed by a slot");
+_Static_assert(sizeof(struct header) <= 4096, "the header fits the smallest unit");
 
 #endif

@@ -1,7 +1,10 @@
 /* Records of processes and slots of threads in the shared data file. Everything here is off the fast path. */
 #include "slots.h"
 
-__thread struct thread self;
+#include "environment.h"
+#include "tree.h"
+
+__thread struct thread self = {.key = NEW_THREAD};
 struct wiped wiped __attribute__((aligned(WIPED_SIZE)));
 struct process *process;
 struct header *header;
@@ -13,7 +16,8 @@ static uint32_t unit_count;
 
 static char path[1024]; /* of the data file; a descriptor kept open would be seen by the program */
 static enum { NEW, STARTING, READY } state;
-static uint32_t last_epoch;
+static uint32_t last_epoch = FIRST_EPOCH - 1;
+static int gate_closed;
 static int64_t fork_live = -1; /* live bytes before the fork under way */
 
 extern char **environ __attribute__((weak));
@@ -131,11 +135,18 @@ static void start_process(uint32_t origin, int64_t inherited, const struct proce
     units[0] = unit;
     unit_count = 1;
     process = fresh;
+    join_tree(fresh->pid, inherited);
 }
 
 static void new_epoch(void) {
-    if (++last_epoch >= NESTED - 2) last_epoch = 1;
+    if (++last_epoch < FIRST_EPOCH) last_epoch = FIRST_EPOCH;
     wiped.epoch = last_epoch;
+    wiped.gate = gate_closed ? 0 : last_epoch;
+}
+
+void close_gate(void) {
+    gate_closed = 1;
+    wiped.gate = 0;
 }
 
 static void begin_forked(void) {
@@ -171,18 +182,20 @@ static int begin(void) {
 /* Makes the record of a program that never allocates: "none seen" is not "not loaded". */
 __attribute__((constructor)) static void start(void) {
     if (wiped.epoch == 0) begin();
-    if (header || path[0]) return;
-    open_data(); /* what the kernel would not tell early, the C library knows by now */
-    if (!header) return;
-    start_process(ORIGIN_EXEC, 0, NULL);
-    new_epoch();
+    if (!header && !path[0]) {
+        open_data(); /* what the kernel would not tell early, the C library knows by now */
+        if (!header) return;
+        start_process(ORIGIN_EXEC, 0, NULL);
+        new_epoch();
+    }
+    if (header) hide_variables(path);
 }
 
 void before_fork(void) {
     if (wiped.epoch != 0 && process) fork_live = live_bytes();
 }
 
-void after_fork_in_child(void) { wiped.epoch = 0; }
+void after_fork_in_child(void) { wiped.epoch = wiped.gate = 0; }
 
 void forget_fork(void) { fork_live = -1; }
 
@@ -249,7 +262,7 @@ struct slot *claim_slot(int32_t owner) {
 struct slot *settle_in(void) {
     if (self.key == NESTED) return NULL;
     if (wiped.epoch == 0 && !begin()) return NULL;
-    uint32_t key = wiped.epoch + 1;
+    uint32_t key = wiped.epoch;
     if (self.slotless == key) return &header->common;
     if (!header) {
         self.slot = &self.own;
@@ -271,18 +284,27 @@ struct slot *settle_in(void) {
 
 /* ---- sums ---- */
 
+void raise_to(int64_t *peak, int64_t top) {
+    int64_t before = __atomic_load_n(peak, __ATOMIC_RELAXED);
+    while (before < top && !__atomic_compare_exchange_n(peak, &before, top, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
 void *settle_up(struct slot *slot, void *result) {
-    int64_t drift = slot->drift, crest = slot->crest;
-    slot->drift = slot->crest = 0;
+    int64_t net = net_of(slot), drift = net - slot->settled, crest = slot->top - slot->settled;
+    slot->settled = slot->top = net;
+    slot->bound = slot->returned + BATCH;
     if (!process) return result;
-    int64_t top = __atomic_fetch_add(&process->live, drift, __ATOMIC_RELAXED) + crest;
-    int64_t peak = __atomic_load_n(&process->peak, __ATOMIC_RELAXED);
-    while (peak < top &&
-           !__atomic_compare_exchange_n(&process->peak, &peak, top, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    raise_to(&process->peak, __atomic_fetch_add(&process->live, drift, __ATOMIC_RELAXED) + crest);
+    settle_with_tree(drift, crest);
     return result;
 }
 
-static void add_slots(struct slot *sum) {
+struct sum {
+    uint64_t allocations, bytes, frees, returned;
+    int64_t drift, crest; /* not settled yet, and the highest that any thread's was since it settled */
+};
+
+static void add_slots(struct sum *sum) {
     uint32_t count = __atomic_load_n(&unit_count, __ATOMIC_ACQUIRE);
     for (uint32_t u = 0; u < count; u++) {
         uint8_t *unit = __atomic_load_n(&units[u], __ATOMIC_ACQUIRE);
@@ -293,14 +315,14 @@ static void add_slots(struct slot *sum) {
             sum->bytes += slot->bytes;
             sum->frees += slot->frees;
             sum->returned += slot->returned;
-            sum->drift += slot->drift;
-            if (slot->crest > sum->crest) sum->crest = slot->crest;
+            sum->drift += net_of(slot) - slot->settled;
+            if (slot->top - slot->settled > sum->crest) sum->crest = slot->top - slot->settled;
         }
     }
 }
 
 int64_t live_bytes(void) {
-    struct slot sum = {0};
+    struct sum sum = {0};
     add_slots(&sum);
     return process ? process->live + sum.drift : 0;
 }
@@ -309,7 +331,7 @@ int64_t live_bytes(void) {
  * bytes, threads, records refused; of the calling process, since its start. What this build does not keep is
  * UINT64_MAX. Reads the slots and nothing else: no lock, no call to the system. */
 EXPORT void scruple_heap_snapshot(uint64_t out[8]) {
-    struct slot sum = {0};
+    struct sum sum = {0};
     if (!settled()) settle_in();
     if (!process)
         for (int i = 0; i < 8; i++) out[i] = UINT64_MAX;

@@ -32,6 +32,15 @@ static inline void *system_map(int file, size_t size, uint64_t offset) {
     long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED, file, (long)offset);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
+/* Zeroed memory that nobody else has, or null. */
+static inline void *system_take(size_t size) {
+    long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+static inline int system_readable(const char *path) {
+    return call6(SYS_faccessat, AT_FDCWD, (long)path, 4 /* R_OK */, 0, 0, 0) == 0;
+}
+static inline void system_yield(void) { call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
 static inline void system_unmap(void *at, size_t size) { call6(SYS_munmap, (long)at, (long)size, 0, 0, 0, 0); }
 static inline long system_advise(void *at, size_t size, int advice) {
     return call6(SYS_madvise, (long)at, (long)size, advice, 0, 0, 0);
@@ -42,6 +51,8 @@ static inline long system_read_link(const char *path, char *to, size_t size) {
 static inline int system_pid(void) { return (int)call6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 static inline int system_parent(void) { return (int)call6(SYS_getppid, 0, 0, 0, 0, 0, 0); }
 static inline int system_tid(void) { return (int)call6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+/* Not yet while its parent has not waited for it. */
+static inline int system_process_gone(int pid) { return call6(SYS_kill, pid, 0, 0, 0, 0, 0) == -3; /* ESRCH */ }
 /* Whether the thread still runs: no slot is taken from one that may yet write to it. */
 static inline int system_thread_gone(int pid, int tid) {
     return call6(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -3; /* ESRCH */

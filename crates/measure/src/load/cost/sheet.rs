@@ -1,5 +1,6 @@
 //! The cost sheet: counters read around windows of load, divided by the requests.
 
+use super::living::Living;
 use super::tree::{Accounts, Memory, Tree};
 use crate::load::{LoadError, LoadResult, Plan};
 use crate::memory_map::MemoryMap;
@@ -26,11 +27,9 @@ pub struct Sheet {
 /// One window of load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// What came of it.
-    pub load: LoadResult,
     /// Requests that reached the server: answered or failed.
     pub requests: u64,
-    /// How long it took, connections included, in nanoseconds.
+    /// How long it took, in nanoseconds.
     pub elapsed: u64,
     /// How much each counter grew, with the key of the metric.
     pub grown: Vec<(String, f64)>,
@@ -70,12 +69,15 @@ pub struct Growth {
 
 impl Growth {
     /// Whether it surely grows, by enough to be more than the allocator settling (a page per 1000 requests, and in all
-    /// more than an allocator takes from the kernel at a time), and lately at least half as fast as on the whole.
+    /// more than an allocator takes from the kernel at a time), and lately perhaps at least half as fast as on the whole:
+    /// an allocator takes memory in large steps, so that a small leak shows in few of them.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
             && self.per_thousand.value >= 4096.0
             && self.per_thousand.value * self.requests as f64 / 1000.0 >= 2.0 * ARENA
-            && self.lately.value >= self.per_thousand.value / 2.0
+            && self.lately.interval.map_or(self.lately.value, |lately| lately.high)
+                >= self.per_thousand.value / 2.0
+            && self.lately.value > 0.0
     }
 }
 
@@ -127,12 +129,21 @@ pub fn weigh(
     let first = lengths.iter().copied().min().unwrap_or(1);
     drive(&Plan { max_requests: Some(first), ..plan.clone() }, &|| {})?;
     for length in lengths {
-        let window = watch.window(&Plan { max_requests: Some(*length), ..plan.clone() }, drive, more)?;
-        if window.load.ended == crate::load::Ended::Interrupted {
+        let load = watch.window(&Plan { max_requests: Some(*length), ..plan.clone() }, drive, more)?;
+        if load.ended == crate::load::Ended::Interrupted {
             break;
         }
     }
     Ok(watch.finish())
+}
+
+/// What was read at the beginning of a window.
+#[derive(Clone, Debug)]
+struct Before {
+    accounts: Accounts,
+    counters: Vec<Reading>,
+    began: Instant,
+    handled: u64,
 }
 
 /// A server that is being weighed, window by window; other servers may have theirs in between.
@@ -142,6 +153,7 @@ pub struct Watch {
     idle: Vec<(String, f64)>,
     map_before: Option<MemoryMap>,
     windows: Vec<Window>,
+    before: Option<Before>,
     known: Vec<Reading>,
     /// Processor time under load in nanoseconds: of threads that were never seen, and of all.
     unseen: (u64, u64),
@@ -159,6 +171,7 @@ impl Watch {
             idle,
             map_before: None,
             windows: Vec::new(),
+            before: None,
             known: Vec::new(),
             unseen: (0, 0),
         })
@@ -173,52 +186,82 @@ impl Watch {
         plan: &Plan,
         drive: &mut Drive<'_>,
         more: &mut Counters<'_>,
-    ) -> Result<&Window, LoadError> {
+    ) -> Result<LoadResult, LoadError> {
+        self.begin(0, more)?;
+        let at_end = Mutex::new(None);
+        let tree = self.tree.clone();
+        let load =
+            drive(plan, &|| *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living()))?;
+        let at_end = at_end.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.end(load.generator.requests, at_end.as_ref(), more);
+        Ok(load)
+    }
+
+    /// Begins a window, when so many requests of a load have been handled.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn begin(&mut self, handled: u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
         if self.map_before.is_none() {
             self.map_before = Some(self.tree.memory_map());
         }
-        let before = self.tree.read().map_err(LoadError::Plan)?;
-        let counters_before = all(&before, more);
-        let began = Instant::now();
-        let at_end = Mutex::new(None);
-        let tree = &self.tree;
-        let load =
-            drive(plan, &|| *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living()))?;
-        let elapsed = began.elapsed().as_nanos() as u64;
-        // A server that has ended in the window cannot be read behind it, but what the load found is the news.
-        let mut after = self.tree.read().unwrap_or_else(|_| before.clone());
-        let at_end = at_end.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.unseen.0 += after.go_on_from(&before, at_end.as_ref());
-        self.unseen.1 += after.cpu.saturating_sub(before.cpu);
-        let counters_after = all(&after, more);
-        if self.known.is_empty() {
-            self.known = counters_after.clone();
-        }
-        self.windows.push(Window {
-            requests: load.generator.requests,
-            elapsed,
-            grown: grown(&counters_before, &counters_after),
-            memory: after.memory,
-            load,
-        });
-        Ok(&self.windows[self.windows.len() - 1])
+        let accounts = self.tree.read().map_err(LoadError::Plan)?;
+        let counters = all(&accounts, more);
+        self.before = Some(Before { accounts, counters, began: Instant::now(), handled });
+        Ok(())
     }
 
-    /// The cost per request of the last window, by the key of the counter's metric; what the server does without
-    /// requests is taken off.
-    pub fn last(&self) -> Vec<(String, f64)> {
-        let Some(window) = self.windows.last().filter(|window| window.requests > 0) else {
-            return Vec::new();
-        };
+    /// Ends a window that has begun, when so many requests of the load have been handled. `at_end` was read before the
+    /// connections were closed, where they are.
+    pub fn end(&mut self, handled: u64, at_end: Option<&Living>, more: &mut Counters<'_>) {
+        let Some(before) = self.before.take() else { return };
+        let elapsed = before.began.elapsed().as_nanos() as u64;
+        // A server that has ended in the window cannot be read behind it, but what the load found is the news.
+        let mut after = self.tree.read().unwrap_or_else(|_| before.accounts.clone());
+        self.unseen.0 += after.go_on_from(&before.accounts, at_end);
+        self.unseen.1 += after.cpu.saturating_sub(before.accounts.cpu);
+        let counters = all(&after, more);
+        if self.known.is_empty() {
+            self.known = counters.clone();
+        }
+        self.windows.push(Window {
+            requests: handled.saturating_sub(before.handled),
+            elapsed,
+            grown: grown(&before.counters, &counters),
+            memory: after.memory,
+        });
+    }
+
+    /// Ends a window and begins the next: connections stay as they are, and the load goes on.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub fn mark(&mut self, handled: u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
+        self.end(handled, None, more);
+        self.begin(handled, more)
+    }
+
+    /// How many windows it has had.
+    pub fn windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// The cost per request of each window but the first so many, by the key of the counter's metric; what the server does
+    /// without requests is taken off.
+    pub fn costs_from(&self, first: usize) -> Vec<Vec<(String, f64)>> {
         let idle =
             |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
-        let each = |(key, growth): &(String, f64)| {
-            let background = idle(key) * window.elapsed as f64 / 1e9;
-            (key.clone(), (growth - background) / window.requests as f64)
-        };
         let untold = self.untold().is_some();
         let told = |(key, _): &&(String, f64)| !untold || !OF_THREADS.contains(&key.as_str());
-        window.grown.iter().filter(told).map(each).collect()
+        let of = |window: &Window| {
+            let each = |(key, growth): &(String, f64)| {
+                let background = idle(key) * window.elapsed as f64 / 1e9;
+                (key.clone(), (growth - background) / window.requests as f64)
+            };
+            let counts = window.requests > 0;
+            window.grown.iter().filter(|_| counts).filter(told).map(each).collect()
+        };
+        self.windows.iter().skip(first).map(of).collect()
     }
 
     /// Why nothing can be said of what threads take with them, where too much was taken.
@@ -257,12 +300,9 @@ impl Sheet {
         idle: &[(String, f64)],
         maps: (MemoryMap, MemoryMap),
     ) -> Sheet {
-        Sheet {
-            rows: known.iter().map(|reading| row(reading, &windows, idle)).collect(),
-            growth: growth(&windows),
-            maps,
-            windows,
-        }
+        let mut rows: Vec<Row> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
+        divide_by_ticks(&mut rows);
+        Sheet { rows, growth: growth(&windows), maps, windows }
     }
 }
 
@@ -332,6 +372,22 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
         source: reading.source.clone(),
         idle,
         cost,
+    }
+}
+
+/// The kernel divides processor time into user and system by ticks. Where so few fell into the windows that a part is
+/// known less well than to the whole, nothing is known of it.
+fn divide_by_ticks(rows: &mut [Row]) {
+    let each = |row: &Row| row.cost.as_ref().ok().map(|cost| cost.each);
+    let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };
+    for row in rows.iter_mut().filter(|row| matches!(row.key.as_str(), "time.user" | "time.sys")) {
+        let vague = |part: Bounds| {
+            part.value < 0.0 || part.interval.is_none_or(|i| i.high - i.low > 2.0 * whole.value.abs())
+        };
+        if each(row).is_some_and(vague) {
+            row.cost =
+                Err("the kernel counts it in ticks, too few of which fell into the windows".to_owned());
+        }
     }
 }
 

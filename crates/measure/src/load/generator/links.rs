@@ -2,20 +2,21 @@
 
 use super::super::clock;
 use super::super::connection::{Link, broken, unconnected};
+use super::super::failure::Failure;
 use super::super::http1::{self, AtEnd};
 use super::super::http2::{Done, Http2};
-use super::super::record::{Exchange, Failure};
+use super::super::record::Exchange;
 use super::super::request::Failed;
 use super::super::socket;
 use super::super::tls::Tls;
-use super::Generator;
+use super::{Generator, LONGEST_SLEEP};
 use std::cmp::Reverse;
 use std::io;
 
-impl Generator<'_> {
+impl Generator {
     /// Waits for events and acts on them. Returns how many there were.
     pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
-        let count = self.poller.wait(wait.min(50_000_000))?;
+        let count = self.poller.wait(wait.min(LONGEST_SLEEP))?;
         self.act_on(count);
         Ok(count)
     }
@@ -158,11 +159,12 @@ impl Generator<'_> {
     /// Writes down requests of HTTP/2 that have ended.
     fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
         let now = clock::now();
+        let part = self.part_now(now);
         for (exchange, outcome) in done.drain(..) {
             self.in_flight -= 1;
             self.connections[index].freed = Some(now);
             match outcome {
-                Ok(bytes) => self.recorder.answered(&exchange, now, bytes),
+                Ok(bytes) => self.recorder.answered(&exchange, now, part, bytes),
                 Err(class) => self.recorder.failed(&exchange, now, class),
             }
         }
@@ -221,12 +223,13 @@ impl Generator<'_> {
 
     fn finish(&mut self, index: usize, head: http1::Head) {
         let now = clock::now();
+        let part = self.part_now(now);
         let connection = &mut self.connections[index];
         let Some(exchange) = connection.exchange.take() else { return };
         self.in_flight -= 1;
         let check = &self.plan.requests[exchange.request as usize].check;
         match check.judge_kept(head, &connection.reader) {
-            Ok(()) => self.recorder.answered(&exchange, now, head.body),
+            Ok(()) => self.recorder.answered(&exchange, now, part, head.body),
             Err(Failed::Status) => self.recorder.failed(&exchange, now, Failure::BadStatus),
             Err(Failed::Check) => self.recorder.failed(&exchange, now, Failure::CheckFailed),
         }
@@ -304,19 +307,19 @@ impl Generator<'_> {
             return;
         }
         let due = if self.schedule.is_some() {
-            self.backlog.pop_front().map(|due| (due, self.slice(due)))
+            self.backlog.pop_front().map(|due| (due, self.part(due)))
         } else if !self.done_sending(now) {
-            let slice = self.slice(now);
-            self.recorder.due(slice, now, now, 0);
-            self.issued += u64::from(slice > 0);
-            Some((freed.unwrap_or(now), slice))
+            let part = self.part(now);
+            self.recorder.due(part, now, now, 0);
+            self.issued += u64::from(part > 0);
+            Some((freed.unwrap_or(now), part))
         } else {
             None
         };
         match due {
-            Some((intended, slice)) => {
+            Some((intended, part)) => {
                 let request = self.choose();
-                self.recorder.failed(&Exchange { request, slice, intended, sent: now }, now, class);
+                self.recorder.failed(&Exchange { request, part, intended, sent: now }, now, class);
             }
             None => self.recorder.idle_failures.count(class),
         }

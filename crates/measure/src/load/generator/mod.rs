@@ -4,23 +4,23 @@
 //! was itself, so that a server is never blamed for its load generator.
 
 mod links;
+mod live;
 mod patience;
 
 use super::clock::{self, Poller};
 use super::connection::{Connection, Link};
-use super::http1::Expect;
+use super::failure::Failure;
 use super::http2::Done;
 use super::pace::{Schedule, Share};
-use super::plan::{Order, POLLED, Pace, Plan, WarmUp};
-use super::record::{Exchange, Failure, Recorder, SLICES};
-use super::request::Request;
-use super::shared::{Ended, Live, Shared};
+use super::plan::{Order, POLLED, Pace, Plan};
+use super::record::{Exchange, Recorder};
+use super::shared::{Ended, Shared};
 use patience::Patience;
 use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 /// Connections that one thread opens at a time; more would overflow the queue of most listening sockets.
 const OPENED_AT_A_TIME: usize = 100;
@@ -31,13 +31,16 @@ const GONE: u64 = 2_000_000_000;
 /// Sendings of an open loop after which answers are read, however many more are due.
 const BURST: usize = 64;
 
+/// A thread that waits for sockets wakes up at least so often.
+const LONGEST_SLEEP: u64 = 50_000_000;
+
 /// How often the counters for the live line are published.
 const PUBLISHED: u64 = 200_000_000;
 
-pub(crate) struct Generator<'a> {
-    shared: &'a Shared<'a>,
-    plan: &'a Plan,
-    thread: u32,
+pub(crate) struct Generator {
+    shared: Arc<Shared>,
+    plan: Arc<Plan>,
+    pub(crate) thread: u32,
     poller: Poller,
     connections: Vec<Connection>,
     most_connections: usize,
@@ -75,38 +78,26 @@ pub(crate) struct Generator<'a> {
     patience: Patience,
 }
 
-impl<'a> Generator<'a> {
-    pub(crate) fn new(shared: &'a Shared<'a>, thread: u32) -> io::Result<Generator<'a>> {
-        let plan = shared.plan;
+impl Generator {
+    pub(crate) fn new(shared: &Arc<Shared>, plan: &Arc<Plan>, thread: u32) -> io::Result<Generator> {
         let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
-        let limit = plan.max_requests.map_or(u64::MAX, |most| {
-            most / u64::from(plan.threads) + u64::from(u64::from(thread) < most % u64::from(plan.threads))
-        });
-        let open = plan.rate().is_some();
+        let most = if plan.rate().is_some() { plan.grow_to.max(plan.connections) } else { plan.connections };
         Ok(Generator {
-            shared,
-            plan,
-            thread,
             poller: Poller::new()?,
             connections: (0..part(plan.connections)).map(|_| Connection::new()).collect(),
-            most_connections: if open {
-                part(plan.grow_to.max(plan.connections))
-            } else {
-                part(plan.connections)
-            },
+            most_connections: part(most),
             free: VecDeque::new(),
             backlog: VecDeque::new(),
             gathered: Vec::new(),
             retries: BinaryHeap::new(),
             schedule: None,
-            // A stream apart from those of the schedules.
-            random: Pcg::with_stream(plan.seed, 1 << 32 | u64::from(thread)),
+            random: Pcg::new(plan.seed),
             turn: 0,
-            recorder: Recorder::new(plan.requests.len(), open),
+            recorder: Recorder::new(0, 0, false),
             start: u64::MAX,
             end: u64::MAX,
             span: 1,
-            limit,
+            limit: u64::MAX,
             issued: 0,
             in_flight: 0,
             up: 0,
@@ -121,16 +112,47 @@ impl<'a> Generator<'a> {
             plain: Vec::new(),
             done: Vec::new(),
             patience: Patience::new(plan.looks(shared.cores)),
+            shared: Arc::clone(shared),
+            plan: Arc::clone(plan),
+            thread,
         })
+    }
+
+    /// Gets ready for a turn. Connections stay as they are.
+    pub(crate) fn begin(&mut self, plan: &Arc<Plan>) {
+        let (thread, threads) = (u64::from(self.thread), u64::from(plan.threads));
+        self.limit =
+            plan.max_requests.map_or(u64::MAX, |most| most / threads + u64::from(thread < most % threads));
+        // A stream apart from those of the schedules.
+        self.random = Pcg::with_stream(plan.seed, 1 << 32 | thread);
+        self.recorder = Recorder::new(plan.requests.len(), plan.parts, plan.rate().is_some());
+        (self.start, self.end, self.schedule) = (u64::MAX, u64::MAX, None);
+        (self.turn, self.issued, self.backlog_most, self.gave_up) = (0, 0, 0, false);
+        (self.last_failure, self.tls_trouble) = (None, None);
+        self.free.clear();
+        self.gathered.clear();
+        for connection in &mut self.connections {
+            (connection.queued, connection.freed) = (false, None);
+        }
+        self.plan = Arc::clone(plan);
+    }
+
+    /// Hands over what was written down.
+    pub(crate) fn take_recorder(&mut self) -> Recorder {
+        std::mem::replace(&mut self.recorder, Recorder::new(0, 0, false))
     }
 
     /// Opens the connections. Returns how many stand when all do or the time is over.
     pub(crate) fn open(&mut self) -> Result<usize, Failure> {
         let deadline = clock::now() + self.plan.timeout.as_nanos() as u64;
+        // Some may have been closed by the server since the last turn.
+        while self.turn_once(0).map_err(|_| Failure::Unconnected)? > 0 {}
         let mut begun = 0;
-        while self.up < self.connections.len() && !self.shared.interrupted() {
+        while self.up < self.connections.len() && !self.shared.stopped() {
             while begun < self.connections.len() && self.connecting < OPENED_AT_A_TIME {
-                self.connect(begun);
+                if self.connections[begun].link == Link::Down {
+                    self.connect(begun);
+                }
                 begun += 1;
             }
             let now = clock::now();
@@ -164,7 +186,7 @@ impl<'a> Generator<'a> {
         let mut sweep_at = start;
         let mut publish_at = start;
         if self.schedule.is_none() {
-            while clock::now() < start.saturating_sub(self.warm_up()) {
+            while clock::now() < start.saturating_sub(self.plan.warm_up_before()) {
                 std::hint::spin_loop();
             }
         }
@@ -174,10 +196,11 @@ impl<'a> Generator<'a> {
         self.send_gathered();
         loop {
             let now = self.send_due();
+            self.publish_counts();
             if self.finished(now) {
                 return Ended::Planned;
             }
-            if self.shared.interrupted() {
+            if self.shared.stopped() {
                 return Ended::Interrupted;
             }
             if self.up == 0 && now.saturating_sub(self.down_since) > GONE.min(timeout) {
@@ -191,7 +214,7 @@ impl<'a> Generator<'a> {
                 self.give_up_on(now, timeout);
                 self.gave_up = self.plan.most_timeouts.is_some_and(|most| self.recorder.timeouts() >= most);
                 if self.gave_up {
-                    self.shared.failed.store(true, Ordering::Relaxed);
+                    self.shared.stop();
                     return Ended::Interrupted;
                 }
             }
@@ -228,30 +251,24 @@ impl<'a> Generator<'a> {
                 return Ok(());
             }
         }
-        self.turn_once(wait).map(|_| ())
-    }
-
-    fn warm_up(&self) -> u64 {
-        match self.plan.warm_up {
-            WarmUp::For(time) => time.as_nanos() as u64,
-            WarmUp::Auto | WarmUp::Off => 0,
-        }
+        let until = clock::now() + wait.min(LONGEST_SLEEP);
+        let count = self.poller.wait(wait.min(LONGEST_SLEEP))?;
+        self.recorder.listener.slept(until, clock::now());
+        self.act_on(count);
+        Ok(())
     }
 
     fn set_clock(&mut self, start: u64) {
         let duration = self.plan.duration.as_nanos() as u64;
         self.start = start;
         self.end = start + duration;
-        self.span = duration;
+        self.span = self.plan.span();
         self.down_since = start;
         self.last_due = start;
         if let Pace::Open { rate, arrivals } = self.plan.pace {
-            let begin = start.saturating_sub(self.warm_up());
-            let warm = (self.warm_up() as f64 * rate / 1e9 / f64::from(self.plan.threads)).ceil() as u64;
-            if let Some(most) = self.plan.max_requests {
-                let planned = (most as f64 / rate * 1e9) as u64;
-                self.span = planned.clamp(1, duration);
-            }
+            let before = self.plan.warm_up_before();
+            let begin = start.saturating_sub(before);
+            let warm = (before as f64 * rate / 1e9 / f64::from(self.plan.threads)).ceil() as u64;
             self.schedule = Some(Schedule::new(&Share {
                 rate,
                 arrivals,
@@ -276,11 +293,11 @@ impl<'a> Generator<'a> {
                 schedule.advance();
             }
             self.last_due = due;
-            let slice = self.slice(due);
-            self.recorder.due(slice, due, now, self.backlog.len() as u64);
+            let part = self.part(due);
+            self.recorder.due(part, due, now, self.backlog.len() as u64);
             match self.take_free() {
                 Some(index) if self.backlog.is_empty() => {
-                    self.start(index, due, now, slice);
+                    self.start(index, due, now, part);
                     self.offer(index);
                 }
                 free => {
@@ -304,17 +321,24 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The slice of the run that a time belongs to: by the clock, or by the count of requests where that is ahead.
-    fn slice(&self, at: u64) -> u8 {
+    /// The part of the run that a time belongs to: by the clock, or by the count of requests where that is ahead. 0 is the
+    /// warm-up before the start.
+    fn part(&self, at: u64) -> u16 {
         if at < self.start {
             return 0;
         }
-        let by_clock = (u128::from(at - self.start) * u128::from(SLICES) / u128::from(self.span)) as u64;
+        let parts = u64::from(self.plan.parts);
+        let by_clock = (u128::from(at - self.start) * u128::from(parts) / u128::from(self.span)) as u64;
         let by_count = match (&self.schedule, self.limit) {
-            (None, limit) if limit < u64::MAX => self.issued.saturating_mul(SLICES) / limit,
+            (None, limit) if limit < u64::MAX => self.issued.saturating_mul(parts) / limit,
             _ => 0,
         };
-        by_clock.max(by_count).min(SLICES - 1) as u8 + 1
+        by_clock.max(by_count).min(parts - 1) as u16 + 1
+    }
+
+    /// The part that goes on at a time; none behind the last.
+    fn part_now(&self, now: u64) -> Option<u16> {
+        (now < self.start.saturating_add(self.span)).then(|| self.part(now))
     }
 
     fn take_free(&mut self) -> Option<usize> {
@@ -346,7 +370,7 @@ impl<'a> Generator<'a> {
         }
         while self.connections[index].is_free() && self.schedule.is_some() {
             let Some(due) = self.backlog.pop_front() else { break };
-            self.start(index, due, now, self.slice(due));
+            self.start(index, due, now, self.part(due));
         }
         self.offer(index);
     }
@@ -372,20 +396,20 @@ impl<'a> Generator<'a> {
             self.connections[index].queued = false;
             while self.connections[index].is_free() && !self.done_sending(now) {
                 let intended = self.connections[index].freed.take().unwrap_or(now);
-                let slice = self.slice(now);
-                self.recorder.due(slice, now, now, 0);
+                let part = self.part(now);
+                self.recorder.due(part, now, now, 0);
                 self.last_due = now;
-                self.issued += u64::from(slice > 0);
-                self.start(index, intended, now, slice);
+                self.issued += u64::from(part > 0);
+                self.start(index, intended, now, part);
             }
         }
         self.gathered = gathered;
     }
 
-    fn start(&mut self, index: usize, intended: u64, now: u64, slice: u8) {
+    fn start(&mut self, index: usize, intended: u64, now: u64, part: u16) {
         let request = self.choose();
-        let exchange = Exchange { request, slice, intended, sent: now };
-        let shared = self.shared;
+        let exchange = Exchange { request, part, intended, sent: now };
+        let shared = &*self.shared;
         let connection = &mut self.connections[index];
         self.in_flight += 1;
         self.recorder.sent(&exchange);
@@ -440,41 +464,26 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Closes the connections. What was still under way when the run ended, at `now`, is accounted for: given up, or,
-    /// when interrupted, not counted at all.
+    /// What was still under way when the turn ended, at `now`, is accounted for: given up, or, when interrupted, not
+    /// counted at all. Its connections are closed, the others stay.
     pub(crate) fn settle(&mut self, ended: Ended, now: u64) {
-        for connection in &mut self.connections {
-            for exchange in connection.exchanges().filter(|_| ended != Ended::Interrupted) {
-                self.recorder.failed(&exchange, now, Failure::TimedOut);
+        for index in 0..self.connections.len() {
+            let connection = &mut self.connections[index];
+            let busy: Vec<Exchange> = connection.exchanges().collect();
+            if busy.is_empty() {
+                continue;
             }
             connection.close();
+            (self.up, self.in_flight) = (self.up - 1, self.in_flight - busy.len());
+            for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
+                self.recorder.failed(exchange, now, Failure::TimedOut);
+            }
         }
-        if ended == Ended::Interrupted {
-            return;
+        while let Some(due) = self.backlog.pop_front().filter(|_| ended != Ended::Interrupted) {
+            let (request, part) = (self.choose(), self.part(due));
+            self.recorder.failed(&Exchange { request, part, intended: due, sent: now }, now, Failure::Unsent);
         }
-        while let Some(due) = self.backlog.pop_front() {
-            let (request, slice) = (self.choose(), self.slice(due));
-            self.recorder.failed(
-                &Exchange { request, slice, intended: due, sent: now },
-                now,
-                Failure::Unsent,
-            );
-        }
+        self.backlog.clear();
+        self.start = u64::MAX;
     }
-
-    fn publish(&self, now: u64) {
-        let live: &Live = &self.shared.live[self.thread as usize];
-        let (answered, failed) = self.recorder.totals();
-        let slice = &self.recorder.slices[usize::from(self.slice(now))];
-        live.answered.store(answered, Ordering::Relaxed);
-        live.failed.store(failed, Ordering::Relaxed);
-        live.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);
-        live.p50.store(slice.response.value_at_quantile(0.5), Ordering::Relaxed);
-        live.p99.store(slice.response.value_at_quantile(0.99), Ordering::Relaxed);
-    }
-}
-
-/// What the reader has to know of a request.
-pub(crate) fn expected(request: &Request) -> Expect {
-    Expect { no_body: request.method == "HEAD", keep: request.check.looks_inside() }
 }

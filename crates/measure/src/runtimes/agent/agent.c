@@ -1,7 +1,7 @@
 /* Records, the end of a process, and the questions by which runtimes give themselves away.
  *
  * A runtime reads its own variable when it starts: whoever asks for GHCRTS is GHC's runtime, in whatever file it may
- * have been linked. The answer carries the user's value and Scruple's wish; the environment itself stays as it was,
+ * have been linked. The answer carries the user's value and Scruple's wish; the variable itself stays as it was,
  * for the program and for its children. */
 #include "agent.h"
 
@@ -96,6 +96,7 @@ struct record *claim(enum runtime runtime) {
         record->pid = pid;
         put(record->magic, record->magic + 8, "SCRRT01");
         records[runtime] = record;
+        if (runtime != PYTHON) follow_forks();
         return record;
     }
     return NULL;
@@ -121,14 +122,23 @@ void append(enum runtime runtime, const char *text, size_t size) {
     system_close(file);
 }
 
-/* Each collection is noted only where somebody asks for it: the mark was put into the folder before the program began. */
-int every_collection(void) {
-    static int known; /* 1 no, 2 yes */
+/* What somebody asked for stands in the folder as a mark, which was put there before the program began. */
+static int marked(const char *name, int *known) { /* 1 no, 2 yes */
     char mark[300];
-    if (known || !folder) return known == 2;
-    put(put(mark, mark + sizeof mark, folder), mark + sizeof mark, "/every-gc");
-    known = 1 + readable(mark);
-    return known == 2;
+    if (*known || !folder) return *known == 2;
+    put(put(mark, mark + sizeof mark, folder), mark + sizeof mark, name);
+    *known = 1 + readable(mark);
+    return *known == 2;
+}
+
+int every_collection(void) {
+    static int known;
+    return marked("/every-gc", &known);
+}
+
+int full_collections(void) {
+    static int known;
+    return marked("/full-gc", &known);
 }
 
 /* Pauses stand in a file of their own, which can be read while the program runs. */
@@ -145,12 +155,15 @@ void note_pause(enum runtime runtime, uint64_t from, uint64_t to) {
 
 /* ---- the end of a process ---- */
 
+static void finish_ocaml(struct record *record, int exits);
+
 static void finish(enum state state) {
     for (int i = 1; i < RUNTIMES; i++) {
         struct record *record = own(i); /* a vforked child must not speak for its parent */
         if (!record || record->state != RUNNING) continue;
         if (i == GHC) finish_ghc(record);
         if (i == LIBGC) finish_libgc(record);
+        if (i == OCAML) finish_ocaml(record, state == EXITED);
         record->state = state;
     }
 }
@@ -186,16 +199,36 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) {
     return resume(real.execvpe ? real.execvpe(file, argv, env) : -1);
 }
 
-/* A forked child has inherited counts that its parent reports: it begins a record of its own, above what was. */
+/* A forked child has inherited counts that its parent reports: it begins a record of its own, above what was. A child
+ * without a record would be missing from the figures of the tree, and nobody would know. */
 static void on_fork(void) {
     for (int i = 1; i < RUNTIMES; i++) {
-        if (i != GHC && i != LIBGC) continue;
-        if (!records[i]) continue;
+        if (i == PYTHON || !records[i]) continue; /* CPython's allocators begin theirs */
+        uint32_t inherited = records[i]->flags & (ASKED | REFUSED);
         struct record *record = claim(i);
         if (!record) continue;
-        record->flags |= FORKED;
+        record->flags |= FORKED | inherited;
         if (i == GHC) fork_ghc(record);
         if (i == LIBGC) fork_libgc(record);
+        if (i == PHP) fork_php(record);
+    }
+}
+
+/* The program that this process was before may have left by a way that nobody saw, as `execl` is. */
+static void close_earlier(void) {
+    char name[288], *end = name + sizeof name;
+    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+        char *at = put(put_number(put(put(name, end, folder), end, "/"), end, (uint64_t)system_pid()), end, "-");
+        put(put_number(at, end, attempt), end, ".record");
+        int file = system_open(name, O_RDWR);
+        if (file < 0) return;
+        uint32_t state = EXITED;
+        const long at_state = offsetof(struct record, state);
+        if (call6(SYS_pread64, file, (long)&state, sizeof state, at_state, 0, 0) == sizeof state && state == RUNNING) {
+            state = EXECUTED;
+            call6(SYS_pwrite64, file, (long)&state, sizeof state, at_state, 0, 0);
+        }
+        system_close(file);
     }
 }
 
@@ -310,7 +343,20 @@ static const char *ask_ocaml(const char *user) {
     int own_words = user && (begins(user, "v=") || find(user, ",v="));
     listen_to(OCAML, !own_words, NULL);
     if (own_words) return refused(OCAML);
-    return asked(OCAML, joined(OCAML, "", user, ",", "v=0x400"));
+    return asked(OCAML, joined(OCAML, "", user, ",", full_collections() ? "v=0x400,o=10" : "v=0x400"));
+}
+
+extern long caml_gc_full_major(long) WEAK;
+extern long *caml_gc_stat(long) WEAK;
+
+/* The program has left OCaml by a primitive, in which collections may happen. Its own record of statistics has the live
+ * words in the eighth place. */
+static void finish_ocaml(struct record *record, int exits) {
+    enum { UNIT = 1, LIVE_WORDS = 7 };
+    if (!exits || !full_collections() || !record->text_size || !caml_gc_full_major || !caml_gc_stat) return;
+    caml_gc_full_major(UNIT);
+    record->value[0] = (uint64_t)caml_gc_stat(UNIT)[LIVE_WORDS] >> 1;
+    record->flags |= REPORTED;
 }
 
 static const char *ask_ruby(const char *user) {
@@ -423,6 +469,7 @@ __attribute__((constructor)) static void start(void) {
         real.execvpe = dlsym(NEXT, "execvpe");
     }
     if (!folder) return;
+    close_earlier();
     start_ghc();
     start_python();
     start_libgc();

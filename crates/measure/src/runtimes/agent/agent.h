@@ -99,7 +99,8 @@ struct record *claim(enum runtime runtime);
 struct record *own(enum runtime runtime); /* the record of this very process, or null */
 void append(enum runtime runtime, const char *text, size_t size);
 void note_pause(enum runtime runtime, uint64_t from, uint64_t to); /* moments on the monotonic clock */
-int every_collection(void);                                    /* whether each one is asked for */
+int every_collection(void); /* whether each one is asked for */
+int full_collections(void); /* whether live data is asked for, after collections of the whole heap */
 int readable(const char *path);
 const char *variable(const char *name);
 void follow_forks(void);
@@ -117,6 +118,7 @@ void finish_libgc(struct record *record);
 void fork_libgc(struct record *record);
 const char *ask_java(const char *user);
 const char *ask_php(const char *user);
+void fork_php(struct record *record);
 void listen_to(enum runtime runtime, int swallow, const char *user);
 
 #endif

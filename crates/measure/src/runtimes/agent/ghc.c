@@ -9,7 +9,7 @@
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) WEAK;
 
 enum { NO_OPTIONS = 0, IGNORE = 1, IGNORE_ALL = 2 };
-enum value { GCS, MAJOR_GCS, ALLOCATED, MAX_LIVE, MAX_IN_USE, COPIED, HAVE_STRUCTURE, OPTIONS_PLUS_ONE, SHUT_DOWN };
+enum value { GCS, MAJOR_GCS, ALLOCATED, MAX_LIVE, MAX_IN_USE, COPIED, HAVE_STRUCTURE, OPTIONS_PLUS_ONE, SHUT_DOWN, ANEW, FULL };
 
 /* The beginning of the structure, unchanged since GHC 8.2. */
 struct stats {
@@ -20,10 +20,12 @@ struct stats {
 static const volatile struct stats *stats;
 static const volatile int *users; /* zero once the runtime has shut down, and its counts are complete */
 static struct stats before; /* what a forked child began with */
+static int resets;          /* a child of `forkProcess` counts its collections from zero */
 
 struct search {
     uint64_t stats, config, users;
-    int looks; /* the program itself asks whether statistics are kept */
+    int looks;  /* the program itself asks whether statistics are kept */
+    int resets; /* its runtime begins anew in forked children */
 };
 
 /* Looks the local symbols up in the symbol table. Another file of the program may have a `stats` of its own: the
@@ -46,7 +48,10 @@ static void search_symbols(const char *image, size_t size, struct search *found)
         for (; symbol < end; symbol++) {
             if (symbol->st_name >= strings->sh_size) continue;
             const char *name = names + symbol->st_name;
-            if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) found->looks |= same(name, "getRTSStatsEnabled");
+            if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) {
+                found->looks |= same(name, "getRTSStatsEnabled");
+                found->resets |= same(name, "resetChildProcessStats");
+            }
             if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT) continue;
             if (same(name, "stats") && symbol->st_size >= sizeof(struct stats) && n < 16)
                 candidates[n++] = symbol->st_value;
@@ -66,7 +71,7 @@ static int first_object(struct dl_phdr_info *info, size_t size, void *base) {
 }
 
 static struct search look_at_program(void) {
-    struct search found = {0, 0, 0, 0};
+    struct search found = {0, 0, 0, 0, 0};
     int file = system_open("/proc/self/exe", O_RDONLY);
     if (file < 0) return found;
     long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0);
@@ -86,6 +91,7 @@ static struct search look_at_program(void) {
 static void remember(const struct search *found) {
     stats = (const volatile struct stats *)found->stats;
     users = (const volatile int *)found->users;
+    resets = found->resets;
 }
 
 static int read_at(int file, void *to, size_t size, uint64_t offset) {
@@ -114,6 +120,14 @@ static int command_line_reports(void) {
     return 0;
 }
 
+/* Lets the runtime, which has not read its options yet, accept all of them. */
+static int open_options(uint64_t config) {
+    enum { SAFE_ONLY = 3, ALL = 4 };
+    uint32_t *options = (uint32_t *)config;
+    if (*options == SAFE_ONLY) *options = ALL;
+    return *options == ALL;
+}
+
 const char *ask_ghc(const char *user) {
     static char answer[8192];
     if (!asker_holds("Link with -rtsopts to enable them.")) return NULL;
@@ -139,6 +153,12 @@ const char *ask_ghc(const char *user) {
     }
     /* In the attribution pass the log of every collection is wanted. */
     const char *option = every_collection() ? "-S" : "-s";
+    /* Live data is only seen in collections of the oldest generation. They come as often as it grows by a tenth, where
+     * the program can be made to grant options that change how it runs. */
+    if (full_collections() && found.config && open_options(found.config)) {
+        option = "-s -F1.1 -O4k";
+        record->value[FULL] = 1;
+    }
     char *at = answer, *end = answer + sizeof answer;
     if (user && length(user) + 8 > sizeof answer) return NULL;
     if (user && *user) at = put(put(at, end, user), end, " ");
@@ -191,6 +211,15 @@ void finish_ghc(struct record *record) {
     if (!stats) return;
     struct stats end;
     snapshot(&end);
+    /* In a child that its runtime began anew only the bytes go on from what was. One that was forked past the runtime,
+     * to become another program, still has what it was forked with. */
+    int untouched = end.gcs == before.gcs && end.copied == before.copied && end.allocated == before.allocated;
+    if ((record->flags & FORKED) && resets && !untouched) {
+        before.gcs = before.major_gcs = 0;
+        before.copied = 0;
+        if (end.allocated < before.allocated) before.allocated = 0;
+        record->value[ANEW] = 1;
+    }
     record->value[GCS] = end.gcs - before.gcs;
     record->value[MAJOR_GCS] = end.major_gcs - before.major_gcs;
     record->value[ALLOCATED] = end.allocated - before.allocated;

@@ -1,20 +1,31 @@
-/* HotSpot: loaded a second time as the virtual machine's own agent, this library counts collections and their pauses,
- * and as the machine ends asks it for the bytes that all threads have allocated. The tables of the two interfaces are
- * addressed by position, which their specifications fix. */
+/* HotSpot: loaded a second time as the virtual machine's own agent, this library notes how long collections stop the
+ * program, and as the machine ends asks its management beans for bytes allocated, collections and memory pools. The
+ * tables of the two interfaces are addressed by position, which their specifications fix. */
 #include "agent.h"
 
 typedef void *const *const *table;
 typedef union {
     int64_t number;
+    int32_t integer;
     void *object;
 } argument;
 
-enum { FIND_CLASS = 6, EXCEPTION_CLEAR = 17, METHOD = 33, CALL_LONG = 54, STATIC_METHOD = 113, STATIC_OBJECT = 116 };
-enum { GET_ENVIRONMENT = 6, SET_NOTIFICATION = 1, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141 };
-enum { EVENT_DEATH = 51, EVENT_GC_START = 81, EVENT_GC_END = 82, FIRST_EVENT = 50 };
+enum jni {
+    FIND_CLASS = 6, EXCEPTION_CLEAR = 17, PUSH_FRAME = 19, POP_FRAME = 20, NEW_GLOBAL = 21, IS_SAME = 24,
+    NEW_OBJECT = 30, METHOD = 33, CALL_VOID = 63, CALL_OBJECT = 36, CALL_INT = 51, CALL_LONG = 54,
+    STATIC_METHOD = 113, STATIC_OBJECT = 116, TEXT = 169, RELEASE = 170
+};
+enum jvmti {
+    SET_NOTIFICATION = 1, ALL_THREADS = 3, RUN_THREAD = 11, CURRENT_THREAD = 17, DEALLOCATE = 46, SUSPEND = 91,
+    RESUME = 92, FORCE_COLLECTION = 107, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
+};
+enum {
+    GET_ENVIRONMENT = 6, FIRST_EVENT = 50, EVENT_INIT = 50, EVENT_DEATH = 51, EVENT_THREAD_START = 52, EVENT_GC_START = 81,
+    EVENT_GC_END = 82
+};
 #define JVMTI_VERSION 0x30010000
 
-enum value { ALLOCATED, GCS, TIME, LONGEST, HAVE_BYTES, HAVE_COLLECTIONS };
+enum value { ALLOCATED, STOPS, TIME, LONGEST, HAVE_BYTES, HAVE_STOPS, LIVE, HAVE_LIVE };
 
 static uint64_t started;
 
@@ -44,12 +55,129 @@ static void gc_end(void *jvmti) {
     uint64_t ended = now(), took = ended - started;
     note_pause(JVM, started, ended);
     started = 0;
-    record->value[GCS]++;
+    record->value[STOPS]++;
     record->value[TIME] += took;
     if (took > record->value[LONGEST]) record->value[LONGEST] = took;
 }
 
 static void *of(table env, int index) { return (*env)[index]; }
+
+/* ---- Java's own objects ---- */
+
+static void *class_of(table jni, const char *name) {
+    void *(*find_class)(table, const char *) = of(jni, FIND_CLASS);
+    void *found = find_class(jni, name);
+    ((void (*)(table))of(jni, EXCEPTION_CLEAR))(jni);
+    return found;
+}
+
+static void *method(table jni, const char *class, const char *name, const char *type) {
+    void *(*look)(table, void *, const char *, const char *) = of(jni, METHOD);
+    void *owner = class_of(jni, class);
+    void *found = owner ? look(jni, owner, name, type) : NULL;
+    ((void (*)(table))of(jni, EXCEPTION_CLEAR))(jni);
+    return found;
+}
+
+static void *get(table jni, void *object, const char *class, const char *name, const char *type) {
+    void *(*call)(table, void *, void *, const argument *) = of(jni, CALL_OBJECT);
+    argument none = {0};
+    void *how = object ? method(jni, class, name, type) : NULL;
+    void *got = how ? call(jni, object, how, &none) : NULL;
+    ((void (*)(table))of(jni, EXCEPTION_CLEAR))(jni);
+    return got;
+}
+
+/* A number of type long, or -1. */
+static int64_t get_long(table jni, void *object, const char *class, const char *name) {
+    int64_t (*call)(table, void *, void *, const argument *) = of(jni, CALL_LONG);
+    argument none = {0};
+    void *how = object ? method(jni, class, name, "()J") : NULL;
+    int64_t got = how ? call(jni, object, how, &none) : -1;
+    ((void (*)(table))of(jni, EXCEPTION_CLEAR))(jni);
+    return got;
+}
+
+#define MANAGEMENT "java/lang/management/"
+
+static void *management(table jni, const char *name, const char *type) {
+    void *(*look)(table, void *, const char *, const char *) = of(jni, STATIC_METHOD);
+    void *(*call)(table, void *, void *, const argument *) = of(jni, STATIC_OBJECT);
+    argument none = {0};
+    void *factory = class_of(jni, MANAGEMENT "ManagementFactory");
+    void *how = factory ? look(jni, factory, name, type) : NULL;
+    void *got = how ? call(jni, factory, how, &none) : NULL;
+    ((void (*)(table))of(jni, EXCEPTION_CLEAR))(jni);
+    return got;
+}
+
+static void *heap_usage(table jni) {
+    void *memory = management(jni, "getMemoryMXBean", "()L" MANAGEMENT "MemoryMXBean;");
+    return get(jni, memory, MANAGEMENT "MemoryMXBean", "getHeapMemoryUsage", "()L" MANAGEMENT "MemoryUsage;");
+}
+
+static int64_t usage(table jni, void *of_memory, const char *name) {
+    return get_long(jni, of_memory, MANAGEMENT "MemoryUsage", name);
+}
+
+/* ---- what is kept as text: one line for each collector and each pool of the heap ---- */
+
+static char *put_long(char *at, char *end, int64_t number) {
+    return put_number(put(at, end, " "), end, number > 0 ? (uint64_t)number : 0);
+}
+
+static void keep_line(table jni, const char *word, void *name, const int64_t *numbers, int n) {
+    const char *(*text)(table, void *, void *) = of(jni, TEXT);
+    void (*release)(table, void *, const char *) = of(jni, RELEASE);
+    char line[512], *end = line + sizeof line, *at = put(line, end, word);
+    for (int i = 0; i < n; i++) at = put_long(at, end, numbers[i]);
+    const char *is = name ? text(jni, name, NULL) : NULL;
+    if (is) at = put(put(at, end - 1, " "), end - 1, is), release(jni, name, is);
+    *at++ = '\n';
+    append(JVM, line, (size_t)(at - line));
+}
+
+#define LIST "java/util/List"
+
+static void *element(table jni, void *list, int index) {
+    void *(*call)(table, void *, void *, const argument *) = of(jni, CALL_OBJECT);
+    void *how = method(jni, LIST, "get", "(I)Ljava/lang/Object;");
+    argument at = {.integer = index};
+    return how ? call(jni, list, how, &at) : NULL;
+}
+
+static int size_of(table jni, void *list) {
+    int (*call)(table, void *, void *, const argument *) = of(jni, CALL_INT);
+    argument none = {0};
+    void *how = list ? method(jni, LIST, "size", "()I") : NULL;
+    return how ? call(jni, list, how, &none) : 0;
+}
+
+static void keep_beans(table jni) {
+    int64_t of_heap[] = {usage(jni, heap_usage(jni), "getCommitted")};
+    keep_line(jni, "heap", NULL, of_heap, 1);
+    void *collectors = management(jni, "getGarbageCollectorMXBeans", "()Ljava/util/List;");
+    for (int i = 0, n = size_of(jni, collectors); i < n && i < 16; i++) {
+        void *bean = element(jni, collectors, i);
+        int64_t count = get_long(jni, bean, MANAGEMENT "GarbageCollectorMXBean", "getCollectionCount");
+        void *name = get(jni, bean, MANAGEMENT "MemoryManagerMXBean", "getName", "()Ljava/lang/String;");
+        keep_line(jni, "collector", name, &count, 1);
+    }
+    void *pools = management(jni, "getMemoryPoolMXBeans", "()Ljava/util/List;");
+    for (int i = 0, n = size_of(jni, pools); i < n && i < 32; i++) {
+        const char *class = MANAGEMENT "MemoryPoolMXBean", *type = "()L" MANAGEMENT "MemoryUsage;";
+        void *bean = element(jni, pools, i);
+        void *kind = get(jni, bean, class, "getType", "()L" MANAGEMENT "MemoryType;");
+        void *kind_name = get(jni, kind, "java/lang/Enum", "name", "()Ljava/lang/String;");
+        void *name = get(jni, bean, class, "getName", "()Ljava/lang/String;");
+        const char *(*text)(table, void *, void *) = of(jni, TEXT);
+        const char *word = kind_name ? text(jni, kind_name, NULL) : NULL;
+        int64_t numbers[] = {usage(jni, get(jni, bean, class, "getPeakUsage", type), "getCommitted"),
+                             usage(jni, get(jni, bean, class, "getCollectionUsage", type), "getUsed")};
+        if (word && same(word, "HEAP")) keep_line(jni, "pool", name, numbers, 2);
+        if (word) ((void (*)(table, void *, const char *))of(jni, RELEASE))(jni, kind_name, word);
+    }
+}
 
 /* The machine's counters of its collectors lie in a file that it maps, and removes as it ends. */
 static void keep_counters(void) {
@@ -72,32 +200,102 @@ static void keep_counters(void) {
     if (file < 0) return;
     got = system_read(file, copy, sizeof copy);
     system_close(file);
-    if (got > 0) append(JVM, copy, (size_t)got);
+    if (got > 0) append(JVM, "counters\n", 9), append(JVM, copy, (size_t)got);
+}
+
+/* ---- live data, where it is asked for ---- */
+
+static void *last_thread; /* a shutdown hook of ours: it is started as the program's own hooks are */
+static volatile int over;
+
+/* The program stands still meanwhile: what it would allocate between the collection and the look is not alive. */
+static void look_at_live(table jvmti, table jni) {
+    struct record *record = own(JVM);
+    int (*collect)(table) = of(jvmti, FORCE_COLLECTION);
+    int (*all_threads)(table, int *, void ***) = of(jvmti, ALL_THREADS);
+    int (*current)(table, void **) = of(jvmti, CURRENT_THREAD);
+    int (*suspend)(table, int, void **, int *) = of(jvmti, SUSPEND), (*resume)(table, int, void **, int *) = of(jvmti, RESUME);
+    unsigned char (*is_same)(table, void *, void *) = of(jni, IS_SAME);
+    int (*push)(table, int) = of(jni, PUSH_FRAME);
+    void *(*pop)(table, void *) = of(jni, POP_FRAME);
+    static int results[4096];
+    void **threads = NULL, *self = NULL;
+    int n = 0, others = 0;
+    if (!record || push(jni, 4200) != 0) return;
+    if (all_threads(jvmti, &n, &threads) == 0 && current(jvmti, &self) == 0) {
+        for (int i = 0; i < n && others < 4096; i++)
+            if (!is_same(jni, threads[i], self)) threads[others++] = threads[i];
+        suspend(jvmti, others, threads, results);
+        /* A collector that moves objects beside the program frees what it has emptied by its next collection. */
+        int64_t used = collect(jvmti) == 0 && collect(jvmti) == 0 ? usage(jni, heap_usage(jni), "getUsed") : -1;
+        resume(jvmti, others, threads, results);
+        if (used >= 0) record->value[HAVE_LIVE] = 1;
+        if (used > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)used;
+    }
+    if (threads) ((int (*)(table, void *))of(jvmti, DEALLOCATE))(jvmti, threads);
+    pop(jni, NULL);
+}
+
+/* A thread of ours collects again and again, and leaves nine tenths of the time to the program. */
+static void collect_often(table jvmti, table jni, void *nothing) {
+    (void)nothing;
+    while (!over) {
+        uint64_t before = now();
+        look_at_live(jvmti, jni);
+        uint64_t pause = (now() - before) * 9;
+        if (pause < 20000000) pause = 20000000;
+        uint64_t time[2] = {pause / 1000000000u, pause % 1000000000u};
+        call6(SYS_nanosleep, (long)time, 0, 0, 0, 0, 0);
+    }
+}
+
+/* Once the machine dies, collectors that run beside the program are stopped already, and would never answer. */
+static void thread_start(table jvmti, table jni, void *thread) {
+    unsigned char (*is_same)(table, void *, void *) = of(jni, IS_SAME);
+    if (!last_thread || !is_same(jni, thread, last_thread)) return;
+    over = 1;
+    look_at_live(jvmti, jni);
+}
+
+static void init(table jvmti, table jni, void *main_thread) {
+    (void)main_thread;
+    void *(*new)(table, void *, void *, const argument *) = of(jni, NEW_OBJECT);
+    void *(*keep)(table, void *) = of(jni, NEW_GLOBAL);
+    void *(*look)(table, void *, const char *, const char *) = of(jni, STATIC_METHOD);
+    void *(*call_static)(table, void *, void *, const argument *) = of(jni, STATIC_OBJECT);
+    void (*call)(table, void *, void *, const argument *) = of(jni, CALL_VOID);
+    int (*run)(table, void *, void *, void *, int) = of(jvmti, RUN_THREAD);
+    argument none = {0};
+    void *class = class_of(jni, "java/lang/Thread"), *how = method(jni, "java/lang/Thread", "<init>", "()V");
+    void *often = class && how ? new(jni, class, how, &none) : NULL;
+    void *last = class && how ? new(jni, class, how, &none) : NULL;
+    void *runtime_class = class_of(jni, "java/lang/Runtime");
+    void *current = runtime_class ? look(jni, runtime_class, "getRuntime", "()Ljava/lang/Runtime;") : NULL;
+    void *runtime = current ? call_static(jni, runtime_class, current, &none) : NULL;
+    void *hook = method(jni, "java/lang/Runtime", "addShutdownHook", "(Ljava/lang/Thread;)V");
+    if (!often || !last || !runtime || !hook) return;
+    last_thread = keep(jni, last);
+    heap_usage(jni); /* its classes are loaded now, and not while the program stands still */
+    argument thread = {.object = last};
+    call(jni, runtime, hook, &thread);
+    run(jvmti, often, (void *)collect_often, NULL, 5);
 }
 
 static void death(void *jvmti, table jni) {
-    struct record *record = own(JVM);
     (void)jvmti;
-    if (!record) return;
-    void *(*find_class)(table, const char *) = of(jni, FIND_CLASS);
-    void *(*method)(table, void *, const char *, const char *) = of(jni, METHOD);
-    void *(*static_method)(table, void *, const char *, const char *) = of(jni, STATIC_METHOD);
-    void *(*static_object)(table, void *, void *, const argument *) = of(jni, STATIC_OBJECT);
-    int64_t (*call_long)(table, void *, void *, const argument *) = of(jni, CALL_LONG);
-    void (*clear)(table) = of(jni, EXCEPTION_CLEAR);
-    argument none = {0};
-    void *factory = find_class(jni, "java/lang/management/ManagementFactory");
-    void *get = factory ? static_method(jni, factory, "getThreadMXBean", "()Ljava/lang/management/ThreadMXBean;") : NULL;
-    void *threads = get ? static_object(jni, factory, get, &none) : NULL;
-    void *extended = threads ? find_class(jni, "com/sun/management/ThreadMXBean") : NULL;
-    void *total = extended ? method(jni, extended, "getTotalThreadAllocatedBytes", "()J") : NULL;
-    int64_t bytes = total ? call_long(jni, threads, total, &none) : -1;
-    clear(jni);
+    struct record *record = own(JVM);
+    int (*push)(table, int) = of(jni, PUSH_FRAME);
+    void *(*pop)(table, void *) = of(jni, POP_FRAME);
+    if (!record || push(jni, 512) != 0) return;
+    void *threads = management(jni, "getThreadMXBean", "()L" MANAGEMENT "ThreadMXBean;");
+    int64_t bytes = get_long(jni, threads, "com/sun/management/ThreadMXBean", "getTotalThreadAllocatedBytes");
     if (bytes > 0) {
         record->value[ALLOCATED] = (uint64_t)bytes;
         record->value[HAVE_BYTES] = 1;
     }
+    keep_beans(jni);
     keep_counters();
+    pop(jni, NULL);
     record->flags |= REPORTED;
 }
 
@@ -112,20 +310,27 @@ EXPORT int Agent_OnLoad(table vm, char *options, void *reserved) {
     table jvmti = found;
     unsigned char capabilities[16] = {0};
     capabilities[3] = 0x80; /* can_generate_garbage_collection_events */
+    if (full_collections()) capabilities[2] = 0x10; /* can_suspend */
     int (*add)(table, const void *) = of(jvmti, ADD_CAPABILITIES);
     int collections = add(jvmti, capabilities) == 0;
     static void *callbacks[37];
+    callbacks[EVENT_INIT - FIRST_EVENT] = (void *)init;
     callbacks[EVENT_DEATH - FIRST_EVENT] = (void *)death;
+    callbacks[EVENT_THREAD_START - FIRST_EVENT] = (void *)thread_start;
     callbacks[EVENT_GC_START - FIRST_EVENT] = (void *)gc_start;
     callbacks[EVENT_GC_END - FIRST_EVENT] = (void *)gc_end;
     int (*set)(table, const void *, int) = of(jvmti, SET_CALLBACKS);
     set(jvmti, callbacks, sizeof callbacks);
     int (*notify)(table, int, int, void *, ...) = of(jvmti, SET_NOTIFICATION);
     notify(jvmti, 1, EVENT_DEATH, NULL);
+    if (full_collections()) {
+        notify(jvmti, 1, EVENT_INIT, NULL);
+        notify(jvmti, 1, EVENT_THREAD_START, NULL);
+    }
     if (collections) {
         notify(jvmti, 1, EVENT_GC_START, NULL);
         notify(jvmti, 1, EVENT_GC_END, NULL);
-        record->value[HAVE_COLLECTIONS] = 1;
+        record->value[HAVE_STOPS] = 1;
     }
     return 0;
 }

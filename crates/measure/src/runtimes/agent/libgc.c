@@ -10,9 +10,12 @@ struct profile {
 extern size_t GC_get_prof_stats_unsafe(struct profile *, size_t) WEAK;
 extern void GC_set_on_collection_event(void (*)(int)) WEAK;
 extern void (*GC_get_on_collection_event(void))(int) WEAK;
+extern void GC_gcollect(void) WEAK;
+extern void GC_set_free_space_divisor(size_t) WEAK;
+extern void GC_enumerate_reachable_objects_inner(void (*)(void *, size_t, void *), void *) WEAK;
 
 enum { EVENT_START = 0, EVENT_END = 5 };
-enum value { ALLOCATED, GCS, TIME, LONGEST, LIVE, PEAK };
+enum value { ALLOCATED, GCS, TIME, LONGEST, LIVE, PEAK, REACHABLE };
 
 static void (*user_handler)(int);
 static uint64_t started, allocated_before, gcs_before;
@@ -26,6 +29,19 @@ static void update(struct record *record, const struct profile *is) {
     record->value[ALLOCATED] = is->before_gc + is->since_gc - allocated_before;
     record->value[GCS] = is->gcs - gcs_before;
     if (is->heap > record->value[PEAK]) record->value[PEAK] = is->heap;
+}
+
+static void add_size(void *object, size_t size, void *total) {
+    (void)object;
+    *(uint64_t *)total += size;
+}
+
+/* Right after a collection all that it found alive is marked. The collector's lock is held here. */
+static void look_at_live(struct record *record) {
+    uint64_t total = 0;
+    if (!full_collections() || !GC_enumerate_reachable_objects_inner) return;
+    GC_enumerate_reachable_objects_inner(add_size, &total);
+    if (total > record->value[REACHABLE]) record->value[REACHABLE] = total;
 }
 
 static void on_event(int event) {
@@ -44,7 +60,9 @@ static void on_event(int event) {
         started = 0;
         record->value[TIME] += took;
         if (took > record->value[LONGEST]) record->value[LONGEST] = took;
+        look_at_live(record);
     }
+    if (record && event == EVENT_START && full_collections() && GC_set_free_space_divisor) GC_set_free_space_divisor(20);
     if (user_handler) user_handler(event);
 }
 
@@ -65,6 +83,7 @@ void fork_libgc(struct record *record) {
 
 void finish_libgc(struct record *record) {
     struct profile heap;
+    if (full_collections() && GC_gcollect && record->value[GCS]) GC_gcollect();
     if (!profile(&heap)) return;
     update(record, &heap);
     record->flags |= REPORTED;

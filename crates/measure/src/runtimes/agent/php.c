@@ -23,6 +23,7 @@ enum value { CALLS, BYTES, PEAK, GC_STATUS };
 static void *heap;
 static struct record *record;
 static int (*real_activate)(void), (*real_deactivate)(void);
+static uint32_t runs_before; /* of the cycle collector, in the parent of a forked child */
 
 static void *count_alloc(size_t size) {
     record->value[CALLS]++;
@@ -54,11 +55,20 @@ static int deactivate(void) {
             struct gc_status status = {{0}};
             zend_gc_get_status(&status);
             for (int i = 0; i < 4; i++) mine->value[GC_STATUS + i] = status.word[i];
+            mine->value[GC_STATUS] -= runs_before;
         }
         mine->flags |= REPORTED;
     }
     zend_mm_set_custom_handlers(heap, NULL, NULL, NULL);
     return result;
+}
+
+void fork_php(struct record *forked) {
+    struct gc_status status = {{0}};
+    record = forked;
+    if (!heap || !zend_gc_get_status) return;
+    zend_gc_get_status(&status);
+    runs_before = status.word[0];
 }
 
 const char *ask_php(const char *user) {

@@ -23,15 +23,18 @@ extern void *PyImport_ImportModule(const char *) WEAK, *PyObject_GetAttrString(v
 extern void *PyCFunction_NewEx(struct method *, void *, void *) WEAK, *PyTuple_GetItem(void *, long) WEAK;
 extern void *PyDict_GetItemString(void *, const char *) WEAK, *PyList_GetItem(void *, long) WEAK;
 extern void *PyObject_CallObject(void *, void *) WEAK, *PyEval_GetFrame(void) WEAK;
-extern int PyList_Append(void *, void *) WEAK;
+extern int PyList_Append(void *, void *) WEAK, PyTuple_SetItem(void *, long, void *) WEAK;
+extern void *PyTuple_New(long) WEAK;
 extern long PyLong_AsLong(void *) WEAK, PyList_Size(void *) WEAK;
 extern const char *PyUnicode_AsUTF8(void *) WEAK;
 extern void Py_IncRef(void *) WEAK, Py_DecRef(void *) WEAK, PyErr_Clear(void) WEAK;
 extern char _Py_NoneStruct[] WEAK;
 extern const char *Py_GetVersion(void) WEAK;
 
+extern size_t malloc_usable_size(void *) WEAK;
+
 enum { DOMAINS = 3, ALIVE = 1, WIPE_ON_FORK = 18 };
-enum value { CALLS, BYTES = 3, COLLECTIONS = 6, TIME = 9, LONGEST, HAVE_COLLECTIONS };
+enum value { CALLS, BYTES = 3, COLLECTIONS = 6, TIME = 9, LONGEST, HAVE_COLLECTIONS, LIVE, HAVE_LIVE };
 
 static struct allocator original[DOMAINS];
 static struct record *record;
@@ -41,6 +44,7 @@ static int locked; /* the interpreter's lock is held in all domains but the raw 
 static uint64_t started;
 
 static void install(void);
+static int look_at_live(void *);
 
 static void begin(void) {
     record = claim(PYTHON);
@@ -77,6 +81,97 @@ static void *wrap_realloc(void *context, void *at, size_t size) {
 }
 static void wrap_free(void *context, void *at) {
     original[(long)context].free(original[(long)context].context, at);
+}
+
+/* ---- live data, where it is asked for ----
+ *
+ * Every block comes from malloc then, which knows the size of a block that is given back. */
+
+static int64_t live, since_look;
+static int look_state; /* 0 nothing, 1 asked for, 2 running */
+
+static void *came(void *at) {
+    int64_t size = at ? (int64_t)malloc_usable_size(at) : 0;
+    int64_t now_live = __atomic_add_fetch(&live, size, __ATOMIC_RELAXED);
+    int64_t since = __atomic_add_fetch(&since_look, size, __ATOMIC_RELAXED);
+    /* What has grown by a quarter of all that is held is looked at again. */
+    if (hook_state == 2 && look_state == 0 && since > 1000000 && since > now_live / 4) {
+        look_state = 1;
+        if (Py_AddPendingCall(look_at_live, NULL) != 0) look_state = 0;
+    }
+    return at;
+}
+static void went(void *at) {
+    if (at) __atomic_sub_fetch(&live, (int64_t)malloc_usable_size(at), __ATOMIC_RELAXED);
+}
+static void *live_malloc(void *context, size_t size) {
+    count((long)context, size);
+    return came(original[0].malloc(original[0].context, size));
+}
+static void *live_calloc(void *context, size_t n, size_t size) {
+    count((long)context, n * size);
+    return came(original[0].calloc(original[0].context, n, size));
+}
+static void *live_realloc(void *context, void *at, size_t size) {
+    if (!at) return live_malloc(context, size);
+    int64_t before = (int64_t)malloc_usable_size(at);
+    void *moved = original[0].realloc(original[0].context, at, size);
+    if (moved) __atomic_sub_fetch(&live, before, __ATOMIC_RELAXED);
+    return moved ? came(moved) : NULL;
+}
+static void live_free(void *context, void *at) {
+    (void)context;
+    went(at);
+    original[0].free(original[0].context, at);
+}
+
+/* Runs in the interpreter's main thread between two instructions, and as the program ends. */
+static int look_at_live(void *nothing) {
+    (void)nothing;
+    look_state = 2;
+    paused = 1;
+    void *gc = PyImport_ImportModule("gc");
+    void *collect = gc ? PyObject_GetAttrString(gc, "collect") : NULL;
+    void *found = collect ? PyObject_CallObject(collect, NULL) : NULL;
+    if (found) Py_DecRef(found);
+    if (collect) Py_DecRef(collect);
+    if (gc) Py_DecRef(gc);
+    PyErr_Clear();
+    paused = 0;
+    if (record && found) {
+        if (live > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)live;
+        record->value[HAVE_LIVE] = 1;
+    }
+    since_look = 0;
+    look_state = 0;
+    return 0;
+}
+
+static void *look_last(void *self, void *arguments) {
+    (void)self;
+    (void)arguments;
+    look_at_live(NULL);
+    look_state = 2; /* what is taken down from here on is no look any more */
+    Py_IncRef(_Py_NoneStruct);
+    return _Py_NoneStruct;
+}
+
+/* The first function that is registered is the last that is called. */
+static void look_at_end(void) {
+    static struct method method = {"scruple", look_last, 4 /* METH_NOARGS */, NULL};
+    void *module = PyImport_ImportModule("atexit");
+    void *enter = module ? PyObject_GetAttrString(module, "register") : NULL;
+    void *function = enter ? PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+    void *arguments = function && PyTuple_New ? PyTuple_New(1) : NULL;
+    if (arguments) {
+        PyTuple_SetItem(arguments, 0, function);
+        void *done = PyObject_CallObject(enter, arguments);
+        if (done) Py_DecRef(done);
+        Py_DecRef(arguments);
+    }
+    if (enter) Py_DecRef(enter);
+    if (module) Py_DecRef(module);
+    PyErr_Clear();
 }
 
 /* ---- collections ---- */
@@ -144,6 +239,7 @@ static int join_callbacks(void *nothing) {
     if (function && PyList_Append(callbacks, function) == 0) {
         count_earlier(gc);
         record->value[HAVE_COLLECTIONS] = 1;
+        if (full_collections()) look_at_end();
         hook_state = 2;
     }
     if (function) Py_DecRef(function);
@@ -166,10 +262,13 @@ void start_python(void) {
     if (!page || call6(SYS_madvise, (long)page, 4096, WIPE_ON_FORK, 0, 0, 0) != 0) return;
     alive = page;
     locked = Py_GetVersion && !find(Py_GetVersion(), "free-threading");
+    /* Builds without a global lock need allocators of their own for objects. */
+    int sizes = locked && full_collections() && malloc_usable_size && PyTuple_SetItem;
     for (long domain = 0; domain < DOMAINS; domain++) {
         PyMem_GetAllocator((int)domain, &original[domain]);
         struct allocator wrapped = {(void *)domain, wrap_malloc, wrap_calloc, wrap_realloc, wrap_free};
-        PyMem_SetAllocator((int)domain, &wrapped);
+        struct allocator sized = {(void *)domain, live_malloc, live_calloc, live_realloc, live_free};
+        PyMem_SetAllocator((int)domain, sizes ? &sized : &wrapped);
     }
     begin();
 }

@@ -7,12 +7,11 @@
 
 pub mod cost_centres;
 pub mod heap_profile;
-pub mod leak;
 pub mod log;
 pub mod report;
 
 use super::elf::{Elf, word_after};
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record, State};
 use super::table::{Adapter, Found};
 use scruple_core::metric::Quality;
@@ -38,6 +37,10 @@ mod value {
     pub(super) const MAX_IN_USE: usize = 4;
     pub(super) const COPIED: usize = 5;
     pub(super) const SHUT_DOWN: usize = 8;
+    /// A forked child whose runtime began to count anew.
+    pub(super) const ANEW: usize = 9;
+    /// The oldest generation was collected as often as it grew by a tenth.
+    pub(super) const FULL: usize = 10;
 }
 
 fn find(elf: &Elf) -> Option<Found> {
@@ -82,9 +85,18 @@ fn find(elf: &Elf) -> Option<Found> {
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let text = record.text();
     let report = report::read(&text);
-    // A forked child's report contains what its parent had counted; only the structure can be told apart.
-    if let Some(report) = report.filter(|_| !record.forked()) {
+    let anew = record.reported() && record.values[value::ANEW] == 1;
+    // A forked child's report may contain what its parent had counted; the structure says whether it does. The bytes
+    // are its parent's as well in any case.
+    if let Some(report) = report.filter(|_| !record.forked() || anew) {
         let mut figures = report.figures();
+        if anew {
+            figures.retain(|figure| figure.key != "alloc.bytes");
+            figures.push(forked_bytes(record));
+        }
+        // Without those collections the live data is seen when the old generation has doubled, or later.
+        let seen = if record.values[value::FULL] == 1 { Figure::near } else { Figure::estimated };
+        figures.extend((report.max_live > 0.0).then(|| seen(LIVE, report.max_live)));
         if report.major.is_none() && record.reported() {
             figures.extend(collections(record));
         }
@@ -116,6 +128,9 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
             Figure::exact("ghc.copied", value(value::COPIED)),
         ];
         figures.extend(collections(record));
+        if record.forked() {
+            figures[0] = forked_bytes(record);
+        }
         if !complete {
             // What was allocated since the last collection is missing: up to an allocation area for each core.
             figures.iter_mut().for_each(|figure| figure.quality = Quality::Estimated);
@@ -135,6 +150,11 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         }
         _ => record.silence(),
     })
+}
+
+/// What its parent had allocated since the parent's last collection is in the bytes of both.
+fn forked_bytes(record: &Record) -> Figure {
+    Figure::estimated("alloc.bytes", record.values[value::ALLOCATED] as f64)
 }
 
 fn collections(record: &Record) -> [Figure; 2] {

@@ -107,18 +107,27 @@ pub fn page(text: &str) -> Option<Report> {
         collecting: times("GC ")?,
         ..Report::default()
     };
-    let mut generations = Vec::new();
     for line in text.lines().filter(|line| line.trim_start().starts_with("Gen ")) {
         // Gen  0       172 colls,     0 par    0.076s   0.221s     0.0013s    0.0207s
-        let words: Vec<f64> = line.split_whitespace().skip(2).filter_map(number).collect();
-        generations.push((*words.first()?, *words.last()?));
+        // Gen  1        72 syncs,                       0.000s     0.0000s    0.0000s
+        // Gen  1      concurrent,              0.012s   0.012s     0.0002s    0.0004s
+        let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        // With `--nonmoving-gc` the oldest generation has three lines. The program stands still in its preparation (the
+        // first) and in its synchronisation (the second), and runs on during the third.
+        match words.as_slice() {
+            [count, "colls,", ..] => {
+                let count = number(count)?;
+                report.minor = Some(report.collections);
+                report.major = Some(count);
+                report.collections += count;
+            }
+            [_, "syncs,", ..] => {}
+            _ => continue,
+        }
+        let pause = words.last().and_then(|word| number(word));
+        report.longest_pause = [report.longest_pause, pause].into_iter().flatten().reduce(f64::max);
     }
-    report.collections = generations.iter().map(|(count, _)| count).sum();
-    if let Some((major, _)) = generations.last() {
-        report.major = Some(*major);
-        report.minor = Some(report.collections - major);
-    }
-    report.longest_pause = generations.iter().map(|(_, longest)| *longest).reduce(f64::max);
+    report.major?;
     Some(report)
 }
 
@@ -136,6 +145,8 @@ mod tests {
     const TWO: &str = include_str!("../../../tests/data/runtimes/ghc/t-two-processes.stderr.txt");
     const PAGE: &str = include_str!("../../../tests/data/runtimes/ghc/s-summary.stderr.txt");
     const THREADED: &str = include_str!("../../../tests/data/runtimes/ghc/s-summary-threaded.stderr.txt");
+
+    const NONMOVING: &str = include_str!("../../../tests/data/runtimes/ghc/s-summary-nonmoving.stderr.txt");
 
     #[test]
     fn the_one_line_is_read() {
@@ -162,6 +173,13 @@ mod tests {
         let report = read(THREADED).expect("a report");
         assert_eq!((report.allocated, report.longest_pause), (240_873_536.0, Some(0.0288)));
         assert_eq!(report.collecting, (0.112, 0.424));
+    }
+
+    #[test]
+    fn the_lines_of_a_concurrent_collector_are_not_generations() {
+        let report = read(NONMOVING).expect("a report");
+        assert_eq!((report.collections, report.minor, report.major), (266.0, Some(219.0), Some(47.0)));
+        assert_eq!(report.longest_pause, Some(0.0080));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Counters {
     pub longest_stop: u64,
     /// Bytes obtained for the heap.
     pub heap: u64,
+    /// What the last collection found alive.
+    pub live: u64,
 }
 
 /// A Go process at its exit.
@@ -135,6 +137,7 @@ fn read(pid: i32, layout: &Layout) -> Result<Counters, String> {
     let mut counters = Counters {
         bytes: memory.long(control("totalAlloc")?)?,
         collections: memory.number(mstats("numgc")?, 4)?,
+        live: memory.long(control("heapMarked")?)?,
         stopped: memory.long(mstats("pause_total_ns")?)?,
         ..Counters::default()
     };

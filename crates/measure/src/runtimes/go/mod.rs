@@ -6,7 +6,7 @@ mod layout;
 pub(super) mod trace;
 
 use super::elf::Elf;
-use super::figures::{Figure, Told};
+use super::figures::{Figure, LIVE, Told};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found, Runtime};
 pub use counters::{Counters, Exit};
@@ -45,6 +45,11 @@ pub(super) fn is_stripped(elf: &Elf) -> bool {
     !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
 }
 
+/// Makes the collector run as often as the heap has grown by a tenth, where the user has not chosen otherwise.
+pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "10");
+/// Makes it stop the program meanwhile: what is allocated beside a collection counts as alive.
+pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
+
 /// What is said of a process that had no exit to be stopped at.
 pub(crate) const KILLED: &str = "a Go process was killed before its counters could be read";
 /// What is said of one that executed another program.
@@ -53,8 +58,13 @@ pub(crate) const EXECUTED: &str = "a Go process became another program, and its 
 pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 
 /// The figures of one process.
-pub(super) fn told(exit: &Exit) -> Told {
-    let figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
+pub(super) fn told(exit: &Exit, fully: bool) -> Told {
+    let mut figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
+    if let (true, Ok(counters), Ok(figures)) = (fully, &exit.counters, &mut figures)
+        && counters.collections > 0
+    {
+        figures.push(Figure::near(LIVE, counters.live as f64));
+    }
     Told { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }
 

@@ -18,23 +18,33 @@ function everyPause() {
   };
 }
 
+// Every collection becomes one of the whole heap, and the last is asked for as the process ends.
+function onlyFullCollections(v8) {
+  v8.setFlagsFromString('--gc-global');
+  v8.setFlagsFromString('--expose-gc');
+  return require('node:vm').runInNewContext('gc');
+}
+
 try {
   const v8 = require('node:v8');
   const fs = require('node:fs');
   const threads = require('node:worker_threads');
   if (v8.GCProfiler) {
+    const collect = fs.existsSync(`${__dirname}/full-gc`) ? onlyFullCollections(v8) : undefined;
     const start = v8.getHeapStatistics().used_heap_size;
     const profiler = new v8.GCProfiler();
     profiler.start();
     const pauses = fs.existsSync(`${__dirname}/every-gc`) ? everyPause() : undefined;
     process.on('exit', () => {
       try {
+        collect?.();
         const { statistics } = profiler.stop();
         const end = v8.getHeapStatistics().used_heap_size;
         let before = start;
         let allocated = 0;
         let peak = end;
         let live = 0;
+        let reachable = 0;
         const kinds = {};
         for (const collection of statistics) {
           const from = collection.beforeGC.heapStatistics;
@@ -43,6 +53,10 @@ try {
           before = to.usedHeapSize;
           peak = Math.max(peak, from.totalHeapSize);
           live = Math.max(live, to.usedHeapSize);
+          // Buffers lie outside of the heap, and are kept by objects in it.
+          if (collection.gcType === 'MarkSweepCompact') {
+            reachable = Math.max(reachable, to.usedHeapSize + to.externalMemory);
+          }
           const kind = (kinds[collection.gcType] ||= { count: 0, micros: 0, longest: 0 });
           kind.count += 1;
           kind.micros += collection.cost;
@@ -50,7 +64,7 @@ try {
         }
         allocated += end - before;
         const answer = { pid: process.pid, thread: threads.threadId, version: process.versions.node, start,
-          allocated, peak, live, kinds, pauses: pauses?.() };
+          allocated, peak, live, reachable: collect && reachable, kinds, pauses: pauses?.() };
         const name = `${__dirname}/node-${process.pid}-${threads.threadId}-${Date.now()}.json`;
         fs.writeFileSync(name, JSON.stringify(answer), { flag: 'wx' });
       } catch { /* no answer is an answer: the reader says that none came */ }

@@ -4,8 +4,37 @@ begin
   module ScrupleRuntimeHook
     BASE = { pid: Process.pid, stat: nil }
     FOLDER = __dir__
+    FULL = File.exist?("#{__dir__}/full-gc")
+    require 'objspace' if FULL
     GC::Profiler.enable
     GC.measure_total_time = true if GC.respond_to?(:measure_total_time=)
+
+    # Live data, where it is asked for: after each collection that has allocated a quarter of the heap since the last look,
+    # the whole heap is collected and measured. A finaliser runs when a collection is over.
+    module Live
+      @most = 0
+      @seen = 0
+
+      def self.look
+        GC.start(full_mark: true, immediate_mark: true, immediate_sweep: true)
+        @most = [@most, ObjectSpace.memsize_of_all].max
+        @seen = GC.stat(:total_allocated_objects)
+      end
+
+      def self.arm
+        ObjectSpace.define_finalizer(Object.new, proc do
+          grown = GC.stat(:total_allocated_objects) - @seen
+          look if grown > [20_000, GC.stat(:heap_live_slots) / 4].max
+          arm unless @over
+        end)
+      end
+
+      def self.finish
+        @over = true
+        look
+        @most
+      end
+    end
 
     def self.slot_bytes
       return nil unless GC.respond_to?(:stat_heap)
@@ -29,6 +58,7 @@ begin
       lines[:page_size] = size[:HEAP_PAGE_SIZE] || 16_384
       bytes = BASE[:stat] ? nil : slot_bytes
       lines[:slot_bytes] = bytes if bytes
+      lines[:live] = Live.finish if FULL
       lines[:gc_ns] = GC.total_time - (BASE[:ns] || 0) if GC.respond_to?(:total_time)
       pauses = GC::Profiler.raw_data.map { |collection| collection[:GC_TIME] }
       lines[:longest] = pauses.max || 0
@@ -55,6 +85,7 @@ begin
       Process.singleton_class.prepend(Forked)
     end
   end
+  ScrupleRuntimeHook::Live.arm if ScrupleRuntimeHook::FULL
   at_exit { ScrupleRuntimeHook.answer }
 rescue Exception # rubocop:disable Lint/RescueException
   nil

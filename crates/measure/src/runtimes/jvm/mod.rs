@@ -1,12 +1,15 @@
-//! Java virtual machines (HotSpot): the agent joins as a JVMTI agent, counts collections and their pauses, and asks
-//! for the bytes that all threads allocated as the machine ends; the machine's own counter file tells the rest.
+//! Java virtual machines (HotSpot): the agent joins as a JVMTI agent and notes how long collections stop the program.
+//! As the machine ends it asks the management beans for bytes, collections and memory pools; the machine's own counter
+//! file tells the rest.
 
+mod beans;
 pub mod perf_data;
 
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::{Figure, LIVE};
 use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
+use beans::Beans;
 use perf_data::PerfData;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -15,6 +18,18 @@ pub(super) const ADAPTER: Adapter = Adapter {
     find,
     tell,
 };
+
+/// The places of the agent's values for this runtime.
+mod value {
+    pub(super) const ALLOCATED: usize = 0;
+    pub(super) const STOPS: usize = 1;
+    pub(super) const TIME: usize = 2;
+    pub(super) const LONGEST: usize = 3;
+    pub(super) const HAVE_BYTES: usize = 4;
+    pub(super) const HAVE_STOPS: usize = 5;
+    pub(super) const LIVE: usize = 6;
+    pub(super) const HAVE_LIVE: usize = 7;
+}
 
 fn find(elf: &Elf) -> Option<Found> {
     let asked = "the agent as a JVMTI agent, through JAVA_TOOL_OPTIONS, and the machine's counter file";
@@ -28,20 +43,28 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         return Err(record.silence());
     }
     let value = |at: usize| record.values[at] as f64;
+    let has = |at: usize| record.values[at] == 1;
     let mut figures = Vec::new();
-    if record.values[4] == 1 {
-        figures.push(Figure::exact("alloc.bytes", value(0)));
+    if has(value::HAVE_BYTES) {
+        figures.push(Figure::exact("alloc.bytes", value(value::ALLOCATED)));
     }
-    if record.values[5] == 1 {
+    if has(value::HAVE_STOPS) {
         figures.extend([
-            Figure::exact("gc.count", value(1)),
-            Figure::noisy("gc.time", value(2)),
-            Figure::noisy("gc.pause_max", value(3)),
+            Figure::noisy("jvm.gc_stops", value(value::STOPS)),
+            Figure::noisy("gc.time", value(value::TIME)),
+            Figure::noisy("gc.pause_max", value(value::LONGEST)),
         ]);
     }
-    if let Ok(data) = PerfData::parse(&record.text) {
-        figures.extend(of_counters(&data));
+    if has(value::HAVE_LIVE) {
+        figures.push(Figure::near(LIVE, value(value::LIVE)));
     }
+    const COUNTERS: &[u8] = b"counters\n";
+    let text = &record.text;
+    let at = text.windows(COUNTERS.len()).position(|window| window == COUNTERS);
+    let counters = at.and_then(|at| PerfData::parse(&text[at + COUNTERS.len()..]).ok());
+    let beans = Beans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())]));
+    figures.extend(beans.figures(counters.as_ref()));
+    figures.extend(counters.iter().flat_map(of_counters));
     if figures.is_empty() {
         return Err("this virtual machine told nothing: it has no JVMTI, or not the module java.management"
             .to_owned());
@@ -49,31 +72,9 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
-/// Collectors in their order: the young one is the first, and what stops everything the last.
+/// What only the counter file has.
 fn of_counters(data: &PerfData) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let invocations = |i: usize| data.number(&format!("sun.gc.collector.{i}.invocations"));
-    if let (Some(young), Some(old)) = (invocations(0), invocations(1)) {
-        figures.push(Figure::exact("gc.minor", young));
-        // A third collector, if there is one, marks concurrently with short stops.
-        figures.push(Figure::exact("gc.major", old));
-    }
-    // The capacities at exit; the machine may have given memory back before.
-    let capacity: f64 = (0..3).filter_map(|i| data.number(&format!("sun.gc.generation.{i}.capacity"))).sum();
-    if capacity > 0.0 {
-        figures.push(Figure::estimated("heap.peak", capacity));
-    }
-    let survivors = (0..3).flat_map(|generation| {
-        // After a collection eden is empty; what the other spaces hold is what was alive then.
-        let first = usize::from(generation == 0);
-        (first..3).filter_map(move |space| {
-            data.number(&format!("sun.gc.generation.{generation}.space.{space}.used"))
-        })
-    });
-    let live: f64 = survivors.sum();
-    if live > 0.0 {
-        figures.push(Figure::estimated("heap.live_max", live));
-    }
     if let Some(time) = data.nanoseconds("sun.rt.safepointTime") {
         figures.push(Figure::noisy("jvm.safepoint_time", time));
     }
@@ -95,7 +96,6 @@ mod tests {
         let bytes = include_bytes!("../../../tests/data/runtimes/jvm/hsperfdata.bin");
         let figures = of_counters(&PerfData::parse(bytes).expect("counters"));
         let value = |key: &str| figures.iter().find(|figure| figure.key == key).map(|figure| figure.value);
-        assert_eq!((value("gc.minor"), value("gc.major")), (Some(3.0), Some(0.0)));
         assert_eq!(value("jvm.safepoint_time"), Some(19_034_109.0));
         assert_eq!(value("jvm.classes"), Some(407.0));
     }

@@ -1,10 +1,10 @@
 //! One visit: a launch of a command of one version, or a process of its bench program, and what may be wrong with it.
 
-use super::super::benches;
-use super::super::child::{interrupted, note};
 use super::Campaign;
+use crate::bench::suite::{OfCase, Stop};
 use crate::fault::Fault;
-use crate::suite::{OfCase, Stop};
+use crate::history::benches;
+use crate::history::child::{interrupted, note};
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
@@ -39,7 +39,7 @@ impl Campaign {
         let effective = self.builder.effective(&commit);
         let template = &self.subjects[subject];
         let job = match template.job(&short, &effective, launch, &folder, self.time_limit) {
-            Ok(job) => job,
+            Ok(job) => Job { counted_env: Some(self.environment.clone()), ..job },
             Err(why) => {
                 let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
                 return self.reject(index, State::RunFailed, why, "").map(|()| None);

@@ -11,7 +11,8 @@
 -- | What is weighed: loops, their tares, and batches of them.
 module Scruple.Bench.Body
   ( Body (..), nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest
-  , nfPlain, whnfPlain, ownInputs, forget
+  , nfThroughput, whnfThroughput, nfPlain, whnfPlain, nfFound, whnfFound, ownInputs, forget
+  , Told (..), Timing (..), timingWord
   , Batch (..), plainBatch, plainOnce
   , Refusal (..), refusal, withCapabilities, meet
   ) where
@@ -27,14 +28,30 @@ import Data.IORef
 import Data.Maybe (fromMaybe, isJust)
 import Data.Typeable (Typeable, eqT, typeOf, (:~:) (Refl))
 import Data.Word (Word16, Word32, Word64, Word8)
-import GHC.Exts (Int (..), SmallArray#, indexSmallArray#, newSmallArray#, runRW#, unsafeFreezeSmallArray#)
+import GHC.Exts
+  ( Int (..), SmallArray#, addr2Int#, anyToAddr#, indexSmallArray#, newSmallArray#, runRW#, sizeofArray#
+  , sizeofByteArray#, unpackClosure#, unsafeFreezeSmallArray# )
+import GHC.IO (IO (..))
+import System.IO.Unsafe (unsafePerformIO)
+import Unsafe.Coerce (unsafeCoerce)
 
 import Scruple.Bench.Json (JSON (..))
 import Scruple.Bench.Measure
 
+-- | What the time of an iteration is: from argument to result, or from one result to the next.
+data Timing = Latency | Throughput deriving (Eq)
+
+timingWord :: Timing -> String
+timingWord Latency = "latency"
+timingWord Throughput = "throughput"
+
+-- | Told beforehand, or found when the body has run once.
+data Told = Known Timing | Found (IO Timing)
+
 -- | Something that can be run n times, with its tare: the same loop around a body that does nothing.
 data Body b = forall i. Body
   { bodyShape :: String
+  , bodyTiming :: Told
   , bodyMost :: Maybe Int -- Set where every iteration has an input of its own.
   , bodyMake :: Int -> IO i
   , bodyFree :: Int -> i -> IO ()
@@ -47,16 +64,23 @@ data Body b = forall i. Body
 
 simple :: String -> (Int -> IO ()) -> (Int -> IO ()) -> IO b -> Body b
 simple shape loop tare one =
-  Body shape Nothing (\_ -> return ()) (\_ _ -> return ()) (\_ -> loop) (\_ -> tare) (\_ -> one) Nothing Nothing
+  Body shape (Known Throughput) Nothing (\_ -> return ()) (\_ _ -> return ()) (\_ -> loop) (\_ -> tare) (\_ -> one) Nothing Nothing
 
 -- | Applies a function and evaluates the result, to normal form or to weak head normal form. Where the result
 -- is a plain number or character, every iteration waits for the result of the one before, and the tare is the
 -- identity on that type; else it is the identity on @()@, since a tare must not walk a large value.
-nf :: forall a b. (NFData b, Typeable b) => (a -> b) -> a -> Body b
+nf :: (NFData b, Typeable b) => (a -> b) -> a -> Body b
 nf f x = chained "nf" f x (nfPlain f x)
 
-whnf :: forall a b. Typeable b => (a -> b) -> a -> Body b
+whnf :: Typeable b => (a -> b) -> a -> Body b
 whnf f x = chained "whnf" f x (whnfPlain f x)
+
+-- | The same, with iterations that do not wait for each other: what is timed is their throughput.
+nfThroughput :: NFData b => (a -> b) -> a -> Body b
+nfThroughput = nfPlain
+
+whnfThroughput :: (a -> b) -> a -> Body b
+whnfThroughput = whnfPlain
 
 chained :: forall a b. Typeable b => String -> (a -> b) -> a -> Body b -> Body b
 chained kind f x plain = fromMaybe plain (asum (map inRow scalars))
@@ -64,11 +88,11 @@ chained kind f x plain = fromMaybe plain (asum (map inRow scalars))
     inRow (Scalar (v :: t) loop) = (\Refl -> inLoop v loop) <$> (eqT :: Maybe (t :~: b))
     inLoop :: b -> (forall c. (c -> b) -> Held c -> Int -> IO ()) -> Body b
     inLoop !v loop = case plain of
-      Body _ most make free _ _ one judge brief ->
+      Body _ _ most make free _ _ one judge brief ->
         let !input = hold x
             !same = hold v
             shape = kind ++ " " ++ show (typeOf v)
-        in Body shape most make free (const (loop f input)) (const (loop id same)) one judge brief
+        in Body shape (Known Latency) most make free (const (loop f input)) (const (loop id same)) one judge brief
 
 -- | The same for any type of result, known or not. The tare is the identity on @()@.
 nfPlain :: NFData b => (a -> b) -> a -> Body b
@@ -76,6 +100,40 @@ nfPlain f x = untyped "nf" (loopNF rnf f x) (oneNF rnf f x)
 
 whnfPlain :: (a -> b) -> a -> Body b
 whnfPlain f x = untyped "whnf" (loopWHNF f x) (oneNF (`seq` ()) f x)
+
+-- | For any type of result, of which nothing is known before the body has run. Where it then is a plain number in a box,
+-- every iteration waits for the result of the one before.
+nfFound :: NFData b => (a -> b) -> a -> Body b
+nfFound f x = found f x (nfPlain f x)
+
+whnfFound :: (a -> b) -> a -> Body b
+whnfFound f x = found f x (whnfPlain f x)
+
+found :: (a -> b) -> a -> Body b -> Body b
+found f x (Body shape _ most make free loop tare one judge brief) =
+  Body shape (Found timing) most (\n -> evaluate input >> evaluate same >> make n) free loop' tare' one judge brief
+  where
+    input = hold x
+    same = case numberOf f x of
+      Just y -> let !held = hold y in Just held
+      Nothing -> Nothing
+    timing = return (if isJust same then Latency else Throughput)
+    loop' i = if isJust same then chain unsafeCoerce f input else loop i
+    tare' i = maybe (tare i) (chain unsafeCoerce id) same
+
+-- | The result, if it looks like an 'Int' in memory: a constructor that is the first of its type and has one word, which
+-- is no pointer. A result of any other kind is not kept.
+numberOf :: (a -> b) -> a -> Maybe b
+numberOf f x = case f x of !y -> if like y (0 :: Int) then Just y else Nothing
+{-# NOINLINE numberOf #-}
+
+like :: b -> c -> Bool
+like !y !z = size y == size z && tag y == tag z
+  where
+    size :: d -> (Int, Int)
+    size d = case unpackClosure# d of (# _, words#, pointers #) -> (I# (sizeofByteArray# words#), I# (sizeofArray# pointers))
+    tag :: d -> Int
+    tag d = unsafePerformIO (IO (\s -> case anyToAddr# d s of (# s', address #) -> (# s', I# (addr2Int# address) .&. 7 #)))
 
 -- | Runs an action and evaluates its result.
 nfIO :: NFData b => IO b -> Body b
@@ -103,6 +161,7 @@ nfInput make act = ownInputs 1000 make (\_ -> return ()) act
 ownInputs :: (NFData i, NFData b) => Int -> IO i -> (i -> IO ()) -> (i -> IO b) -> Body b
 ownInputs most make free act = Body
   { bodyShape = "nfInput"
+  , bodyTiming = Known Throughput
   , bodyMost = Just most
   , bodyMake = \n -> replicateM n (make >>= \i -> evaluate (rnf i) >> return i)
   , bodyFree = \_ -> mapM_ free
@@ -129,6 +188,7 @@ untouched _ = return ()
 perBatch :: (NFData e, NFData b) => (Int -> IO e) -> (Int -> e -> IO ()) -> (e -> IO b) -> Body b
 perBatch make free act = Body
   { bodyShape = "nfAppIO"
+  , bodyTiming = Known Throughput
   , bodyMost = Nothing
   , bodyMake = \n -> make n >>= \e -> evaluate (rnf e) >> return e
   , bodyFree = free
@@ -153,7 +213,8 @@ digest f body = body { bodyDigest = Just f }
 
 -- | The body without its result, check and digest.
 forget :: Body b -> Body ()
-forget (Body shape most make free loop tare one _ _) = Body shape most make free loop tare (void . one) Nothing Nothing
+forget (Body shape timing most make free loop tare one _ _) =
+  Body shape timing most make free loop tare (void . one) Nothing Nothing
 
 -- The loops. None is inlined, so that every case and every tare runs the same code, and the function and its
 -- argument are unknown in it.
@@ -289,13 +350,16 @@ entry n r =
     ++ [("time.cpu", JInt ns) | Just ns <- [cpuTime r]] ++ [("alloc.bytes", JInt (allocated r))]
 
 oneThread :: Body b -> Bool -> Int -> IO Batch
-oneThread Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n =
+oneThread Body { bodyTiming = told, bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n =
   bracket (make n) (free n) $ \i -> do
     let !run = if tare then empty i else loop i
     a <- gauges
     (r, slowest) <- witnessed run n
     b <- gauges
-    return (Batch (entry n r ++ [("witness", JInt slowest)] ++ gaugeEntries a b) (missed a b))
+    timing <- case told of
+      Known _ -> return []
+      Found act -> (\t -> [("timing", JStr (timingWord t))]) <$> act
+    return (Batch (entry n r ++ [("witness", JInt slowest)] ++ timing ++ gaugeEntries a b) (missed a b))
 
 threadsBatch :: Body b -> Bool -> Int -> Int -> IO Batch
 threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n count =

@@ -44,6 +44,7 @@ data Case = Case
   { caseName :: String
   , caseGroup :: Maybe String -- Where it is not the name up to its last slash.
   , caseShape :: Maybe String
+  , caseTiming :: Maybe Timing
   , caseParams :: [(String, JSON)]
   , caseThroughput :: Maybe (String, Double)
   , caseThreads :: [Int]
@@ -301,6 +302,7 @@ caseJSON k c = JObj $
   [("id", JInt k), ("name", JStr (caseName c))]
     ++ [("group", JStr g) | Just g <- [caseGroup c]]
     ++ [("shape", JStr s) | Just s <- [caseShape c]]
+    ++ [("timing", JStr (timingWord t)) | Just t <- [caseTiming c]]
     ++ [("params", JObj (caseParams c)) | not (null (caseParams c))]
     ++ [("throughput", JObj [("unit", JStr u), ("amount", JNum n)]) | Just (u, n) <- [caseThroughput c]]
     ++ [("threads", JArr (map JInt (caseThreads c))) | caseThreads c /= [1], rtsSupportsBoundThreads]

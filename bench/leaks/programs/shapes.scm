@@ -1,0 +1,17 @@
+;; Keeps vectors of ten numbers in a shape that is known: SHAPE N.
+(define shape (string->symbol (cadr (command-line))))
+(define n (string->number (caddr (command-line))))
+(define kept '())
+(define cache (make-vector 20000 #f))
+(define (keep! block) (set! kept (cons block kept)))
+(define (square? i) (call-with-values (lambda () (exact-integer-sqrt i)) (lambda (root rest) (= rest 0))))
+(if (eq? shape 'base) (do ((i 0 (+ i 1))) ((= i 300000)) (keep! (make-vector 10 i))))
+(do ((i 1 (+ i 1))) ((> i n))
+  (let ((block (make-vector 10 i)))
+    (case shape
+      ((leak base) (keep! block))
+      ((fifty) (if (= 0 (modulo i 50)) (keep! block)))
+      ((root) (if (square? i) (keep! block)))
+      ((cache) (vector-set! cache (modulo i 20000) block))
+      ((log) (if (= 0 (logand i (- i 1))) (keep! (make-vector 8192 i)))))))
+(display (length kept))

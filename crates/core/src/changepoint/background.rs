@@ -1,0 +1,205 @@
+//! Steps on a slow background.
+//!
+//! A trend, a wave or a random walk is cut into a staircase by any search for steps, and each cut of it is as likely as a true
+//! one. So the cuts that were found are judged once more beside smooth backgrounds: cosines whose coefficients are free, for
+//! trends, or drawn from the spectrum of a random walk, so that one number rules how smooth they are. A cut that the
+//! background explains goes. A background is kept if series, cuts and background together are likelier at their price.
+//!
+//! Source: Rasmussen & Williams, "Gaussian Processes for Machine Learning" (2006), §2.7 and §5.4, for free terms beside a
+//! process, and for what the freedom of a process costs.
+
+use super::false_alarm::{chance, gain};
+use super::fit::Fit;
+use super::regression::{Regression, Sums, products};
+use super::scaled::Scaled;
+use super::selection::Selected;
+use super::stretches::bounds;
+
+/// In fewer values a trend and two steps of one sign are the same thing, and steps are the likelier.
+const FEWEST: usize = 40;
+
+/// Values that each cosine has at least…
+const VALUES: usize = 12;
+
+/// …and the most cosines.
+const TERMS: usize = 24;
+
+/// How many terms are free in the trends that are tried.
+const TRENDS: [usize; 3] = [1, 2, 3];
+
+/// How large the random walks are that are tried, beside the noise: variance of the first term over that of a mean.
+const WALKS: [f64; 7] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// What it costs that the size of a walk is chosen, in log likelihood.
+const CHOICE: f64 = 2.0;
+
+/// In up to so many values a background costs what a cut must gain, since steps are the likelier cause; in more, which tell
+/// the two apart, that over the square of how many times more there are.
+const TOLD_APART: f64 = 60.0;
+
+/// So many backgrounds are fitted with the shape of the noise, those that are the best by squares.
+const CLOSE: usize = 3;
+
+/// How far from its level a value may draw the background, in standard deviations.
+const REACH: f64 = 3.0;
+
+/// One kind of background.
+struct Kind {
+    /// The prior variance of each coefficient; none where it is free.
+    variances: Vec<Option<f64>>,
+    /// What it costs beside the squares of its coefficients.
+    price: f64,
+}
+
+/// What a kind came to beside cuts.
+struct Found {
+    regression: Regression,
+    gains: Vec<f64>,
+    curve: Vec<f64>,
+}
+
+/// What every kind of background is tried on.
+struct Trial<'a> {
+    series: &'a Scaled,
+    terms: Vec<Vec<f64>>,
+    products: Vec<Vec<f64>>,
+    /// What a cut must gain.
+    needed: f64,
+    inflation: f64,
+}
+
+/// The slow curve that explains a series best beside cuts, of which some may have gone; none where cuts alone are the
+/// likelier.
+pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
+    let n = series.len();
+    if steps.fit.cuts.is_empty() || n < FEWEST {
+        return None;
+    }
+    let memory = steps.fit.shape.memory;
+    let inflation = (1.0 + memory) / (1.0 - memory);
+    let needed = gain(error, n);
+    let terms = cosines(n, (n / VALUES).min(TERMS));
+    let trial = Trial { series, products: products(&terms), terms, needed, inflation };
+    let flat = vec![0.0; n];
+    let start = trial.sums(&steps.fit.cuts, &steps.fit.levels, &flat);
+    let mut kinds: Vec<(f64, Kind, Regression)> = trial
+        .kinds()
+        .into_iter()
+        .map(|kind| {
+            let mut regression = Regression::new(&start, &trial.ridges(&kind));
+            regression.weed(needed, inflation);
+            let likelihood = -0.5 * n as f64 * regression.squares.ln() / inflation;
+            (likelihood - needed * regression.cuts.len() as f64 - kind.price, kind, regression)
+        })
+        .collect();
+    kinds.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let score = |fit: &Fit| fit.likelihood - needed * fit.cuts.len() as f64;
+    let mut best = (score(&steps.fit), None);
+    for (_, kind, rough) in kinds.into_iter().take(CLOSE) {
+        let found = trial.closely(&kind, &rough);
+        let fit = Fit::of(&series.less(&found.curve), found.regression.cuts.clone());
+        let now = score(&fit) - kind.price - kind.unlikely(&found.regression.coefficients);
+        if now > best.0 {
+            let chances = found.gains.iter().map(|&gain| chance(gain, n)).collect();
+            best = (now, Some((found.curve, Selected { fit, chances })));
+        }
+    }
+    best.1
+}
+
+impl Kind {
+    /// What the prior makes of the coefficients, as a loss of log likelihood.
+    fn unlikely(&self, coefficients: &[f64]) -> f64 {
+        let one =
+            |(c, variance): (&f64, &Option<f64>)| variance.map_or(0.0, |variance| 0.5 * c * c / variance);
+        coefficients.iter().zip(&self.variances).map(one).sum()
+    }
+}
+
+impl Trial<'_> {
+    /// The variance that a coefficient has by noise, for each value.
+    fn noise(&self) -> f64 {
+        self.series.scales[0].powi(2) * self.inflation
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let n = self.series.len() as f64;
+        let unlikely = self.needed * (TOLD_APART / n).powi(2).min(1.0);
+        let trend = |&count: &usize| Kind {
+            variances: vec![None; count],
+            price: unlikely + 0.5 * count as f64 * n.ln(),
+        };
+        let walk = |size: &f64| {
+            let share = |j: usize| size / (j.max(1) as f64).powi(2);
+            let freedom = |j: usize| 0.5 * (n * share(j)).ln_1p();
+            let all = 0..self.terms.len();
+            Kind {
+                variances: all.clone().map(|j| Some(share(j) * self.noise())).collect(),
+                price: unlikely + CHOICE + all.map(freedom).sum::<f64>(),
+            }
+        };
+        TRENDS
+            .iter()
+            .filter(|&&count| count <= self.terms.len())
+            .map(trend)
+            .chain(WALKS.iter().map(walk))
+            .collect()
+    }
+
+    fn ridges(&self, kind: &Kind) -> Vec<f64> {
+        kind.variances
+            .iter()
+            .map(|variance| variance.map_or(0.0, |variance| self.noise() / variance))
+            .collect()
+    }
+
+    /// Sums over values that are not further than outliers from their levels upon a curve.
+    fn sums(&self, cuts: &[usize], levels: &[f64], curve: &[f64]) -> Sums {
+        let series = self.series;
+        let mut values = series.values.clone();
+        for (pair, level) in bounds(cuts, series.len()).windows(2).zip(levels) {
+            for place in pair[0]..pair[1] {
+                let (middle, reach) = (level + curve[place], REACH * series.scales[0]);
+                values[place] = values[place].clamp(middle - reach, middle + reach);
+            }
+        }
+        Sums::of(&values, &self.terms, &self.products, cuts)
+    }
+
+    /// The background once more, with outliers seen about it and not about the first levels.
+    fn closely(&self, kind: &Kind, rough: &Regression) -> Found {
+        let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
+        let mut regression = Regression::new(&sums, &self.ridges(kind));
+        let gains = regression.weed(self.needed, self.inflation);
+        let curve = self.curve(&regression.coefficients);
+        Found { regression, gains, curve }
+    }
+
+    fn curve(&self, coefficients: &[f64]) -> Vec<f64> {
+        let mut curve = vec![0.0; self.series.len()];
+        for (term, coefficient) in self.terms.iter().zip(coefficients) {
+            curve.iter_mut().zip(term).for_each(|(sum, value)| *sum += coefficient * value);
+        }
+        curve
+    }
+}
+
+/// A line and cosines of more and more half waves, of mean 0 and mean square 1.
+fn cosines(n: usize, count: usize) -> Vec<Vec<f64>> {
+    let at = |i: usize| (i as f64 + 0.5) / n as f64;
+    let first: Vec<f64> = (0..n).map(|i| (std::f64::consts::PI * at(i)).cos()).collect();
+    let mut terms = vec![(0..n).map(|i| 3_f64.sqrt() * (2.0 * at(i) - 1.0)).collect()];
+    let [mut last, mut now] =
+        [vec![std::f64::consts::SQRT_2; n], scaled_by(&first, std::f64::consts::SQRT_2)];
+    while terms.len() < count {
+        // cos((j + 1)x) = 2 cos x cos jx − cos((j − 1)x)
+        let next = first.iter().zip(&now).zip(&last).map(|((x, now), last)| 2.0 * x * now - last).collect();
+        terms.push(std::mem::replace(&mut now, next));
+        last.clone_from(&terms[terms.len() - 1]);
+    }
+    terms
+}
+
+fn scaled_by(values: &[f64], factor: f64) -> Vec<f64> {
+    values.iter().map(|value| factor * value).collect()
+}

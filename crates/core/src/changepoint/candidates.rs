@@ -1,0 +1,96 @@
+//! The best piecewise constant through a series, for a price per cut.
+//!
+//! Sources: Fearnhead & Rigaill, "Changepoint Detection in the Presence of Outliers" (2019), for the bounded loss,
+//! under which a lone outlier is cheaper than a segment of its own; Storath, Weinmann & Unser, "Jump-Penalized Least
+//! Absolute Values Estimation" (2017), for solving it exactly over a grid of levels in time proportional to values
+//! times levels.
+
+use super::noise_shape::Shape;
+use super::scaled::Scaled;
+use super::stretches::drop_short;
+use crate::stats::quantile::{quantile, sorted};
+
+/// Beyond this many standard deviations a value counts as an outlier and costs no more.
+const BOUND: f64 = 3.0;
+
+/// A cut costs this much times ln n in log likelihood: few true cuts are missed, false ones are many and left to the
+/// test.
+const PRICE: f64 = 1.0;
+
+/// More levels than this are not tried; they are then the quantiles of the values.
+const LEVELS: usize = 64;
+
+/// The cuts of noise of which no more is known than its size: half the squares of residuals are the cost, up to a bound.
+pub(super) fn rough(series: &Scaled) -> Vec<usize> {
+    let loss = |place: usize, level: f64| {
+        let residual = series.residual(place, level);
+        (residual * residual).min(BOUND * BOUND) / 2.0
+    };
+    cuts(series, |place, _, level| [loss(place, level); 2])
+}
+
+/// The likeliest cuts in view of the shape and the memory of the noise.
+pub(super) fn likeliest(series: &Scaled, shape: &Shape) -> Vec<usize> {
+    cuts(series, |place, from, level| {
+        let residual = series.residual(place, level);
+        if place == 0 {
+            return [-shape.first(residual); 2];
+        }
+        let jumps = -shape.log_density(residual - shape.carried(series.residual(place - 1, from)));
+        if shape.memory == 0.0 {
+            return [jumps; 2];
+        }
+        [-shape.log_density(residual - shape.carried(series.residual(place - 1, level))), jumps]
+    })
+}
+
+/// Places at which new segments start, in order, without 0.
+///
+/// `cost` of a place, the level before it and its own level says what the value there costs if the level before was its
+/// own already, and what if it is new. The sum of that and the price of cuts is minimal over all segmentations whose
+/// levels are on the grid; only a jump is taken to come from the level that was the cheapest up to there.
+fn cuts(series: &Scaled, cost: impl Fn(usize, f64, f64) -> [f64; 2]) -> Vec<usize> {
+    let n = series.len();
+    let price = PRICE * (n as f64).ln();
+    let levels = grid(&series.values);
+    let mut costs: Vec<f64> = levels.iter().map(|&level| cost(0, level, level)[0]).collect();
+    let mut came_from = vec![0_u32; n];
+    let mut stayed = vec![true; n * levels.len()];
+    for place in 1..n {
+        let (best, least) = cheapest(&costs);
+        came_from[place] = best as u32;
+        let from = levels[best];
+        let stays = &mut stayed[place * levels.len()..][..levels.len()];
+        for ((sum, &level), stays) in costs.iter_mut().zip(&levels).zip(stays) {
+            let [keeps, jumps] = cost(place, from, level);
+            let (keeps, jumps) = (*sum + keeps, least + price + jumps);
+            *stays = keeps <= jumps;
+            *sum = keeps.min(jumps);
+        }
+    }
+    let mut level = cheapest(&costs).0;
+    let mut cuts = Vec::new();
+    for place in (1..n).rev() {
+        if !stayed[place * levels.len() + level] {
+            cuts.push(place);
+            level = came_from[place] as usize;
+        }
+    }
+    cuts.reverse();
+    drop_short(&mut cuts, &series.values);
+    cuts
+}
+
+fn cheapest(costs: &[f64]) -> (usize, f64) {
+    let least = |best: (usize, f64), (i, &cost): (usize, &f64)| if cost < best.1 { (i, cost) } else { best };
+    costs.iter().enumerate().fold((0, f64::INFINITY), least)
+}
+
+fn grid(values: &[f64]) -> Vec<f64> {
+    let mut sorted = sorted(values);
+    sorted.dedup();
+    if sorted.len() > LEVELS {
+        sorted = (0..LEVELS).map(|i| quantile(&sorted, i as f64 / (LEVELS - 1) as f64)).collect();
+    }
+    sorted
+}

@@ -1,0 +1,172 @@
+//! What the noise of a series looks like, and where in view of it a cut most probably is.
+//!
+//! If all that is used of the noise is its size, a small step is often missed, and one of a standard deviation is
+//! blurred over several places. But where noise has an edge, two humps or a memory, single values tell much more. So its
+//! density is estimated from the residuals (Silverman, "Density Estimation" (1986), §3.4) after its memory is taken out
+//! (an autoregression of order one). Residuals are few and tails are seen seldom, so the estimate is mixed with Student's
+//! distribution; and far out all places are equally likely, so that outliers say nothing of the level.
+
+use std::sync::LazyLock;
+
+/// Student's distribution of four degrees of freedom counts as much as so many residuals…
+const PRIOR: f64 = 10.0;
+
+/// …and as this share of them.
+const SHARE: f64 = 0.1;
+
+/// The next value has no more of a residual than of one of so many standard deviations.
+const OUTLIER: f64 = 6.0;
+
+/// The memory that is believed of noise grows by this with each value, since in few values a step looks like memory and is
+/// the likelier cause, up to…
+const MEMORY: f64 = 0.02;
+
+/// …this.
+const LONGEST: f64 = 0.95;
+
+/// Beyond so many standard deviations to either side, what is seen there is spread evenly…
+const REACH: f64 = 6.0;
+
+/// …over so many more.
+const FLAT: f64 = 8.0;
+
+/// Entries of the table of the density for each standard deviation.
+const FINE: f64 = 32.0;
+
+/// Noise: its memory, and the logarithm of the density of what is new in each value.
+pub(super) struct Shape {
+    /// Correlation of neighbours.
+    pub memory: f64,
+    scale: f64,
+    /// Entries of the table for each unit of a residual.
+    entries: f64,
+    table: Vec<f64>,
+}
+
+impl Shape {
+    /// The noise of residuals in standard deviations.
+    ///
+    /// `least` is what their own uncertainty is in these: where they seem to vary less, that is chance or rounding.
+    /// `memory` is the correlation of neighbours where it is known.
+    pub(super) fn of(residuals: &[f64], least: f64, memory: Option<f64>) -> Shape {
+        let memory = memory.unwrap_or_else(|| correlation(residuals));
+        let mut fresh: Vec<f64> =
+            residuals.windows(2).map(|pair| pair[1] - carried(memory, pair[0])).collect();
+        let n = fresh.len();
+        let mut order = |rank: usize| *fresh.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let spread = (order(3 * n / 4) - order(n / 4)) / 1.349;
+        // That uncertainty is new with each value, so it has no memory, and what is taken out for memory adds to it.
+        let scale = spread.max(least * (1.0 + memory * memory).sqrt());
+        let lacking = (scale * scale - spread * spread).sqrt() / scale;
+        let width = (0.9 * (n as f64).powf(-0.2)).hypot(lacking);
+        let mut density = density(&fresh, scale, width);
+        let weight = PRIOR + SHARE * n as f64;
+        for (density, prior) in density.iter_mut().zip(STUDENT.iter()) {
+            *density = ((*density + weight * prior) / (n as f64 + weight) / scale).ln();
+        }
+        Shape { memory, scale, entries: FINE / scale, table: density }
+    }
+
+    /// What of a residual is left at the next value.
+    pub(super) fn carried(&self, residual: f64) -> f64 {
+        carried(self.memory, residual)
+    }
+
+    /// The logarithm of the density at a fresh residual.
+    pub(super) fn log_density(&self, fresh: f64) -> f64 {
+        let last = (self.table.len() - 2) as f64;
+        let place = (fresh * self.entries + REACH * FINE).clamp(0.0, last);
+        let below = place as usize;
+        let part = place - below as f64;
+        let [here, next] = [self.table[below], self.table[below + 1]];
+        here + (next - here) * part
+    }
+
+    /// The logarithm of the density of a residual of which the one before is not known.
+    pub(super) fn first(&self, residual: f64) -> f64 {
+        let share = (1.0 - self.memory * self.memory).sqrt();
+        self.log_density(residual * share) + share.ln()
+    }
+
+    /// The standard error of the mean of so many residuals.
+    pub(super) fn error(&self, count: usize) -> f64 {
+        self.scale / (1.0 - self.memory) / (count as f64).sqrt()
+    }
+
+    /// The log likelihood of each place `1..n` for the cut of a part of a series, of which the residuals under the left
+    /// and the right level are given, relative to the largest.
+    pub(super) fn places(&self, left: &[f64], right: &[f64]) -> Vec<f64> {
+        let n = left.len();
+        // Before a place the series is at the left level, after it at the right one; at it, between them.
+        let under = |side: &[f64], i: usize| self.log_density(side[i] - self.carried(side[i - 1]));
+        let mut after: f64 = (2..n).map(|i| under(right, i)).sum();
+        let mut before = 0.0;
+        let mut found = Vec::with_capacity(n);
+        for place in 1..n {
+            let at = self.log_density(right[place] - self.carried(left[place - 1]));
+            found.push(before + at + after);
+            before += under(left, place);
+            if place + 1 < n {
+                after -= under(right, place + 1);
+            }
+        }
+        let largest = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        found.iter_mut().for_each(|value| *value -= largest);
+        found
+    }
+}
+
+/// Correlation of neighbours, to which outliers add little; none where it may be chance.
+fn correlation(residuals: &[f64]) -> f64 {
+    let inside: Vec<f64> = residuals.iter().map(|r| r.clamp(-OUTLIER, OUTLIER)).collect();
+    let products: f64 = inside.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let squares: f64 = inside.iter().map(|r| r * r).sum();
+    let found = products / squares.max(1e-12);
+    let by_chance = 2.0 / (residuals.len() as f64).sqrt();
+    if found > by_chance { found.min(MEMORY * residuals.len() as f64).min(LONGEST) } else { 0.0 }
+}
+
+fn carried(memory: f64, residual: f64) -> f64 {
+    memory * residual.clamp(-OUTLIER, OUTLIER)
+}
+
+/// How many residuals there are for each standard deviation, at the entries of the table, if each is blurred by so many.
+fn density(residuals: &[f64], scale: f64, width: f64) -> Vec<f64> {
+    let size = (2.0 * REACH * FINE) as usize + 1;
+    let mut counts = vec![0.0; size];
+    let mut outside = [0.0, 0.0];
+    for residual in residuals {
+        let place = ((residual / scale + REACH) * FINE + 0.5).floor();
+        if place >= 0.0 && place < size as f64 {
+            counts[place as usize] += 1.0;
+        } else {
+            outside[usize::from(place > 0.0)] += 1.0;
+        }
+    }
+    let width = width * FINE;
+    let reach = (3.0 * width).ceil() as usize;
+    let kernel: Vec<f64> = (0..=reach).map(|i| (-0.5 * (i as f64 / width).powi(2)).exp()).collect();
+    let total = (2.0 * kernel.iter().sum::<f64>() - kernel[0]) / FINE;
+    let mut density = vec![0.0; size];
+    for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
+        for (i, weight) in kernel.iter().enumerate() {
+            let share = count * weight / total;
+            if place >= i {
+                density[place - i] += share;
+            }
+            if i > 0 && place + i < size {
+                density[place + i] += share;
+            }
+        }
+    }
+    // A value between two entries is given what lies between them, and one outside what the last two have.
+    density[..2].fill(outside[0] / FLAT);
+    density[size - 2..].fill(outside[1] / FLAT);
+    density
+}
+
+/// The density of Student's distribution of four degrees of freedom, at the entries of the table.
+static STUDENT: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let density = |z: f64| 0.375 * (1.0 + z * z / 4.0).powf(-2.5);
+    (0..=(2.0 * REACH * FINE) as usize).map(|place| density(place as f64 / FINE - REACH)).collect()
+});

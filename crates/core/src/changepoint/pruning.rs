@@ -1,0 +1,66 @@
+//! Cuts that are likely, but do not lead to a version that brought a change.
+
+use super::fit::Fit;
+use super::places::{Placed, placed};
+use super::scaled::Scaled;
+use super::selection::{Selected, settled};
+use super::stretches::{SHORTEST, bounds};
+
+/// In series of fewer values every cut that stands is named.
+const FEWEST: usize = 40;
+
+/// What is wanted of a change is a version to look at. It is named if it came within three versions of its place with this
+/// probability.
+const SURE: f64 = 0.4;
+
+/// In many values outliers may come in a row: a stretch as short as the shortest, between two levels that differ by less
+/// than this share of it, is no level then…
+const RETURN: f64 = 0.25;
+
+/// …in at least so many.
+const MANY: usize = 200;
+
+/// The cuts without those that cannot be placed, that are smaller than `least` on the scale of the series, or that a few
+/// outliers in a row have made.
+pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f64) -> Selected {
+    while series.len() >= FEWEST {
+        let Some(gone) = excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least)) else {
+            break;
+        };
+        let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
+        let mut rest = settled(series, Fit::of(series, cuts), error);
+        // What was said of a cut beside a background that was fitted anew without it still holds.
+        for (cut, chance) in rest.fit.cuts.iter().zip(&mut rest.chances) {
+            let before = steps.fit.cuts.iter().position(|other| other == cut);
+            *chance = before.map_or(*chance, |i| chance.max(steps.chances[i]));
+        }
+        steps = rest;
+    }
+    steps
+}
+
+/// Both cuts of the first stretch that is an outlier in a row.
+fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
+    if series.len() < MANY {
+        return None;
+    }
+    let ends = bounds(&fit.cuts, series.len());
+    let inner = |i: &usize| {
+        let [before, here, after] = [fit.levels[i - 1], fit.levels[*i], fit.levels[i + 1]];
+        ends[i + 1] - ends[*i] <= SHORTEST && (after - before).abs() < RETURN * (here - before).abs()
+    };
+    (1..fit.levels.len().saturating_sub(1)).find(inner).map(|i| vec![ends[i], ends[i + 1]])
+}
+
+/// The cut that is too small, or the one that is placed worst, if it is placed too badly.
+fn doubtful(series: &Scaled, fit: &Fit, least: f64) -> Option<Vec<usize>> {
+    let step = |i: &usize| (fit.levels[i + 1] - fit.levels[*i]).abs();
+    let all = || 0..fit.cuts.len();
+    let smallest = all().min_by(|a, b| step(a).total_cmp(&step(b)))?;
+    if step(&smallest) < least {
+        return Some(vec![fit.cuts[smallest]]);
+    }
+    let sure = |i: usize| -> Placed { placed(series, fit, i) };
+    let worst = all().map(|i| (i, sure(i).near)).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (worst.1 < SURE).then(|| vec![fit.cuts[worst.0]])
+}

@@ -1,0 +1,257 @@
+//! A series regressed on the terms of a background, with a level of its own in each stretch between cuts.
+//!
+//! With the levels taken out, what is left of terms and values within stretches has a scatter matrix, and the regression is
+//! its solution. To join two stretches adds to that matrix the square of one vector, the difference of their means, so
+//! that inverse, coefficients and residuals follow in closed form (Sherman & Morrison, "Adjustment of an Inverse Matrix
+//! Corresponding to a Change in One Element of a Given Matrix" (1950)) and every cut can be judged with the background fitted
+//! anew without it.
+
+use super::stretches::bounds;
+
+/// The least curvature of a coefficient, for each value, so that terms that few values tell apart can be solved for.
+const LEAST: f64 = 1e-9;
+
+/// A stretch: how many values it has, and the means of the terms and of the values.
+#[derive(Clone)]
+struct Stretch {
+    size: f64,
+    terms: Vec<f64>,
+    mean: f64,
+}
+
+/// Sums over the values of a series from which regressions on its terms begin.
+pub(super) struct Sums {
+    stretches: Vec<Stretch>,
+    cuts: Vec<usize>,
+    /// Scatter of the terms within stretches, of terms with the values, and of the values.
+    terms: Vec<Vec<f64>>,
+    with_values: Vec<f64>,
+    values: f64,
+}
+
+impl Sums {
+    /// Sums of values cut at `cuts`, and of terms with the products that these have over the whole series.
+    pub(super) fn of(values: &[f64], terms: &[Vec<f64>], products: &[Vec<f64>], cuts: &[usize]) -> Sums {
+        let ends = bounds(cuts, values.len());
+        let stretch = |pair: &[usize]| {
+            let size = (pair[1] - pair[0]) as f64;
+            let mean = |of: &[f64]| of[pair[0]..pair[1]].iter().sum::<f64>() / size;
+            Stretch { size, terms: terms.iter().map(|term| mean(term)).collect(), mean: mean(values) }
+        };
+        let stretches: Vec<Stretch> = ends.windows(2).map(stretch).collect();
+        let within = |i: usize, j: usize| {
+            let between = |s: &Stretch| s.size * s.terms[i] * s.terms[j];
+            products[i][j] - stretches.iter().map(between).sum::<f64>()
+        };
+        // About the level of their stretch, so that little is lost where values are large beside their differences.
+        let mut centred = values.to_vec();
+        for (pair, stretch) in ends.windows(2).zip(&stretches) {
+            centred[pair[0]..pair[1]].iter_mut().for_each(|value| *value -= stretch.mean);
+        }
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        Sums {
+            terms: (0..terms.len()).map(|i| (0..=i).map(|j| within(i, j)).collect()).collect(),
+            with_values: terms.iter().map(|term| product(term, &centred)).collect(),
+            values: product(&centred, &centred),
+            cuts: cuts.to_vec(),
+            stretches,
+        }
+    }
+}
+
+/// The products of all terms over the whole series.
+pub(super) fn products(terms: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    terms.iter().enumerate().map(|(i, a)| terms[..=i].iter().map(|b| product(a, b)).collect()).collect()
+}
+
+/// The best coefficients, and what they leave.
+pub(super) struct Regression {
+    pub cuts: Vec<usize>,
+    pub coefficients: Vec<f64>,
+    /// Sum of squared residuals, and of squared coefficients at the price of each.
+    pub squares: f64,
+    inverse: Vec<Vec<f64>>,
+    stretches: Vec<Stretch>,
+}
+
+/// What joining two stretches would do.
+struct Join {
+    /// By how much the squares would grow.
+    lost: f64,
+    direction: Vec<f64>,
+    residual: f64,
+    denominator: f64,
+}
+
+impl Regression {
+    /// On the first terms, as many as there are ridges: what the square of each coefficient costs.
+    pub(super) fn new(sums: &Sums, ridges: &[f64]) -> Regression {
+        let count = ridges.len();
+        let size: f64 = sums.stretches.iter().map(|stretch| stretch.size).sum();
+        let scatter = |i: usize, j: usize| {
+            let own = if i == j { ridges[i] + LEAST * size } else { 0.0 };
+            sums.terms[i.max(j)][i.min(j)] + own
+        };
+        let inverse = inverse(count, scatter);
+        let coefficients: Vec<f64> = inverse.iter().map(|row| dot(row, &sums.with_values)).collect();
+        let squares = sums.values - dot(&coefficients, &sums.with_values);
+        let first = |stretch: &Stretch| Stretch { terms: stretch.terms[..count].to_vec(), ..*stretch };
+        let stretches = sums.stretches.iter().map(first).collect();
+        Regression {
+            cuts: sums.cuts.clone(),
+            coefficients,
+            squares: squares.max(f64::MIN_POSITIVE),
+            inverse,
+            stretches,
+        }
+    }
+
+    /// Takes back the weakest cut while it gains less log likelihood than `needed`; `inflation` is how many times more values
+    /// are needed than independent ones to know a mean as well. Yields the gains of the cuts that stay.
+    pub(super) fn weed(&mut self, needed: f64, inflation: f64) -> Vec<f64> {
+        loop {
+            let joins: Vec<Join> = (0..self.cuts.len()).map(|i| self.join(i)).collect();
+            let gain = |join: &Join| join.lost / (2.0 * inflation * self.variance());
+            let weakest = (0..joins.len()).min_by(|&a, &b| joins[a].lost.total_cmp(&joins[b].lost));
+            match weakest {
+                Some(i) if gain(&joins[i]) < needed => self.take(i, &joins[i]),
+                _ => return joins.iter().map(gain).collect(),
+            }
+        }
+    }
+
+    /// The level of each stretch beside the background.
+    pub(super) fn levels(&self) -> Vec<f64> {
+        let level = |stretch: &Stretch| stretch.mean - dot(&stretch.terms, &self.coefficients);
+        self.stretches.iter().map(level).collect()
+    }
+
+    fn variance(&self) -> f64 {
+        let size: f64 = self.stretches.iter().map(|stretch| stretch.size).sum();
+        let fitted = self.coefficients.len() + self.stretches.len();
+        self.squares / (size - fitted as f64).max(1.0)
+    }
+
+    fn join(&self, i: usize) -> Join {
+        let [left, right] = [&self.stretches[i], &self.stretches[i + 1]];
+        let difference: Vec<f64> =
+            right.terms.iter().zip(&left.terms).map(|(right, left)| right - left).collect();
+        let direction: Vec<f64> = self.inverse.iter().map(|row| dot(row, &difference)).collect();
+        let residual = right.mean - left.mean - dot(&difference, &self.coefficients);
+        let weight = left.size * right.size / (left.size + right.size);
+        let denominator = weight.recip() + dot(&difference, &direction);
+        Join { lost: residual * residual / denominator, direction, residual, denominator }
+    }
+
+    fn take(&mut self, i: usize, join: &Join) {
+        for (row, &a) in self.inverse.iter_mut().zip(&join.direction) {
+            row.iter_mut().zip(&join.direction).for_each(|(entry, b)| *entry -= a * b / join.denominator);
+        }
+        for (coefficient, direction) in self.coefficients.iter_mut().zip(&join.direction) {
+            *coefficient += direction * join.residual / join.denominator;
+        }
+        self.squares += join.lost;
+        self.cuts.remove(i);
+        let right = self.stretches.remove(i + 1);
+        let left = &mut self.stretches[i];
+        let share = left.size / (left.size + right.size);
+        let mean = |left: f64, right: f64| share * left + (1.0 - share) * right;
+        left.terms.iter_mut().zip(&right.terms).for_each(|(left, &right)| *left = mean(*left, right));
+        left.mean = mean(left.mean, right.mean);
+        left.size += right.size;
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The inverse of a symmetric positive definite matrix, through its Cholesky factor.
+fn inverse(size: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
+    let mut factor = vec![vec![0.0; size]; size];
+    for i in 0..size {
+        for j in 0..=i {
+            let sum = entry(i, j) - dot(&factor[i][..j], &factor[j][..j]);
+            factor[i][j] = if i == j { sum.max(f64::MIN_POSITIVE).sqrt() } else { sum / factor[j][j] };
+        }
+    }
+    // The inverse of the factor, column by column; its square is the inverse wanted.
+    let mut columns = vec![vec![0.0; size]; size];
+    for (j, column) in columns.iter_mut().enumerate() {
+        column[j] = factor[j][j].recip();
+        for i in j + 1..size {
+            column[i] = -dot(&factor[i][j..i], &column[j..i]) / factor[i][i];
+        }
+    }
+    (0..size).map(|i| (0..size).map(|j| dot(&columns[i], &columns[j])).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series() -> (Vec<f64>, Vec<Vec<f64>>) {
+        let wobble = |i: usize, by: usize| ((i * i * by + 7 * i) % 101) as f64 / 50.0 - 1.0;
+        let term = |j: usize| (0..90).map(|i| (0.03 * (j + 1) as f64 * i as f64).cos()).collect::<Vec<f64>>();
+        let terms: Vec<Vec<f64>> = (0..5).map(term).collect();
+        let step = |i: usize| {
+            if i < 30 {
+                0.0
+            } else if i < 55 {
+                4.0
+            } else {
+                4.3
+            }
+        };
+        let values = (0..90).map(|i| step(i) + 2.0 * terms[1][i] + wobble(i, 3)).collect();
+        (values, terms)
+    }
+
+    fn regression(cuts: &[usize], ridges: &[f64]) -> Regression {
+        let (values, terms) = series();
+        Regression::new(&Sums::of(&values, &terms, &products(&terms), cuts), ridges)
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+    }
+
+    #[test]
+    fn joining_stretches_is_fitting_anew() {
+        for ridges in [vec![0.0; 3], vec![0.5; 5]] {
+            let mut joined = regression(&[10, 30, 55, 70], &ridges);
+            for i in [3, 0] {
+                let join = joined.join(i);
+                joined.take(i, &join);
+            }
+            let anew = regression(&[30, 55], &ridges);
+            assert!(near(joined.squares, anew.squares), "{} {}", joined.squares, anew.squares);
+            assert!(joined.coefficients.iter().zip(&anew.coefficients).all(|(a, b)| near(*a, *b)));
+            assert!(joined.levels().iter().zip(anew.levels()).all(|(a, b)| near(*a, b)));
+        }
+    }
+
+    #[test]
+    fn a_step_stays_and_what_follows_the_background_goes() {
+        let mut found = regression(&[10, 30, 70], &[0.0; 3]);
+        let gains = found.weed(8.0, 1.0);
+        assert_eq!((found.cuts.as_slice(), gains.len()), ([30].as_slice(), 1));
+        assert!(near(found.variance(), found.squares / (90.0 - 3.0 - 2.0)));
+    }
+
+    #[test]
+    fn more_terms_leave_less() {
+        let squares: Vec<f64> = (0..=5).map(|count| regression(&[30], &vec![0.0; count]).squares).collect();
+        assert!(squares.windows(2).all(|pair| pair[1] <= pair[0]), "{squares:?}");
+    }
+
+    #[test]
+    fn without_terms_a_join_loses_what_two_means_explain() {
+        let (values, _) = series();
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let difference = mean(&values[30..]) - mean(&values[..30]);
+        let expected = difference * difference * 30.0 * 60.0 / 90.0;
+        assert!(near(regression(&[30], &[]).join(0).lost, expected));
+    }
+}

@@ -1,0 +1,147 @@
+//! A series on the scale on which its steps add, with how far each value may be from its level.
+
+use super::series::{Options, Step};
+use crate::stats::quantile::{Interval, median, sorted};
+
+/// What steps of a series are.
+#[derive(Clone, Copy)]
+pub(super) enum Scale {
+    /// Factors: logarithms are judged.
+    Ratio,
+    /// Differences, where some value is not positive: values are judged in this unit.
+    Difference(f64),
+}
+
+/// Differences are judged in this many times the noise of single values.
+const UNIT: f64 = 100.0;
+
+impl Scale {
+    fn of(values: &[f64]) -> Scale {
+        if values.iter().all(|&value| value > 0.0) {
+            return Scale::Ratio;
+        }
+        let noise = variogram(values, 1).sqrt();
+        let unit = UNIT * if noise > 0.0 { noise } else { least_step(values) };
+        Scale::Difference(if unit > 0.0 && unit.is_finite() { unit } else { 1.0 })
+    }
+
+    fn place(self, value: f64) -> f64 {
+        match self {
+            Scale::Ratio => value.ln(),
+            Scale::Difference(unit) => value / unit,
+        }
+    }
+
+    /// A place on the scale in the unit of the metric.
+    pub(super) fn level(self, place: f64) -> f64 {
+        match self {
+            Scale::Ratio => place.exp(),
+            Scale::Difference(unit) => place * unit,
+        }
+    }
+
+    /// A distance on the scale as a step.
+    pub(super) fn step(self, distance: f64) -> Step {
+        match self {
+            Scale::Ratio => Step::Ratio(self.level(distance)),
+            Scale::Difference(_) => Step::Difference(self.level(distance)),
+        }
+    }
+
+    /// The step's interval, `reach` to either side.
+    pub(super) fn interval(self, distance: f64, reach: f64, level: f64) -> Interval {
+        Interval { low: distance - reach, high: distance + reach, level }.map(|end| self.level(end))
+    }
+
+    /// A standard deviation: relative, or in the unit of the metric.
+    pub(super) fn deviation(self, deviation: f64) -> f64 {
+        match self {
+            Scale::Ratio => deviation,
+            Scale::Difference(unit) => deviation * unit,
+        }
+    }
+
+    /// A standard error or a resolution on the scale; `typical` is a value of the series.
+    fn resolution(self, of: f64, typical: f64) -> f64 {
+        match self {
+            Scale::Ratio => of / typical,
+            Scale::Difference(unit) => of / unit,
+        }
+    }
+}
+
+/// Values on their scale, and their noise.
+pub(super) struct Scaled {
+    pub scale: Scale,
+    pub values: Vec<f64>,
+    /// Variance that each value has by its own readings.
+    pub own: Vec<f64>,
+    /// Least standard deviation, from the resolution.
+    pub floor: f64,
+    /// The standard deviation of each value about its level, roughly.
+    pub scales: Vec<f64>,
+    /// Their reciprocals.
+    precisions: Vec<f64>,
+    /// What of it readings and resolution explain, as a share.
+    pub least: f64,
+    /// The correlation of neighbours where it is known.
+    pub known: Option<f64>,
+}
+
+impl Scaled {
+    pub(super) fn new(values: &[f64], options: &Options<'_>) -> Scaled {
+        let scale = Scale::of(values);
+        let places: Vec<f64> = values.iter().map(|&value| scale.place(value)).collect();
+        // Errors of ratios are relative already.
+        let own = if options.errors.is_empty() {
+            vec![0.0; values.len()]
+        } else {
+            options.errors.iter().map(|&error| scale.resolution(error, 1.0).powi(2)).collect()
+        };
+        // Where most values are equal, differences show no noise; the step between distinct values then bounds it.
+        let resolution = scale.resolution(options.resolution, median(values));
+        let floor = least_step(&places).max(resolution).max(1e-9) / 12_f64.sqrt();
+        // Differences of neighbours are hardly inflated by a few changes of level.
+        let rough = variogram(&places, 1).sqrt().max(floor);
+        let scales: Vec<f64> = own.iter().map(|own: &f64| rough.max(own.sqrt())).collect();
+        let explained = own.iter().zip(&scales).map(|(own, scale)| own.sqrt().max(floor) / scale);
+        let least = explained.sum::<f64>() / places.len() as f64;
+        let precisions = scales.iter().map(|scale| scale.recip()).collect();
+        Scaled { scale, values: places, own, floor, scales, precisions, least, known: options.drift }
+    }
+
+    /// The series less a curve, with the same noise.
+    pub(super) fn less(&self, curve: &[f64]) -> Scaled {
+        let values = self.values.iter().zip(curve).map(|(value, curve)| value - curve).collect();
+        Scaled {
+            values,
+            own: self.own.clone(),
+            scales: self.scales.clone(),
+            precisions: self.precisions.clone(),
+            ..*self
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// How far a value is from a level, in its standard deviations.
+    pub(super) fn residual(&self, place: usize, level: f64) -> f64 {
+        (self.values[place] - level) * self.precisions[place]
+    }
+}
+
+/// The least difference between distinct values; 0 where all are equal.
+fn least_step(values: &[f64]) -> f64 {
+    let mut distinct = sorted(values);
+    distinct.dedup();
+    let least = distinct.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    if least.is_finite() { least } else { 0.0 }
+}
+
+/// Half the robust variance of differences of values `lag` apart: the variance of what does not persist so long.
+pub(super) fn variogram(values: &[f64], lag: usize) -> f64 {
+    let apart: Vec<f64> = values.windows(lag + 1).map(|w| (w[lag] - w[0]).abs()).collect();
+    (1.4826 * median(&apart)).powi(2) / 2.0
+}

@@ -1,0 +1,100 @@
+//! The cuts that stand.
+//!
+//! Cuts that follow a drift hide it, and each of them then looks real beside the others. So cuts are not only judged
+//! one by one: the weakest is taken back until none is left, the noise is fitted anew each time, and that number of cuts
+//! wins whose likelihood, less what noise alone would gain by as many, is largest. With none of them a strong drift may
+//! be seen that explains the series at a lower price. The order (weakest first, its neighbours judged anew) is that of
+//! Fleming et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions" (2023).
+
+use super::candidates;
+use super::false_alarm::{chance, gain};
+use super::fit::Fit;
+use super::scaled::Scaled;
+
+/// Correlations of neighbours above this are a strong drift…
+const STRONG: f64 = 0.65;
+
+/// …of which noise gains more by so many times what it is above. Found by trying autoregressions of 0.7 to 0.9.
+const STRICTER: f64 = 4.0;
+
+/// In so many values cuts are also held against no cuts in a strong drift.
+const MANY: usize = 150;
+
+/// The cuts that stand.
+pub(super) struct Selected {
+    pub fit: Fit,
+    /// The probability of each in noise alone.
+    pub chances: Vec<f64>,
+}
+
+/// The best fit of which each cut is less probable in noise alone than `error`.
+pub(super) fn select(series: &Scaled, error: f64) -> Selected {
+    let needed = gain(error, series.len());
+    let mut best = fewer(series, Fit::of(series, candidates::rough(series)), needed);
+    let cuts = candidates::likeliest(series, &best.shape);
+    if cuts != best.cuts {
+        let other = fewer(series, Fit::of(series, cuts), needed);
+        if score(&other, needed) > score(&best, needed) {
+            best = other;
+        }
+    }
+    settled(series, best, error)
+}
+
+/// A fit without the cuts that are more probable than `error` in noise alone, the weakest first.
+pub(super) fn settled(series: &Scaled, mut best: Fit, error: f64) -> Selected {
+    let needed = gain(error, series.len());
+    loop {
+        let without: Vec<Fit> = (0..best.cuts.len()).map(|i| best.without(series, i)).collect();
+        let gain = |fit: &Fit| (best.likelihood - fit.likelihood) / drifting(best.shape.memory);
+        let chance = |fit: &Fit| chance(gain(fit), series.len());
+        let chances: Vec<f64> = without.iter().map(chance).collect();
+        let likely = |a: &&Fit, b: &&Fit| a.likelihood.total_cmp(&b.likelihood);
+        match without.iter().max_by(likely) {
+            Some(fit) if chance(fit) > error => {
+                let cuts = fit.cuts.clone();
+                best = Fit::of(series, cuts);
+            }
+            _ if stands(series, &best, needed) => return Selected { fit: best, chances },
+            _ => return Selected { fit: Fit::of(series, Vec::new()), chances: Vec::new() },
+        }
+    }
+}
+
+/// How many times more noise gains that drifts strongly: cuts follow it.
+fn drifting(memory: f64) -> f64 {
+    1.0 + STRICTER * (memory - STRONG).max(0.0)
+}
+
+/// Whether cuts gain more together than following a drift would; in few values true ones do not either.
+fn stands(series: &Scaled, fit: &Fit, needed: f64) -> bool {
+    if series.len() < MANY {
+        return true;
+    }
+    let none = Fit::of(series, Vec::new());
+    let price = needed * drifting(none.shape.memory) * fit.cuts.len() as f64;
+    fit.cuts.is_empty() || fit.likelihood - none.likelihood > price
+}
+
+fn score(fit: &Fit, needed: f64) -> f64 {
+    fit.likelihood - needed * fit.cuts.len() as f64
+}
+
+/// The best fit with some of the cuts, or none.
+fn fewer(series: &Scaled, all: Fit, needed: f64) -> Fit {
+    let mut best = all;
+    let mut weaker: Option<Fit> = None;
+    loop {
+        let now = weaker.as_ref().unwrap_or(&best);
+        let losses: Vec<f64> = (0..now.cuts.len()).map(|i| now.loss(series, i)).collect();
+        let Some(weakest) = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])) else {
+            return best;
+        };
+        let next = now.without(series, weakest);
+        if score(&next, needed) > score(&best, needed) {
+            (best, weaker) = (next, None);
+        } else {
+            weaker = Some(next);
+        }
+    }
+}

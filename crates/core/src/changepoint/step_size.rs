@@ -1,0 +1,111 @@
+//! The levels between cuts, and how well each step is known.
+
+use super::scaled::{Scaled, variogram};
+use super::stretches::bounds;
+use crate::stats::normal;
+use crate::stats::quantile::median;
+
+/// Beyond this many standard deviations a value counts as an outlier and draws a level no further.
+const BOUND: f64 = 3.0;
+
+/// The pooled variance weighs as much as this many values when a stretch's own variance is judged.
+const POOLED: f64 = 10.0;
+
+/// Up to this many values a mean has the tails of single ones.
+const TAILS: f64 = 15.0;
+
+/// What the residuals about the levels show.
+pub(super) struct Noise {
+    /// Mean of each stretch without its outliers' weight.
+    pub levels: Vec<f64>,
+    /// Variance within each stretch, drawn towards the pooled one.
+    variances: Vec<f64>,
+    pub pooled: f64,
+    pub drift: f64,
+    /// Mean square of residuals below and above their level, over that of all: 1 and 1 for symmetric noise.
+    tails: [f64; 2],
+}
+
+impl Noise {
+    pub(super) fn about(series: &Scaled, cuts: &[usize]) -> Noise {
+        let ends = bounds(cuts, series.values.len());
+        let mut levels = Vec::new();
+        let mut residuals = Vec::new();
+        let mut sums = Vec::new();
+        for pair in ends.windows(2) {
+            let part = &series.values[pair[0]..pair[1]];
+            let centre = median(part);
+            let spread: Vec<f64> = part.iter().map(|v| (v - centre).abs()).collect();
+            let reach = BOUND * (1.4826 * median(&spread)).max(series.scales[pair[0]]);
+            let clipped: Vec<f64> = part.iter().map(|v| v.clamp(centre - reach, centre + reach)).collect();
+            let level = clipped.iter().sum::<f64>() / clipped.len() as f64;
+            levels.push(level);
+            sums.push((clipped.iter().map(|v| (v - level).powi(2)).sum::<f64>(), clipped.len() as f64));
+            residuals.push(clipped.iter().map(|v| v - level).collect::<Vec<f64>>());
+        }
+        let freedom = (series.values.len() - sums.len()) as f64;
+        let pooled = (sums.iter().map(|s| s.0).sum::<f64>() / freedom).max(series.floor * series.floor);
+        // Values cannot vary less than their own readings let expect; where they seem to, that is chance.
+        let own =
+            |pair: &[usize]| series.own[pair[0]..pair[1]].iter().sum::<f64>() / (pair[1] - pair[0]) as f64;
+        let shrunk = |(&(squares, n), pair): (&(f64, f64), &[usize])| {
+            ((squares + POOLED * pooled) / (n - 1.0 + POOLED)).max(own(pair))
+        };
+        let variances = sums.iter().zip(ends.windows(2)).map(shrunk).collect();
+        let drift = series.known.unwrap_or_else(|| drift(&residuals, series)).clamp(0.0, 0.95);
+        let tails = [-1.0, 1.0].map(|side| tail(&residuals, side, pooled));
+        Noise { levels, variances, pooled, drift, tails }
+    }
+
+    /// The variance of the mean of `count` values of stretch `i` that lies to the given side of its neighbour.
+    ///
+    /// Few values out of the longer tail of skewed noise look like a level of their own more often than its variance
+    /// lets expect; with more values the tails of their mean even out.
+    fn of_mean(&self, i: usize, count: f64, above: bool) -> f64 {
+        let longer = (self.tails[usize::from(above)] - 1.0).max(0.0);
+        self.inflation() * self.variances[i] / count * (1.0 + longer * (TAILS / count).min(1.0))
+    }
+
+    /// The i-th step and how far from it the true one may be at the given level.
+    pub(super) fn step(&self, cuts: &[usize], i: usize, n: usize, level: f64) -> (f64, f64) {
+        let ends = bounds(cuts, n);
+        let [left, right] = [i, i + 1].map(|i| (ends[i + 1] - ends[i]) as f64);
+        let step = self.levels[i + 1] - self.levels[i];
+        let variance = self.of_mean(i, left, step < 0.0) + self.of_mean(i + 1, right, step > 0.0);
+        let freedom = (left + right - 2.0) / self.inflation() + POOLED.min(n as f64 / 4.0);
+        (step, normal::student(level, freedom.max(1.0)) * variance.sqrt())
+    }
+
+    /// How many times more values are needed than independent ones to know a mean as well.
+    fn inflation(&self) -> f64 {
+        (1.0 + self.drift) / (1.0 - self.drift)
+    }
+}
+
+fn tail(residuals: &[Vec<f64>], side: f64, pooled: f64) -> f64 {
+    let beyond = residuals.iter().flatten().filter(|&&r| r * side > 0.0);
+    let (squares, count) = beyond.fold((0.0, 0.0), |(s, n), r| (s + r * r, n + 1.0));
+    if count > 0.0 { squares / count / pooled } else { 1.0 }
+}
+
+/// The lag-one correlation of residuals, corrected for the levels that were fitted to them; and the largest that it may
+/// be in view of cuts that follow the drift.
+fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
+    let (mut products, mut squares, mut pairs, mut count) = (0.0, 0.0, 0.0, 0.0);
+    for part in residuals {
+        products += part.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
+        squares += part.iter().map(|r| r * r).sum::<f64>();
+        pairs += part.len() as f64 - 1.0;
+        count += part.len() as f64;
+    }
+    // What is smaller than the resolution is rounding, and rounding has no drift.
+    let raw = (products / pairs) / (squares / count).max(series.floor * series.floor);
+    // A mean fitted to k values lowers their lag-one correlation by about (1 + 3ρ)/k.
+    let length = count / residuals.len() as f64;
+    let corrected = (raw + 1.0 / length) / (1.0 - 3.0 / length).max(0.25);
+    // Cuts that follow the drift hide it from residuals, but not from differences further apart.
+    let far = (series.values.len() / 20).clamp(2, 15);
+    let (near, persistent) = (variogram(&series.values, 1), variogram(&series.values, far));
+    let hidden = if persistent > 0.0 { 1.0 - near / persistent } else { 0.0 };
+    corrected.max(hidden)
+}

@@ -1,0 +1,355 @@
+//! What is known of the difference between two arms in one metric.
+//!
+//! [`Evidence`] is the only thing that verdicts, gates, sentences, tables and JSON read, so that none of them can know
+//! more or less than another.
+
+use crate::stats::paired::{self, Effect, Why};
+use crate::stats::processes;
+use crate::stats::quantile::{Interval, median};
+
+/// The least, the middle and the greatest of a few readings, in the unit of the metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The least reading.
+    pub low: f64,
+    /// The median.
+    pub middle: f64,
+    /// The greatest reading.
+    pub high: f64,
+}
+
+impl Range {
+    /// The range of some readings; none where there are no readings or one of them is not finite.
+    pub fn of(readings: &[f64]) -> Option<Range> {
+        if readings.is_empty() || readings.iter().any(|reading| !reading.is_finite()) {
+            return None;
+        }
+        let low = readings.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Range { low, middle: median(readings), high })
+    }
+
+    /// Whether two ranges have anything in common.
+    fn overlaps(&self, other: &Range) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+
+    /// Whether all readings are alike.
+    pub fn repeats(&self) -> bool {
+        self.low == self.high
+    }
+}
+
+/// What one reading of a sample stands for: what an interval says of the next one depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replicate {
+    /// One launch or one batch, of many.
+    Block,
+    /// A whole process, by the median of its batches.
+    Process,
+    /// One launch, of a handful: fewer than order statistics need.
+    Launch,
+}
+
+/// The ranges of so many readings of either arm lie apart by chance in 2 of 70 cases, since of the 70 ways to deal out
+/// eight readings two do that.
+pub const APART: usize = 4;
+
+/// What is known of the difference between a reference and an arm.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Evidence {
+    /// The readings of either arm repeated in this run, and the metric counts: the difference is a fact.
+    Exact {
+        /// The reading of the reference, in the unit of the metric.
+        reference: f64,
+        /// The reading of the arm.
+        arm: f64,
+        /// Readings of the arm that has fewer.
+        readings: usize,
+    },
+    /// The ratio of arm to reference is known by an interval.
+    Interval {
+        /// The ratio, its interval, and how they came about.
+        effect: Effect,
+        /// What was counted to arrive at it.
+        of: Replicate,
+        /// How far two identical programs may differ in this metric for reasons that no number of readings averages
+        /// away, as a ratio less 1.
+        resolution: f64,
+    },
+    /// Readings of a metric that counts, but not exactly: known by their ranges.
+    Ranges {
+        /// The readings of the reference.
+        reference: Range,
+        /// The readings of the arm.
+        arm: Range,
+        /// The least difference that means anything, in the unit of the metric.
+        floor: f64,
+        /// Readings of the arm that has fewer.
+        readings: usize,
+    },
+    /// Nothing may be concluded.
+    Absent {
+        /// The reason.
+        why: Why,
+        /// The ratio of medians, for a reader who wants to see where it points.
+        pointing: Option<f64>,
+        /// Readings of the arm that has fewer.
+        readings: usize,
+    },
+}
+
+impl Evidence {
+    /// The evidence of readings taken in blocks, the i-th reading of either arm in block i, at this level.
+    pub fn of_blocks(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
+        if reference.len() == arm.len()
+            && let Some(nothing) = Evidence::of_nothing(reference, arm)
+        {
+            return nothing;
+        }
+        Evidence::of(paired::effect(reference, arm, level), Replicate::Block, reference, arm)
+    }
+
+    /// The evidence of two samples that were not taken in blocks, such as two stored runs.
+    ///
+    /// What changed on the machine between the samples counts as an effect.
+    pub fn of_samples(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
+        if let Some(nothing) = Evidence::of_nothing(reference, arm) {
+            return nothing;
+        }
+        Evidence::of(paired::unpaired_effect(reference, arm, level), Replicate::Block, reference, arm)
+    }
+
+    /// The evidence of one number of each process. Fewer than three processes say nothing of how much processes
+    /// differ, so there is no interval.
+    pub fn of_processes(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
+        let effect = if paired { processes::effect } else { processes::unpaired_effect };
+        let effect = effect(reference, arm, level).map_err(|why| match why {
+            Why::TooFew { have, need } => Why::FewProcesses { have, need },
+            why => why,
+        });
+        Evidence::of(effect, Replicate::Process, reference, arm)
+    }
+
+    /// The evidence of a handful of launches in which a noisy metric was read: fewer than order statistics need, so
+    /// that the logarithms of the readings have to be taken for a normal sample.
+    pub fn of_handful(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
+        let known = |readings: &[f64]| Range::of(readings).is_some_and(|range| range.repeats());
+        let effect = match known(reference) && known(arm) && reference[0] != arm[0] {
+            true => Err(Why::NoSpread),
+            false => processes::unpaired_effect(reference, arm, level),
+        };
+        Evidence::of(effect, Replicate::Launch, reference, arm)
+    }
+
+    /// The evidence of a metric that counts: a fact where both arms repeat, ranges where the metric has a stated error.
+    /// None where the readings of an arm disagree.
+    pub fn of_counts(reference: &[f64], arm: &[f64], exact: bool, floor: f64) -> Option<Evidence> {
+        let (left, right) = (Range::of(reference)?, Range::of(arm)?);
+        if !left.repeats() || !right.repeats() {
+            return None;
+        }
+        let readings = reference.len().min(arm.len());
+        Some(match exact || (left.low == 0.0 && right.low == 0.0) {
+            true => Evidence::Exact { reference: left.low, arm: right.low, readings },
+            false => Evidence::Ranges { reference: left, arm: right, floor, readings },
+        })
+    }
+
+    /// The evidence of a metric that counts but did not repeat in this run. Ranges of fewer than [`APART`] readings that
+    /// do not overlap may do so by chance.
+    pub fn of_near_counts(reference: &[f64], arm: &[f64], floor: f64) -> Evidence {
+        let readings = reference.len().min(arm.len());
+        let pointing = || ratio(median(reference), median(arm));
+        match (Range::of(reference), Range::of(arm)) {
+            (Some(left), Some(right)) if readings >= APART || left.overlaps(&right) => {
+                Evidence::Ranges { reference: left, arm: right, floor, readings }
+            }
+            (Some(_), Some(_)) => Evidence::Absent {
+                why: Why::TooFew { have: readings, need: APART },
+                pointing: pointing(),
+                readings,
+            },
+            _ if readings == 0 => {
+                Evidence::Absent { why: Why::TooFew { have: 0, need: 2 }, pointing: None, readings }
+            }
+            _ => Evidence::Absent { why: Why::NotFinite, pointing: None, readings },
+        }
+    }
+
+    fn of_nothing(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
+        let nothing = !reference.is_empty() && !arm.is_empty();
+        let nothing = nothing && reference.iter().chain(arm).all(|reading| *reading == 0.0);
+        let readings = reference.len().min(arm.len());
+        nothing.then_some(Evidence::Exact { reference: 0.0, arm: 0.0, readings })
+    }
+
+    fn of(effect: Result<Effect, Why>, of: Replicate, reference: &[f64], arm: &[f64]) -> Evidence {
+        match effect {
+            Ok(effect) => Evidence::Interval { effect, of, resolution: 0.0 },
+            Err(why) => Evidence::Absent {
+                why,
+                pointing: ratio(median(reference), median(arm)),
+                readings: reference.len().min(arm.len()),
+            },
+        }
+    }
+
+    /// The ratio of arm to reference, where there is one: not where the reference is 0 and the arm is not.
+    pub fn effect(&self) -> Option<f64> {
+        match self {
+            Evidence::Exact { reference, arm, .. } => ratio(*reference, *arm),
+            Evidence::Interval { effect, .. } => Some(effect.ratio),
+            Evidence::Ranges { reference, arm, .. } => ratio(reference.middle, arm.middle),
+            Evidence::Absent { pointing, .. } => *pointing,
+        }
+    }
+
+    /// The interval of the ratio, where the evidence is one.
+    pub fn interval(&self) -> Option<Interval> {
+        match self {
+            Evidence::Interval { effect, .. } => Some(effect.interval),
+            _ => None,
+        }
+    }
+
+    /// Arm minus reference in the unit of the metric, where that is a fact.
+    pub fn difference(&self) -> Option<f64> {
+        match self {
+            Evidence::Exact { reference, arm, .. } => Some(arm - reference),
+            _ => None,
+        }
+    }
+
+    /// The blocks that the evidence rests on; without blocks the readings of the arm that has fewer.
+    pub fn readings(&self) -> usize {
+        match self {
+            Evidence::Interval { effect, .. } => effect.n,
+            Evidence::Exact { readings, .. }
+            | Evidence::Ranges { readings, .. }
+            | Evidence::Absent { readings, .. } => *readings,
+        }
+    }
+
+    /// How the evidence came about, in words.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Evidence::Exact { .. } => "exact",
+            Evidence::Interval { effect, .. } => effect.method,
+            Evidence::Ranges { .. } => "ranges of a few readings",
+            Evidence::Absent { .. } => "none",
+        }
+    }
+
+    /// The kind of evidence, as JSON names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Evidence::Exact { .. } => "exact",
+            Evidence::Interval { .. } => "interval",
+            Evidence::Ranges { .. } => "ranges",
+            Evidence::Absent { .. } => "absent",
+        }
+    }
+
+    /// Why nothing may be concluded, where that is so.
+    pub fn why(&self) -> Option<Why> {
+        match self {
+            Evidence::Absent { why, .. } => Some(*why),
+            _ => None,
+        }
+    }
+
+    /// The margin that can be judged with this evidence: `margin` (a ratio less 1), or what identical programs may
+    /// differ by where that is more.
+    pub fn judgeable_margin(&self, margin: f64) -> f64 {
+        match self {
+            Evidence::Interval { resolution, .. } => margin.max(*resolution),
+            Evidence::Ranges { reference, floor, .. } if reference.middle > 0.0 => {
+                margin.max(floor / reference.middle)
+            }
+            _ => margin,
+        }
+    }
+
+    /// The least and the greatest ratio of arm to reference that the evidence allows, or why none can be given.
+    ///
+    /// A gate reads these. They include what identical programs may differ by, so that no gate is surer than the
+    /// verdict.
+    pub fn ratio_bounds(&self) -> Result<(f64, f64), Why> {
+        match self {
+            Evidence::Exact { reference, arm, .. } => {
+                let ratio = ratio(*reference, *arm).unwrap_or(f64::INFINITY);
+                Ok((ratio, ratio))
+            }
+            Evidence::Interval { effect, resolution, .. } => {
+                let Interval { low, high, .. } = effect.interval;
+                Ok((low / (1.0 + resolution), high * (1.0 + resolution)))
+            }
+            Evidence::Ranges { reference, arm, floor, .. } => {
+                let least = ((arm.low - floor) / reference.high).max(0.0);
+                let most = (arm.high + floor) / reference.low;
+                match least.is_nan() || most.is_nan() {
+                    true => Err(Why::NotPositive),
+                    false => Ok((least, most)),
+                }
+            }
+            Evidence::Absent { why, .. } => Err(*why),
+        }
+    }
+}
+
+/// Arm divided by reference; 1 where both are 0, none where no ratio makes sense.
+fn ratio(reference: f64, arm: f64) -> Option<f64> {
+    if reference == arm && reference.is_finite() {
+        return Some(1.0);
+    }
+    Some(arm / reference).filter(|ratio| ratio.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_against_nothing_is_a_fact_and_has_a_ratio() {
+        for evidence in [
+            Evidence::of_blocks(&[0.0; 2], &[0.0; 2], 0.95),
+            Evidence::of_samples(&[0.0; 2], &[0.0; 3], 0.95),
+            Evidence::of_counts(&[0.0; 2], &[0.0; 2], false, 0.0).expect("counts"),
+        ] {
+            assert_eq!((evidence.effect(), evidence.difference()), (Some(1.0), Some(0.0)));
+            assert_eq!(evidence.ratio_bounds(), Ok((1.0, 1.0)));
+        }
+    }
+
+    #[test]
+    fn something_against_nothing_has_no_ratio_and_exceeds_every_bound() {
+        let evidence = Evidence::of_counts(&[0.0; 2], &[8000.0; 2], true, 0.0).expect("counts");
+        assert_eq!((evidence.effect(), evidence.difference()), (None, Some(8000.0)));
+        assert_eq!(evidence.ratio_bounds(), Ok((f64::INFINITY, f64::INFINITY)));
+        let near = Evidence::of_counts(&[0.0; 2], &[8000.0; 2], false, 0.0).expect("counts");
+        assert_eq!((near.effect(), near.ratio_bounds()), (None, Ok((f64::INFINITY, f64::INFINITY))));
+    }
+
+    #[test]
+    fn counts_that_do_not_repeat_are_no_counts() {
+        assert_eq!(Evidence::of_counts(&[5.0, 6.0], &[5.0, 5.0], true, 0.0), None);
+        assert_eq!(Evidence::of_counts(&[], &[5.0], true, 0.0), None);
+        let apart = |n: usize| {
+            let readings = |from: usize| (from..from + n).map(|i| i as f64).collect::<Vec<f64>>();
+            Evidence::of_near_counts(&readings(100), &readings(200), 0.0).kind()
+        };
+        assert_eq!((apart(2), apart(3), apart(4)), ("absent", "absent", "ranges"));
+        let overlapping = Evidence::of_near_counts(&[5.0, 6.0], &[6.0, 6.0], 0.0);
+        assert_eq!(overlapping.ratio_bounds(), Ok((1.0, 1.2)));
+    }
+
+    #[test]
+    fn bounds_include_what_identical_programs_differ_by() {
+        let near =
+            Evidence::of_counts(&[1_600_000.0; 3], &[1_600_000.0; 3], false, 300_000.0).expect("counts");
+        let (low, high) = near.ratio_bounds().expect("bounds");
+        assert!(low < 0.82 && high > 1.18, "{low} {high}");
+        assert!((near.judgeable_margin(0.02) - 0.1875).abs() < 1e-12);
+    }
+}

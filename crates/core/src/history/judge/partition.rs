@@ -1,0 +1,73 @@
+//! The cheapest way to cut a row of values into stretches (Jackson et al., "An Algorithm for Optimal Partitioning of Data
+//! on an Interval" (2005)).
+
+use crate::stats::quantile::median;
+
+/// Running sums of weights, weighted values and weighted squares.
+pub(super) struct Sums(Vec<[f64; 3]>);
+
+impl Sums {
+    pub(super) fn of(values: &[f64], variances: &[f64]) -> Sums {
+        let mut sums = vec![[0.0; 3]];
+        let mut now = [0.0; 3];
+        for (value, variance) in values.iter().zip(variances) {
+            add(&mut now, weighted(*value, *variance));
+            sums.push(now);
+        }
+        Sums(sums)
+    }
+
+    pub(super) fn part(&self, from: usize, to: usize) -> [f64; 3] {
+        [0, 1, 2].map(|i| self.0[to][i] - self.0[from][i])
+    }
+
+    /// The squares that one level leaves of a stretch.
+    pub(super) fn cost(&self, from: usize, to: usize) -> f64 {
+        cost(self.part(from, to))
+    }
+}
+
+/// Weight, weighted value and weighted square of one value.
+pub(super) fn weighted(value: f64, variance: f64) -> [f64; 3] {
+    let weight = 1.0 / variance;
+    [weight, weight * value, weight * value * value]
+}
+
+pub(super) fn add(sums: &mut [f64; 3], more: [f64; 3]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+/// The squares that one level leaves of values with these sums.
+pub(super) fn cost([weight, sum, squares]: [f64; 3]) -> f64 {
+    (squares - sum * sum / weight).max(0.0)
+}
+
+/// Values relative to their median, since sums of squares of nearly equal large numbers lose digits.
+pub(super) fn about_median(values: &[f64]) -> Vec<f64> {
+    let centre = median(values);
+    values.iter().map(|value| value - centre).collect()
+}
+
+/// The cuts of n values for which stretches and cuts cost least, and what they cost.
+pub(super) fn cheapest(n: usize, price: f64, cost: impl Fn(usize, usize) -> f64) -> (Vec<usize>, f64) {
+    let mut best = vec![0.0; n + 1];
+    let mut came_from = vec![0; n + 1];
+    for to in 1..=n {
+        let (mut cheapest, mut source) = (f64::INFINITY, 0);
+        for (from, before) in best.iter().enumerate().take(to) {
+            let cost = before + cost(from, to) + if from > 0 { price } else { 0.0 };
+            if cost < cheapest {
+                (cheapest, source) = (cost, from);
+            }
+        }
+        (best[to], came_from[to]) = (cheapest, source);
+    }
+    let mut cuts = Vec::new();
+    let mut place = came_from[n];
+    while place > 0 {
+        cuts.push(place);
+        place = came_from[place];
+    }
+    cuts.reverse();
+    (cuts, best[n])
+}

@@ -1,0 +1,135 @@
+//! The places of a series: versions that follow each other and have the same artefacts, of which at least one was weighed.
+
+use super::forest::Forest;
+use super::turns::Cells;
+use crate::history::Graph;
+use std::collections::BTreeMap;
+
+/// What was read of one version.
+pub(super) struct Read {
+    pub version: usize,
+    /// The version whose artefacts it has.
+    pub root: usize,
+    /// Whether the readings are that version's.
+    pub copied: bool,
+    pub seen: Seen,
+}
+
+/// Readings in the two forms that they are judged in.
+#[derive(Clone)]
+pub(super) struct Seen {
+    /// What each visit counted, where they are counts that agree within each visit.
+    pub visits: Vec<f64>,
+    /// Logarithms of the readings, by block.
+    pub cells: Cells,
+}
+
+/// One place.
+pub(super) struct Place {
+    /// Its versions, of which each comes after the first.
+    pub versions: Vec<usize>,
+    pub seen: Seen,
+    /// The nearest versions before it that have a place, the first parent's first.
+    pub after: Vec<usize>,
+    /// The versions on the way to these, which have none.
+    pub between: Vec<usize>,
+}
+
+impl Place {
+    /// The version that all others of the place come after.
+    pub fn first(&self) -> usize {
+        self.versions[0]
+    }
+}
+
+/// All places, those of a line of versions beside each other.
+pub(super) struct Places {
+    pub all: Vec<Place>,
+    /// The place of each version that has one.
+    pub of: BTreeMap<usize, usize>,
+    /// The place of the newest version.
+    pub newest: usize,
+}
+
+impl Places {
+    /// The places of these versions; all others count as not weighed.
+    pub fn of<'r>(graph: &Graph, reads: impl Iterator<Item = &'r Read> + Clone) -> Places {
+        let known: Vec<bool> = {
+            let mut known = vec![false; graph.len()];
+            reads.clone().for_each(|read| known[read.version] = true);
+            known
+        };
+        let mut all: Vec<Place> = Vec::new();
+        let mut roots: Vec<usize> = Vec::new();
+        let mut of: BTreeMap<usize, usize> = BTreeMap::new();
+        for read in reads {
+            let (after, between) = graph.nearest(read.version, |version| known[version]);
+            let same =
+                after.iter().filter_map(|version| of.get(version)).find(|place| roots[**place] == read.root);
+            let place = match same.copied() {
+                Some(place) => {
+                    all[place].versions.push(read.version);
+                    if !read.copied {
+                        merge(&mut all[place].seen.cells, &read.seen.cells);
+                    }
+                    place
+                }
+                None => {
+                    roots.push(read.root);
+                    all.push(Place { versions: vec![read.version], seen: read.seen.clone(), after, between });
+                    all.len() - 1
+                }
+            };
+            of.insert(read.version, place);
+        }
+        Places { newest: all.len().saturating_sub(1), all, of }.in_lines()
+    }
+
+    /// With what each is compared.
+    pub fn forest(&self) -> Forest {
+        let before = |place: &Place| {
+            let mut before: Vec<usize> = Vec::new();
+            for other in place.after.iter().filter_map(|version| self.of.get(version)) {
+                if !before.contains(other) {
+                    before.push(*other);
+                }
+            }
+            before
+        };
+        Forest::new(self.all.iter().map(before).collect())
+    }
+
+    /// Puts the places of each line of first parents beside each other, the newest line first.
+    fn in_lines(self) -> Places {
+        // The newest version may share its place with an older one.
+        let Some(newest) = self.of.last_key_value().map(|(_, place)| *place) else { return self };
+        let forest = self.forest();
+        let mut taken = vec![false; self.all.len()];
+        let mut order = Vec::with_capacity(self.all.len());
+        for end in std::iter::once(newest).chain((0..self.all.len()).rev()) {
+            let line = forest.line_to(end);
+            let new: Vec<usize> =
+                line.into_iter().filter(|place| !std::mem::replace(&mut taken[*place], true)).collect();
+            order.extend(new);
+        }
+        let mut at = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, old)| at[*old] = new);
+        let mut all: Vec<Option<Place>> = self.all.into_iter().map(Some).collect();
+        let all = order.iter().filter_map(|old| all[*old].take()).collect();
+        let of = self.of.into_iter().map(|(version, place)| (version, at[place])).collect();
+        Places { all, of, newest: at[newest] }
+    }
+
+    /// The version before a place that it was compared with, which has another place; and those on the way.
+    pub fn link(&self, forest: &Forest, place: usize) -> Option<usize> {
+        let compared = forest.compared(place)?;
+        self.all[place].after.iter().copied().find(|version| self.of.get(version) == Some(&compared))
+    }
+}
+
+/// Readings of a twin in the same block are averaged with those that are there.
+fn merge(cells: &mut Cells, more: &Cells) {
+    for (block, value) in more {
+        cells.entry(*block).and_modify(|there| *there = (*there + value) / 2.0).or_insert(*value);
+    }
+}

@@ -1,0 +1,96 @@
+//! Which arms of a scan belong together: those that have all parameters in common but the one that tells old from new.
+
+use super::{Pair, side_by_side};
+use crate::run::Run;
+use crate::subject::{Arm, Parameter, Role};
+
+/// The pairs of a run in which several commands, or the values of a parameter that is a text, were weighed at several
+/// values of other parameters: each arm against the first one that has the same values. None where the run is another.
+pub(super) fn pairs(run: &Run) -> Vec<Pair<'_>> {
+    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    if subjects.iter().any(|arm| arm.params.is_empty()) {
+        return Vec::new();
+    }
+    let of_commands = grouped(&subjects, None);
+    if of_commands.len() > 1 && of_commands.iter().all(|group| group.len() > 1) {
+        return within(&of_commands);
+    }
+    let texts = subjects[..1].iter().flat_map(|arm| &arm.params);
+    let text = texts.filter(|(_, value)| matches!(value, Parameter::Text(_))).map(|(name, _)| name).next();
+    let Some(text) = text.filter(|_| of_commands.len() == subjects.len()) else { return Vec::new() };
+    let of_values = grouped(&subjects, Some(text));
+    match of_values.len() > 1 && of_values.iter().all(|group| group.len() > 1) {
+        true => within(&of_values),
+        false => Vec::new(),
+    }
+}
+
+/// Arms of equal parameters together, in the order of the run; one parameter may be left out of account.
+fn grouped<'a>(subjects: &[&'a Arm], but: Option<&String>) -> Vec<Vec<&'a Arm>> {
+    let params = |arm: &'a Arm| arm.params.iter().filter(|(name, _)| Some(*name) != but).collect::<Vec<_>>();
+    let mut groups: Vec<Vec<&'a Arm>> = Vec::new();
+    for arm in subjects {
+        match groups.iter_mut().find(|group| params(group[0]) == params(arm)) {
+            Some(group) => group.push(arm),
+            None => groups.push(vec![arm]),
+        }
+    }
+    groups
+}
+
+fn within<'a>(groups: &[Vec<&'a Arm>]) -> Vec<Pair<'a>> {
+    let pair = |reference, arm| Pair { reference, arm, paired: side_by_side(reference, arm), tares: None };
+    groups.iter().flat_map(|group| group[1..].iter().map(|arm| pair(group[0], *arm))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{State, Terms};
+    use crate::subject::Subject;
+
+    fn run(arms: &[&[(&str, &str)]]) -> Run {
+        let arm = |(index, params): (usize, &&[(&str, &str)])| {
+            let mut arm = Arm::new(index.to_string(), Subject::Command { argv: Vec::new() }, Role::Subject);
+            arm.params =
+                params.iter().map(|(name, value)| ((*name).to_owned(), Parameter::parse(value))).collect();
+            arm
+        };
+        Run {
+            id: String::new(),
+            label: None,
+            started: 0,
+            state: State::Complete,
+            seed: 0,
+            argv: Vec::new(),
+            terms: Terms::default(),
+            provenance: Default::default(),
+            arms: arms.iter().enumerate().map(arm).collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn names(run: &Run) -> Vec<String> {
+        pairs(run).iter().map(|pair| format!("{}<{}", pair.arm.name, pair.reference.name)).collect()
+    }
+
+    #[test]
+    fn old_and_new_are_compared_at_equal_sizes() {
+        let scan = run(&[
+            &[("bin", "old"), ("n", "1")],
+            &[("bin", "new"), ("n", "1")],
+            &[("bin", "old"), ("n", "2")],
+            &[("bin", "new"), ("n", "2")],
+        ]);
+        assert_eq!(names(&scan), ["1<0", "3<2"]);
+        let commands = run(&[&[("n", "1")], &[("n", "2")], &[("n", "1")], &[("n", "2")]]);
+        assert_eq!(names(&commands), ["2<0", "3<1"]);
+    }
+
+    #[test]
+    fn a_scan_of_one_parameter_has_no_old_and_new() {
+        assert!(names(&run(&[&[("n", "1")], &[("n", "2")], &[("n", "3")]])).is_empty());
+        assert!(names(&run(&[&[("how", "fast")], &[("how", "best")]])).is_empty());
+        assert!(names(&run(&[&[], &[]])).is_empty());
+    }
+}

@@ -1,0 +1,201 @@
+//! The rate at which a share reaches its target, from counts at several rates.
+//!
+//! What a limit allows is a share of requests: p99 < 50 ms allows one in a hundred to be slower. The share grows with the
+//! rate, and its logarithm is nearly a straight line in that of the rate wherever the rates are close to each other. It is
+//! fitted by weighted quasi-likelihood with the variance of counts (McCullagh and Nelder, "Generalized Linear Models",
+//! 2nd ed. 1989, ch. 9), rates far off weighing less (Cleveland 1979). Slow requests come in bunches; the variance of the
+//! estimate is therefore that between stretches of time and between measurements (Liang and Zeger 1986), whichever is
+//! larger. The rate is where the line crosses the target, and its interval follows from Fieller (1954).
+
+use super::{LEVEL, Measurement, Outcome};
+use crate::stats::{Interval, normal};
+
+/// Rates so far from the estimate weigh nothing, as a difference of logarithms; the second where the first leaves too
+/// little to know the growth.
+const REACH: [f64; 2] = [0.3, 0.6];
+
+/// Fewer measurements with weight than this give no interval.
+const FEWEST: usize = 10;
+
+/// Fewer requests beyond the limit give none either.
+const BEYOND: f64 = 150.0;
+
+/// The crossing, and its interval where the counts give one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Crossing {
+    pub(super) rate: f64,
+    pub(super) interval: Option<Interval>,
+}
+
+struct Stretch {
+    measurement: usize,
+    x: f64,
+    weight: f64,
+    requests: f64,
+    beyond: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Line {
+    at: f64,
+    slope: f64,
+    /// The inverse of the information: variances follow from it.
+    inverse: [f64; 3],
+}
+
+/// Where the share of `limit` reaches `target`, near `guess`; `None` where the counts show no growth.
+pub(super) fn crossing(
+    measurements: &[Measurement],
+    limit: usize,
+    target: f64,
+    guess: f64,
+) -> Option<Crossing> {
+    let [near, far] = REACH.map(|reach| within(measurements, limit, target, guess, reach));
+    near.filter(|near| near.interval.is_some()).or(far.filter(|far| far.interval.is_some())).or(near).or(far)
+}
+
+fn within(
+    measurements: &[Measurement],
+    limit: usize,
+    target: f64,
+    guess: f64,
+    reach: f64,
+) -> Option<Crossing> {
+    let mut centre = guess;
+    let mut found = None;
+    for _ in 0..6 {
+        let stretches = stretches(measurements, limit, centre, reach);
+        let line = line(&stretches, target)?;
+        let step = (target.ln() - line.at) / line.slope;
+        let interval = interval(&stretches, &line, target).map(|(low, high)| Interval {
+            low: centre * low.exp(),
+            high: centre * high.exp(),
+            level: LEVEL,
+        });
+        found = Some(Crossing { rate: centre * step.clamp(-reach, reach).exp(), interval });
+        if step.abs() < 0.005 {
+            break;
+        }
+        centre *= step.clamp(-reach / 2.0, reach / 2.0).exp();
+    }
+    found
+}
+
+fn stretches(measurements: &[Measurement], limit: usize, centre: f64, reach: f64) -> Vec<Stretch> {
+    let mut found = Vec::new();
+    for (index, measurement) in measurements.iter().enumerate() {
+        let x = (measurement.rate / centre).ln();
+        let far = (x.abs() / reach).min(1.0);
+        let weight = (1.0 - far.powi(3)).powi(3);
+        if weight <= 0.0 || measurement.outcome == Outcome::Void {
+            continue;
+        }
+        for count in measurement.counts.get(limit).into_iter().flatten() {
+            let (requests, beyond) = (count.requests, count.beyond);
+            found.push(Stretch { measurement: index, x, weight, requests, beyond });
+        }
+    }
+    found
+}
+
+/// The line by Newton's method; `None` where nothing is beyond, or the share does not grow with the rate.
+fn line(stretches: &[Stretch], target: f64) -> Option<Line> {
+    let total: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
+    let requests: f64 = stretches.iter().map(|s| s.weight * s.requests).sum();
+    if total <= 0.0 || requests <= 0.0 {
+        return None;
+    }
+    let mut line = Line { at: (total / requests).ln().min(target.ln() + 1.0), slope: 5.0, inverse: [0.0; 3] };
+    for _ in 0..60 {
+        let (mut score, mut information) = ([0.0; 2], [0.0; 3]);
+        for s in stretches {
+            let mean = s.requests * (line.at + line.slope * s.x).min(3.0).exp();
+            let off = s.weight * (s.beyond - mean);
+            score[0] += off;
+            score[1] += off * s.x;
+            let w = s.weight * mean;
+            information[0] += w;
+            information[1] += w * s.x;
+            information[2] += w * s.x * s.x;
+        }
+        let determinant = information[0] * information[2] - information[1] * information[1];
+        if determinant <= 1e-12 * information[0] * information[2].max(1e-12) {
+            return None;
+        }
+        line.inverse =
+            [information[2] / determinant, -information[1] / determinant, information[0] / determinant];
+        let at = line.inverse[0] * score[0] + line.inverse[1] * score[1];
+        let slope = line.inverse[1] * score[0] + line.inverse[2] * score[1];
+        line.at += at.clamp(-1.0, 1.0);
+        line.slope += slope.clamp(-5.0, 5.0);
+        if at.abs() < 1e-9 && slope.abs() < 1e-9 {
+            break;
+        }
+    }
+    (line.at.is_finite() && line.slope > 0.0).then_some(line)
+}
+
+/// The interval of the crossing, as logarithms of the rate over the centre.
+fn interval(stretches: &[Stretch], line: &Line, target: f64) -> Option<(f64, f64)> {
+    let measurements =
+        1 + stretches.windows(2).filter(|pair| pair[0].measurement != pair[1].measurement).count();
+    let beyond: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
+    if measurements < FEWEST || (target < 0.5 && beyond < BEYOND) {
+        return None;
+    }
+    let by_stretch = covariance(stretches, line, |a, b| std::ptr::eq(a, b));
+    let by_measurement = covariance(stretches, line, |a, b| a.measurement == b.measurement);
+    let freedom = (measurements - 2) as f64;
+    let t = normal::student(LEVEL, freedom);
+    let off = line.at - target.ln();
+    // The larger of the two at the crossing itself.
+    let x = -off / line.slope;
+    let at = |v: &[f64; 3]| v[0] + 2.0 * x * v[1] + x * x * v[2];
+    let by_bunch = line.inverse.map(|v| v * bunch(stretches, line));
+    let v = [by_stretch, by_measurement, by_bunch].into_iter().max_by(|a, b| at(a).total_cmp(&at(b)))?;
+    // (off + slope·x)² = t²·(v0 + 2·x·v1 + x²·v2)
+    let a = line.slope * line.slope - t * t * v[2];
+    let b = off * line.slope - t * t * v[1];
+    let c = off * off - t * t * v[0];
+    let root = b * b - a * c;
+    (a > 0.0 && root >= 0.0).then(|| ((-b - root.sqrt()) / a, (-b + root.sqrt()) / a))
+}
+
+/// How many requests beyond the limit come together: the variance of counts over what it would be if they came alone.
+fn bunch(stretches: &[Stretch], line: &Line) -> f64 {
+    let (mut off, mut weights) = (0.0, 0.0);
+    for measurement in stretches.chunk_by(|a, b| a.measurement == b.measurement) {
+        let expected: f64 =
+            measurement.iter().map(|s| s.requests * (line.at + line.slope * s.x).min(3.0).exp()).sum();
+        let counted: f64 = measurement.iter().map(|s| s.beyond).sum();
+        off += measurement[0].weight * (counted - expected).powi(2) / expected.max(1e-9);
+        weights += measurement[0].weight;
+    }
+    (off / weights).max(1.0)
+}
+
+/// The variances of the line's two coefficients where the counts of one group may hang together.
+fn covariance(stretches: &[Stretch], line: &Line, same: fn(&Stretch, &Stretch) -> bool) -> [f64; 3] {
+    let mut meat = [0.0; 3];
+    let mut groups = 0.0;
+    for group in stretches.chunk_by(same) {
+        let mut sum = [0.0; 2];
+        for s in group {
+            let off = s.weight * (s.beyond - s.requests * (line.at + line.slope * s.x).min(3.0).exp());
+            sum[0] += off;
+            sum[1] += off * s.x;
+        }
+        groups += 1.0;
+        meat[0] += sum[0] * sum[0];
+        meat[1] += sum[0] * sum[1];
+        meat[2] += sum[1] * sum[1];
+    }
+    let small = groups / f64::max(groups - 2.0, 1.0);
+    let [p, q, r] = line.inverse;
+    let [m0, m1, m2] = meat;
+    [
+        small * (p * p * m0 + 2.0 * p * q * m1 + q * q * m2),
+        small * (p * q * m0 + (p * r + q * q) * m1 + q * r * m2),
+        small * (q * q * m0 + 2.0 * q * r * m1 + r * r * m2),
+    ]
+}

@@ -1,0 +1,54 @@
+//! Text from outside, made harmless for a terminal and for a reader.
+
+/// Whether a character does something to a terminal or to the text around it, rather than stand for itself: control
+/// characters, and marks that change the direction of writing (Unicode Standard Annex 9).
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with every character that steers replaced by U+FFFD; line ends too, so that it stays one line.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// A report for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, all else that steers is
+/// replaced by U+FFFD.
+pub fn for_terminal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let taken = if c == '\u{1b}' { colour(rest).unwrap_or(0) } else { 0 };
+        match taken {
+            0 if steers(c) && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
+            0 => out.push(c),
+            _ => out.push_str(&rest[..taken]),
+        }
+        rest = &rest[taken.max(c.len_utf8())..];
+    }
+    out
+}
+
+/// The length of the SGR sequence at the beginning of a text, if there is one.
+fn colour(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("\u{1b}[")?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    inner[end..].starts_with('m').then_some(end + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_and_line_ends_reach_a_terminal() {
+        assert_eq!(for_terminal("a\u{1b}[1;31mb\u{1b}[0m\n\tc"), "a\u{1b}[1;31mb\u{1b}[0m\n\tc");
+        assert_eq!(for_terminal("\u{1b}]0;title\u{7}x\u{1b}[2Jy\u{1b}"), "�]0;title�x�[2Jy�");
+        assert_eq!(for_terminal("one\u{202e}owt\u{9b}31m"), "one�owt�31m");
+    }
+
+    #[test]
+    fn plain_text_is_one_line() {
+        assert_eq!(plain("a\nb\u{2066}c\r"), "a�b�c�");
+    }
+}

@@ -1,0 +1,156 @@
+//! A quantile of requests that hang together in time, with its interval.
+//!
+//! The requests of a stall are slow together, so that a thousand of them say no more than one does. The interval is that of
+//! Woodruff ("Confidence intervals for medians and other position measures", 1952): it holds every value which a share of
+//! requests exceeds that may well be the one asked for. The variance of that share is the one between blocks of time, with
+//! the correlation of neighbouring blocks for as long as it is positive (Geyer 1992), and never less than that of
+//! requests which have nothing to do with each other.
+
+use super::normal;
+
+/// A figure of all requests together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pooled {
+    /// The figure itself.
+    pub value: f64,
+    /// It is not less than this.
+    pub low: f64,
+    /// It is not more than this; none where there are too few requests to tell.
+    pub high: Option<f64>,
+}
+
+/// The quantile `q` of requests in blocks of time, each a list of values with their counts, rising.
+///
+/// `None` where there are no requests, or fewer than four blocks.
+pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> {
+    let sizes: Vec<f64> =
+        blocks.iter().map(|block| block.iter().map(|(_, count)| *count as f64).sum()).collect();
+    let all: f64 = sizes.iter().sum();
+    if all == 0.0 || blocks.len() < 4 {
+        return None;
+    }
+    let mut steps: Vec<(u64, usize, f64)> = Vec::new();
+    for (block, values) in blocks.iter().enumerate() {
+        steps.extend(values.iter().map(|(value, count)| (*value, block, *count as f64)));
+    }
+    steps.sort_unstable_by_key(|(value, block, _)| (*value, *block));
+    let t = normal::student(level, (blocks.len() - 1) as f64);
+    let wanted = 1.0 - q;
+    let mut above = sizes.clone();
+    let (mut value, mut low, mut high) = (None, None, None);
+    for same in steps.chunk_by(|left, right| left.0 == right.0) {
+        for (_, block, count) in same {
+            above[*block] -= count;
+        }
+        let at = same[0].0 as f64;
+        let count: f64 = above.iter().sum();
+        let share = count / all;
+        let smooth = (count + 2.0) / (all + 4.0);
+        let alone = smooth * (1.0 - smooth) / all;
+        let half = t * variance(&above, &sizes, share).max(alone).sqrt();
+        // Rounding must not push a quantile one value up.
+        if value.is_none() && share <= wanted + 1e-9 {
+            value = Some(at);
+        }
+        if low.is_none() && share - half <= wanted {
+            low = Some(at);
+        }
+        if smooth.max(share) + half < wanted {
+            high = Some(at);
+            break;
+        }
+    }
+    let value = value.or(steps.last().map(|(value, ..)| *value as f64))?;
+    Some(Pooled { value, low: low.unwrap_or(value).min(value), high: high.map(|high| high.max(value)) })
+}
+
+/// The share of requests that failed, in blocks of failures and requests. Where none did, that is what is known.
+pub fn share(blocks: &[(u64, u64)], level: f64) -> Option<Pooled> {
+    let failed: Vec<f64> = blocks.iter().map(|(failed, _)| *failed as f64).collect();
+    let sizes: Vec<f64> = blocks.iter().map(|(_, all)| *all as f64).collect();
+    let (count, all) = (failed.iter().sum::<f64>(), sizes.iter().sum::<f64>());
+    if all == 0.0 || blocks.len() < 4 {
+        return None;
+    }
+    let share = count / all;
+    if count == 0.0 {
+        return Some(Pooled { value: 0.0, low: 0.0, high: Some(0.0) });
+    }
+    let alone = share * (1.0 - share) / all;
+    let t = normal::student(level, (blocks.len() - 1) as f64);
+    let half = t * variance(&failed, &sizes, share).max(alone).sqrt();
+    Some(Pooled { value: share, low: (share - half).max(0.0), high: Some((share + half).min(1.0)) })
+}
+
+/// The variance of a share over blocks.
+fn variance(counts: &[f64], sizes: &[f64], share: f64) -> f64 {
+    let off: Vec<f64> = counts.iter().zip(sizes).map(|(count, size)| count - share * size).collect();
+    let product = |lag: usize| off.iter().zip(&off[lag..]).map(|(a, b)| a * b).sum::<f64>();
+    let mut sum = product(0);
+    for lag in 1..off.len() / 2 {
+        let more = product(lag);
+        if more <= 0.0 {
+            break;
+        }
+        sum += 2.0 * more;
+    }
+    let (all, n) = (sizes.iter().sum::<f64>(), off.len() as f64);
+    sum / (all * all) * n / (n - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Pcg;
+
+    fn of(blocks: &[Vec<(u64, u64)>], q: f64) -> Option<Pooled> {
+        let blocks: Vec<&[(u64, u64)]> = blocks.iter().map(Vec::as_slice).collect();
+        quantile(&blocks, q, 0.95)
+    }
+
+    #[test]
+    fn the_interval_covers_the_quantile_of_independent_requests() {
+        let mut covered = 0;
+        for seed in 0..400 {
+            let mut random = Pcg::new(seed);
+            let blocks: Vec<Vec<(u64, u64)>> = (0..40)
+                .map(|_| {
+                    let mut block: Vec<(u64, u64)> =
+                        (0..100).map(|_| ((-(1.0 - random.unit()).ln() * 1e6) as u64, 1)).collect();
+                    block.sort_unstable();
+                    block
+                })
+                .collect();
+            let found = of(&blocks, 0.99).expect("many");
+            let truth = 100_f64.ln() * 1e6;
+            covered += u32::from(found.low <= truth && found.high.is_some_and(|high| truth <= high));
+        }
+        assert!(covered >= 376, "{covered} of 400");
+    }
+
+    #[test]
+    fn one_stall_leaves_no_upper_bound_below_itself() {
+        // A second of five in which everything waits.
+        let block = |at: u64| match (16..24).contains(&at) {
+            true => {
+                (0..125).map(|i| (1_000_000_000 - (at - 16) * 125_000_000 - i * 1_000_000, 1)).rev().collect()
+            }
+            false => vec![(100_000, 125)],
+        };
+        let blocks: Vec<Vec<(u64, u64)>> = (0..40).map(block).collect();
+        let found = of(&blocks, 0.99).expect("many");
+        assert!((found.value / 0.95e9 - 1.0).abs() < 0.01, "{found:?}");
+        assert!(found.high.is_none_or(|high| high >= 0.95e9), "{found:?}");
+    }
+
+    #[test]
+    fn few_requests_have_no_upper_bound_and_no_failures_are_known() {
+        let blocks: Vec<Vec<(u64, u64)>> = (0..10).map(|i| vec![(100 + i, 10)]).collect();
+        assert_eq!(of(&blocks, 0.99).map(|found| found.high), Some(None));
+        assert!(of(&blocks, 0.5).is_some_and(|found| found.high.is_some()));
+        assert_eq!(of(&blocks[..3], 0.5), None);
+        assert_eq!(share(&[(0, 10); 4], 0.95).and_then(|found| found.high), Some(0.0));
+        let found = share(&[(50, 100), (0, 100), (0, 100), (0, 100)], 0.95).expect("some");
+        assert!(found.low == 0.0 && found.high.is_some_and(|high| high > 0.3), "{found:?}");
+    }
+}

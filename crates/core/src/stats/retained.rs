@@ -1,0 +1,257 @@
+//! What a program retains for each unit of its work: whether it grows with the work, less and less, or not at all.
+//!
+//! The readings at each size are put together to their mean. The existence of growth and the bytes per unit come from
+//! the straight line by least squares, with Student's interval of its slope. Its form comes from the family
+//! a + b·(n^p − 1)/p, which holds all forms that matter: bounded (p < 0), logarithm (0), root (½), in proportion (1),
+//! faster (> 1). The interval of p is that of the profile of the residual sum of squares.
+//!
+//! Sources: Box & Tidwell, "Transformation of the Independent Variables" (1962), for the family; Draper & Smith, "Applied
+//! Regression Analysis" (1998), §2.1 for pure error and lack of fit, §24.6 for the region of a non-linear parameter.
+//!
+//! A figure may depart from every form, as tables that double do. Such lack of fit counts as noise: intervals become
+//! wider, and the answer "can't tell".
+
+use super::normal::student;
+use super::ols::fit;
+use super::quantile::Interval;
+
+/// What the readings show. Slopes are in bytes per unit of work.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Retained {
+    /// It grows with the work, in proportion or faster.
+    Grows {
+        /// What is kept for each unit.
+        per_unit: f64,
+        /// Its interval.
+        interval: Interval,
+        /// The powers of the work that the readings allow.
+        power: Interval,
+    },
+    /// It grows, but ever less for each unit.
+    Slows {
+        /// The powers of the work that the readings allow.
+        power: Interval,
+    },
+    /// It grows at first, and beyond some size no more.
+    Stops {
+        /// The size.
+        after: f64,
+    },
+    /// It does not grow by as much as would matter.
+    Constant {
+        /// The slopes that the readings allow.
+        interval: Interval,
+    },
+    /// The readings cannot tell.
+    Unknown(Doubt),
+}
+
+/// Why the readings cannot tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// Too few sizes, or sizes too close to each other.
+    TooFewSizes,
+    /// Growth of up to this many bytes per unit would go unseen.
+    Noise {
+        /// The most that the readings allow.
+        at_most: f64,
+    },
+    /// It grows, and several forms are possible.
+    Form {
+        /// The powers of the work that the readings allow.
+        power: Interval,
+    },
+}
+
+/// Fewer sizes than these show no form.
+pub const LEAST_SIZES: usize = 4;
+/// The largest size is at least this many times the smallest.
+pub const LEAST_RANGE: f64 = 4.0;
+
+/// The level at which growth is taken to exist.
+const EXISTS: f64 = 0.99;
+/// The level of the intervals that are shown, and by which forms are told apart.
+const SHOWN: f64 = 0.95;
+/// The powers that are tried; beyond them a step and an explosion look as they do here.
+const POWERS: (f64, f64) = (-6.0, 4.0);
+const STEP: f64 = 0.02;
+/// Growth of fewer bytes over all sizes is that of buffers, arguments and tables, not of the work.
+const FEW_BYTES: f64 = 1024.0;
+/// Departures by this share of the growth say nothing about its form.
+const RESOLUTION: f64 = 0.002;
+/// Below this power growth is not in proportion, and above [`ROOT`] it is no root.
+const NEARLY_ONE: f64 = 0.9;
+const ROOT: f64 = 0.5;
+
+/// Judges pairs of size and bytes. Growth of less than `smallest` bytes per unit does not matter.
+pub fn judge(readings: &[(f64, f64)], smallest: f64) -> Retained {
+    let mut sizes = Sizes::of(readings);
+    let n = &sizes.at;
+    if n.len() < LEAST_SIZES || n[n.len() - 1] < LEAST_RANGE * n[0] || n[0] <= 0.0 {
+        return Retained::Unknown(Doubt::TooFewSizes);
+    }
+    let grown = sizes.mean[n.len() - 1] - sizes.mean[0];
+    if grown >= FEW_BYTES && sizes.drop_unseen() && sizes.at.len() < LEAST_SIZES {
+        let power = Interval { low: POWERS.0, high: POWERS.1, level: SHOWN };
+        return Retained::Unknown(Doubt::Form { power });
+    }
+    let Some(slope) = sizes.slope(EXISTS) else { return Retained::Unknown(Doubt::TooFewSizes) };
+    let shape = sizes.shape();
+    let exists = grown >= FEW_BYTES && (slope.low > 0.0 || shape.explains);
+    let power = shape.power;
+    if exists && slope.low > 0.0 && power.low > ROOT && power.high >= NEARLY_ONE && sizes.goes_on() {
+        let interval = sizes.slope(SHOWN).unwrap_or(slope);
+        return Retained::Grows { per_unit: (interval.low + interval.high) / 2.0, interval, power };
+    }
+    if exists && power.high < NEARLY_ONE {
+        return Retained::Slows { power };
+    }
+    if let (true, Some(after)) = (grown >= FEW_BYTES && slope.high > smallest, sizes.level_from(smallest)) {
+        return Retained::Stops { after };
+    }
+    let level = grown < FEW_BYTES || (slope.low <= 0.0 && !shape.explains) || slope.high <= smallest / 10.0;
+    match level && slope.high <= smallest {
+        true => Retained::Constant { interval: slope },
+        false if exists => Retained::Unknown(Doubt::Form { power }),
+        false => Retained::Unknown(Doubt::Noise { at_most: slope.high }),
+    }
+}
+
+/// Readings put together by size, smallest first.
+struct Sizes {
+    at: Vec<f64>,
+    mean: Vec<f64>,
+    /// The variance of a mean by repeated runs, with its degrees of freedom; none where no size was run twice.
+    pure: Option<(f64, f64)>,
+    /// The variance of a mean by rounding.
+    rounding: f64,
+}
+
+/// What the family of forms makes of the readings.
+struct Shape {
+    power: Interval,
+    /// The best form explains what a constant does not.
+    explains: bool,
+}
+
+impl Sizes {
+    fn of(readings: &[(f64, f64)]) -> Sizes {
+        let mut sorted = readings.to_vec();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut sizes = Sizes { at: Vec::new(), mean: Vec::new(), pure: None, rounding: 0.0 };
+        let (mut squares, mut freedom, mut runs) = (0.0, 0.0, 0.0_f64);
+        for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+            let count = group.len() as f64;
+            let mean = group.iter().map(|(_, bytes)| bytes).sum::<f64>() / count;
+            squares += group.iter().map(|(_, bytes)| (bytes - mean).powi(2)).sum::<f64>();
+            freedom += count - 1.0;
+            runs += count;
+            sizes.at.push(group[0].0);
+            sizes.mean.push(mean);
+        }
+        let per_size = runs / sizes.at.len().max(1) as f64;
+        // Rounded in the same way, readings at one size are no better than one of them.
+        sizes.rounding = rounded_to(readings).powi(2) / 12.0;
+        sizes.pure = (freedom > 0.0).then(|| (squares / freedom / per_size, freedom));
+        sizes
+    }
+
+    /// Leaves out the smallest sizes where the same was read at each: a collector that looks at what is alive only when
+    /// there is enough of it has not looked yet, and what grew meanwhile is not known. Tells whether there were any.
+    fn drop_unseen(&mut self) -> bool {
+        let same = self.mean.windows(2).take_while(|pair| pair[0] == pair[1]).count();
+        self.at.drain(..same);
+        self.mean.drain(..same);
+        same > 0
+    }
+
+    /// The larger of two variances of a mean: by the departures from a form, and by repeated runs.
+    fn variance(&self, squares: f64, freedom: f64) -> (f64, f64) {
+        let lack = (squares / freedom + self.rounding, freedom);
+        self.pure.filter(|(variance, _)| *variance > lack.0).unwrap_or(lack)
+    }
+
+    fn slope(&self, level: f64) -> Option<Interval> {
+        let line = fit(&self.at, &self.mean)?;
+        let freedom = self.at.len() as f64 - 2.0;
+        let left = |n: f64, bytes: f64| (bytes - line.intercept - line.slope * n).powi(2);
+        let squares = self.at.iter().zip(&self.mean).map(|(n, bytes)| left(*n, *bytes)).sum::<f64>();
+        let middle = self.at.iter().sum::<f64>() / self.at.len() as f64;
+        let spread = self.at.iter().map(|n| (n - middle).powi(2)).sum::<f64>();
+        let (variance, freedom) = self.variance(squares, freedom);
+        let half = student(level, freedom) * (variance / spread).sqrt();
+        Some(Interval { low: line.slope - half, high: line.slope + half, level })
+    }
+
+    /// Squares left by the best a + b·g with b ≥ 0; all of them where nothing rises.
+    fn left_by(&self, g: impl Fn(f64) -> f64) -> f64 {
+        let x: Vec<f64> = self.at.iter().map(|n| g(*n)).collect();
+        let all = self.about_mean();
+        match fit(&x, &self.mean).filter(|line| line.slope > 0.0) {
+            Some(line) => all * (1.0 - line.r_squared),
+            None => all,
+        }
+    }
+
+    fn about_mean(&self) -> f64 {
+        let mean = self.mean.iter().sum::<f64>() / self.mean.len() as f64;
+        self.mean.iter().map(|bytes| (bytes - mean).powi(2)).sum()
+    }
+
+    fn shape(&self) -> Shape {
+        let largest = self.at[self.at.len() - 1];
+        let powers = || (0..).map(|i| POWERS.0 + f64::from(i) * STEP).take_while(|p| *p <= POWERS.1);
+        let form = |p: f64| {
+            move |n: f64| {
+                if p.abs() < STEP / 2.0 { (n / largest).ln() } else { ((n / largest).powf(p) - 1.0) / p }
+            }
+        };
+        let profile: Vec<(f64, f64)> = powers().map(|p| (p, self.left_by(form(p)))).collect();
+        let least = profile.iter().map(|(_, left)| *left).fold(f64::INFINITY, f64::min);
+        let (most, fewest) =
+            self.mean.iter().fold((f64::NEG_INFINITY, f64::INFINITY), |(most, fewest), bytes| {
+                (most.max(*bytes), fewest.min(*bytes))
+            });
+        let (variance, freedom) = self.variance(least, self.at.len() as f64 - 3.0);
+        let variance = variance.max((RESOLUTION * (most - fewest)).powi(2));
+        let limit = least + variance * student(SHOWN, freedom).powi(2);
+        let allowed = || profile.iter().filter(|(_, left)| *left <= limit).map(|(p, _)| *p);
+        let power = Interval {
+            low: allowed().fold(f64::INFINITY, f64::min),
+            high: allowed().fold(f64::NEG_INFINITY, f64::max),
+            level: SHOWN,
+        };
+        let explained = (self.about_mean() - least) / 2.0 / variance;
+        Shape { power, explains: explained > super::normal::fisher(EXISTS, 2.0, freedom) }
+    }
+
+    /// From which size on nothing grows that matters, over three sizes at least and a wide enough range of them.
+    fn level_from(&self, smallest: f64) -> Option<f64> {
+        let last = self.at.len() - 1;
+        (1..self.at.len().saturating_sub(2))
+            .filter(|from| self.at[last] >= LEAST_RANGE * self.at[*from])
+            .find_map(|from| {
+                let (at, mean) = (self.at[from..].to_vec(), self.mean[from..].to_vec());
+                let slope = Sizes { at, mean, ..*self }.slope(EXISTS)?;
+                (slope.high <= smallest).then_some(self.at[from])
+            })
+    }
+
+    /// Whether the last step costs per unit at least two fifths of what all steps do: else it may just have ended.
+    fn goes_on(&self) -> bool {
+        let step = |from: usize, to: usize| (self.mean[to] - self.mean[from]) / (self.at[to] - self.at[from]);
+        let last = self.at.len() - 1;
+        step(last - 1, last) >= 0.4 * step(0, last)
+    }
+}
+
+/// Readings that are all multiples of a large power of two are rounded to it, as those of collectors are that count
+/// whole regions of the heap. Of smaller powers it may be chance.
+fn rounded_to(readings: &[(f64, f64)]) -> f64 {
+    const REGION: u32 = 20;
+    let common = readings.iter().fold(0_u64, |common, (_, bytes)| common | *bytes as u64);
+    match common.trailing_zeros() {
+        zeros @ REGION..64 => 2.0_f64.powi(zeros as i32),
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,128 @@
+//! The search for the highest rate on simulated queues whose highest rate is known.
+
+mod queue;
+
+use queue::Server;
+use scruple_core::knee::{Count, Found, Knee, Measurement, Next, Outcome, Search, Slo};
+use scruple_core::stats::Pcg;
+
+fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (Found, usize) {
+    let mut random = Pcg::new(seed);
+    let mut knee = Knee::new(search, slo);
+    let mut steps = 0;
+    loop {
+        match knee.next() {
+            Next::Found(found) => return (found, steps),
+            Next::Measure(rate) => {
+                steps += 1;
+                knee.report(server.measure(slo, rate, 2000, &mut random));
+            }
+        }
+    }
+}
+
+/// The interval holds the truth in at least 38 of 40 searches, wherever they begin.
+fn covered(name: &str, server: &Server, truth: f64) {
+    let slo = Slo::parse("p99<50ms").expect("valid");
+    let (mut missed, mut wide) = (Vec::new(), 0);
+    for seed in 0..40 {
+        let from = [100.0, 37.0, 1000.0][seed as usize % 3];
+        let (found, steps) = search(server, &slo, Search { from, ..Search::default() }, seed);
+        assert!(steps <= 60, "{name}: {steps} steps");
+        let (low, high) = (found.low.unwrap_or(0.0), found.high.unwrap_or(f64::INFINITY));
+        wide += u32::from(high / low > 1.5);
+        if !(low..=high).contains(&truth) {
+            missed.push((seed, low, high));
+        }
+    }
+    assert!(missed.len() <= 2, "{name}: {truth} was missed by {missed:?}");
+    assert!(wide <= 5, "{name}: {wide} searches tell next to nothing");
+}
+
+const ONE: Server = Server { workers: 1, service: 0.005, exponential: true, pause: None };
+
+#[test]
+fn the_interval_covers_the_highest_rate_of_one_worker_with_exponential_times() {
+    // The response of M/M/1 is exponential with the rate μ - λ.
+    covered("M/M/1", &ONE, 200.0 - 100_f64.ln() / 0.05);
+}
+
+// The other truths are from simulations of eight million requests at each rate of a bisection (`Server::truth`).
+
+#[test]
+fn the_interval_covers_the_highest_rate_of_one_worker_with_fixed_times() {
+    covered("M/D/1", &Server { exponential: false, ..ONE }, 154.9);
+}
+
+#[test]
+fn the_interval_covers_the_highest_rate_of_four_workers() {
+    covered("M/M/4", &Server { workers: 4, service: 0.01, ..ONE }, 242.8);
+}
+
+#[test]
+fn the_interval_covers_the_highest_rate_of_a_server_with_pauses() {
+    covered("pauses", &Server { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
+}
+
+#[test]
+fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
+    let near = |server: Server, truth: f64| {
+        let share = server.beyond(truth, 0.05, 400_000);
+        assert!((0.0085..0.0115).contains(&share), "{share} at {truth}");
+    };
+    near(ONE, 200.0 - 100_f64.ln() / 0.05);
+    near(Server { exponential: false, ..ONE }, 154.9);
+    near(Server { workers: 4, service: 0.01, ..ONE }, 242.8);
+    near(Server { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
+}
+
+/// A measurement of a server that is good up to a capacity, and then falls behind.
+fn sharp(rate: f64, capacity: f64) -> Measurement {
+    let kept_up = rate <= capacity;
+    let outcome = if kept_up { Outcome::Good } else { Outcome::Bad };
+    Measurement { rate, outcome, kept_up, counts: vec![vec![Count { requests: 250.0, beyond: 0.0 }; 8]] }
+}
+
+fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (Found, usize) {
+    let mut knee = Knee::new(search, &Slo::parse("errors<1%").expect("valid"));
+    let mut steps = 0;
+    loop {
+        match knee.next() {
+            Next::Found(found) => return (found, steps),
+            Next::Measure(rate) => knee.report(server(rate)),
+        }
+        steps += 1;
+    }
+}
+
+#[test]
+fn a_server_that_gives_in_at_once_is_found_by_halving() {
+    for capacity in [0.02, 3.0, 99.0, 100.0, 777.0, 10_383.0, 123_456.0] {
+        let (found, steps) = find(Search::default(), |rate| sharp(rate, capacity));
+        let (low, high) = (found.low.expect("an end"), found.high.expect("an end"));
+        assert!(low <= capacity && capacity < high, "{capacity}: {found:?}");
+        assert!(found.settled && high / low <= 1.11 && steps <= 30, "{capacity}: {found:?} after {steps}");
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_are_answers_too() {
+    let (found, _) = find(Search { most: 5_000.0, ..Search::default() }, |rate| sharp(rate, 1e9));
+    assert_eq!((found.low, found.high, found.settled), (Some(5_000.0), None, true));
+    let (found, _) = find(Search::default(), |rate| sharp(rate, 0.0));
+    assert!(found.settled && found.low.is_none() && found.high.is_none_or(|high| high < 0.001), "{found:?}");
+}
+
+#[test]
+fn void_measurements_are_repeated_and_then_end_it() {
+    let mut voids = 2;
+    let (found, _) = find(Search::default(), |rate| {
+        voids -= 1;
+        let outcome = if voids >= 0 { Outcome::Void } else { sharp(rate, 500.0).outcome };
+        Measurement { outcome, ..sharp(rate, 500.0) }
+    });
+    assert!(found.settled && !found.void, "{found:?}");
+    let (found, steps) =
+        find(Search::default(), |rate| Measurement { outcome: Outcome::Void, ..sharp(rate, 500.0) });
+    assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 3));
+}

@@ -1,0 +1,224 @@
+//! The judgement of ranges with branches and merges: a change is named where it was brought, and not where it arrives.
+#![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
+
+use scruple_core::history::{Form, History, Series, State, judge};
+use scruple_core::stats::rng::Pcg;
+
+use crate::range::{count, range, same, weigh};
+
+const CPU: f64 = 1e8;
+
+/// A range in which each version comes after these.
+fn graph(parents: &[Vec<usize>]) -> History {
+    let mut history = range(parents.len());
+    let commits: Vec<String> = history.versions.iter().map(|version| version.commit.clone()).collect();
+    for (version, parents) in history.versions.iter_mut().zip(parents) {
+        version.parents = parents.iter().map(|parent| commits[*parent].clone()).collect();
+        version.follows.clone_from(&version.parents);
+    }
+    history
+}
+
+/// What each version has of these changes: its own, and those of all versions before it.
+fn levels(parents: &[Vec<usize>], changes: &[(usize, f64)]) -> Vec<f64> {
+    let mut has: Vec<Vec<bool>> = Vec::new();
+    for (version, parents) in parents.iter().enumerate() {
+        let own = |(number, change): (usize, &(usize, f64))| {
+            change.0 == version || parents.iter().any(|parent| has[*parent][number])
+        };
+        let these = changes.iter().enumerate().map(own).collect();
+        has.push(these);
+    }
+    let level =
+        |has: &Vec<bool>| has.iter().zip(changes).filter(|(has, _)| **has).map(|(_, c)| c.1).product();
+    has.iter().map(level).collect()
+}
+
+fn timed(parents: &[Vec<usize>], levels: &[f64], seed: u64) -> History {
+    let mut history = graph(parents);
+    let levels: Vec<f64> = levels.iter().map(|level| level * CPU).collect();
+    weigh(&mut history, "parse", "time.cpu", &levels, 12, 0.01, &mut Pcg::new(seed));
+    history
+}
+
+fn counted(parents: &[Vec<usize>], values: &[f64]) -> History {
+    let mut history = graph(parents);
+    count(&mut history, "parse", "malloc.bytes", values);
+    history
+}
+
+fn only(history: &History) -> Series {
+    let mut series = judge(history, 0.05).series;
+    assert_eq!(series.len(), 1);
+    series.remove(0)
+}
+
+fn named(history: &History) -> Vec<(Form, usize)> {
+    only(history).changes.iter().map(|change| (change.form, change.at)).collect()
+}
+
+/// A main line 0, 1, 4, 6, 8, 9 and a branch 2, 3, 5, 7 from 1 into 8, listed as git does where both go on.
+fn forked() -> Vec<Vec<usize>> {
+    [&[][..], &[0], &[1], &[2], &[1], &[3], &[4], &[5], &[6, 7], &[8]].map(<[usize]>::to_vec).to_vec()
+}
+
+#[test]
+fn a_branch_from_before_a_change_is_no_spike_and_its_merge_no_regression() {
+    let parents = forked();
+    // Version 4 on the main line doubles the cost; the branch still has the old one.
+    let levels = levels(&parents, &[(4, 2.0)]);
+    let history = timed(&parents, &levels, 1);
+    let series = only(&history);
+    assert_eq!(named(&history), [(Form::Step, 4)], "{:#?}", series.changes);
+    assert_eq!((series.changes[0].before, series.changes[0].set.as_slice()), (1, &[4][..]));
+    assert_eq!(series.borders, [[1, 4]]);
+    assert_eq!(named(&counted(&parents, &levels)), [(Form::Step, 4)]);
+    let whole = series.whole.expect("both ends were weighed");
+    assert!(
+        (whole.from, whole.to) == (0, 9) && whole.surely && (whole.ratio - 2.0).abs() < 0.05,
+        "{whole:?}"
+    );
+}
+
+#[test]
+fn a_change_on_a_branch_is_the_commits_and_not_the_merges() {
+    let parents = forked();
+    for at in [2, 3, 5, 7] {
+        let levels = levels(&parents, &[(at, 1.1)]);
+        assert_eq!(named(&timed(&parents, &levels, at as u64)), [(Form::Step, at)]);
+        assert_eq!(named(&counted(&parents, &levels)), [(Form::Step, at)]);
+    }
+}
+
+#[test]
+fn what_both_sides_bring_together_is_nothing_of_the_merges_and_what_it_brings_itself_is_its_own() {
+    let parents = forked();
+    let both = levels(&parents, &[(3, 1.2), (6, 1.3)]);
+    assert_eq!(named(&timed(&parents, &both, 3)), [(Form::Step, 3), (Form::Step, 6)]);
+    let own = levels(&parents, &[(3, 1.2), (6, 1.3), (8, 1.15)]);
+    assert_eq!(named(&timed(&parents, &own, 4)), [(Form::Step, 3), (Form::Step, 6), (Form::Step, 8)]);
+    let only_merge = levels(&parents, &[(8, 1.15)]);
+    assert_eq!(named(&timed(&parents, &only_merge, 5)), [(Form::Step, 8)]);
+    // Counts of both sides add up.
+    let bytes = [100.0, 100.0, 100.0, 130.0, 100.0, 130.0, 150.0, 130.0, 180.0, 180.0];
+    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3), (Form::Step, 6)]);
+    let bytes = [100.0, 100.0, 100.0, 130.0, 100.0, 130.0, 150.0, 130.0, 181.0, 181.0];
+    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3), (Form::Step, 6), (Form::Step, 8)]);
+}
+
+#[test]
+fn spikes_and_reverts_follow_parents() {
+    let parents = forked();
+    let mut bytes = [100.0; 10];
+    bytes[3] = 120.0;
+    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Spike, 3)]);
+    // What the branch brought and the merge did not take is still the branch's.
+    let mut bytes = [100.0; 10];
+    [3, 5, 7].into_iter().for_each(|version| bytes[version] = 120.0);
+    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3)]);
+    // Taken back by the version after the merge.
+    let mut bytes = [100.0; 10];
+    [2, 3, 5, 7, 8].into_iter().for_each(|version| bytes[version] = 120.0);
+    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 2), (Form::Revert, 9)]);
+}
+
+#[test]
+fn versions_of_a_branch_that_were_not_weighed_may_have_brought_what_its_merge_shows() {
+    let parents = forked();
+    let mut levels = levels(&parents, &[(5, 1.2)]);
+    [2, 3, 5, 7].into_iter().for_each(|version| levels[version] = 0.0);
+    let mut history = timed(&parents, &levels, 6);
+    [2, 3, 5, 7].into_iter().for_each(|version| history.versions[version].state = State::Skipped);
+    let series = only(&history);
+    let [change] = series.changes.as_slice() else { panic!("{:#?}", series.changes) };
+    assert_eq!((change.at, change.before, change.set.as_slice()), (8, 6, &[2, 3, 5, 7, 8][..]));
+}
+
+#[test]
+fn a_merge_with_the_artefacts_of_a_parent_brings_nothing() {
+    let parents = forked();
+    let mut levels = levels(&parents, &[(3, 1.1)]);
+    levels[8] = 1.3;
+    let mut history = timed(&parents, &levels, 7);
+    assert!(named(&history).contains(&(Form::Step, 8)));
+    same(&mut history, 8, 7);
+    assert!(!named(&history).iter().any(|(_, at)| *at == 8), "{:?}", named(&history));
+}
+
+/// A repository of several branches, with merges of two and three, some criss-cross, as a list of parents.
+fn repository(pcg: &mut Pcg, count: usize) -> Vec<Vec<usize>> {
+    let mut parents: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut tips = vec![0];
+    while parents.len() < count {
+        let version = parents.len();
+        let one = pcg.below(tips.len() as u32) as usize;
+        let other = pcg.below(tips.len() as u32) as usize;
+        match pcg.below(10) {
+            0..=1 if tips.len() < 4 => {
+                parents.push(vec![tips[0]]);
+                tips.push(version);
+            }
+            2 if one != other && tips[one] != tips[other] => {
+                // Both branches go on, each with what the other had: criss-cross.
+                parents.push(vec![tips[one], tips[other]]);
+                parents.push(vec![tips[other], tips[one]]);
+                (tips[one], tips[other]) = (version, version + 1);
+            }
+            3..=4 if tips.len() > 1 => {
+                let mut merged = tips.clone();
+                merged.dedup();
+                parents.push(merged);
+                tips = vec![version];
+            }
+            _ => {
+                parents.push(vec![tips[one]]);
+                tips[one] = version;
+            }
+        }
+    }
+    tips.dedup();
+    parents.push(tips);
+    parents
+}
+
+/// How many repositories without a change were given one; how many changes planted on a branch were found where they are
+/// or in their set, and how many others were named.
+fn repositories(tries: u64) -> [f64; 3] {
+    let (mut wrong, mut found, mut others) = (0, 0, 0);
+    for number in 0..tries {
+        let mut pcg = Pcg::with_stream(60, number);
+        let parents = repository(&mut pcg, 12 + (number % 40) as usize);
+        wrong += usize::from(!named(&timed(&parents, &vec![1.0; parents.len()], 500 + number)).is_empty());
+        let at = 1 + pcg.below(parents.len() as u32 - 1) as usize;
+        let levels = levels(&parents, &[(at, 1.06)]);
+        let series = only(&timed(&parents, &levels, 9000 + number));
+        found += usize::from(series.changes.iter().any(|change| change.set.contains(&at)));
+        others += series.changes.iter().filter(|change| !change.set.contains(&at)).count();
+        let bytes: Vec<f64> = levels.iter().map(|level| level * 1000.0).collect();
+        assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, at)], "{number}: {parents:?}");
+    }
+    let of = |count: usize| count as f64 / tries as f64;
+    println!(
+        "{tries} repositories: {:.1} % of quiet ones wrong, {:.1} % found, {others} others named",
+        100.0 * of(wrong),
+        100.0 * of(found)
+    );
+    [of(wrong), of(found), of(others)]
+}
+
+fn planted(tries: u64) {
+    let [wrong, found, others] = repositories(tries);
+    let slack = 3.0 * (0.05_f64 * 0.95 / tries as f64).sqrt();
+    assert!(wrong <= 0.05 + slack && found >= 0.95 && others <= 0.06, "{wrong} {found} {others}");
+}
+
+#[test]
+fn in_repositories_of_any_shape_the_commit_is_named_and_nothing_else() {
+    planted(60);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn repositories_of_any_shape_at_ten_times_the_number() {
+    planted(800);
+}

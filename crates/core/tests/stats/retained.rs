@@ -1,0 +1,119 @@
+//! What a program retains: planted forms are found or left open, and never taken for another.
+
+use scruple_core::stats::Pcg;
+use scruple_core::stats::retained::{Doubt, Retained, judge};
+
+const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
+const ONE_BYTE: f64 = 1.0;
+
+/// Bytes that are alive, by size of the work.
+type Curve = fn(f64) -> f64;
+
+fn exact(of: impl Fn(f64) -> f64) -> Retained {
+    judge(&SIZES.map(|n| (n, of(n).round())), ONE_BYTE)
+}
+
+fn word(retained: &Retained) -> &'static str {
+    match retained {
+        Retained::Grows { .. } => "grows",
+        Retained::Slows { .. } => "slows",
+        Retained::Stops { .. } => "stops",
+        Retained::Constant { .. } => "constant",
+        Retained::Unknown(_) => "unknown",
+    }
+}
+
+#[test]
+fn exact_forms_are_told_apart() {
+    let forms: [(&str, &str, Curve); 12] = [
+        ("grows", "a list", |n| 50_000.0 + 40.0 * n),
+        ("grows", "a list on a large base", |n| 2e9 + 40.0 * n),
+        ("grows", "one request in fifty", |n| 90_000.0 + 112.0 * (n / 50.0).floor()),
+        ("grows", "pairs", |n| 1e6 + n * n / 64.0),
+        ("grows", "a table that doubles beside a list", |n| 48.0 * n + 8.0 * (n * 1.4).log2().ceil().exp2()),
+        ("grows", "n log n", |n| 1e5 + 8.0 * n * n.log2()),
+        ("slows", "a logarithm", |n| 1e6 + 4096.0 * n.ln()),
+        ("slows", "a root", |n| 1e6 + 900.0 * n.sqrt()),
+        ("stops", "a cache of 4000 entries", |n| 1e6 + 100.0 * n.min(4000.0)),
+        ("constant", "nothing", |_| 72_704.0),
+        ("constant", "nothing but its arguments", |n| 72_704.0 + 16.0 * n.log10().floor()),
+        ("constant", "garbage of a few bytes", |n| 72_704.0 + n % 7.0),
+    ];
+    for (expected, name, of) in forms {
+        let found = exact(of);
+        assert_eq!(word(&found), expected, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn bytes_per_unit_lie_in_their_interval() {
+    match exact(|n| 50_000.0 + 40.0 * n) {
+        Retained::Grows { per_unit, interval, power } => {
+            assert!((per_unit - 40.0).abs() < 1e-9 && interval.contains(40.0), "{interval:?}");
+            assert!(power.contains(1.0) && power.high < 1.2, "{power:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn too_few_sizes_are_said_to_be_too_few() {
+    let three = [(1.0, 10.0), (2.0, 20.0), (8.0, 80.0)];
+    assert_eq!(judge(&three, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
+    let close = [(10.0, 10.0), (11.0, 20.0), (12.0, 80.0), (13.0, 90.0)];
+    assert_eq!(judge(&close, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
+}
+
+#[test]
+fn readings_in_whole_regions_show_no_less_than_a_region() {
+    let regions = |n: f64| ((4e6 + 3.0 * n) / 2_097_152.0).ceil() * 2_097_152.0;
+    let found = exact(regions);
+    assert!(matches!(found, Retained::Unknown(Doubt::Noise { at_most }) if at_most > 3.0), "{found:?}");
+}
+
+#[test]
+fn a_root_of_which_the_beginning_was_not_seen_is_left_open() {
+    let found = judge(
+        &SIZES
+            .iter()
+            .zip([44_376.0, 44_376.0, 44_376.0, 44_376.0, 79_864.0, 105_136.0])
+            .map(|(n, b)| (*n, b))
+            .collect::<Vec<_>>(),
+        ONE_BYTE,
+    );
+    assert!(matches!(found, Retained::Unknown(Doubt::Form { .. })), "{found:?}");
+}
+
+/// A heap that is only seen when it is a tenth larger than it was, with noise of a collector besides.
+#[test]
+fn no_form_is_taken_for_another_under_noise() {
+    let forms: [(&[&str], &str, Curve); 6] = [
+        (&["grows"], "a list", |n| 4e6 + 300.0 * n),
+        (&["grows"], "one in fifty on a large base", |n| 1e8 + 2.0 * n),
+        (&["slows"], "a root", |n| 4e6 + 30_000.0 * n.sqrt()),
+        (&["slows"], "a logarithm", |n| 4e6 + 1e6 * n.ln()),
+        (&["slows", "stops"], "a cache", |n| 4e6 + 1000.0 * n.min(4000.0)),
+        (&["constant"], "nothing", |_| 4e6),
+    ];
+    let mut told = 0;
+    for (right, name, of) in forms {
+        let mut wrong = 0;
+        for seed in 0..400 {
+            let mut pcg = Pcg::with_stream(seed, 7);
+            let mut share = || f64::from(pcg.next_u32()) / f64::from(u32::MAX);
+            let sizes: Vec<f64> = SIZES.iter().flat_map(|n| [*n, *n]).collect();
+            let readings: Vec<(f64, f64)> = sizes
+                .iter()
+                .map(|n| {
+                    let grown = of(*n) - of(0.001);
+                    (*n, of(0.001) + grown * (1.0 - 0.1 * share()) + 20_000.0 * (share() - 0.5))
+                })
+                .collect();
+            let found = word(&judge(&readings, ONE_BYTE));
+            told += u32::from(found != "unknown");
+            wrong += u32::from(found != "unknown" && !right.contains(&found));
+        }
+        assert!(wrong <= 20, "{name}: {wrong} of 400 wrong");
+    }
+    assert!(told > 1200, "{told} of 2400 told");
+}

@@ -1,0 +1,90 @@
+//! Which of Valgrind's tools counts here, and why no better one.
+
+use super::error::Unavailable;
+use super::install::{Tool, Valgrind};
+use std::path::{Path, PathBuf};
+
+/// What counts, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The call tree: contexts, allocations, whole trees of processes.
+    Calltree,
+    /// Callgrind: functions and edges, one process.
+    Callgrind,
+    /// Cachegrind: the total, one process.
+    Cachegrind,
+}
+
+impl Kind {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Calltree => "the call tree",
+            Kind::Callgrind => "callgrind",
+            Kind::Cachegrind => "cachegrind",
+        }
+    }
+}
+
+/// A tool that can count here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    pub(super) launcher: PathBuf,
+    pub(super) library: Option<PathBuf>,
+    /// Which tool.
+    pub kind: Kind,
+    /// Valgrind's version.
+    pub version: String,
+    /// Why each better tool cannot be used.
+    pub refused: Vec<(Kind, Unavailable)>,
+}
+
+impl Counter {
+    /// The best tool that works here; the call tree is compiled for it if need be, and kept in `cache`.
+    ///
+    /// # Errors
+    /// Why there is none at all.
+    pub fn find(cache: &Path) -> Result<Counter, Unavailable> {
+        match Tool::prepare(cache) {
+            Ok(tool) => Ok(Counter::of(&tool)),
+            Err(Unavailable::NoValgrind) => Err(Unavailable::NoValgrind),
+            Err(why) => Counter::stock(&Valgrind::find()?, why),
+        }
+    }
+
+    /// The call tree itself.
+    pub fn of(tool: &Tool) -> Counter {
+        Counter {
+            launcher: tool.launcher.clone(),
+            library: Some(tool.library.clone()),
+            kind: Kind::Calltree,
+            version: tool.version.clone(),
+            refused: Vec::new(),
+        }
+    }
+
+    /// A tool that came with Valgrind.
+    pub(super) fn stock(valgrind: &Valgrind, why: Unavailable) -> Result<Counter, Unavailable> {
+        let mut refused = vec![(Kind::Calltree, why)];
+        for (kind, name) in [(Kind::Callgrind, "callgrind"), (Kind::Cachegrind, "cachegrind")] {
+            if valgrind.has_tool(name) {
+                let (launcher, version) = (valgrind.launcher.clone(), valgrind.version.clone());
+                return Ok(Counter { launcher, library: None, kind, version, refused });
+            }
+            refused.push((kind, Unavailable::NoTool(name)));
+        }
+        Err(Unavailable::NoTool("callgrind"))
+    }
+
+    /// What counts, and why nothing better does, as one sentence.
+    pub fn describe(&self) -> String {
+        let name = match self.kind {
+            Kind::Calltree => format!("the call tree (valgrind {})", self.version),
+            kind => format!("{} (valgrind {})", kind.name(), self.version),
+        };
+        match self.refused.first() {
+            Some((_, why)) => format!("{name}, because {why}"),
+            None => name,
+        }
+    }
+}

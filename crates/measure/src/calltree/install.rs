@@ -1,0 +1,272 @@
+//! Compiles the tool for the Valgrind that is installed, once per version, and keeps it.
+
+use super::error::Unavailable;
+use crate::program::Program;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+macro_rules! sources {
+    ($($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../../instruments/calltree/", $name)))),*]
+    };
+}
+
+/// The tool's sources, its licence among them: whoever gets the binary gets these.
+const SOURCES: &[(&str, &str)] = sources![
+    "COPYING",
+    "calltree.h",
+    "contexts.c",
+    "control.c",
+    "functions.c",
+    "main.c",
+    "profile.c",
+    "scruple-calltree.h",
+    "stack.c",
+    "translate.c"
+];
+
+/// A Valgrind tool runs without a C library, at an address where no program is.
+const FLAGS: [&str; 19] = [
+    "-std=gnu11",
+    "-O2",
+    "-m64",
+    "-fno-stack-protector",
+    "-fno-strict-aliasing",
+    "-fno-builtin",
+    "-fomit-frame-pointer",
+    "-fno-pie",
+    "-no-pie",
+    "-static",
+    "-nodefaultlibs",
+    "-nostartfiles",
+    "-u",
+    "_start",
+    "-Wl,-Ttext-segment=0x58000000",
+    "-Wl,--build-id=none",
+    // See main.c: line and unwinding tables are not read at the program's start.
+    "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
+    "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
+    "-s",
+];
+
+const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+
+/// Valgrind as it is installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Valgrind {
+    /// The launcher itself, not a shell script that sets variables before it.
+    pub(super) launcher: PathBuf,
+    pub(super) version: String,
+    /// The folders that tools, headers and libraries are looked for in.
+    prefix: PathBuf,
+}
+
+/// The compiled tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// Valgrind's launcher.
+    pub(super) launcher: PathBuf,
+    /// The folder with the tool, for `VALGRIND_LIB`.
+    pub(super) library: PathBuf,
+    /// Valgrind's version.
+    pub version: String,
+}
+
+impl Valgrind {
+    pub(super) fn find() -> Result<Valgrind, Unavailable> {
+        let found = Program::find("valgrind".as_ref(), Path::new("/"));
+        Valgrind::at(&found.map_err(|_| Unavailable::NoValgrind)?.path)
+    }
+
+    fn at(path: &Path) -> Result<Valgrind, Unavailable> {
+        let unknown = |why: String| Unavailable::NoVersion { path: path.to_owned(), why };
+        let output = Command::new(path).arg("--version").stdin(Stdio::null()).output();
+        let output = output.map_err(|error| unknown(error.to_string()))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let version = said.trim().strip_prefix("valgrind-").filter(|_| output.status.success());
+        let version = version.ok_or_else(|| unknown(format!("it said ‘{}’", said.trim().escape_debug())))?;
+        // Debian puts a script before it, which changes the environment of the program.
+        let behind = path.with_file_name("valgrind.bin");
+        let launcher = if behind.is_file() { behind } else { path.to_owned() };
+        let real = fs::canonicalize(&launcher).unwrap_or(launcher.clone());
+        let prefix = real.parent().and_then(Path::parent).unwrap_or(Path::new("/usr")).to_owned();
+        Ok(Valgrind { launcher, version: version.to_owned(), prefix })
+    }
+
+    /// The folder with the tools that come with it.
+    pub(super) fn tools(&self) -> Option<PathBuf> {
+        let folders = ["libexec/valgrind", "lib/valgrind", "lib64/valgrind"];
+        let holds = |folder: &PathBuf| folder.join("default.supp").is_file();
+        folders.iter().map(|folder| self.prefix.join(folder)).find(holds)
+    }
+
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        let file = format!("{name}-{ARCHITECTURE}-linux");
+        self.tools().is_some_and(|folder| folder.join(file).is_file())
+    }
+
+    fn headers(&self) -> Result<PathBuf, Unavailable> {
+        let folder = self.prefix.join("include/valgrind");
+        let missing = || Unavailable::NoHeaders { what: "headers", valgrind: self.launcher.clone() };
+        let config = fs::read_to_string(folder.join("config.h")).map_err(|_| missing())?;
+        if !folder.join("pub_tool_tooliface.h").is_file() {
+            return Err(missing());
+        }
+        let line = config.lines().find_map(|line| line.strip_prefix("#define VERSION \""));
+        let headers = line.map_or("", |rest| rest.trim_end_matches('"'));
+        if headers != self.version {
+            let (headers, program) = (headers.to_owned(), self.version.clone());
+            return Err(Unavailable::OtherHeaders { headers, program });
+        }
+        Ok(folder)
+    }
+
+    /// The core, the translator and what they need of the compiler's library, in the order of linking.
+    fn archives(&self) -> Result<Vec<PathBuf>, Unavailable> {
+        let names = ["coregrind", "vex", "gcc-sup"].map(|name| format!("lib{name}-{ARCHITECTURE}-linux.a"));
+        let multiarch = format!("lib/{}-linux-gnu/valgrind", std::env::consts::ARCH);
+        let folders = [multiarch.as_str(), "lib64/valgrind", "lib/valgrind", "libexec/valgrind"];
+        let folder = folders.iter().map(|folder| self.prefix.join(folder));
+        let folder = folder.into_iter().find(|folder| names.iter().all(|name| folder.join(name).is_file()));
+        match folder {
+            Some(folder) => Ok(names.iter().map(|name| folder.join(name)).collect()),
+            None => Err(Unavailable::NoHeaders { what: "static libraries", valgrind: self.launcher.clone() }),
+        }
+    }
+}
+
+impl Tool {
+    /// The tool for the Valgrind that is on the search path: from the folder where it is kept, else compiled now.
+    ///
+    /// # Errors
+    /// What is missing, and how to get it.
+    pub fn prepare(cache: &Path) -> Result<Tool, Unavailable> {
+        if !cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
+            return Err(Unavailable::Platform);
+        }
+        Tool::prepare_for(&Valgrind::find()?, cache)
+    }
+
+    fn prepare_for(valgrind: &Valgrind, cache: &Path) -> Result<Tool, Unavailable> {
+        let headers = valgrind.headers()?;
+        let archives = valgrind.archives()?;
+        let kept = |path: &Path| {
+            let path = path.to_owned();
+            move |error: io::Error| Unavailable::Cache { path, why: error.to_string() }
+        };
+        let cache = std::path::absolute(cache).map_err(kept(cache))?;
+        let folder = cache.join(format!("{}-{:016x}", valgrind.version, digest(&archives)));
+        let tool = Tool {
+            launcher: valgrind.launcher.clone(),
+            library: folder.clone(),
+            version: valgrind.version.clone(),
+        };
+        if folder.join("complete").is_file() {
+            return Ok(tool);
+        }
+        fs::create_dir_all(&cache).map_err(kept(&cache))?;
+        let lock = File::create(cache.join("lock")).map_err(kept(&cache))?;
+        lock.lock().map_err(kept(&cache))?;
+        if folder.join("complete").is_file() {
+            return Ok(tool);
+        }
+        // What is left of an attempt that was broken off.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("source")).map_err(kept(&folder))?;
+        let built = compile(valgrind, &folder, &headers, &archives).and_then(|()| tool.try_out());
+        if let Err(why) = built {
+            let _ = fs::remove_dir_all(&folder);
+            return Err(why);
+        }
+        File::create(folder.join("complete")).map_err(kept(&folder))?;
+        Ok(tool)
+    }
+
+    /// Counts a tiny program: a folder from which nothing may be executed, for one, shows only so.
+    fn try_out(&self) -> Result<(), Unavailable> {
+        let fails = |why: String| Unavailable::NotWorking { version: self.version.clone(), why };
+        let out = self.library.join("trial");
+        let output = Command::new(&self.launcher)
+            .args(["-q", "--tool=calltree", "--vgdb=no"])
+            .arg(format!("--out={}", out.display()))
+            .arg("/bin/true")
+            .env("VALGRIND_LIB", &self.library)
+            .env_remove("VALGRIND_OPTS")
+            .stdin(Stdio::null())
+            .output();
+        let output = output.map_err(|error| fails(error.to_string()))?;
+        let profiles = super::reader::read_all(&out).map_err(|error| fails(error.to_string()));
+        for profile in fs::read_dir(&self.library).into_iter().flatten().flatten() {
+            if profile.file_name().to_string_lossy().starts_with("trial.") {
+                let _ = fs::remove_file(profile.path());
+            }
+        }
+        let counted = profiles?.processes.iter().map(|profile| profile.total).sum::<u64>();
+        if counted == 0 {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it wrote no profile");
+            return Err(fails(line.trim().escape_debug().to_string()));
+        }
+        Ok(())
+    }
+}
+
+/// What the binary depends on besides Valgrind's version.
+fn digest(archives: &[PathBuf]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (SOURCES, FLAGS).hash(&mut hasher);
+    for archive in archives {
+        let data = archive.metadata().ok();
+        let changed = data.as_ref().and_then(|data| data.modified().ok());
+        (archive, data.map(|data| data.len()), changed).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn compiler() -> Result<PathBuf, Unavailable> {
+    let named = std::env::var_os("CC").filter(|name| !name.is_empty());
+    let names = named.into_iter().chain(["cc", "gcc", "clang"].map(Into::into));
+    let found = names.filter_map(|name| Program::find(&name, Path::new("/")).ok()).next();
+    found.map(|program| program.path).ok_or(Unavailable::NoCompiler)
+}
+
+fn compile(
+    valgrind: &Valgrind,
+    folder: &Path,
+    headers: &Path,
+    archives: &[PathBuf],
+) -> Result<(), Unavailable> {
+    let cache = |error: io::Error| Unavailable::Cache { path: folder.to_owned(), why: error.to_string() };
+    let tools = valgrind.tools();
+    let tools = tools.ok_or(Unavailable::NoTool("folder of tools"))?;
+    for entry in fs::read_dir(tools).map_err(cache)?.flatten() {
+        symlink(entry.path(), folder.join(entry.file_name())).map_err(cache)?;
+    }
+    let source = folder.join("source");
+    for (name, text) in SOURCES {
+        fs::write(source.join(name), text).map_err(cache)?;
+    }
+    let mut command = Command::new(compiler()?);
+    let platform = format!("-DVGP_{ARCHITECTURE}_linux=1");
+    let flavour = format!("-DVGPV_{ARCHITECTURE}_linux_vanilla=1");
+    let skipped = if cfg!(target_arch = "aarch64") { "-m64" } else { "" };
+    command.args(FLAGS.iter().filter(|flag| **flag != skipped));
+    command.args([format!("-DVGA_{ARCHITECTURE}=1"), "-DVGO_linux=1".to_owned(), platform, flavour]);
+    command.arg("-I").arg(headers).arg("-I").arg(headers.parent().unwrap_or(headers));
+    command.arg("-o").arg(folder.join(format!("calltree-{ARCHITECTURE}-linux")));
+    let sources = SOURCES.iter().filter(|(name, _)| name.ends_with(".c"));
+    command.args(sources.map(|(name, _)| source.join(name)));
+    command.args(archives).arg("-lgcc").stdin(Stdio::null());
+    let fails = |why: String| Unavailable::NotCompiled { version: valgrind.version.clone(), why };
+    let output = command.output().map_err(|error| fails(error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().find(|line| line.contains("error")).or(said.lines().next());
+    Err(fails(line.unwrap_or("the compiler did not say why").trim().escape_debug().to_string()))
+}

@@ -1,0 +1,27 @@
+//! Instructions, calls and allocations by calling context, counted exactly by a Valgrind tool of our own.
+//!
+//! The tool is `instruments/calltree` in the project's tree: a separate program in C under Valgrind's licence, whose
+//! sources are carried along and compiled on first use ([`Tool::prepare`]). Where it cannot be had, [`Counter`] falls
+//! back to callgrind and then to cachegrind, and says why.
+
+mod counter;
+mod debug_file;
+mod error;
+mod install;
+mod profile;
+mod reader;
+mod session;
+mod sources;
+mod symbols;
+
+pub use counter::{Counter, Kind};
+pub use error::{CalltreeError, Unavailable};
+pub use install::Tool;
+pub use profile::{Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run};
+pub use session::{Counted, Session, Settings};
+pub use sources::{Amount, SourceCosts};
+pub use symbols::{Frame, Location, Symbols, demangle};
+
+/// What one instruction is, wherever a count stands.
+pub const DEFINITION: &str = "instructions in user space of the processor that Valgrind shows to the program; a repeated \
+     string instruction counts once for each repetition; the kernel's own are not counted";

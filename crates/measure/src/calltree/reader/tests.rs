@@ -1,0 +1,67 @@
+#![expect(clippy::unwrap_used)]
+
+use super::*;
+
+const WHOLE: &str = "scruple-calltree 1
+mode tree
+process 7 6
+because exit 0
+program /bin/x
+argument a\\nb \\\\
+heap-functions 1
+cut-calls 0
+o 1 /bin/x
+f 1 1 1000 main
+f 2 1 2000 
+c 1 0 0 0 0 0 0
+c 2 1 1 6 0 0 0
+c 3 2 2 4 2 30 1
+e 1 2 1
+e 2 3 5
+e 3 2 9
+r 1 1 1000 3 34
+r 0 1 2000 4 1
+total 10
+end
+";
+
+#[test]
+fn a_profile_is_read_as_it_was_written() {
+    let profile = parse(WHOLE).unwrap();
+    assert_eq!(profile.words, ["/bin/x", "a\nb \\"]);
+    assert_eq!((profile.total, profile.inclusive()), (10, vec![10, 10, 4]));
+    assert_eq!(profile.heap(), Heap { allocations: 2, bytes: 30, frees: 1 });
+    assert_eq!((profile.contexts[1].calls, profile.contexts[2].calls), (1, 5));
+    assert_eq!(profile.recursive, [RecursiveCalls { from: 2, to: 1, calls: 9 }]);
+    let main = Function { name: Some("main".into()), object: Some("/bin/x".into()), offset: 0x1000 };
+    let functions = profile.functions();
+    assert_eq!((functions[&main].own, functions[&main].inclusive, functions[&main].calls), (6, 10, 10));
+    assert_eq!(profile.path(2), [Some(&main), Some(&profile.functions[1])]);
+}
+
+#[test]
+fn a_profile_that_was_cut_short_anywhere_is_refused() {
+    for length in 0..WHOLE.len() - 1 {
+        assert!(parse(&WHOLE[..length]).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn a_damaged_profile_is_refused_with_the_line() {
+    let cases = [
+        ("c 3 2 2", "c 3 9 2", "line 14: there is no context 9"),
+        ("c 3 2 2", "c 3 2 9", "line 14: there is no function 9"),
+        ("f 2 1", "f 2 8", "line 11: there is no file 8"),
+        ("c 2 1 1 6", "c 2 1 1 7", "the tree has 11 instructions and the addresses 10"),
+        ("1000 3 34", "1000 3 3x", "line 18: a length is malformed"),
+        ("tree 1", "tree 2", "it is of another version"),
+        ("total 10", "total ten", "line 20: ‘ten’ is not a number"),
+        ("because exit", "because never", "line 4: ‘never’ is no reason to stop"),
+        ("e 1 2", "x 1 2", "line 15: ‘x’ is no kind of line"),
+    ];
+    for (whole, damaged, says) in cases {
+        let why = parse(&WHOLE.replacen(whole, damaged, 1)).unwrap_err();
+        assert!(why.contains(says), "{why} / {says}");
+    }
+    assert!(parse("").unwrap_err().contains("does not begin"));
+}

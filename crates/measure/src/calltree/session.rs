@@ -1,0 +1,208 @@
+//! One launch under a counter: the words before the program's own, and what is read afterwards.
+
+use super::counter::{Counter, Kind};
+use super::error::CalltreeError;
+use super::profile::Profiles;
+use super::reader;
+use crate::launch::Launch;
+use crate::load::cost::callgrind;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How to count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Nothing but all instructions: cheapest.
+    pub total_only: bool,
+    /// What the kernel gives the program as random is the same in each run (the call tree only).
+    pub fixed_random: bool,
+    /// Others may zero, write and label counts while the program runs, by `vgdb`.
+    pub control: bool,
+}
+
+/// A launch that is counted. Its files go away with it.
+#[derive(Debug)]
+pub struct Session {
+    counter: Counter,
+    settings: Settings,
+    folder: PathBuf,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// By what.
+    pub by: Kind,
+    /// All instructions of all processes.
+    pub total: u64,
+    /// The trees; empty unless the call tree counted.
+    pub profiles: Profiles,
+    /// By function, where callgrind counted.
+    pub callgrind: Option<callgrind::Profile>,
+}
+
+impl Session {
+    /// A session with files in a folder of its own below this one.
+    ///
+    /// # Errors
+    /// If that folder cannot be made.
+    pub fn start(counter: &Counter, settings: Settings, below: &Path) -> Result<Session, CalltreeError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // Of one length always: the path is among the words that Valgrind hands on.
+        let folder = below.join(format!("counted-{:07}-{number:06}", std::process::id()));
+        let made = std::path::absolute(&folder).and_then(|path| fs::create_dir(&path).map(|()| path));
+        let folder = made.map_err(|source| CalltreeError::Folder { path: folder, source })?;
+        Ok(Session { counter: counter.clone(), settings, folder })
+    }
+
+    /// Where the profiles go: each process adds its number and that of the part.
+    pub fn out(&self) -> PathBuf {
+        self.folder.join("out")
+    }
+
+    /// The words to put before the program's path and arguments, the first being the file to execute.
+    pub fn words(&self) -> Vec<OsString> {
+        let with = |option: &str, name: &str| {
+            let mut word = OsString::from(option);
+            word.push(self.folder.join(name));
+            word
+        };
+        let mut words: Vec<OsString> = vec![self.counter.launcher.clone().into()];
+        words.extend(["-q", "--trace-children=yes", "--child-silent-after-fork=yes"].map(Into::into));
+        words.push(with("--log-file=", "log.%p"));
+        words.push(if self.settings.control { "--vgdb=yes" } else { "--vgdb=no" }.into());
+        if self.settings.control {
+            words.push(with("--vgdb-prefix=", "vgdb"));
+        }
+        match self.counter.kind {
+            Kind::Calltree => {
+                words.extend(["--tool=calltree".into(), with("--out=", "out")]);
+                let flags = [
+                    ("--total=yes", self.settings.total_only),
+                    ("--fixed-random=yes", self.settings.fixed_random),
+                ];
+                words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
+            }
+            Kind::Callgrind => {
+                words.extend(["--tool=callgrind".into(), with("--callgrind-out-file=", "out.%p")]);
+            }
+            Kind::Cachegrind => {
+                words.extend(["--tool=cachegrind", "--cache-sim=no"].map(Into::into));
+                words.push(with("--cachegrind-out-file=", "out.%p"));
+            }
+        }
+        words
+    }
+
+    /// What to set in the program's environment.
+    pub fn environment(&self) -> Option<(OsString, OsString)> {
+        let library = self.counter.library.as_ref()?;
+        Some(("VALGRIND_LIB".into(), library.clone().into()))
+    }
+
+    /// Puts the counter before a launch.
+    pub fn decorate(&self, launch: &mut Launch) {
+        let mut words = self.words();
+        let program = std::mem::replace(&mut launch.path, self.counter.launcher.clone());
+        words.push(program.into());
+        words.extend(launch.argv.drain(..).skip(1));
+        launch.argv = words;
+        // The user's own settings of Valgrind would be added to ours.
+        launch.env.retain(|(name, _)| name != "VALGRIND_OPTS" && name != "VALGRIND_LIB");
+        launch.env.extend(self.environment());
+    }
+
+    /// Has a process of this launch, which must allow control, `zero` its counts, `dump LABEL` or begin `phase LABEL`.
+    /// It may be waiting for something meanwhile.
+    ///
+    /// # Errors
+    /// What `vgdb`, which passes the order on, said instead of doing so.
+    pub fn order(&self, process: i32, order: &str) -> Result<(), CalltreeError> {
+        let mut prefix = OsString::from("--vgdb-prefix=");
+        prefix.push(self.folder.join("vgdb"));
+        let mut command = Command::new(self.counter.launcher.with_file_name("vgdb"));
+        command.arg(prefix).arg(format!("--pid={process}")).arg("--wait=60").args(order.split(' '));
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| CalltreeError::Failed(format!("cannot start vgdb: {error}")))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if ["zeroed", "dumped", "phase"].iter().any(|done| said.trim_start().starts_with(done)) {
+            return Ok(());
+        }
+        let all = format!("{} {}", said.trim(), String::from_utf8_lossy(&output.stderr).trim());
+        Err(CalltreeError::Failed(all.trim().escape_debug().to_string()))
+    }
+
+    /// What was counted, after the program has ended.
+    ///
+    /// # Errors
+    /// If there is nothing to be read, or a part of it is lost or damaged.
+    pub fn read(&self) -> Result<Counted, CalltreeError> {
+        if let Some(line) = self.failure() {
+            return Err(CalltreeError::Failed(line));
+        }
+        let by = self.counter.kind;
+        if by == Kind::Calltree {
+            let profiles = reader::read_all(&self.out())?;
+            return Ok(Counted { by, total: profiles.total(), profiles, callgrind: None });
+        }
+        let files = self.files("out.");
+        let [file] = files.as_slice() else {
+            return Err(match files.len() {
+                0 => CalltreeError::Nothing(by.name()),
+                number => CalltreeError::Failed(format!(
+                    "{number} processes ran, and {} counts in each child what its parent had done before: only the \
+                     call tree can add them up",
+                    by.name()
+                )),
+            });
+        };
+        let text = fs::read(file).map_err(|source| CalltreeError::Folder { path: file.clone(), source })?;
+        let text = String::from_utf8_lossy(&text);
+        let damaged = |why: String| CalltreeError::Damaged { path: file.clone(), why };
+        if by == Kind::Callgrind {
+            let profile = callgrind::parse(&text).map_err(damaged)?;
+            let (total, profiles) = (profile.total, Profiles::default());
+            return Ok(Counted { by, total, profiles, callgrind: Some(profile) });
+        }
+        let line = text.lines().find_map(|line| line.strip_prefix("summary:"));
+        let total = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        let total = total.ok_or_else(|| damaged("it has no line ‘summary:’".to_owned()))?;
+        Ok(Counted { by, total, profiles: Profiles::default(), callgrind: None })
+    }
+
+    fn files(&self, beginning: &str) -> Vec<PathBuf> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let named = files.filter(|file| file.file_name().to_string_lossy().starts_with(beginning));
+        named.map(|file| file.path()).collect()
+    }
+
+    /// The line in which Valgrind says what went wrong inside of itself, or that it cannot run the program.
+    fn failure(&self) -> Option<String> {
+        let signs = [
+            "Assertion",
+            "the 'impossible' happened",
+            "Fatal error",
+            "unhandled instruction",
+            "failed to start",
+        ];
+        for log in self.files("log.") {
+            let text = fs::read(log).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let line = text.lines().find(|line| signs.iter().any(|sign| line.contains(sign)));
+            if let Some(line) = line {
+                return Some(line.trim().escape_debug().to_string());
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,71 @@
+//! Instructions by source function and line, with inlined functions by themselves.
+
+use super::profile::Profile;
+use super::symbols::{Frame, Symbols};
+use std::collections::HashMap;
+
+/// Instructions of one source function or line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// What: the function, and for lines file and line as well. Where nothing is known, the name is file and address
+    /// of the code.
+    pub frame: Frame,
+    /// Whether a function or line is known.
+    pub is_known: bool,
+    /// How many.
+    pub instructions: u64,
+}
+
+/// Where instructions come from in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceCosts {
+    /// By function, the largest first. What is inlined counts for the function that was inlined.
+    pub functions: Vec<Amount>,
+    /// By line, the largest first; only code with lines.
+    pub lines: Vec<Amount>,
+    /// Instructions of code without lines.
+    pub without_lines: u64,
+}
+
+impl Profile {
+    /// Resolves every instruction that was executed.
+    pub fn source_costs(&self, symbols: &mut Symbols) -> SourceCosts {
+        let mut functions: HashMap<(Frame, bool), u64> = HashMap::new();
+        let mut lines: HashMap<Frame, u64> = HashMap::new();
+        let mut without_lines = 0;
+        for run in &self.runs {
+            let mut address = run.offset;
+            for length in &run.lengths {
+                let location = symbols.locate(run.object.as_deref(), address);
+                let innermost = location.frames.first().cloned().unwrap_or_default();
+                match innermost.line {
+                    Some(_) => *lines.entry(innermost.clone()).or_default() += run.count,
+                    None => without_lines += run.count,
+                }
+                let is_known = innermost.name.is_some();
+                let name = if is_known {
+                    innermost.name
+                } else {
+                    // One row for each stretch, not for each instruction.
+                    Some(symbols.locate(run.object.as_deref(), run.offset).place)
+                };
+                let frame = Frame { name, file: innermost.file, line: None };
+                *functions.entry((frame, is_known)).or_default() += run.count;
+                address += u64::from(*length);
+            }
+        }
+        let functions = functions.into_iter();
+        let functions =
+            functions.map(|((frame, is_known), instructions)| Amount { frame, is_known, instructions });
+        let lines = lines.into_iter();
+        let lines = lines.map(|(frame, instructions)| Amount { frame, is_known: true, instructions });
+        SourceCosts { functions: sorted(functions), lines: sorted(lines), without_lines }
+    }
+}
+
+fn sorted(amounts: impl Iterator<Item = Amount>) -> Vec<Amount> {
+    let mut amounts: Vec<Amount> = amounts.collect();
+    let key = |amount: &Amount| (amount.frame.name.clone(), amount.frame.file.clone(), amount.frame.line);
+    amounts.sort_by(|a, b| b.instructions.cmp(&a.instructions).then_with(|| key(a).cmp(&key(b))));
+    amounts
+}

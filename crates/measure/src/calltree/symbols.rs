@@ -1,0 +1,137 @@
+//! From addresses to names and lines: symbols, debugging information, inlined calls. Files are read when one of their
+//! addresses is asked for first.
+
+use super::debug_file::{self, Reader};
+use addr2line::Context;
+use object::{Object, ObjectSymbol, SymbolKind};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// One function that an address is in, as the source has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The function's name as its language writes it; none where neither a symbol nor debugging information has one.
+    pub name: Option<String>,
+    /// The source file, where it is known.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+}
+
+/// An address in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The functions, innermost first: all but the last are inlined into the next. Empty if nothing is known.
+    pub frames: Vec<Frame>,
+    /// What to write where nothing is known: file and address.
+    pub place: String,
+}
+
+/// Knows the files of a profile.
+#[derive(Default)]
+pub struct Symbols {
+    files: HashMap<String, Option<Known>>,
+}
+
+struct Known {
+    /// Sorted by address: where it begins and ends, and the name as it is linked.
+    symbols: Vec<(u64, u64, String)>,
+    lines: Option<Context<Reader>>,
+}
+
+impl Symbols {
+    /// Knows nothing yet.
+    pub fn new() -> Symbols {
+        Symbols::default()
+    }
+
+    /// What is at an address of a file, by the file's own addresses; none for code that no file holds.
+    pub fn locate(&mut self, object: Option<&str>, offset: u64) -> Location {
+        let Some(path) = object else {
+            return Location { frames: Vec::new(), place: "code that the program made itself".to_owned() };
+        };
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+        let place = format!("{name}+{offset:#x}");
+        let known = self.files.entry(path.to_owned()).or_insert_with(|| read(Path::new(path)));
+        let frames = known.as_ref().map(|known| known.frames(offset)).unwrap_or_default();
+        Location { frames, place }
+    }
+
+    /// Whether the file has lines for its addresses.
+    pub fn has_lines(&mut self, object: &str) -> bool {
+        let known = self.files.entry(object.to_owned()).or_insert_with(|| read(Path::new(object)));
+        known.as_ref().is_some_and(|known| known.lines.is_some())
+    }
+}
+
+impl Location {
+    /// The innermost name, or what to write in its place.
+    pub fn name(&self) -> &str {
+        self.frames.first().and_then(|frame| frame.name.as_deref()).unwrap_or(&self.place)
+    }
+}
+
+fn read(path: &Path) -> Option<Known> {
+    let data = std::fs::read(path).ok()?;
+    let file = object::File::parse(data.as_slice()).ok()?;
+    let mut symbols: Vec<(u64, u64, String)> = file
+        .symbols()
+        .chain(file.dynamic_symbols())
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() != 0)
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            Some((symbol.address(), symbol.address() + symbol.size(), name.to_owned()))
+        })
+        .collect();
+    symbols.sort();
+    symbols.dedup_by_key(|(begin, end, _)| (*begin, *end));
+    let lines = debug_file::dwarf(path, &file).and_then(|dwarf| Context::from_dwarf(dwarf).ok());
+    Some(Known { symbols, lines })
+}
+
+impl Known {
+    fn frames(&self, offset: u64) -> Vec<Frame> {
+        let mut frames = self.lines.as_ref().map(|lines| inlined(lines, offset)).unwrap_or_default();
+        let symbol = self.symbol(offset).map(demangle);
+        match frames.last_mut() {
+            Some(outermost) if outermost.name.is_none() => outermost.name = symbol,
+            Some(_) => {}
+            None => frames.extend(symbol.map(|name| Frame { name: Some(name), file: None, line: None })),
+        }
+        frames
+    }
+
+    /// The symbol whose code covers the address; one without a length ends where the next begins.
+    fn symbol(&self, offset: u64) -> Option<&str> {
+        let after = self.symbols.partition_point(|(begin, _, _)| *begin <= offset);
+        let (begin, end, name) = self.symbols[..after].last()?;
+        (offset < *end || begin == end).then_some(name.as_str())
+    }
+}
+
+fn inlined(lines: &Context<Reader>, offset: u64) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let Ok(mut found) = lines.find_frames(offset).skip_all_loads() else { return frames };
+    while let Ok(Some(frame)) = found.next() {
+        let raw = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+        let name = raw.map(|name| demangle(name.as_ref()));
+        let file = frame.location.as_ref().and_then(|place| place.file.map(str::to_owned));
+        let line = frame.location.and_then(|place| place.line);
+        frames.push(Frame { name, file, line });
+    }
+    frames
+}
+
+/// A name as its language writes it.
+pub fn demangle(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    // The version that a symbol of a library carries is no part of the function's name.
+    let bare = name.split_once("@").map_or(name, |(bare, _)| bare);
+    if !bare.starts_with("_Z") {
+        return name.to_owned();
+    }
+    let parsed = cpp_demangle::Symbol::new(bare).ok();
+    parsed.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+}

@@ -1,0 +1,83 @@
+#include "tree.h"
+
+static struct member *mine;
+
+static int claim_member(struct member *member, int from, int pid) {
+    return __atomic_compare_exchange_n(&member->pid, &from, pid, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static uint32_t members(void) {
+    uint32_t count = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
+    return count < MEMBERS ? count : MEMBERS;
+}
+
+/* One that was there before exec, else a free one, else one whose process was killed. */
+static struct member *find_member(int pid) {
+    for (uint32_t i = 0; i < members(); i++)
+        if (header->member[i].pid == pid) return &header->member[i];
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        if (header->member[i].pid == 0 && claim_member(&header->member[i], 0, pid)) return &header->member[i];
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        int other = header->member[i].pid;
+        if (system_process_gone(other) && claim_member(&header->member[i], other, pid)) return &header->member[i];
+    }
+    return NULL;
+}
+
+static void raise_word(uint32_t *word, uint32_t to) {
+    uint32_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (before < to && !__atomic_compare_exchange_n(word, &before, to, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+void join_tree(int pid, int64_t inherited) {
+    mine = NULL;
+    if (MODE == MODE_COUNTS) return;
+    struct member *member = find_member(pid);
+    if (!member) {
+        __atomic_fetch_add(&header->turned_away, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    member->inherited = inherited;
+    member->live = inherited;
+    raise_word(&header->members, (uint32_t)(member - header->member) + 1);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < members(); i++) used += header->member[i].pid != 0;
+    raise_word(&header->at_once, used);
+    mine = member;
+}
+
+void leave_tree(void) {
+    struct member *member = mine;
+    /* A child of vfork must not speak for its parent. */
+    if (!member || !process || process->pid != system_pid()) return;
+    mine = NULL;
+    member->live = member->inherited = 0;
+    __atomic_store_n(&member->pid, 0, __ATOMIC_RELEASE);
+}
+
+__attribute__((destructor)) static void leave(void) { leave_tree(); }
+
+/* What a process has of its own; blocks that it inherited and gave back are still its parent's. */
+static int64_t own_bytes(int64_t live, int64_t inherited) { return live > inherited ? live - inherited : 0; }
+
+static int64_t others(int alive_only) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < members(); i++) {
+        struct member *member = &header->member[i];
+        int pid = member->pid;
+        if (member == mine || pid == 0) continue;
+        int64_t bytes = own_bytes(__atomic_load_n(&member->live, __ATOMIC_RELAXED), member->inherited);
+        if (bytes && !(alive_only && system_process_gone(pid))) sum += bytes;
+    }
+    return sum;
+}
+
+void settle_with_tree(int64_t drift, int64_t crest) {
+    struct member *member = mine;
+    if (!member) return;
+    int64_t live = __atomic_fetch_add(&member->live, drift, __ATOMIC_RELAXED) + crest;
+    int64_t own = own_bytes(live, member->inherited);
+    /* Who was killed could not leave. The kernel is asked only where it matters. */
+    if (own + others(0) <= __atomic_load_n(&header->tree_peak, __ATOMIC_RELAXED)) return;
+    raise_to(&header->tree_peak, own + others(1));
+}

@@ -1,0 +1,132 @@
+//! The processor's own counters, through `perf_event_open`.
+#![expect(unsafe_code, reason = "a system call that no library offers")]
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::FromRawFd;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Instructions that were completed.
+    Instructions,
+    /// Cycles of the core.
+    Cycles,
+    /// Branches that were predicted wrongly.
+    BranchMisses,
+    /// Accesses that the last level of cache did not serve.
+    CacheMisses,
+    /// Page faults: counted by the kernel, so that it is there without a counter in the processor.
+    PageFaults,
+}
+
+impl Event {
+    /// The kernel's numbers for the kind of counter and the counter.
+    fn numbers(self) -> (u32, u64) {
+        match self {
+            Event::Cycles => (0, 0),
+            Event::Instructions => (0, 1),
+            Event::CacheMisses => (0, 3),
+            Event::BranchMisses => (0, 5),
+            Event::PageFaults => (1, 2),
+        }
+    }
+}
+
+/// The first version of the kernel's structure, which every kernel takes.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_kind: u32,
+    breakpoint_address: u64,
+}
+
+const DISABLED: u64 = 1;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const ENABLE_ON_EXEC: u64 = 1 << 12;
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+/// How long the counter was wanted and how long it had its place in the processor are read with it.
+const TIMES: u64 = 1 | 2;
+
+/// A counter that waits for programs to be executed.
+#[derive(Debug)]
+pub struct Hardware(File);
+
+impl Hardware {
+    /// Whether instructions can be counted here.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn available() -> Result<(), String> {
+        Hardware::attach(Event::Instructions, 0).map(drop)
+    }
+
+    /// Counts, in user space, what the next child of a process (0: of the calling thread) and all below it do from its
+    /// `exec` on. Each launch needs a counter of its own: once the kernel has started one, it may take that for done.
+    ///
+    /// # Errors
+    /// Why that cannot be counted.
+    pub fn attach(event: Event, parent: i32) -> Result<Hardware, String> {
+        let (kind, config) = event.numbers();
+        let attributes = Attributes {
+            kind,
+            size: size_of::<Attributes>() as u32,
+            config,
+            read_format: TIMES,
+            flags: DISABLED | INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | ENABLE_ON_EXEC,
+            ..Attributes::default()
+        };
+        // SAFETY: the structure is of the size that it names and outlives the call.
+        let file = unsafe {
+            libc::syscall(libc::SYS_perf_event_open, &raw const attributes, parent, -1, -1, CLOSE_ON_EXEC)
+        };
+        if file < 0 {
+            return Err(reason(&io::Error::last_os_error()));
+        }
+        // SAFETY: a descriptor just made, which nobody else owns.
+        Ok(Hardware(unsafe { File::from_raw_fd(file as i32) }))
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    /// Where the counter had to share its place in the processor, so that its number is of a part of the time only.
+    pub fn read(&self) -> Result<u64, String> {
+        let mut bytes = [0; 24];
+        let mut file = &self.0;
+        file.read_exact(&mut bytes).map_err(|error| format!("the counter cannot be read: {error}"))?;
+        let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        let (value, wanted, counted) = (word(0), word(8), word(16));
+        match counted {
+            0 => Err("no program was executed while it was counted".to_owned()),
+            _ if counted < wanted => {
+                Err("other users of the processor’s counters took turns with this one".to_owned())
+            }
+            _ => Ok(value),
+        }
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+            "this machine has no such counter (virtual machines often hide it)".to_owned()
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "the kernel does not permit it: `sysctl kernel.perf_event_paranoid=2` or the capability CAP_PERFMON does"
+                .to_owned()
+        }
+        Some(libc::ENOSYS) => "the kernel has no perf_event_open".to_owned(),
+        _ => format!("perf_event_open failed: {error}"),
+    }
+}

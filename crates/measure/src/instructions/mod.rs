@@ -1,0 +1,229 @@
+//! How many instructions a command executes: by the processor's counter where there is one, else by the call tree in
+//! its cheapest form, with whatever makes counts vary taken out of the way.
+
+mod hardware;
+mod steady;
+
+pub use hardware::{Event, Hardware};
+pub use steady::steady;
+
+use crate::calltree::{self, Counter, Session, Settings};
+use crate::command::{Commands, Job};
+use crate::instrument::Instrument;
+use crate::launch::{Ending, Launch, Outcome};
+use crate::program::{Kind, Program};
+use scruple_core::metric::{Quality, metric};
+use scruple_core::sample::Reading;
+use std::path::{Path, PathBuf};
+
+/// The metric that a tool can count too; the others are the processor's alone.
+const KEY: &str = "instructions";
+
+/// What the processor's counters say.
+pub const KEYS: &[&str] = &[KEY, "cycles", "branch.misses", "cache.misses"];
+
+const EVENTS: [(Event, &str); 4] = [
+    (Event::Instructions, KEYS[0]),
+    (Event::Cycles, KEYS[1]),
+    (Event::BranchMisses, KEYS[2]),
+    (Event::CacheMisses, KEYS[3]),
+];
+
+/// Counts the instructions of one launch at a time.
+pub struct Instructions {
+    /// Whoever starts the program: counters are inherited from there.
+    launcher: i32,
+    folder: PathBuf,
+    cache: PathBuf,
+    means: Option<Means>,
+    running: Running,
+}
+
+/// What counts here.
+#[derive(Clone)]
+enum Means {
+    Hardware,
+    Tool { counter: Counter, no_hardware: String },
+}
+
+enum Running {
+    Nothing,
+    Hardware(Vec<(Hardware, &'static str)>),
+    Tool(Session),
+}
+
+impl Instructions {
+    /// An instrument that keeps profiles in `folder` while a program runs, and the compiled tool in `cache`.
+    pub fn new(launcher: i32, folder: &Path, cache: &Path) -> Instructions {
+        let (folder, cache) = (folder.to_owned(), cache.to_owned());
+        Instructions { launcher, folder, cache, means: None, running: Running::Nothing }
+    }
+
+    /// What counts here, as one sentence.
+    ///
+    /// # Errors
+    /// Why nothing can.
+    pub fn describe(&mut self) -> Result<String, String> {
+        Ok(match self.means()? {
+            Means::Hardware => "the processor’s counter, in user space".to_owned(),
+            Means::Tool { counter, no_hardware } => {
+                format!("{}; the processor’s counter cannot be used: {no_hardware}", counter.describe())
+            }
+        })
+    }
+
+    fn means(&mut self) -> Result<Means, String> {
+        if let Some(means) = &self.means {
+            return Ok(means.clone());
+        }
+        let means = match Hardware::available() {
+            Ok(()) => Means::Hardware,
+            Err(no_hardware) => match Counter::find(&self.cache) {
+                Ok(counter) => Means::Tool { counter, no_hardware },
+                Err(why) => {
+                    return Err(format!("the processor’s counter cannot be used ({no_hardware}), and {why}"));
+                }
+            },
+        };
+        self.means = Some(means.clone());
+        Ok(means)
+    }
+
+    fn absent(&self, keys: &[&str], why: &str) -> Vec<Reading> {
+        keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
+    }
+}
+
+impl Instrument for Instructions {
+    fn name(&self) -> &'static str {
+        match self.means {
+            Some(Means::Hardware) => "perf_event_open",
+            _ => "valgrind",
+        }
+    }
+
+    fn available(&self, program: &Program) -> Result<(), String> {
+        if program.changes_user() {
+            return Err("the program changes its user, which hides it from counters".to_owned());
+        }
+        match program.kind() {
+            Ok(Kind::Elf { native: false, .. }) => Err("it is a program for another processor".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
+        let means = self.means()?;
+        steady(launch);
+        self.running = match means {
+            Means::Hardware => Running::Hardware(
+                EVENTS
+                    .iter()
+                    .map(|(event, key)| {
+                        Hardware::attach(*event, self.launcher).map(|counter| (counter, *key))
+                    })
+                    .collect::<Result<_, String>>()?,
+            ),
+            Means::Tool { counter, .. } => {
+                let settings = Settings { total_only: true, fixed_random: true, control: false };
+                let session = Session::start(&counter, settings, &self.folder);
+                let session = session.map_err(|error| error.to_string())?;
+                session.decorate(launch);
+                Running::Tool(session)
+            }
+        };
+        Ok(())
+    }
+
+    fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
+        match std::mem::replace(&mut self.running, Running::Nothing) {
+            Running::Nothing => Vec::new(),
+            Running::Hardware(counters) => counters
+                .into_iter()
+                .filter_map(|(counter, key)| {
+                    let metric = metric(key)?;
+                    Some(match counter.read() {
+                        Ok(value) => {
+                            Reading::of(metric, value as f64, self.name()).with_quality(Quality::Near)
+                        }
+                        Err(why) => Reading::absent(metric, why),
+                    })
+                })
+                .collect(),
+            Running::Tool(session) => {
+                let mut readings = match (session.read(), metric(KEY)) {
+                    (Ok(counted), Some(metric)) if counted.profiles.lost.is_empty() => {
+                        vec![Reading::of(metric, counted.total as f64, counted.by.name())]
+                    }
+                    (Ok(_), _) => self.absent(&[KEY], "a process was killed, and its counts are lost"),
+                    (Err(why), _) => self.absent(&[KEY], &why.to_string()),
+                };
+                let why = match &self.means {
+                    Some(Means::Tool { no_hardware, .. }) => no_hardware.clone(),
+                    _ => String::new(),
+                };
+                readings.extend(self.absent(&KEYS[1..], &why));
+                readings
+            }
+        }
+    }
+}
+
+/// The instructions of a command, counted more than once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Each count, in order.
+    pub counts: Vec<u64>,
+    /// By what, and why by nothing better.
+    pub by: String,
+    /// What one instruction is.
+    pub definition: &'static str,
+}
+
+impl Measured {
+    /// Whether every launch had the same count.
+    pub fn is_deterministic(&self) -> bool {
+        self.counts.iter().all(|count| Some(count) == self.counts.first())
+    }
+
+    /// The least and the largest count.
+    pub fn spread(&self) -> (u64, u64) {
+        let counts = || self.counts.iter().copied();
+        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+    }
+}
+
+/// Counts a command's instructions in so many launches, at least two: only what repeats is exact.
+///
+/// # Errors
+/// Why there is no count, or how a launch failed.
+pub fn measure(
+    commands: &mut Commands,
+    job: &Job,
+    instrument: &mut Instructions,
+    launches: u32,
+) -> Result<Measured, String> {
+    let by = instrument.describe()?;
+    let definition = match instrument.means()? {
+        Means::Hardware => "instructions that the processor completed in user space",
+        Means::Tool { .. } => calltree::DEFINITION,
+    };
+    let mut counts = Vec::new();
+    for _ in 0..launches.max(2) {
+        let weighing = commands.weigh_with(job, instrument).map_err(|error| error.to_string())?;
+        match weighing.ending {
+            Ending::Exited(0) => {}
+            ending => return Err(format!("‘{}’ ended with {ending:?} while it was counted", job.name)),
+        }
+        match weighing.readings.into_iter().find(|reading| reading.key == KEY).map(|reading| reading.value) {
+            Some(Ok(value)) => counts.push(value as u64),
+            Some(Err(why)) => return Err(why),
+            None => return Err("nothing was counted".to_owned()),
+        }
+    }
+    Ok(Measured { counts, by, definition })
+}

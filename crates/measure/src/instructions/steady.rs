@@ -1,0 +1,99 @@
+//! Takes away what makes one launch of a program differ from the next: addresses, variables, hash seeds, the number of
+//! processors.
+
+use crate::launch::Launch;
+use crate::program::Program;
+use crate::runtimes::ghc;
+use std::ffi::{OsStr, OsString};
+
+/// Variables that programs need to work as they do elsewhere.
+const KEPT: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "GHCRTS",
+];
+
+/// Beginnings and ends of the names of variables that tell programs where their parts are.
+const BEGINNINGS: [&str; 16] = [
+    "LC_", "XDG_", "PYTHON", "PERL", "RUBY", "GEM_", "NODE_", "GO", "RUST", "CARGO_", "JAVA_", "JDK_",
+    "OCAML", "GUILE_", "LUA_", "SSL_",
+];
+const ENDS: [&str; 3] = ["_HOME", "_PATH", "_ROOT"];
+
+/// What is set for every program. Those who do not have the runtime do not look at the variable.
+const SET: [(&str, &str); 5] = [
+    ("PYTHONHASHSEED", "0"),
+    ("PERL_HASH_SEED", "0"),
+    ("PERL_PERTURB_KEYS", "0"),
+    // Which of several threads works on what is decided by the clock.
+    ("GOMAXPROCS", "1"),
+    ("LC_ALL", "C.UTF-8"),
+];
+
+/// Changes a launch so that its instructions repeat: fixed addresses, the whole path as the program's name, and an
+/// environment of few variables in one order. What was set for this command is kept.
+pub fn steady(launch: &mut Launch) {
+    launch.options.fixed_addresses = true;
+    if let Some(name) = launch.argv.first_mut() {
+        *name = launch.path.clone().into();
+    }
+    let own: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let is_set_for_it = |variable: &(OsString, OsString)| !own.contains(variable);
+    let mut env: Vec<(OsString, OsString)> = launch
+        .env
+        .drain(..)
+        .filter(|variable| variable.0 != crate::command::PADDING)
+        .filter(|variable| is_set_for_it(variable) || is_kept(&variable.0))
+        .collect();
+    for (name, value) in SET {
+        let set_for_it = env.iter().any(|variable| variable.0 == name && is_set_for_it(variable));
+        if !set_for_it {
+            replace(&mut env, name, value.into());
+        }
+    }
+    add_word(&mut env, "GODEBUG", ",", "asyncpreemptoff", "=1");
+    // The clock of GHC's runtime; a program that does not let its options be set would refuse to run.
+    if ghc::profiles(&Program { path: launch.path.clone() }).heap_by_type {
+        add_word(&mut env, "GHCRTS", " ", "-V", "0");
+    }
+    replace(&mut env, "PWD", launch.folder.clone().into());
+    env.sort();
+    launch.env = env;
+}
+
+fn is_kept(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    // The rest of its own variables would change with each session of a terminal.
+    KEPT.contains(&name)
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+fn replace(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+    env.retain(|(other, _)| other != name);
+    env.push((name.into(), value));
+}
+
+/// Adds a setting to a variable that holds several, unless it is there already.
+fn add_word(env: &mut Vec<(OsString, OsString)>, name: &str, between: &str, setting: &str, value: &str) {
+    let mut text =
+        env.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone()).unwrap_or_default();
+    if text.to_string_lossy().contains(setting) {
+        return;
+    }
+    if !text.is_empty() {
+        text.push(between);
+    }
+    text.push(setting);
+    text.push(value);
+    replace(env, name, text);
+}

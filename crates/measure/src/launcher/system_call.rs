@@ -1,0 +1,54 @@
+//! System calls that leave no trace in the memory of this process but what the kernel is asked to write.
+//!
+//! A child that shares its parent's memory shares the C library's `errno` too, so it must not call functions that set it.
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("the launcher makes its system calls itself, and knows how on x86-64 and aarch64 only");
+
+/// The result is the kernel's: below zero, it is an error number with its sign changed.
+///
+/// # Safety
+/// As the system call itself: pointers must be valid for what it reads and writes.
+#[cfg(target_arch = "x86_64")]
+pub(super) unsafe fn system_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
+    let result;
+    let [a, b, c, d] = arguments;
+    // SAFETY: the registers are those of the kernel's calling convention; the rest is the caller's promise.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// The result is the kernel's: below zero, it is an error number with its sign changed.
+///
+/// # Safety
+/// As the system call itself: pointers must be valid for what it reads and writes.
+#[cfg(target_arch = "aarch64")]
+pub(super) unsafe fn system_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
+    let result;
+    let [a, b, c, d] = arguments;
+    // SAFETY: the registers are those of the kernel's calling convention; the rest is the caller's promise.
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a as isize => result,
+            in("x1") b,
+            in("x2") c,
+            in("x3") d,
+            options(nostack)
+        );
+    }
+    result
+}

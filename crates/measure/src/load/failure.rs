@@ -1,0 +1,117 @@
+//! How requests fail.
+
+use serde::{Deserialize, Serialize};
+
+/// How a request can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// The connection was refused.
+    Refused,
+    /// The connection could not be made for another reason: no route, no descriptor, no answer in time.
+    Unconnected,
+    /// TLS could not be agreed on, or broke.
+    Tls,
+    /// The connection was reset.
+    Reset,
+    /// The connection was closed before a byte of the answer came.
+    ClosedEarly,
+    /// The connection was closed in the middle of the answer.
+    HalfResponse,
+    /// What came is not HTTP.
+    Garbage,
+    /// No answer came in time.
+    TimedOut,
+    /// The answer has a bad status.
+    BadStatus,
+    /// The answer fails a check of the scenario.
+    CheckFailed,
+    /// It was due, but until the end no connection was free to send it on.
+    Unsent,
+}
+
+impl Failure {
+    /// Every class, in the order of reports.
+    pub const ALL: [Failure; 11] = [
+        Failure::Refused,
+        Failure::Unconnected,
+        Failure::Tls,
+        Failure::Reset,
+        Failure::ClosedEarly,
+        Failure::HalfResponse,
+        Failure::Garbage,
+        Failure::TimedOut,
+        Failure::BadStatus,
+        Failure::CheckFailed,
+        Failure::Unsent,
+    ];
+
+    /// Its name in JSON and thresholds.
+    pub fn name(self) -> &'static str {
+        match self {
+            Failure::Refused => "refused",
+            Failure::Unconnected => "unconnected",
+            Failure::Tls => "tls",
+            Failure::Reset => "reset",
+            Failure::ClosedEarly => "closed-early",
+            Failure::HalfResponse => "half-response",
+            Failure::Garbage => "garbage",
+            Failure::TimedOut => "timed-out",
+            Failure::BadStatus => "bad-status",
+            Failure::CheckFailed => "check-failed",
+            Failure::Unsent => "unsent",
+        }
+    }
+
+    /// What it means, as a clause about requests.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Failure::Refused => "the connection was refused",
+            Failure::Unconnected => "the connection could not be made",
+            Failure::Tls => "TLS failed",
+            Failure::Reset => "the connection was reset",
+            Failure::ClosedEarly => "closed without an answer",
+            Failure::HalfResponse => "closed in the middle of an answer",
+            Failure::Garbage => "the answer was not HTTP",
+            Failure::TimedOut => "no answer in time",
+            Failure::BadStatus => "an answer with a bad status",
+            Failure::CheckFailed => "an answer that failed a check",
+            Failure::Unsent => "due, but never sent: no connection was free",
+        }
+    }
+}
+
+/// Failed requests by class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failures([u64; Failure::ALL.len()]);
+
+impl Failures {
+    /// Those of one class.
+    pub fn of(&self, class: Failure) -> u64 {
+        self.0[class as usize]
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The classes that occurred.
+    pub fn each(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
+        Failure::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, count)| *count > 0)
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Failures) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Adds so many of one class.
+    pub fn record(&mut self, class: Failure, requests: u64) {
+        self.0[class as usize] += requests;
+    }
+
+    pub(super) fn count(&mut self, class: Failure) {
+        self.record(class, 1);
+    }
+}

@@ -1,0 +1,27 @@
+//! What a thread tells while it runs.
+
+use super::super::shared::Live;
+use super::Generator;
+use std::sync::atomic::Ordering;
+
+impl Generator {
+    /// Tells how many requests are done.
+    pub(super) fn publish_counts(&self) {
+        let live: &Live = &self.shared.live[self.thread as usize];
+        let (answered, failed) = self.recorder.totals();
+        live.answered.store(answered, Ordering::Relaxed);
+        live.failed.store(failed, Ordering::Relaxed);
+    }
+
+    /// Tells how it goes: of the part that goes on, or of the one before, where nothing has been answered in it yet.
+    pub(super) fn publish(&self, now: u64) {
+        let live: &Live = &self.shared.live[self.thread as usize];
+        live.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);
+        let part = usize::from(self.part(now));
+        let latest = self.recorder.parts[..=part].iter().rev().find(|part| !part.response.is_empty());
+        if let Some(part) = latest {
+            live.p50.store(part.response.value_at_quantile(0.5), Ordering::Relaxed);
+            live.p99.store(part.response.value_at_quantile(0.99), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! From what the threads bring home to what came of the run.
+
+use super::doubt::Doubt;
+use super::failure::Failures;
+use super::latencies::{Buckets, Latencies};
+use super::plan::{Plan, WarmUp};
+use super::record::{KindRecord, PartRecord, Recorder, Slow};
+use super::result::{GeneratorCost, Kind, LoadResult, Part};
+use super::shared::Ended;
+use super::stalls::{self, Stall};
+use super::{backlog, verdict};
+use scruple_core::warm_up;
+
+/// What one thread brings home.
+pub(crate) struct ThreadResult {
+    pub(crate) recorder: Recorder,
+    pub(crate) ended: Ended,
+    pub(crate) cost: GeneratorCost,
+    pub(crate) priority_refused: bool,
+    /// Whether there were more time-outs than the plan allows.
+    pub(crate) gave_up: bool,
+    pub(crate) backlog_most: u64,
+}
+
+/// Adds up what the threads bring home, and takes off the warm-up. `started` is on the monotonic clock and since 1970.
+pub(crate) fn merge(plan: &Plan, threads: Vec<ThreadResult>, started: (u64, u64)) -> LoadResult {
+    let recorders: Vec<&Recorder> = threads.iter().map(|thread| &thread.recorder).collect();
+    let ended = threads.iter().map(|thread| thread.ended).max().unwrap_or(Ended::Planned);
+    let parts = parts(plan, &recorders, started.0, ended);
+    let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
+    let stalls = stalls::stalls(&listeners, started.0);
+    let cut = warm_up_of(plan, &parts, &stalls);
+    let counted = Part::together(&parts[cut..]);
+    let whole = |pick: fn(&Part) -> &Buckets| {
+        let mut sum = Latencies::new();
+        parts[cut..].iter().for_each(|part| sum.add_buckets(pick(part)));
+        sum
+    };
+    let mut result = LoadResult {
+        ended,
+        started,
+        span: counted.span().max(1),
+        behind: 0,
+        due: counted.due,
+        answered: counted.answered,
+        failures: counted.failures,
+        idle_failures: Failures::default(),
+        bytes: counted.bytes,
+        response: whole(|part| &part.response),
+        service: whole(|part| &part.service),
+        lag: whole(|part| &part.lag),
+        lateness: whole(|part| &part.lateness),
+        connect: Latencies::new(),
+        backlog: threads.iter().map(|thread| thread.backlog_most).sum(),
+        reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
+        warm_up: cut,
+        stalls,
+        kinds: kinds(plan, &recorders.iter().map(|r| r.kinds.as_slice()).collect::<Vec<_>>()),
+        slowest: slowest(&recorders, started.0),
+        generator: cost(&threads),
+        doubts: Vec::new(),
+        parts,
+    };
+    for recorder in &recorders {
+        result.connect.add_slice(&recorder.connect);
+        result.idle_failures.add(&recorder.idle_failures);
+    }
+    if plan.rate().is_some() {
+        let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
+        let behind = backlog::behind(result.counted(), last as i64 - started.0 as i64);
+        // What waits at the end because the server stood still is no sign that it is too slow.
+        let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
+        result.behind = if (stood as u64) < behind { behind } else { 0 };
+    }
+    let refused = threads.iter().any(|thread| thread.priority_refused);
+    result.doubts = verdict::doubts(plan, &result);
+    result.doubts.extend(refused.then(Doubt::priority_refused));
+    result
+}
+
+/// The parts in the order of time. They lie where the plan has them, whatever was due in them; where only the number of
+/// requests ends the run, a part is the time in which its share of them was sent.
+fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, ended: Ended) -> Vec<Part> {
+    let by_clock = plan.rate().is_some() || plan.max_requests.is_none();
+    let mut parts: Vec<Part> = (0..=plan.parts as usize).map(|index| part(index, recorders, start)).collect();
+    let (span, of) = (plan.span() as i64, i64::from(plan.parts));
+    if by_clock {
+        for (index, part) in (0..).zip(parts.iter_mut().skip(1)) {
+            (part.from, part.to) = (span * index / of, span * (index + 1) / of);
+        }
+        (parts[0].from, parts[0].to) = (-(plan.warm_up_before() as i64), 0);
+    }
+    // Of a run that ended early there are only the parts that it came to.
+    let used = match by_clock && ended == Ended::Planned {
+        true => parts.len(),
+        false => parts.iter().rposition(|part| part.due > 0).map_or(0, |last| last + 1),
+    };
+    parts.truncate(used);
+    if parts.first().is_some_and(|part| part.due == 0) {
+        parts.remove(0);
+    }
+    if !by_clock || ended != Ended::Planned {
+        close_gaps(&mut parts, by_clock, recorders, start);
+    }
+    parts
+}
+
+fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
+    let records: Vec<&PartRecord> = recorders.iter().map(|recorder| &recorder.parts[index]).collect();
+    let relative = |time: u64| time as i64 - start as i64;
+    let spans: Vec<_> = records.iter().filter_map(|record| record.span).collect();
+    let mut part = Part {
+        from: spans.iter().map(|(first, _)| relative(*first)).min().unwrap_or(0),
+        to: spans.iter().map(|(_, last)| relative(*last)).max().unwrap_or(0),
+        ..Part::default()
+    };
+    let [mut response, mut service, mut lag, mut lateness] = [(); 4].map(|()| Latencies::new());
+    for record in records {
+        part.due += record.due;
+        part.answered += record.answered;
+        part.came += record.came;
+        part.backlog += record.backlog;
+        part.failures.add(&record.failures);
+        part.bytes += record.bytes;
+        response.add_slice(&record.response);
+        service.add_slice(&record.service);
+        if let Some(open) = &record.open {
+            lag.add_slice(&open.lag);
+            lateness.add_slice(&open.lateness);
+        }
+    }
+    [part.response, part.service, part.lag, part.lateness] =
+        [response, service, lag, lateness].map(|latencies| latencies.buckets());
+    part
+}
+
+/// A part lasts until the next begins, and the last as long as its requests at their own pace.
+fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], start: u64) {
+    if !by_clock {
+        parts.retain(|part| part.due > 0);
+        for index in 1..parts.len() {
+            parts[index - 1].to = parts[index].from;
+        }
+    }
+    let due = recorders
+        .iter()
+        .flat_map(|r| r.parts.iter().filter_map(|part| part.span))
+        .map(|(_, last)| last)
+        .max();
+    if let (Some(last), Some(due)) = (parts.last_mut(), due) {
+        let gaps = (last.due.max(2) - 1) as f64;
+        let length = (due as i64 - start as i64 - last.from).max(0) as f64;
+        last.to = last.from + (length * last.due as f64 / gaps).max(1.0) as i64;
+    }
+}
+
+/// How many of the first parts are warm-up: a beginning that decays, and in which the server did not stand still.
+fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
+    match plan.warm_up {
+        WarmUp::Off => 0,
+        WarmUp::For(_) => parts.iter().take_while(|part| part.to <= 0).count(),
+        WarmUp::Auto => {
+            let answers: u64 = parts.iter().map(|part| part.service.count()).sum();
+            // Medians of a few requests differ by chance.
+            let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
+            let median =
+                |parts: &[Part]| Some((Part::together(parts).service.quantile(0.5)? as f64).max(1.0).ln());
+            let medians: Option<Vec<f64>> = parts.chunks(each.max(1)).map(median).collect();
+            let cut = medians.map_or(0, |medians| warm_up::cut(&medians)) * each;
+            let end = cut.checked_sub(1).map_or(0, |last| parts[last].to);
+            if stalls.iter().any(|stall| stall.from < end) { 0 } else { cut }
+        }
+    }
+}
+
+/// Requests for a median that warm-up is told from.
+const MEDIAN_OF: u64 = 10;
+
+fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
+    let kind = |index: usize| {
+        let mut kind = Kind {
+            name: plan.requests[index].name.clone(),
+            answered: 0,
+            failures: Failures::default(),
+            service: None,
+        };
+        for record in records.iter().filter_map(|thread| thread.get(index)) {
+            kind.answered += record.answered;
+            kind.failures.add(&record.failures);
+            if let Some(service) = &record.service {
+                kind.service.get_or_insert_default().add_slice(service);
+            }
+        }
+        kind
+    };
+    (0..plan.requests.len()).map(kind).collect()
+}
+
+fn slowest(recorders: &[&Recorder], start: u64) -> Vec<Slow> {
+    let all = recorders.iter().flat_map(|recorder| recorder.slowest.iter());
+    let mut all: Vec<Slow> = all
+        .map(|slow| Slow {
+            response: slow.0.response,
+            intended: slow.0.intended - start.min(slow.0.intended),
+            sent: slow.0.sent - start.min(slow.0.sent),
+            done: slow.0.done - start.min(slow.0.done),
+        })
+        .collect();
+    all.sort_unstable_by(|left, right| right.cmp(left));
+    all
+}
+
+fn cost(threads: &[ThreadResult]) -> GeneratorCost {
+    let mut sum = GeneratorCost { threads: threads.len() as u32, ..GeneratorCost::default() };
+    for cost in threads.iter().map(|thread| &thread.cost) {
+        sum.elapsed = sum.elapsed.max(cost.elapsed);
+        sum.user += cost.user;
+        sum.system += cost.system;
+        sum.waited += cost.waited;
+        sum.preempted += cost.preempted;
+        sum.requests += cost.requests;
+    }
+    sum
+}

@@ -1,0 +1,447 @@
+//! A server under load: finds the address, keeps the connections, starts the threads of a turn together, and brings
+//! their records home.
+//!
+//! A turn has one clock: one schedule from its first request to its last. Its parts, and the marks at which the server's
+//! accounts are read, are moments on that clock; nothing waits for anything at them.
+
+use super::failure::Failure;
+use super::generator::Generator;
+use super::merge::{ThreadResult, merge};
+use super::plan::Plan;
+use super::result::{GeneratorCost, LoadResult};
+use super::shared::{Progress, Shared};
+use super::target::{Address, Target};
+use super::tls::TlsSetup;
+use super::{clock, socket};
+use scruple_core::unit::{Unit, quantity};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{io, thread};
+
+/// Why a server could not be loaded at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The plan cannot be carried out.
+    #[error("{0}")]
+    Plan(String),
+    /// The encryption cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+    /// No connection could be made.
+    #[error("cannot connect to {address}: {meaning}{detail}", meaning = .class.meaning())]
+    Unreachable {
+        /// The address.
+        address: String,
+        /// What went wrong.
+        class: Failure,
+        /// More about it, beginning with punctuation; may be empty.
+        detail: String,
+    },
+    /// Too few descriptors.
+    #[error(
+        "{connections} connections need {wanted} open files, and this process may have {limit}: raise the limit (ulimit -n)"
+    )]
+    Descriptors {
+        /// The connections planned.
+        connections: u32,
+        /// The descriptors they need.
+        wanted: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Answers were waited for in vain, more often than the plan allows.
+    #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
+    Silent {
+        /// How many.
+        requests: u64,
+        /// The time-out, with its unit.
+        patience: String,
+    },
+    /// The system refuses something every run needs.
+    #[error("the generator cannot start: {0}")]
+    System(#[from] io::Error),
+    /// The user interrupted before anything was measured.
+    #[error("interrupted before the first request")]
+    Interrupted,
+}
+
+/// What is told while a turn goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// How it goes, about four times a second.
+    Progress(&'a Progress),
+    /// One of the marks of the plan has been reached: 0 is the first request, the one behind the last of the plan is the
+    /// last answer. So many requests had been answered or had failed.
+    Mark(usize, u64),
+}
+
+/// A server with the connections to it. They last from one turn to the next.
+pub struct Session {
+    shared: Arc<Shared>,
+    generators: Vec<Generator>,
+}
+
+impl Session {
+    /// Prepares everything that does not depend on one turn. Connections are made by the first turn.
+    ///
+    /// # Errors
+    /// When the plan is impossible, or nobody listens.
+    pub fn new(target: &Target, plan: &Plan) -> Result<Session, LoadError> {
+        plan.validate().map_err(LoadError::Plan)?;
+        let most = plan.connections.max(plan.grow_to);
+        let wanted = u64::from(most) + 64;
+        socket::allow_descriptors(wanted).map_err(|limit| LoadError::Descriptors {
+            connections: most,
+            wanted,
+            limit,
+        })?;
+        let tls = target.tls.as_ref().map(|trust| TlsSetup::new(target, trust));
+        let tls = tls.transpose().map_err(LoadError::Tls)?;
+        let shared = Arc::new(Shared::new(target, plan, reachable(target)?, tls).map_err(LoadError::Plan)?);
+        let plan = Arc::new(plan.clone());
+        let generators = (0..plan.threads).map(|thread| Generator::new(&shared, &plan, thread));
+        Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })
+    }
+
+    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its pace,
+    /// its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two time-outs, one
+    /// for connections that are to be made and one for answers after the last request.
+    ///
+    /// `interrupted` ends it early with the figures so far.
+    ///
+    /// # Errors
+    /// When no connection can be made, or more is waited for in vain than the plan allows. Whatever else happens once
+    /// requests are sent is a figure and no error.
+    pub fn turn(
+        &mut self,
+        plan: &Plan,
+        interrupted: &AtomicBool,
+        tell: &mut dyn FnMut(Moment<'_>),
+    ) -> Result<LoadResult, LoadError> {
+        plan.validate().map_err(LoadError::Plan)?;
+        let plan = Arc::new(plan.clone());
+        self.shared.begin();
+        self.generators.iter_mut().for_each(|generator| generator.begin(&plan));
+        together(&self.shared, &plan, &mut self.generators, interrupted, tell)
+    }
+}
+
+/// Loads a server as planned, in a session of one turn.
+///
+/// `interrupted` ends it early with the figures so far. `progress` is called about four times a second.
+///
+/// # Errors
+/// As for [`Session::new`] and [`Session::turn`].
+pub fn run(
+    target: &Target,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<LoadResult, LoadError> {
+    run_watched(target, plan, interrupted, progress, &|| {})
+}
+
+/// As [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_watched(
+    target: &Target,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+    at_end: &(dyn Fn() + Sync),
+) -> Result<LoadResult, LoadError> {
+    let mut session = Session::new(target, plan)?;
+    let mut tell = |moment: Moment<'_>| {
+        if let Moment::Progress(seen) = moment {
+            progress(seen);
+        }
+    };
+    let result = session.turn(plan, interrupted, &mut tell)?;
+    at_end();
+    Ok(result)
+}
+
+/// The first address that accepts a connection.
+fn reachable(target: &Target) -> Result<Address, LoadError> {
+    let mut refused = None;
+    for address in &target.addresses {
+        let attempt = match address {
+            Address::Tcp(address) => {
+                std::net::TcpStream::connect_timeout(address, Duration::from_secs(5)).map(drop)
+            }
+            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+        };
+        match attempt {
+            Ok(()) => return Ok(address.clone()),
+            Err(error) => {
+                refused = Some(LoadError::Unreachable {
+                    address: address.to_string(),
+                    class: super::connection::unconnected(&error),
+                    detail: format!(" ({error}); is the server running?"),
+                });
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| LoadError::Plan("the target has no address".to_owned())))
+}
+
+enum Report {
+    Done(Box<ThreadResult>),
+    Failed(LoadError),
+}
+
+/// The moment at which the threads begin, on both clocks; 0 until it is known.
+#[derive(Default)]
+struct Start {
+    monotonic: AtomicU64,
+    since_1970: AtomicU64,
+}
+
+/// Runs the threads, with the start at the same moment for all.
+fn together(
+    shared: &Arc<Shared>,
+    plan: &Plan,
+    generators: &mut [Generator],
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(Moment<'_>),
+) -> Result<LoadResult, LoadError> {
+    let (start, barrier) = (Start::default(), Barrier::new(generators.len()));
+    let (sender, reports) = mpsc::channel();
+    thread::scope(|scope| {
+        for generator in generators {
+            let (sender, barrier, start) = (sender.clone(), &barrier, &start);
+            scope.spawn(move || {
+                let report = one_thread(shared, plan, generator, barrier, start);
+                // The receiver outlives the threads.
+                let _ = sender.send(report);
+            });
+        }
+        drop(sender);
+        let mut done: Vec<ThreadResult> = Vec::new();
+        let mut error = None;
+        let mut watch = Watch::of(plan);
+        loop {
+            match reports.recv_timeout(watch.pause(&start)) {
+                Ok(Report::Done(result)) => done.push(*result),
+                // The others were only told to stop.
+                Ok(Report::Failed(failed)) => {
+                    error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => watch.look(shared, &start, tell),
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                shared.stop();
+            }
+        }
+        let handled = done.iter().map(|thread| thread.cost.requests).sum();
+        match error {
+            Some(_) if interrupted.load(Ordering::Relaxed) => Err(LoadError::Interrupted),
+            Some(error) => Err(error),
+            None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
+            None => {
+                watch.finish(handled, tell);
+                let started =
+                    (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
+                Ok(merge(plan, done, started))
+            }
+        }
+    })
+}
+
+/// What the thread that waits for the others looks out for.
+struct Watch {
+    /// Where the marks lie, in nanoseconds from the start, or in requests.
+    marks: Vec<u64>,
+    by_count: bool,
+    reached: usize,
+    last: Progress,
+    told_at: u64,
+}
+
+/// How often progress is told.
+const TOLD: u64 = 250_000_000;
+
+impl Watch {
+    fn of(plan: &Plan) -> Watch {
+        let by_count = plan.rate().is_none() && plan.max_requests.is_some();
+        let whole = match plan.max_requests.filter(|_| by_count) {
+            Some(requests) => requests as f64,
+            None => plan.span() as f64,
+        };
+        let inner = plan.marks.iter().map(|share| (share * whole) as u64);
+        let marks = std::iter::once(0).chain(inner).collect();
+        Watch { marks, by_count, reached: 0, last: Progress::default(), told_at: 0 }
+    }
+
+    /// How long nothing is to be looked at.
+    fn pause(&self, start: &Start) -> Duration {
+        let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
+        let waiting = self.marks.len() > 1;
+        let pause = match self.marks.get(self.reached).filter(|_| waiting) {
+            Some(_) if start == 0 => 1_000_000,
+            Some(_) if self.by_count && self.reached > 0 => 2_000_000,
+            Some(mark) => (start + mark).saturating_sub(now).min(50_000_000),
+            None => 50_000_000,
+        };
+        Duration::from_nanos(pause)
+    }
+
+    fn look(&mut self, shared: &Shared, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
+        let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
+        if start == 0 || now < start {
+            return;
+        }
+        let handled = shared.handled();
+        let at = if self.by_count { handled } else { now - start };
+        if self.marks.len() > 1 && self.marks.get(self.reached).is_some_and(|mark| *mark <= at) {
+            tell(Moment::Mark(self.reached, handled));
+            self.reached += 1;
+        }
+        if now - self.told_at >= TOLD {
+            self.told_at = now;
+            self.last = Progress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
+            tell(Moment::Progress(&self.last));
+        }
+    }
+
+    /// Marks that a short or interrupted turn never came to are passed over; the last is its end.
+    fn finish(&self, handled: u64, tell: &mut dyn FnMut(Moment<'_>)) {
+        if self.marks.len() > 1 {
+            tell(Moment::Mark(self.marks.len(), handled));
+        }
+    }
+}
+
+fn silent(plan: &Plan, threads: &[ThreadResult]) -> LoadError {
+    let requests = threads.iter().map(|thread| thread.recorder.timeouts()).sum();
+    LoadError::Silent { requests, patience: quantity(plan.timeout.as_nanos() as f64, &Unit::Nanoseconds) }
+}
+
+fn one_thread(
+    shared: &Shared,
+    plan: &Plan,
+    generator: &mut Generator,
+    barrier: &Barrier,
+    start: &Start,
+) -> Report {
+    let priority_refused = !settle_thread(plan, generator.thread);
+    let (began, waited) = (clock::now(), consumed().waited);
+    let opened = generator.open();
+    let ready = opened.map_err(|class| {
+        let waited = consumed().waited.saturating_sub(waited);
+        let starved = (waited > (clock::now() - began) / 2).then_some(waited);
+        unreachable(shared, class, generator.tls_trouble.take(), starved)
+    });
+    if ready.is_err() {
+        shared.stop();
+    }
+    // One thread decides for all whether they begin, because each waits for the others at the end.
+    if barrier.wait().is_leader() && !shared.stopped() {
+        let ahead = 2_000_000 + plan.warm_up_before();
+        start.monotonic.store(clock::now() + ahead, Ordering::Relaxed);
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+        start.since_1970.store(wall + ahead, Ordering::Relaxed);
+    }
+    barrier.wait();
+    let start = start.monotonic.load(Ordering::Relaxed);
+    match ready {
+        Ok(_) if start == 0 => return Report::Failed(LoadError::Interrupted),
+        Ok(_) => {}
+        Err(error) => return Report::Failed(error),
+    }
+    let began = clock::now();
+    let before = consumed();
+    let ended = generator.run(start);
+    let (after, elapsed) = (consumed(), clock::now() - began);
+    barrier.wait();
+    generator.settle(ended, began + elapsed);
+    let (answered, failed) = generator.recorder.totals();
+    let cost = GeneratorCost {
+        threads: 1,
+        elapsed,
+        user: after.user - before.user,
+        system: after.system - before.system,
+        waited: after.waited.saturating_sub(before.waited),
+        preempted: after.preempted - before.preempted,
+        requests: answered + failed,
+    };
+    Report::Done(Box::new(ThreadResult {
+        recorder: generator.take_recorder(),
+        ended,
+        cost,
+        priority_refused,
+        gave_up: generator.gave_up,
+        backlog_most: generator.backlog_most,
+    }))
+}
+
+/// `starved` is how long the generator waited for a core, in nanoseconds, where that was most of the time.
+fn unreachable(
+    shared: &Shared,
+    class: Failure,
+    tls_trouble: Option<String>,
+    starved: Option<u64>,
+) -> LoadError {
+    let detail = match (tls_trouble, starved) {
+        (Some(why), _) => format!(": {why}"),
+        (None, Some(waited)) => format!(
+            "; the generator itself waited {:.1} s for a core, so this need not be the server's fault: run it where it has \
+             a core (--cores), or with --priority",
+            waited as f64 / 1e9
+        ),
+        (None, None) if class == Failure::Tls => {
+            ": the server did not complete the handshake; does it speak TLS there?".to_owned()
+        }
+        (None, None) => String::new(),
+    };
+    LoadError::Unreachable { address: shared.address.to_string(), class, detail }
+}
+
+/// Pins the thread, makes its timers precise and asks for priority. False when priority was asked for and refused.
+fn settle_thread(plan: &Plan, number: u32) -> bool {
+    // SAFETY: plain system calls about the calling thread; the structures are valid when zero and outlive the calls.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
+        if let Some(core) = plan.cores.get(number as usize % plan.cores.len().max(1))
+            && *core < libc::CPU_SETSIZE as usize
+        {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(*core, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        }
+        let priority = libc::sched_param { sched_priority: 10 };
+        !plan.priority || libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0
+    }
+}
+
+struct Consumed {
+    user: u64,
+    system: u64,
+    waited: u64,
+    preempted: u64,
+}
+
+/// What the calling thread has consumed so far.
+fn consumed() -> Consumed {
+    // SAFETY: the kernel fills in plain data that is valid when zero.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage
+    };
+    let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    let waited = std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0);
+    Consumed {
+        user: nanoseconds(usage.ru_utime),
+        system: nanoseconds(usage.ru_stime),
+        waited,
+        preempted: usage.ru_nivcsw as u64,
+    }
+}

@@ -1,0 +1,163 @@
+//! What the management beans say as the machine ends, in the lines that the agent kept: collectors, pools of the heap.
+
+use super::perf_data::PerfData;
+use crate::runtimes::figures::Figure;
+
+/// The heap as the beans have it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Beans {
+    /// Memory that the heap has now.
+    committed: f64,
+    /// Collectors: the name, and how often each has run.
+    collectors: Vec<(String, f64)>,
+    /// Pools: the most memory that each had, and what its last collection found alive.
+    pools: Vec<(f64, f64)>,
+}
+
+/// How often the heap was collected.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    minor: f64,
+    major: f64,
+}
+
+impl Beans {
+    /// `heap COMMITTED`, `collector COUNT NAME` and `pool PEAK LIVE NAME`, one a line.
+    pub(super) fn parse(text: &str) -> Beans {
+        let mut beans = Beans::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let number = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
+            match (words[0], number(1), number(2)) {
+                ("heap", Some(committed), _) => beans.committed = committed,
+                ("collector", Some(count), _) => beans.collectors.push((words[2..].join(" "), count)),
+                ("pool", Some(peak), Some(live)) => beans.pools.push((peak, live)),
+                _ => {}
+            }
+        }
+        beans
+    }
+
+    /// The figures; what no collection has seen is not there.
+    pub(super) fn figures(&self, counters: Option<&PerfData>) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        if let Some(counts) = self.counts(counters) {
+            // Only the simplest collectors run by what is allocated alone; the others mind the time and the cores.
+            let simple = self.collectors.iter().any(|(name, _)| name == "Copy");
+            let figure = if simple { Figure::exact } else { Figure::noisy };
+            figures.extend([
+                figure("gc.count", counts.minor + counts.major),
+                figure("gc.minor", counts.minor),
+                figure("gc.major", counts.major),
+            ]);
+            if counts.minor + counts.major > 0.0 {
+                figures.extend(self.live(counters).map(|live| Figure::estimated("heap.live_max", live)));
+            }
+        }
+        match self.pools.as_slice() {
+            // One pool is the whole heap, and its peak is the heap's.
+            [(peak, _)] if *peak > 0.0 => figures.push(Figure::near("heap.peak", *peak)),
+            // Several have their peaks at different moments: the heap had at least the largest, and what it has now.
+            pools if self.committed > 0.0 => {
+                let largest = pools.iter().map(|(peak, _)| *peak).fold(self.committed, f64::max);
+                figures.push(Figure::estimated("heap.peak", largest));
+            }
+            _ => {}
+        }
+        figures
+    }
+
+    /// Collections by kind. A collector of all of the heap beside the program has one bean for its cycles, which are
+    /// the collections, and one for the stops that it needs, which are not.
+    fn counts(&self, counters: Option<&PerfData>) -> Option<Counts> {
+        let mut counts = Counts::default();
+        for (name, count) in &self.collectors {
+            let concurrent_part = name.ends_with(" Pauses") || name == "G1 Concurrent GC";
+            let young = ["Young", "Minor", "Scavenge", "ParNew"].iter().any(|word| name.contains(word))
+                || name == "Copy";
+            match (concurrent_part, young) {
+                (true, _) => {}
+                (false, true) => counts.minor += count,
+                (false, false) => counts.major += count,
+            }
+        }
+        // G1 marks the whole heap beside the program and stops it twice for each marking; one that it gives up has
+        // fewer stops. Its bean is younger than the collector, and counts stops as well.
+        let marking = counters.filter(|data| data.text(&name_of(2)) == Some("G1 concurrent cycle pauses"));
+        let stops = marking.and_then(|data| data.number("sun.gc.collector.2.invocations")).unwrap_or(0.0);
+        counts.major += (stops / 2.0).ceil();
+        (!self.collectors.is_empty()).then_some(counts)
+    }
+
+    /// What the last collection left alive. Where it was of the young generation, old objects count as alive.
+    fn live(&self, counters: Option<&PerfData>) -> Option<f64> {
+        let concurrent = self.collectors.iter().any(|(name, _)| name.ends_with(" Pauses"));
+        let of_last: f64 = self.pools.iter().map(|(_, live)| live).sum();
+        let in_spaces = || {
+            let data = counters?;
+            // After a collection eden is empty; what the other spaces hold is what was alive then.
+            let spaces = [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
+            let used = spaces.iter().filter_map(|(generation, space)| {
+                data.number(&format!("sun.gc.generation.{generation}.space.{space}.used"))
+            });
+            Some(used.sum::<f64>())
+        };
+        if concurrent { Some(of_last) } else { in_spaces() }.filter(|live| *live > 0.0)
+    }
+}
+
+fn name_of(collector: u32) -> String {
+    format!("sun.gc.collector.{collector}.name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(figures: &[Figure], key: &str) -> Option<f64> {
+        figures.iter().find(|figure| figure.key == key).map(|figure| figure.value)
+    }
+
+    #[test]
+    fn cycles_are_collections_and_their_stops_are_not() {
+        let text = "heap 530579456\ncollector 9 ZGC Cycles\ncollector 30 ZGC Pauses\npool 530579456 81788928 ZHeap\n";
+        let figures = Beans::parse(text).figures(None);
+        assert_eq!((value(&figures, "gc.count"), value(&figures, "gc.minor")), (Some(9.0), Some(0.0)));
+        assert_eq!(
+            (value(&figures, "heap.peak"), value(&figures, "heap.live_max")),
+            (Some(530_579_456.0), Some(81_788_928.0))
+        );
+    }
+
+    #[test]
+    fn generations_of_a_concurrent_collector_are_told_apart() {
+        let text = "heap 396361728\ncollector 21 ZGC Minor Cycles\ncollector 66 ZGC Minor Pauses\n\
+                    collector 5 ZGC Major Cycles\ncollector 23 ZGC Major Pauses\n\
+                    pool 100663296 77594624 ZGC Old Generation\npool 396361728 18874368 ZGC Young Generation\n";
+        let figures = Beans::parse(text).figures(None);
+        let counts = ["gc.count", "gc.minor", "gc.major"].map(|key| value(&figures, key));
+        assert_eq!(counts, [Some(26.0), Some(21.0), Some(5.0)]);
+        assert_eq!(value(&figures, "heap.live_max"), Some(96_468_992.0));
+        assert_eq!(value(&figures, "heap.peak"), Some(396_361_728.0));
+    }
+
+    #[test]
+    fn without_a_collection_nothing_is_known_to_be_alive() {
+        let text = "heap 395051008\ncollector 0 Shenandoah Pauses\ncollector 0 Shenandoah Cycles\n\
+                    pool 492568576 0 Shenandoah\n";
+        let figures = Beans::parse(text).figures(None);
+        assert_eq!((value(&figures, "gc.count"), value(&figures, "heap.live_max")), (Some(0.0), None));
+    }
+
+    #[test]
+    fn young_and_old_collectors_are_told_apart() {
+        let counters = include_bytes!("../../../tests/data/runtimes/jvm/hsperfdata.bin");
+        let counters = PerfData::parse(counters).expect("counters");
+        let text = "heap 480247808\ncollector 3 G1 Young Generation\ncollector 0 G1 Old Generation\n\
+                    pool 281018368 0 G1 Eden Space\npool 378535936 0 G1 Old Gen\n";
+        let figures = Beans::parse(text).figures(Some(&counters));
+        let counts = ["gc.count", "gc.minor", "gc.major"].map(|key| value(&figures, key));
+        assert_eq!(counts, [Some(3.0), Some(3.0), Some(0.0)]);
+        assert!(value(&figures, "heap.live_max").is_some_and(|live| live > 0.0));
+    }
+}

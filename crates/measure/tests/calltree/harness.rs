@@ -1,0 +1,131 @@
+//! Compiles test programs and runs them under the call tree and under valgrind's own tools.
+
+use scruple_measure::calltree::{Counter, FunctionTotals, Profile, Profiles, Session, Settings, Tool};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder for one test's programs and profiles, and the tool.
+pub struct Workshop {
+    folder: TempDir,
+    pub tool: Tool,
+}
+
+/// Where the tests keep the compiled tool.
+pub fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("calltree")
+}
+
+/// The folder of the tool's sources.
+pub fn tool_sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../instruments/calltree")
+}
+
+impl Workshop {
+    /// None where valgrind is not installed, saying so.
+    pub fn new() -> Option<Workshop> {
+        if !std::env::var_os("PATH").is_some_and(|folders| {
+            std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file())
+        }) {
+            eprintln!("skipped: valgrind is not installed");
+            return None;
+        }
+        let tool = Tool::prepare(&cache()).unwrap_or_else(|why| panic!("{why}"));
+        Some(Workshop { folder: tempfile::tempdir().unwrap(), tool })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Compiles a program of `tests/calltree/programs`.
+    pub fn compile(&self, name: &str, flags: &[&str]) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs").join(name);
+        let output = self.path().join(source.file_stem().unwrap());
+        let compiler = if name.ends_with(".cc") { "c++" } else { "cc" };
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-fno-builtin", "-fno-inline"]).args(flags);
+        let status = command.arg(&source).arg("-o").arg(&output).status();
+        assert!(status.unwrap().success(), "{command:?}");
+        output
+    }
+
+    fn command(&self, words: &[OsString]) -> Command {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env_clear().stdin(Stdio::null()).current_dir(self.path());
+        command.env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").env("HOME", "/nonexistent");
+        command
+    }
+
+    pub fn session(&self, settings: Settings) -> Session {
+        Session::start(&Counter::of(&self.tool), settings, self.path()).unwrap()
+    }
+
+    /// Runs a command under a session.
+    pub fn run_in(&self, session: &Session, program: &Path, arguments: &[&str]) -> Output {
+        let mut words = session.words();
+        words.push(program.into());
+        words.extend(arguments.iter().map(Into::into));
+        self.command(&words).envs(session.environment()).output().unwrap()
+    }
+
+    /// The trees of a program that must end well.
+    pub fn trees(&self, program: &Path, arguments: &[&str]) -> Profiles {
+        let session = self.session(Settings::default());
+        let output = self.run_in(&session, program, arguments);
+        assert!(output.status.success(), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let counted = session.read().unwrap();
+        assert!(counted.profiles.lost.is_empty());
+        counted.profiles
+    }
+
+    /// The tree of a program of one process.
+    pub fn tree(&self, program: &Path, arguments: &[&str]) -> Profile {
+        let mut profiles = self.trees(program, arguments);
+        assert_eq!(profiles.processes.len(), 1);
+        profiles.processes.remove(0)
+    }
+
+    /// Runs one of valgrind's own tools, from the same folder of tools: the program has the same environment.
+    pub fn valgrind(&self, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+        let session = self.session(Settings::default());
+        let mut words = vec![session.words()[0].clone()];
+        words.extend(options.iter().map(Into::into));
+        words.push(program.into());
+        words.extend(arguments.iter().map(Into::into));
+        self.command(&words).envs(session.environment()).output().unwrap()
+    }
+}
+
+/// The sums of the function of that name.
+pub fn of(profile: &Profile, name: &str) -> FunctionTotals {
+    let all = profile.functions();
+    let found: Vec<&FunctionTotals> = all
+        .iter()
+        .filter(|(function, _)| function.name.as_deref() == Some(name))
+        .map(|(_, sums)| sums)
+        .collect();
+    assert!(!found.is_empty(), "no function {name}");
+    *found[0]
+}
+
+/// The paths of all contexts that end with the function of that name, from `main` on (or from the root where it is not
+/// there), with their calls.
+pub fn paths(profile: &Profile, name: &str) -> Vec<(String, u64)> {
+    let mut paths = Vec::new();
+    for (at, context) in profile.contexts.iter().enumerate() {
+        let names: Vec<&str> = profile
+            .path(at)
+            .into_iter()
+            .map(|function| function.map_or("(signal)", |function| function.name.as_deref().unwrap_or("?")))
+            .collect();
+        if names.last() == Some(&name) {
+            let from = names.iter().position(|name| *name == "main").unwrap_or(0);
+            paths.push((names[from..].join(" "), context.calls));
+        }
+    }
+    paths.sort();
+    paths
+}

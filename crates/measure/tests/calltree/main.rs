@@ -1,0 +1,11 @@
+//! The call tree on programs whose calls and allocations are known, and against callgrind and memcheck.
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
+
+mod harness;
+mod heap;
+mod instructions;
+mod missing;
+mod oracle;
+mod parts;
+mod sources;
+mod trees;

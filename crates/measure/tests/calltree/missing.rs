@@ -1,0 +1,90 @@
+//! What is said where something is missing.
+
+use crate::harness::Workshop;
+use scruple_measure::calltree::{Counter, Kind, Tool, Unavailable};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+/// Each case is a process of its own: the search path is the process's.
+fn in_environment(case: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "missing::says_what_it_finds", "--nocapture", "--ignored"]).env("CASE", case);
+    command.envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = text.lines().find_map(|line| line.split_once("SAID ")).map(|(_, said)| said.to_owned());
+    said.unwrap_or_else(|| panic!("{output:?}"))
+}
+
+#[test]
+#[ignore = "run by the other tests in an environment of its own"]
+fn says_what_it_finds() {
+    let cache = std::env::var("CASE").unwrap();
+    let tool = Tool::prepare(Path::new(&cache)).map(|_| ()).map_err(|why: Unavailable| why.to_string());
+    let counter = Counter::find(Path::new(&cache));
+    let counter = counter.map(|counter| (counter.kind, counter.describe()));
+    println!("SAID {tool:?} {counter:?}");
+}
+
+#[test]
+fn without_valgrind_it_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    let said = in_environment(empty, &[("PATH", empty)]);
+    assert_eq!(said.matches("valgrind is not installed: install the package").count(), 1, "{said}");
+    assert!(said.contains("Err(NoValgrind)"), "{said}");
+}
+
+#[test]
+fn without_a_compiler_callgrind_counts_and_it_says_why() {
+    let Some(_) = Workshop::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let programs = folder.path().join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    // Only valgrind and what a script in its place needs.
+    for name in ["/usr/bin/valgrind", "/bin/sh"] {
+        symlink(name, programs.join(Path::new(name).file_name().unwrap())).unwrap();
+    }
+    let behind = Path::new("/usr/bin/valgrind.bin");
+    if behind.exists() {
+        symlink(behind, programs.join("valgrind.bin")).unwrap();
+    }
+    let cache = folder.path().join("cache");
+    let path = programs.to_str().unwrap();
+    let said = in_environment(cache.to_str().unwrap(), &[("PATH", path), ("CC", "")]);
+    assert!(said.contains("no C compiler was found"), "{said}");
+    assert!(said.contains("Ok((Callgrind, ") && said.contains("because no C compiler"), "{said}");
+}
+
+#[test]
+fn a_compiler_that_fails_is_quoted() {
+    let Some(_) = Workshop::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = folder.path().join("compiler");
+    std::fs::write(&compiler, "#!/bin/sh\necho 'x.c:1: error: no luck today' >&2\nexit 1\n").unwrap();
+    std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let cache = folder.path().join("cache");
+    let said = in_environment(cache.to_str().unwrap(), &[("CC", compiler.to_str().unwrap())]);
+    assert!(said.contains("could not be compiled") && said.contains("no luck today"), "{said}");
+    assert!(said.contains("Ok((Callgrind, "), "{said}");
+    assert!(!cache.join("complete").exists());
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_named() {
+    let Some(_) = Workshop::new() else { return };
+    let said = in_environment("/proc/nowhere", &[]);
+    assert!(said.contains("cannot keep the call tree in /proc/nowhere"), "{said}");
+    assert!(said.contains("XDG_CACHE_HOME"), "{said}");
+}
+
+#[test]
+fn what_was_compiled_is_kept() {
+    let Some(workshop) = Workshop::new() else { return };
+    // A compiler that fails is not asked.
+    let cache = crate::harness::cache();
+    let said = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
+    assert!(said.contains("Ok(())") && said.contains("Ok((Calltree, "), "{said} {:?}", workshop.tool);
+    assert_eq!(Counter::of(&workshop.tool).kind, Kind::Calltree);
+}

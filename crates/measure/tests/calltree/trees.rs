@@ -1,0 +1,108 @@
+//! Trees that are known by construction.
+
+use crate::harness::{Workshop, of, paths};
+use scruple_measure::calltree::Settings;
+
+fn one(path: &str, calls: u64) -> (String, u64) {
+    (path.to_owned(), calls)
+}
+
+#[test]
+fn calls_are_counted_by_path() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("known.c", &[]), &[]);
+    assert_eq!(paths(&tree, "leaf"), [one("main first second leaf", 15), one("main leaf", 7)]);
+    assert_eq!(paths(&tree, "second"), [one("main first second", 15)]);
+    assert_eq!(of(&tree, "leaf").calls, 22);
+    let main = of(&tree, "main");
+    assert_eq!(
+        main.inclusive,
+        main.own + of(&tree, "first").own + of(&tree, "second").own + of(&tree, "leaf").own
+    );
+    // Each turn of the loop is the same work: 15 * 10 + 7 * 100 turns.
+    let leaf = of(&tree, "leaf");
+    assert_eq!(leaf.own, leaf.inclusive);
+    assert!(leaf.own > 850 * 3 && leaf.own < 850 * 8, "{leaf:?}");
+}
+
+#[test]
+fn recursion_leads_back_to_the_context_on_the_path() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.compile("recursion.c", &["-fno-optimize-sibling-calls"]);
+    let tree = workshop.tree(&program, &[]);
+    assert_eq!(paths(&tree, "down"), [one("main down", 1)]);
+    assert_eq!(of(&tree, "down").calls, 100_001);
+    assert_eq!(paths(&tree, "even"), [one("main even", 1)]);
+    assert_eq!(paths(&tree, "odd"), [one("main even odd", 500)]);
+    assert_eq!((of(&tree, "even").calls, of(&tree, "odd").calls), (501, 500));
+    assert_eq!(of(&tree, "branching").calls, 1973);
+    let main = of(&tree, "main");
+    let parts = ["main", "down", "even", "odd", "branching"].map(|name| of(&tree, name).own);
+    assert_eq!(main.inclusive, parts.iter().sum::<u64>());
+}
+
+#[test]
+fn functions_that_are_left_by_longjmp_are_left() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("jumps.c", &[]), &[]);
+    assert_eq!(paths(&tree, "after"), [one("main attempt after", 100)]);
+    assert_eq!(paths(&tree, "attempt"), [one("main attempt", 100)]);
+    assert_eq!((paths(&tree, "deep"), of(&tree, "deep").calls), (vec![one("main attempt deep", 100)], 2100));
+}
+
+#[test]
+fn what_a_function_jumps_to_is_below_it() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.compile("tails.c", &["-foptimize-sibling-calls"]);
+    let tree = workshop.tree(&program, &[]);
+    assert_eq!(paths(&tree, "forward"), [one("main caller forward", 40)]);
+    assert_eq!(paths(&tree, "target"), [one("main caller forward target", 40)]);
+    assert!(of(&tree, "target").own > 40 * 50 * 3, "the loop is its own");
+}
+
+#[test]
+fn signal_handlers_have_a_tree_of_their_own_and_disturb_none() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("signals.c", &[]), &[]);
+    assert_eq!(paths(&tree, "after"), [one("main interrupted after", 50), one("main left after", 50)]);
+    let handlers = [one("(signal) jumps in_handler", 50), one("(signal) returns in_handler", 50)];
+    assert_eq!(paths(&tree, "in_handler"), handlers);
+    assert_eq!(paths(&tree, "interrupted"), [one("main interrupted", 50)]);
+    assert_eq!(paths(&tree, "left"), [one("main left", 50)]);
+}
+
+#[test]
+fn threads_that_start_alike_share_a_tree() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("threads.c", &["-pthread"]), &[]);
+    let work = paths(&tree, "work");
+    assert_eq!(work.len(), 1, "{work:?}");
+    assert!(work[0].0.ends_with("start work") && work[0].1 == 4000, "{work:?}");
+    assert_eq!(of(&tree, "step").calls, 40_000);
+    // Every call costs the same, whichever thread made it.
+    assert_eq!(of(&tree, "step").own % 40_000, 0);
+}
+
+#[test]
+fn half_a_million_contexts_are_kept_apart() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("many.c", &["-fno-optimize-sibling-calls"]), &[]);
+    assert_eq!((tree.cut, of(&tree, "end").calls), (0, 1 << 18));
+    let ends = tree.contexts.iter().filter(|context| {
+        context.function.is_some_and(|at| tree.functions[at].name.as_deref() == Some("end"))
+    });
+    assert_eq!(ends.map(|context| context.calls).collect::<Vec<_>>(), vec![1; 1 << 18]);
+    assert!(tree.contexts.len() > 1_000_000, "{}", tree.contexts.len());
+}
+
+#[test]
+fn the_total_alone_is_the_same_total() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.compile("known.c", &[]);
+    let tree = workshop.tree(&program, &[]);
+    let session = workshop.session(Settings { total_only: true, ..Settings::default() });
+    assert!(workshop.run_in(&session, &program, &[]).status.success());
+    let counted = session.read().unwrap();
+    assert_eq!(counted.total, tree.total);
+    assert!(counted.profiles.processes[0].total_only && counted.profiles.processes[0].contexts.is_empty());
+}

@@ -1,0 +1,6 @@
+/* Asks mimalloc by its own name. */
+#include <stddef.h>
+
+void *mi_malloc(size_t);
+
+int main(void) { return mi_malloc(100) == NULL; }

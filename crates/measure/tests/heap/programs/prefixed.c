@@ -1,0 +1,6 @@
+/* Asks an allocator that is linked in under a prefix. */
+#include <stddef.h>
+
+void *_rjem_malloc(size_t);
+
+int main(void) { return _rjem_malloc(100) == NULL; }

@@ -1,0 +1,74 @@
+//! The peak of all processes together.
+
+use std::process::Command;
+
+use scruple_measure::heap::{Peak, Totals};
+
+use crate::harness::Workshop;
+
+const BLOCK: u64 = 10_000_000;
+
+fn run(workshop: &Workshop, words: &[&str]) -> Totals {
+    let program = workshop.path().join("family");
+    workshop.count(Peak::Requested, Command::new(program).args(words)).totals
+}
+
+/// Of blocks and nothing else, within the stated error.
+fn assert_blocks(totals: &Totals, blocks: u64, what: &str) {
+    let tree = totals.tree.unwrap();
+    assert!(tree.peak.abs_diff(blocks * BLOCK) <= tree.error + 2000, "{what}: {totals:?}");
+    assert!(tree.error <= 3 * 65_536, "{what}: {tree:?}");
+}
+
+#[test]
+fn what_processes_hold_at_one_time_adds_up() {
+    let workshop = Workshop::new();
+    workshop.c("family.c", &[]);
+    let totals = run(&workshop, &["together"]);
+    assert_blocks(&totals, 1 + 2 + 3, "together");
+    // The largest process has its parent's block, too.
+    assert!(totals.largest_peak().unwrap().1.peak.abs_diff(4 * BLOCK) < 2000);
+}
+
+#[test]
+fn what_has_ended_counts_no_longer_however_it_ended() {
+    let workshop = Workshop::new();
+    workshop.c("family.c", &[]);
+    for end in ["exit", "_exit", "kill"] {
+        assert_blocks(&run(&workshop, &["in turn", end]), 1 + 3, end);
+    }
+}
+
+#[test]
+fn a_program_that_becomes_another_leaves_nothing_behind() {
+    let workshop = Workshop::new();
+    workshop.c("family.c", &[]);
+    let totals = run(&workshop, &["exec", "2"]);
+    assert_eq!(totals.processes.len(), 3);
+    assert_blocks(&totals, 4, "exec");
+}
+
+#[test]
+fn the_tree_of_a_single_process_peaks_with_it() {
+    let workshop = Workshop::new();
+    for (name, peak) in [("peak.c", Peak::Usable), ("entry_points.c", Peak::Requested)] {
+        let totals = workshop.count_plain(peak, &workshop.c(name, &[]));
+        let tree = totals.tree.unwrap();
+        assert_eq!((tree.peak, tree.error), (totals.largest_peak().unwrap().1.peak, 0));
+    }
+    let totals = workshop.count_plain(Peak::Off, &workshop.c("peak.c", &[]));
+    assert_eq!(totals.tree, None);
+}
+
+#[test]
+fn more_processes_at_once_than_can_be_followed_have_no_peak_of_their_tree() {
+    let workshop = Workshop::new();
+    workshop.c("crowd.c", &[]);
+    let run = |count: &str| {
+        let program = workshop.path().join("crowd");
+        workshop.count(Peak::Usable, Command::new(program).arg(count)).totals
+    };
+    let some = run("100");
+    assert!(some.tree.unwrap().error <= 101 * 65_536, "{:?}", some.tree);
+    assert_eq!((run("200").tree, some.processes.len()), (None, 101));
+}

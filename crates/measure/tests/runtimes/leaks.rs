@@ -1,0 +1,140 @@
+//! Live data after collections of the whole heap: what is kept is seen, what is dropped is not, in every runtime that
+//! can be made to collect. The programs are those of `bench/leaks`.
+
+use crate::scales::{Done, Scales, Skip, installed};
+use scruple_core::stats::retained::{Retained, judge};
+use scruple_measure::runtimes::{LIVE, Runtimes};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+pub const TESTS: &[crate::Test] = &[
+    ("live_data_of_ghc_is_what_is_kept", ghc),
+    ("live_data_of_go_is_what_is_kept", go),
+    ("live_data_of_node_is_what_is_kept", node),
+    ("live_data_of_python_is_what_is_kept", python),
+    ("live_data_of_ruby_is_what_is_kept", ruby),
+    ("live_data_of_guile_is_what_is_kept", guile),
+    ("live_data_of_ocaml_is_what_is_kept", ocaml),
+    ("live_data_of_java_is_what_is_kept", java),
+];
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/leaks/programs").join(name)
+}
+
+const SIZES: [u32; 5] = [10_000, 20_000, 40_000, 80_000, 160_000];
+const ONE_BYTE: f64 = 1.0;
+
+fn shape(scales: &mut Scales, command: &[&OsStr], shape: &str) -> (Retained, Vec<(f64, f64)>) {
+    scales.instrument = Runtimes::new().collecting_fully();
+    let runs = SIZES.map(|size| {
+        let rest = [OsString::from(shape), OsString::from(size.to_string())];
+        let words: Vec<&OsStr> =
+            command.iter().copied().chain(rest.iter().map(OsString::as_os_str)).collect();
+        (f64::from(size), scales.same(&words, &[]).value(LIVE))
+    });
+    scales.instrument = Runtimes::new();
+    (judge(&runs, ONE_BYTE), runs.to_vec())
+}
+
+/// The program that keeps everything is found out, with about the bytes of a block and what holds it; the one that
+/// keeps nothing is never blamed.
+fn keeps(scales: &mut Scales, command: &[&OsStr], bytes: std::ops::Range<f64>) -> Done {
+    match shape(scales, command, "leak") {
+        (Retained::Grows { per_unit, .. }, runs) => {
+            assert!(bytes.contains(&per_unit), "{per_unit} is not in {bytes:?}: {runs:?}");
+        }
+        other => panic!("{command:?} keeps everything: {other:?}"),
+    }
+    let (none, runs) = shape(scales, command, "none");
+    // What a runtime sets up at its start may be seen to come to an end, which is no leak either.
+    let ends = matches!(&none, Retained::Slows { power } if power.high < 0.0);
+    assert!(ends || matches!(none, Retained::Constant { .. } | Retained::Unknown(_)), "{none:?} {runs:?}");
+    Ok(())
+}
+
+fn ghc(scales: &mut Scales) -> Done {
+    let source = program("shapes.hs");
+    let flags = [
+        "ghc",
+        "-v0",
+        "-O1",
+        "-package",
+        "array",
+        "-package",
+        "containers",
+        "-outputdir",
+        "so",
+        "-o",
+        "shapes-hs",
+    ];
+    let built = scales.compile("shapes-hs", &[&flags[..], &[&source.to_string_lossy()]].concat())?;
+    keeps(scales, &[built.as_os_str()], 150.0..260.0)
+}
+
+fn go(scales: &mut Scales) -> Done {
+    let source = program("shapes.go");
+    let built =
+        scales.compile("shapes-go", &["go", "build", "-o", "shapes-go", &source.to_string_lossy()])?;
+    // The last collection may have been when the heap was a tenth smaller.
+    keeps(scales, &[built.as_os_str()], 80.0..105.0)
+}
+
+fn script(scales: &mut Scales, interpreter: &str, name: &str, bytes: std::ops::Range<f64>) -> Done {
+    let interpreter = installed(interpreter)?;
+    keeps(scales, &[interpreter.as_os_str(), program(name).as_os_str()], bytes)
+}
+
+fn node(scales: &mut Scales) -> Done {
+    script(scales, "node", "shapes.cjs", 90.0..180.0)
+}
+
+fn python(scales: &mut Scales) -> Done {
+    script(scales, "/usr/bin/python3", "shapes.py", 150.0..230.0)
+}
+
+fn ruby(scales: &mut Scales) -> Done {
+    script(scales, "ruby", "shapes.rb", 110.0..190.0)
+}
+
+fn guile(scales: &mut Scales) -> Done {
+    // The first run compiles, and says so.
+    let _ = scales.weigh(
+        &[OsStr::new("guile"), program("shapes.scm").as_os_str(), OsStr::new("none"), OsStr::new("1")],
+        &[],
+    );
+    script(scales, "guile", "shapes.scm", 90.0..150.0)
+}
+
+fn ocaml(scales: &mut Scales) -> Done {
+    let text = "let kept = ref []\nlet () =\n  for i = 1 to int_of_string Sys.argv.(2) do\n    \
+        let block = Bytes.create 100 in\n    if Sys.argv.(1) = \"leak\" then kept := block :: !kept else kept := [block]\n  done\n";
+    scales.write("shapes.ml", text);
+    let built = scales.compile("shapes-ml", &["ocamlfind", "ocamlopt", "-o", "shapes-ml", "shapes.ml"])?;
+    // A block of 14 words and a cell of 3.
+    keeps(scales, &[built.as_os_str()], 135.9..136.1)
+}
+
+fn java(scales: &mut Scales) -> Done {
+    let source = program("Shapes.java");
+    scales.compile("Shapes.class", &["javac", "-d", ".", &source.to_string_lossy()])?;
+    let java = installed("java")?;
+    let folder = scales.path("");
+    let mut seen = 0;
+    for collector in ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC", "-XX:+UseShenandoahGC"] {
+        let command = [
+            java.as_os_str(),
+            OsStr::new(collector),
+            OsStr::new("-cp"),
+            folder.as_os_str(),
+            OsStr::new("Shapes"),
+        ];
+        let tried =
+            std::process::Command::new(&java).args([collector, "-version"]).output().expect("it starts");
+        if tried.status.success() {
+            seen += 1;
+            keeps(scales, &command, 90.0..140.0)?;
+        }
+    }
+    if seen > 0 { Ok(()) } else { Err(Skip("no collector is there".to_owned())) }
+}

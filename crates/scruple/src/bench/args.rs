@@ -1,0 +1,91 @@
+//! The words of `scruple bench`.
+
+use crate::cli::{ResultArgs, StoreArgs};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Weigh the cases of a bench program: time net of the harness, allocations, collections.
+///
+/// The program declares cases through one of the SDKs. Each case is timed in several fresh processes, in blocks that
+/// visit every case beside its tare: the same loop around an identity body. Raw, tare and net are shown apart.
+/// Allocations and collections are counted in processes of their own.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple bench -- ./micro-bench
+  scruple bench --filter parse --detail -- python3 bench.py
+  scruple bench --against ./old/micro-bench -- ./new/micro-bench
+  scruple bench --check --junit report.xml -- ./micro-bench
+")]
+pub struct BenchArgs {
+    /// The bench program and its arguments (default: the [[bench]] of scruple.toml).
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<String>,
+    /// Only cases whose name contains this, or that have this tag.
+    #[arg(short, long, value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// List the selected cases and end.
+    #[arg(long)]
+    pub list: bool,
+    /// Compare with another build of the suite, interleaved case by case; the first is the reference. Several, each
+    /// perhaps named, give a matrix: --against c=./fnv-c --against clang=./fnv-clang.
+    #[arg(long, value_name = "[NAME=]PROGRAM")]
+    pub against: Vec<String>,
+    /// The name of the program behind `--` where several are compared.
+    #[arg(long, value_name = "NAME", default_value = "new", requires = "against")]
+    pub name: String,
+    /// Compare with a stored run: an id, a label, ‘last’.
+    #[arg(long, value_name = "RUN", conflicts_with = "against")]
+    pub baseline: Option<String>,
+    /// Compare every case with this one.
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["against", "baseline"])]
+    pub reference: Option<String>,
+    /// Show the diagnostic panel of each case: OLS, R², outliers, distribution.
+    #[arg(short, long)]
+    pub detail: bool,
+    /// Fewer processes and blocks: a first look in a second or two.
+    #[arg(short, long)]
+    pub quick: bool,
+    /// Start no further process after this much time.
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Exactly this many fresh processes.
+    #[arg(long, value_name = "N")]
+    pub processes: Option<u32>,
+    /// This many blocks in each process.
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<u32>,
+    /// Numbers of threads for cases that declare several.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub threads: Vec<u32>,
+    /// Differences within this margin do not matter.
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    pub margin: String,
+    /// The time limit of one batch; a case that exceeds it fails, the others go on.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub case_limit: String,
+    /// Measure time only: no counting pass.
+    #[arg(long)]
+    pub time_only: bool,
+    /// Fail with exit code 3 when the readings cannot tell whether a budget is kept; 1 is that one is exceeded.
+    #[arg(long)]
+    pub check: bool,
+    /// Report budgets and leave the exit code alone.
+    #[arg(long, conflicts_with = "check")]
+    pub no_check: bool,
+    /// A limit besides those of the cases; any is checked as with --check.
+    #[arg(long, value_name = "LIMIT")]
+    pub limit: Vec<String>,
+    /// Write the cases and their budgets as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Seed of every random choice; printed with each result.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where results go.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// Where runs are kept.
+    #[command(flatten)]
+    pub store: StoreArgs,
+}

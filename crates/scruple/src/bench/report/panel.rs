@@ -1,0 +1,105 @@
+//! The diagnostic panel of a case: the figures that criterion's users know, and how disturbed the batches were.
+
+use crate::show::picture;
+use scruple_core::judge::cases;
+use scruple_core::protocol::Timing;
+use scruple_core::run::Run;
+use scruple_core::stats::summary::Summary;
+use scruple_core::stats::{ols, outlier};
+use scruple_core::subject::Arm;
+use scruple_core::unit::{Unit, quantity, share};
+use std::fmt::Write as _;
+
+/// Resamples of the panel's intervals.
+const REPLICATES: usize = 1000;
+
+/// A batch is disturbed when its wall time exceeds its processor time by more than this.
+const DISTURBED: f64 = 1.2;
+
+/// Writes the panel of one case, indented below its row.
+pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
+    let mut out = String::new();
+    let (Some(time), Some(iterations)) = (arm.sample("time.wall"), arm.sample("batch.iterations")) else {
+        return out;
+    };
+    match super::table::timing(arm) {
+        Some(Timing::Latency) => out.push_str(
+            "      latency: from argument to result, since every iteration waits for the one before\n",
+        ),
+        Some(Timing::Throughput) => {
+            out.push_str("      throughput: from one result to the next, since iterations may overlap\n")
+        }
+        None => {}
+    }
+    let (per_iteration, counts) = time.paired(iterations);
+    let totals: Vec<f64> = per_iteration.iter().zip(&counts).map(|(time, count)| time * count).collect();
+    let ns = |value: f64| quantity(value, &Unit::Nanoseconds);
+    if let Some(panel) = ols::panel(&counts, &totals, run.terms.level, REPLICATES, run.seed) {
+        let (slope, intercept, fit) = (&panel.slope, &panel.intercept, &panel.r_squared);
+        let _ = writeln!(
+            out,
+            "      OLS slope {} [{}, {}]   intercept {} [{}, {}]   R² {:.4} [{:.4}, {:.4}]",
+            ns(slope.estimate),
+            ns(slope.interval.low),
+            ns(slope.interval.high),
+            ns(intercept.estimate),
+            ns(intercept.interval.low),
+            ns(intercept.interval.high),
+            fit.estimate,
+            fit.interval.low,
+            fit.interval.high
+        );
+    }
+    if let Some(summary) = Summary::of(&per_iteration) {
+        let _ = writeln!(
+            out,
+            "      mean {}   sd {}   median {}   10th percentile {}   {} batches in {} processes",
+            ns(summary.mean),
+            summary.sd.map_or("–".to_owned(), ns),
+            ns(summary.median),
+            ns(summary.p10),
+            summary.n,
+            time.by_process().len()
+        );
+    }
+    let outliers = outlier::classify(&per_iteration);
+    let _ = write!(
+        out,
+        "      outliers: {} low severe, {} low mild, {} high mild, {} high severe",
+        outliers.low_severe, outliers.low_mild, outliers.high_mild, outliers.high_severe
+    );
+    if let Some(variance) = outlier::variance(&per_iteration) {
+        let _ = write!(
+            out,
+            "; they inflate the variance by {} ({})",
+            share(variance.share),
+            format!("{:?}", variance.effect).to_lowercase()
+        );
+    }
+    if let Some(cpu) = arm.sample("time.cpu") {
+        let (wall, cpu) = time.paired(cpu);
+        let disturbed = wall.iter().zip(&cpu).filter(|(wall, cpu)| **wall > DISTURBED * **cpu).count();
+        let _ = write!(out, "; {} of batches disturbed", share(disturbed as f64 / wall.len().max(1) as f64));
+    }
+    out.push('\n');
+    let range = picture::common_range([per_iteration.as_slice()].into_iter());
+    let _ = writeln!(
+        out,
+        "      {} {} {}",
+        ns(range.0),
+        picture::histogram(&per_iteration, range, 40),
+        ns(range.1)
+    );
+    let net =
+        crate::show::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
+    if let Some(net) = net {
+        let _ = writeln!(
+            out,
+            "      cpu time net of the tare {} [{}, {}]",
+            ns(net.estimate),
+            ns(net.interval.low),
+            ns(net.interval.high)
+        );
+    }
+    out
+}

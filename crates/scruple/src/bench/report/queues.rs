@@ -1,0 +1,69 @@
+//! What concurrency cases report besides time, in a table of its own.
+
+use crate::show::Report;
+use crate::show::align::{fit, right};
+use crate::show::terminal::DIM;
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::{Unit, quantity, share};
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// The readings shown, the most telling first: those that do not fit are left out.
+const SHOWN: [(&str, &str); 7] = [
+    ("queue.parallelism", "cores busy"),
+    ("queue.sojourn.p99", "99 % wait <"),
+    ("queue.late.share", "overtaken"),
+    ("queue.late.max", "by at most"),
+    ("queue.order_broken", "misordered"),
+    ("queue.balance.consumers", "even: takers"),
+    ("queue.balance.producers", "putters"),
+];
+
+/// Writes the table, if there are such cases. They would have failed had an element been lost or come out twice.
+pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
+    let arms: Vec<&Arm> = report
+        .run
+        .arms_of(Role::Subject)
+        .filter(|arm| arm.sample("queue.parallelism").is_some() && arm.absent("time.wall").is_none())
+        .collect();
+    if arms.is_empty() {
+        return String::new();
+    }
+    let widest = arms.iter().map(|arm| arm.name.width()).max().unwrap_or(0);
+    let mut columns: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut used = 2 + widest;
+    for (key, head) in SHOWN {
+        let cells: Vec<String> = arms.iter().map(|arm| cell(arm, key)).collect();
+        let column = cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(head.width());
+        if cells.iter().any(|cell| !cell.is_empty()) && (used + 2 + column <= width || columns.is_empty()) {
+            used += 2 + column;
+            columns.push((head, cells.iter().map(|cell| right(cell, column)).collect()));
+        }
+    }
+    let name = widest.min(width.saturating_sub(used - widest).max(16));
+    let mut out = "Queues, whose every element came out exactly once:\n".to_owned();
+    let _ = write!(out, "{DIM}{}", " ".repeat(name + 2));
+    for (head, cells) in &columns {
+        let _ = write!(out, "  {}", right(head, cells[0].width()));
+    }
+    let _ = writeln!(out, "{DIM:#}");
+    for (index, arm) in arms.iter().enumerate() {
+        let _ = write!(out, "  {}", fit(&arm.name, name));
+        columns.iter().for_each(|(_, cells)| {
+            let _ = write!(out, "  {}", cells[index]);
+        });
+        out.push('\n');
+    }
+    out
+}
+
+fn cell(arm: &Arm, key: &str) -> String {
+    let Some(sample) = arm.sample(key) else { return String::new() };
+    let value = median(&sample.readings);
+    match (key, &sample.unit) {
+        ("queue.late.share", _) => share(value),
+        (_, Unit::Ratio) => format!("{value:.2}"),
+        _ => quantity(value, &sample.unit),
+    }
+}

@@ -1,0 +1,456 @@
+//! The table of cases: net, raw and tare side by side, allocations, throughput, comparison.
+
+use super::panel;
+use crate::show::align::{fit, on_points, wrap};
+use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::show::{Report, effect_text, sentence, title, verdict_words};
+use scruple_core::compare::{Direction, Verdict};
+use scruple_core::judge::{Estimate, cases, headline};
+use scruple_core::metric::Quality;
+use scruple_core::protocol::Timing;
+use scruple_core::run::State;
+use scruple_core::stats::tare::Net;
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::unit::{Unit, exact, quantity, share, times};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// The counters that have columns, where anything is known of them.
+const COUNTERS: [&str; 10] = [
+    "alloc.bytes",
+    "alloc.objects",
+    "gc.count",
+    "ghc.live",
+    "ghc.live.max",
+    "ghc.mapped.max",
+    "malloc.count",
+    "malloc.bytes",
+    "malloc.peak",
+    "threads.fairness",
+];
+
+/// One case with everything its row shows.
+struct Row<'a> {
+    arm: &'a Arm,
+    raw: Option<Estimate>,
+    tare: Option<Estimate>,
+    net: Option<Net>,
+}
+
+/// Writes the report of a suite.
+pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
+    let rows = rows(report);
+    let mut out = format!("{}\n\n", header(report, &rows));
+    let mut columns = columns(report, &rows);
+    let names: Vec<String> = rows.iter().map(|row| leaf(row.arm)).collect();
+    let widest = names.iter().map(|name| name.width()).max().unwrap_or(4);
+    let left_out = leave_out(&mut columns, width.saturating_sub(2 + widest.min(NAME)));
+    let name = widest.min(width.saturating_sub(room(&columns) + 2).max(16));
+    let mut heads = " ".repeat(name + 2);
+    for (head, cells) in &columns {
+        let _ =
+            write!(heads, "  {}", fit(&crate::show::align::right(head, cells[0].width()), cells[0].width()));
+    }
+    let _ = writeln!(out, "{DIM}{}{DIM:#}", heads.trim_end());
+    let mut group = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        if group_of(row.arm) != group {
+            group = group_of(row.arm);
+            let _ = writeln!(out, "{BOLD}{group}{BOLD:#}");
+        }
+        let mut line = format!("  {}", fit(&names[index], name));
+        match row.arm.absent("time.wall") {
+            Some(why) => {
+                let _ = write!(line, "  {BAD}failed{BAD:#}: {}", why.replace('\n', "\n    "));
+            }
+            None => columns.iter().for_each(|(_, cells)| {
+                let _ = write!(line, "  {}", cells[index + 1]);
+            }),
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+        if report.detail {
+            out.push_str(&panel::panel(report.run, row.arm));
+        }
+    }
+    if !left_out.is_empty() {
+        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
+    }
+    out.push('\n');
+    let mut lines = sentence::growth_lines(report);
+    lines.extend(suspicion(&rows));
+    let matrix = super::matrix::text(report, width);
+    if matrix.is_empty() {
+        lines.extend(versus_sentences(report));
+    }
+    for line in lines {
+        let _ = writeln!(out, "{}", wrap(&line, width));
+    }
+    out.push_str(&matrix);
+    out.push_str(&scaling(report, &rows));
+    out.push_str(&super::queues::text(report, width));
+    crate::show::terminal::remarks(report, width, &mut out);
+    out
+}
+
+fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
+    let level = report.run.terms.level;
+    let arms = &report.run.arms;
+    (0..arms.len())
+        .filter(|index| arms[*index].role == Role::Subject)
+        .map(|index| {
+            let arm = &arms[index];
+            // The tare is laid out behind its case.
+            let tare = arms.get(index + 1).filter(|tare| tare.role == Role::Tare);
+            Row {
+                arm,
+                raw: report.estimate(arm, "time.wall"),
+                tare: tare.and_then(|tare| report.estimate(tare, "time.wall")),
+                net: tare.and_then(|tare| cases::net(arm, tare, "time.wall", level)),
+            }
+        })
+        .collect()
+}
+
+fn header(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+    let processes = rows
+        .iter()
+        .filter_map(|row| Some(row.arm.sample("time.wall")?.by_process().len()))
+        .max()
+        .unwrap_or(0);
+    let failed = rows.iter().filter(|row| row.arm.absent("time.wall").is_some()).count();
+    let failed = if failed == 0 { String::new() } else { format!(" · {failed} failed") };
+    if let Some(tool) = &report.run.provenance.tool {
+        return format!("{} cases · imported from {tool}{failed}", rows.len());
+    }
+    let state = match report.run.state {
+        State::Complete => String::new(),
+        state => format!(" · {}: these are the readings taken so far", state.word()),
+    };
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    format!(
+        "{} case{} · {processes} fresh process{} · seed {}{failed}{state}",
+        rows.len(),
+        plural(rows.len()),
+        if processes == 1 { "" } else { "es" },
+        report.run.seed
+    )
+}
+
+/// Names longer than this are cut before columns are left out.
+const NAME: usize = 36;
+
+/// The columns that are left out where the table is too wide, the least important first.
+const LEAST_IMPORTANT: [&str; 13] = [
+    "threads.fairness",
+    "ghc.mapped.max",
+    "ghc.live.max",
+    "ghc.live",
+    "malloc.peak",
+    "malloc.count",
+    "alloc.objects",
+    "gc.count",
+    "throughput",
+    "malloc.bytes",
+    "alloc.bytes",
+    "tare",
+    "timing",
+];
+
+type Columns = Vec<(String, Vec<String>)>;
+
+/// How wide the columns are, each with the space before it.
+fn room(columns: &Columns) -> usize {
+    columns.iter().map(|(_, cells)| cells[0].width() + 2).sum()
+}
+
+/// Takes columns away until the others fit, and names those.
+fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for key in LEAST_IMPORTANT {
+        if room(columns) <= width {
+            break;
+        }
+        let head = if key.contains('.') { head(key) } else { key.to_owned() };
+        if let Some(position) = columns.iter().position(|(other, _)| *other == head) {
+            columns.remove(position);
+            left_out.push(head);
+        }
+    }
+    left_out
+}
+
+/// The columns: each a head, the widest cell first for its width, then a cell for each row.
+fn columns(report: &Report<'_>, rows: &[Row<'_>]) -> Columns {
+    let time = |value: f64| quantity(value, &Unit::Nanoseconds);
+    let mut columns = vec![
+        ("net".to_owned(), rows.iter().map(|row| net_text(row)).collect::<Vec<_>>()),
+        ("±".to_owned(), rows.iter().map(precision).collect()),
+        ("raw".to_owned(), rows.iter().map(raw_text).collect()),
+        (
+            "tare".to_owned(),
+            rows.iter().map(|row| row.tare.as_ref().map_or(String::new(), |tare| time(tare.value))).collect(),
+        ),
+    ];
+    // One table may have both, and the time of four steps is then no four times that of one.
+    let timings: Vec<String> =
+        rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
+    if timings.iter().collect::<BTreeSet<_>>().len() > 1 {
+        columns.push(("timing".to_owned(), timings));
+    }
+    let known = |key: &str| rows.iter().any(|row| row.arm.sample(key).is_some());
+    let any = |key: &str| {
+        rows.iter()
+            .any(|row| row.arm.sample(key).is_some_and(|sample| sample.readings.iter().any(|r| *r != 0.0)))
+    };
+    // Beside a runtime's own figures, malloc is of interest only where it is used at all.
+    let of_interest =
+        |key: &str| known(key) && (!key.starts_with("malloc.") || !known("alloc.bytes") || any(key));
+    for key in COUNTERS.iter().filter(|key| of_interest(key)) {
+        columns.push((head(key), rows.iter().map(|row| counter(report, row.arm, key)).collect()));
+    }
+    for key in report.shown.iter().filter(|key| report.run.provenance.tool.is_some() && is_other(key)) {
+        columns.push((title(key), rows.iter().map(|row| counter(report, row.arm, key)).collect()));
+    }
+    columns.push(("throughput".to_owned(), rows.iter().map(throughput).collect()));
+    let reference = report.run.reference().map(|arm| arm.name.as_str());
+    let versus = rows.iter().map(|row| versus(report, row.arm, reference)).collect();
+    columns.push(("vs reference".to_owned(), versus));
+    columns.retain(|(_, cells)| cells.iter().any(|cell| !cell.is_empty()));
+    for (head, cells) in &mut columns {
+        if head != "vs reference" {
+            on_points(cells);
+        }
+        let width = cells.iter().map(|cell| plain_width(cell)).max().unwrap_or(0).max(head.width());
+        for cell in cells.iter_mut() {
+            let pad = " ".repeat(width - plain_width(cell));
+            *cell = if head == "vs reference" { format!("{cell}{pad}") } else { format!("{pad}{cell}") };
+        }
+        cells.insert(0, " ".repeat(width));
+    }
+    columns
+}
+
+/// The head of a counter's column. Those of a run of weigh are called as weigh calls them.
+fn head(key: &str) -> String {
+    match key {
+        "ghc.live" => "live".to_owned(),
+        "ghc.live.max" => "max".to_owned(),
+        "ghc.mapped.max" => "max OS".to_owned(),
+        _ => title(key),
+    }
+}
+
+/// Whether a metric of another tool has no column yet.
+fn is_other(key: &str) -> bool {
+    let shown = key == "time.wall" || COUNTERS.contains(&key);
+    !shown && !key.starts_with("work.") && !key.starts_with("batch.")
+}
+
+/// The width of a cell without the escapes that colour it.
+fn plain_width(cell: &str) -> usize {
+    anstream::adapter::strip_str(cell).to_string().width()
+}
+
+/// What the time of a case's iteration is.
+pub(super) fn timing(arm: &Arm) -> Option<Timing> {
+    match &arm.subject {
+        Subject::Case { timing, .. } => *timing,
+        Subject::Command { .. } | Subject::Request { .. } => None,
+    }
+}
+
+fn net_text(row: &Row<'_>) -> String {
+    match &row.net {
+        Some(net) => match net.below_resolution {
+            Some(limit) => format!("< {}", quantity(limit, &Unit::Nanoseconds)),
+            None if net.unknown => "can’t\u{a0}tell".to_owned(),
+            None => quantity(net.estimate, &Unit::Nanoseconds),
+        },
+        None => String::new(),
+    }
+}
+
+/// Whether the net is a number, and not only a bound or a range.
+fn is_known(net: &Net) -> bool {
+    net.below_resolution.is_none() && !net.unknown
+}
+
+/// The raw time, marked where it is worth less than a measurement.
+fn raw_text(row: &Row<'_>) -> String {
+    match (&row.raw, row.arm.sample("time.wall")) {
+        (Some(raw), Some(sample)) => {
+            format!("{}{}", sample.quality.mark(), quantity(raw.value, &Unit::Nanoseconds))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Half the interval's width in relation to the net, or to the raw time where there is no tare.
+fn precision(row: &Row<'_>) -> String {
+    let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
+    match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
+        (None, Some((value, interval))) => share((interval.high - interval.low) / 2.0 / value),
+        (Some(net), _) if is_known(net) => share((net.interval.high - net.interval.low) / 2.0 / net.estimate),
+        _ => String::new(),
+    }
+}
+
+fn counter(report: &Report<'_>, arm: &Arm, key: &str) -> String {
+    let Some((sample, estimate)) = arm.sample(key).zip(report.estimate(arm, key)) else {
+        return String::new();
+    };
+    let mark = sample.quality.mark();
+    if sample.quality <= Quality::Near && estimate.value.fract() == 0.0 {
+        return format!("{mark}{}", exact(estimate.value, &sample.unit));
+    }
+    match sample.unit {
+        Unit::Ratio => format!("{:.3}", estimate.value),
+        _ => format!("{mark}{}", quantity(estimate.value.max(0.0), &sample.unit)),
+    }
+}
+
+fn throughput(row: &Row<'_>) -> String {
+    let Some(time) = row
+        .net
+        .as_ref()
+        .filter(|net| is_known(net))
+        .map(|net| net.estimate)
+        .or(row.raw.as_ref().map(|raw| raw.value))
+    else {
+        return String::new();
+    };
+    for (key, unit, suffix) in [("work.bytes", Unit::Bytes, "/s"), ("work.items", Unit::Count, " items/s")] {
+        if let Some(amount) = row.arm.sample(key).and_then(|sample| sample.readings.first()) {
+            return format!("{}{suffix}", quantity(amount / time * 1e9, &unit));
+        }
+    }
+    String::new()
+}
+
+fn versus(report: &Report<'_>, arm: &Arm, reference: Option<&str>) -> String {
+    let Some(judged) = headline(&report.judged, &report.shown, &arm.name) else {
+        let is_reference = Some(arm.name.as_str()) == reference;
+        return match report.judged.is_empty() {
+            false if arm.version.is_some() && is_alone(report, arm) => format!("{DIM}no counterpart{DIM:#}"),
+            false if is_reference || arm.version.is_some() => format!("{DIM}reference{DIM:#}"),
+            _ => String::new(),
+        };
+    };
+    let comparison = &judged.comparison;
+    let style = match (comparison.verdict, comparison.direction) {
+        (Verdict::CantTell, _) => OPEN,
+        (_, Some(Direction::Better)) => GOOD,
+        (_, Some(Direction::Worse)) => BAD,
+        _ => DIM,
+    };
+    let which = if judged.metric == "time.wall" { "" } else { " (cpu)" };
+    format!(
+        "{} {style}{}{style:#}{which}",
+        effect_text(&judged.metric, comparison),
+        verdict_words(&judged.metric, comparison)
+    )
+}
+
+/// Whether no other program has this case.
+fn is_alone(report: &Report<'_>, arm: &Arm) -> bool {
+    let plain = |arm: &Arm| arm.name.rsplit_once(" @").map(|(name, _)| name.to_owned());
+    !report.rows().any(|other| other.version != arm.version && plain(other) == plain(arm))
+}
+
+/// The last part of a case's path, with parameters and threads.
+fn leaf(arm: &Arm) -> String {
+    let group = group_of(arm);
+    arm.name.strip_prefix(&group).map_or(arm.name.as_str(), |rest| rest.trim_start_matches('/')).to_owned()
+}
+
+fn group_of(arm: &Arm) -> String {
+    match &arm.subject {
+        Subject::Case { name, .. } => {
+            name.rsplit_once('/').map_or(String::new(), |(group, _)| group.to_owned())
+        }
+        Subject::Command { .. } | Subject::Request { .. } => String::new(),
+    }
+}
+
+/// Costs that vanish once the harness is taken off are named: that may be as it should, or the work is gone.
+fn suspicion(rows: &[Row<'_>]) -> Vec<String> {
+    let gone: Vec<&Row<'_>> = rows
+        .iter()
+        .filter(|row| row.net.as_ref().is_some_and(|net| net.below_resolution.is_some()))
+        .collect();
+    let names: Vec<String> = gone.iter().map(|row| format!("‘{}’", row.arm.name)).collect();
+    let mut lines = match names.as_slice() {
+        [] => Vec::new(),
+        [one] => vec![format!(
+            "The net cost of {one} is below resolution: it costs no more than the loop around it, or the compiler has removed its work."
+        )],
+        [some @ .., last] => vec![format!(
+            "The net cost is below resolution for {} and {last} alike: these cost no more than the loop around them, or the compiler has removed their work.",
+            some.join(", ")
+        )],
+    };
+    let unknown = rows.iter().filter_map(|row| Some((row, row.net.as_ref().filter(|net| net.unknown)?)));
+    lines.extend(unknown.map(|(row, net)| {
+        format!(
+            "The net cost of ‘{}’ can’t be told: anything from {} to {} fits the readings.",
+            row.arm.name,
+            quantity(net.interval.low.max(0.0), &Unit::Nanoseconds),
+            quantity(net.interval.high, &Unit::Nanoseconds)
+        )
+    }));
+    lines
+}
+
+/// With two programs, one sentence for each case whose time differs.
+fn versus_sentences(report: &Report<'_>) -> Vec<String> {
+    match report.run.arms.first().is_some_and(|arm| arm.version.is_some()) {
+        true => sentence::verdicts(report),
+        false => Vec::new(),
+    }
+}
+
+/// Cases that ran with several numbers of threads: throughput, speed-up and fairness over threads.
+fn scaling(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+    let threads = |row: &Row<'_>| match row.arm.params.get("threads") {
+        Some(Parameter::Number(n)) => Some(*n),
+        _ => None,
+    };
+    let family = |row: &Row<'_>| row.arm.name.split(" ×").next().unwrap_or("").to_owned();
+    let mut out = String::new();
+    let mut done: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| threads(row).is_some()) {
+        let name = family(row);
+        if done.contains(&name) {
+            continue;
+        }
+        let members: Vec<&Row<'_>> =
+            rows.iter().filter(|other| threads(other).is_some() && family(other) == name).collect();
+        done.push(name.clone());
+        if members.len() < 2 {
+            continue;
+        }
+        let _ = writeln!(out, "Scaling of ‘{name}’:");
+        let base = members.iter().find(|row| threads(row) == Some(1.0)).unwrap_or(&members[0]);
+        let rate = |row: &Row<'_>| row.raw.as_ref().map(|raw| 1e9 / raw.value);
+        for member in &members {
+            let (Some(n), Some(now), Some(first)) = (threads(member), rate(member), rate(base)) else {
+                continue;
+            };
+            let speedup = now / first;
+            let n_base = threads(base).unwrap_or(1.0);
+            let fairness = report
+                .estimate(member.arm, "threads.fairness")
+                .map_or(String::new(), |f| format!("   fairness {:.3}", f.value));
+            let _ = writeln!(
+                out,
+                "  {n:>3} threads   {:>12}/s   {:>8}   efficiency {:>5}{fairness}",
+                quantity(now, &Unit::Count),
+                times(speedup),
+                share(speedup / (n / n_base))
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,129 @@
+//! What is wrong with an answer of a bench program, in words.
+
+use super::full_name;
+use scruple_core::plain::plain;
+use scruple_core::protocol::{Batch, BatchReply, Case, Kind, Loose, Reply};
+use scruple_core::subject::Parameter;
+use scruple_measure::bench::BenchError;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// An error about the answer to a request.
+pub(crate) fn wrong(request: &str, why: impl Into<String>) -> BenchError {
+    BenchError::Garbled { request: request.chars().take(60).collect(), line: why.into() }
+}
+
+/// An error about an answer to some other request.
+pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
+    let of = match reply {
+        Reply::Error(_) => "an error",
+        Reply::Hello(_) => "what ‘hello’ is answered with",
+        Reply::Case { .. } => "a case",
+        Reply::End { .. } => "an end",
+        Reply::Block { .. } => "what ‘block’ is answered with",
+        Reply::Once(_) => "what ‘once’ is answered with",
+        Reply::Reset { .. } => "what ‘reset’ is answered with",
+        Reply::Bye { .. } => "what ‘bye’ is answered with",
+    };
+    wrong(request, format!("it is {of}"))
+}
+
+/// What is wrong with the answer to a block of batches, which came after so long by the host's own clock. The elements of a
+/// queue's batch are what the program says.
+pub(crate) fn fault_in(
+    batches: &[Batch],
+    block: &[BatchReply],
+    queue: bool,
+    elapsed: Duration,
+) -> Option<String> {
+    if block.len() != batches.len() {
+        return Some(format!("it has {} of {} batches", block.len(), batches.len()));
+    }
+    let claimed: f64 = block.iter().filter_map(|reply| reply.reading("time.wall")).sum();
+    let fault = batches.iter().zip(block).find_map(|(batch, reply)| {
+        let name = |kind: Kind| if kind == Kind::Case { "case" } else { "tare" };
+        let asked = batch.iterations * u64::from(batch.threads.max(1));
+        if (reply.id, reply.kind) != (batch.id, batch.kind) {
+            return Some(format!(
+                "it is about {} {} where {} {} was asked for",
+                name(reply.kind),
+                reply.id,
+                name(batch.kind),
+                batch.id
+            ));
+        }
+        if reply.iterations == 0 || (!queue && reply.iterations != asked) {
+            return Some(format!("it is about {} iterations where {asked} were asked for", reply.iterations));
+        }
+        fault_in_times(reply).or_else(|| impossible(reply, elapsed))
+    });
+    fault.or_else(|| {
+        let whole = Duration::from_nanos(claimed as u64);
+        (whole > most_within(elapsed)).then(|| format!("its batches took {whole:.1?} of {elapsed:.1?}"))
+    })
+}
+
+/// The most that clocks of a program may say of so long a time: two clocks of one machine run nearly alike, and tick.
+fn most_within(elapsed: Duration) -> Duration {
+    elapsed.mul_f64(1.01) + Duration::from_micros(100)
+}
+
+/// As many iterations take some time on any clock, even if each takes a fraction of a cycle; and as many do where the host
+/// waited so long for them.
+const NOT_NOTHING: u64 = 100_000_000;
+const HARDLY_NOTHING: (u64, Duration) = (1_000_000, Duration::from_millis(100));
+
+/// What of a batch's times cannot be, since the host waited for it only so long.
+fn impossible(reply: &BatchReply, elapsed: Duration) -> Option<String> {
+    let most = most_within(elapsed).as_nanos() as f64;
+    // Several threads use several processors; the clocks of processor time may tick slowly.
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let ticks = Duration::from_millis(20).as_nanos() as f64;
+    let (wall, cpu) = (reply.reading("time.wall")?, reply.reading("time.cpu"));
+    if wall > most {
+        return Some(format!(
+            "it says that a batch took {wall:e} ns, which cannot be: it came after {elapsed:.1?}"
+        ));
+    }
+    if cpu.is_some_and(|cpu| cpu > processors * most + ticks) {
+        let cpu = cpu.unwrap_or_default();
+        return Some(format!(
+            "it says that a batch used {cpu:e} ns of processor time, which cannot be: it came after {elapsed:.1?}"
+        ));
+    }
+    let count = reply.iterations;
+    let many = count >= NOT_NOTHING || count >= HARDLY_NOTHING.0 && elapsed >= HARDLY_NOTHING.1;
+    (wall == 0.0 && many).then(|| format!("its clock stands still: {count} iterations took 0 ns"))
+}
+
+fn fault_in_times(reply: &BatchReply) -> Option<String> {
+    if !reply.readings.contains_key("time.wall") {
+        return Some("it is without a time.wall".to_owned());
+    }
+    ["time.wall", "time.cpu"].into_iter().find_map(|key| match reply.readings.get(key) {
+        Some(Loose::Number(time)) if *time < 0.0 => Some(format!("it has a negative time, {key} {time}")),
+        Some(Loose::Other(_)) => Some(format!("its {key} is no number")),
+        _ => None,
+    })
+}
+
+/// What is wrong with the cases that a program declares.
+pub(crate) fn fault_in_cases(cases: &[Case]) -> Option<String> {
+    let mut names = BTreeSet::new();
+    let twice = cases.iter().map(full_name).find(|name| !names.insert(name.clone()))?;
+    Some(format!("two cases are called ‘{twice}’"))
+}
+
+/// A case whose name and parameters no terminal obeys and no table is broken by.
+pub(crate) fn harmless(mut case: Case) -> Case {
+    case.name = plain(&case.name);
+    let params = std::mem::take(&mut case.params).into_iter().map(|(name, value)| {
+        let value = match value {
+            Parameter::Text(text) => Parameter::Text(plain(&text)),
+            number => number,
+        };
+        (plain(&name), value)
+    });
+    case.params = params.collect();
+    case
+}

@@ -1,0 +1,250 @@
+//! Finding the number of iterations that makes a batch about a tenth of a millisecond long.
+
+use super::answers::{fault_in, unexpected, wrong};
+use super::{Stop, Suite, reason, survives};
+use scruple_core::protocol::{Batch, BatchReply, Kind, Reply, Request};
+use scruple_measure::bench::{BenchError, BenchProgram};
+use std::time::{Duration, Instant};
+
+/// The length of a batch: short enough that most batches fit between two interruptions of the scheduler's.
+const TARGET: f64 = 100_000.0;
+
+/// Batches that each case, and as often its tare, should be able to run within the budget, and the length in
+/// nanoseconds below which a batch is mostly clocks.
+const VISITS: f64 = 100.0;
+const SHORTEST: f64 = 10_000.0;
+
+/// Where every iteration has an input of its own, a batch takes at least this long with all that is done for it before a
+/// budget makes it smaller.
+const WHOLE: Duration = Duration::from_millis(1);
+
+/// Concurrency cases move elements between threads: their batches must be long against starting threads.
+const QUEUE_TARGET: f64 = 2_000_000.0;
+
+/// How long a case is warmed up at least; compilers that work at run time need longer to see it often enough.
+const WARM_UP: Duration = Duration::from_millis(2);
+const JIT_WARM_UP: Duration = Duration::from_millis(40);
+
+/// A case that keeps getting faster is warmed up for up to this many times as long.
+const PATIENCE: u32 = 8;
+
+/// Below this share of what it was, the time of a batch has become less.
+const FASTER: f64 = 0.98;
+
+impl Suite {
+    /// Warms a case up in a fresh process. The first process also settles the iterations of case and tare, after the
+    /// case's check was content. False when the case failed; a program that is gone is replaced by a new one.
+    pub(crate) fn settle(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        first: bool,
+    ) -> Result<bool, Stop> {
+        let result = if first { self.calibrate(index, program) } else { self.warm_up(index, program) };
+        self.tolerate(index, program, result)
+    }
+
+    /// Records the failure of a case. The others go on, in a new process where this one is lost.
+    pub(crate) fn tolerate<T>(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        result: Result<T, BenchError>,
+    ) -> Result<bool, Stop> {
+        let Err(error) = result else { return Ok(true) };
+        let why = reason(&error)?;
+        self.fail(index, &why);
+        if !survives(&error) {
+            *program = self.start(self.weighed[index].side, 0, false).map_err(|error| {
+                Stop::Failed(crate::fault::Fault::program(format!("cannot start the program again: {error}")))
+            })?;
+        }
+        Ok(false)
+    }
+
+    fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        self.check(index, program)?;
+        let iterations = self.find_iterations(index, program, Kind::Case, 1)?;
+        self.weighed[index].iterations = iterations;
+        self.warm_up(index, program)?;
+        let iterations = self.find_iterations(index, program, Kind::Case, iterations)?;
+        self.weighed[index].iterations = iterations;
+        // The tare is seldom slower than its case, so that what the case needs is a good beginning.
+        self.weighed[index].tare_iterations = self.find_iterations(index, program, Kind::Tare, iterations)?;
+        let began = Instant::now();
+        let batch = self.batch(index, program, Kind::Case, iterations)?;
+        let mut time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
+        if self.weighed[index].case.per_iteration_input {
+            self.batch(index, program, Kind::Tare, self.weighed[index].tare_iterations)?;
+            time = began.elapsed();
+        }
+        self.weighed[index].batch_time = time;
+        Ok(())
+    }
+
+    /// Has the case check its work once, before any figure of it counts.
+    fn check(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        let weighed = &self.weighed[index];
+        if !weighed.case.checked && weighed.case.concurrency.is_none() && weighed.case.readings.is_empty() {
+            return Ok(());
+        }
+        let limit = self.limit_of(weighed);
+        match program.ask(&Request::Once(weighed.case.id), limit, &self.interrupted)? {
+            Reply::Once(once) if once.ok => {
+                let readings = super::readings::of_once(&self.weighed[index].case, &once);
+                let arm = self.weighed[index].arm;
+                self.keep(arm, scruple_core::metric::Pass::Counting, 0, readings);
+                Ok(())
+            }
+            Reply::Once(once) => Err(BenchError::Complained(scruple_core::protocol::Complaint {
+                error: format!(
+                    "its check failed: {}",
+                    once.why.unwrap_or_else(|| "no reason given".to_owned())
+                ),
+                kind: "check".to_owned(),
+                id: Some(once.once),
+                fatal: false,
+            })),
+            other => Err(unexpected("once", &other)),
+        }
+    }
+
+    /// Tries batches, beginning with `first` iterations, until one is long enough to tell how many are wanted.
+    fn find_iterations(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        kind: Kind,
+        first: u64,
+    ) -> Result<u64, BenchError> {
+        let weighed = &self.weighed[index];
+        let queue = weighed.case.concurrency.is_some();
+        // Starting several threads takes its time, too, and the first to arrive waits for the last.
+        let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
+        let inputs = weighed.case.per_iteration_input;
+        let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
+        // A tare that walks over inputs is as cheap as can be: to make it long would take inputs without number.
+        let most = if inputs && kind == Kind::Tare { most.min(first) } else { most };
+        let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
+        loop {
+            let mut least = f64::INFINITY;
+            let mut whole = Duration::MAX;
+            for _ in 0..3 {
+                let began = Instant::now();
+                let reply = self.batch(index, program, kind, iterations)?;
+                whole = whole.min(began.elapsed());
+                let time = length(&reply).unwrap_or(target);
+                least = least.min(time.max(1.0));
+                // One try tells enough of a batch that is far from the length wanted.
+                if time > 20.0 * target || time < 0.25 * target {
+                    break;
+                }
+            }
+            let wanted = iterations as f64 * target / least;
+            // Inputs are made outside the timed part, yet somebody waits for them.
+            let room = self.whole_length().as_secs_f64() / whole.as_secs_f64();
+            let most = match inputs {
+                true => most.min((iterations as f64 * room).max(1.0) as u64),
+                false => most,
+            };
+            if least >= 0.5 * target || iterations >= most {
+                return Ok((wanted.round().max(1.0) as u64).clamp(1, most));
+            }
+            // A batch that is far too short says little: grow in steps, so that a slow case is not overshot.
+            iterations = (wanted.min(iterations as f64 * 100.0).ceil() as u64).clamp(iterations + 1, most);
+        }
+    }
+
+    /// How long batches are to be, in nanoseconds: shorter where cases are so many that all of them together could not be
+    /// visited a few times within the budget.
+    fn batch_length(&self) -> f64 {
+        let visits = self.weighed.len() as f64 * VISITS;
+        (self.effort.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
+    }
+
+    /// How long a batch may take with its inputs made and destroyed.
+    fn whole_length(&self) -> Duration {
+        (self.effort.budget / 2 / (self.weighed.len() as f64 * VISITS) as u32).max(WHOLE)
+    }
+
+    fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        let weighed = &self.weighed[index];
+        let language = self.sides[weighed.side].hello.as_ref().map_or("", |hello| hello.language.as_str());
+        let time = match language {
+            "java" | "javascript" | "js" => JIT_WARM_UP,
+            _ => WARM_UP,
+        };
+        // Of very many cases each is warmed up by a batch or two.
+        let time = time.min((self.effort.budget / 50).div_f64(self.weighed.len().max(1) as f64));
+        let began = Instant::now();
+        let mut times = Vec::new();
+        loop {
+            let batch = self.batch(index, program, Kind::Case, weighed.iterations)?;
+            self.batch(index, program, Kind::Tare, weighed.tare_iterations)?;
+            times.push(length(&batch).unwrap_or(0.0));
+            let elapsed = began.elapsed();
+            if elapsed >= PATIENCE * time || (elapsed >= time && steady(&times)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One batch by itself.
+    pub(crate) fn batch(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        kind: Kind,
+        iterations: u64,
+    ) -> Result<BatchReply, BenchError> {
+        let batch = self.batch_of(index, kind, iterations);
+        let mut replies = self.block(index, program, vec![batch])?;
+        replies.pop().ok_or_else(|| wrong("block", "it has no batches"))
+    }
+
+    /// Case and tare as one block, in the order given.
+    pub(crate) fn block(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        batches: Vec<Batch>,
+    ) -> Result<Vec<BatchReply>, BenchError> {
+        let weighed = &self.weighed[index];
+        let request = Request::Block(batches.clone());
+        let asked = Instant::now();
+        match program.ask(&request, self.limit_of(weighed), &self.interrupted)? {
+            Reply::Block { block, .. } => {
+                match fault_in(&batches, &block, weighed.case.concurrency.is_some(), asked.elapsed()) {
+                    None => Ok(block),
+                    Some(why) => Err(wrong(&request.line(), why)),
+                }
+            }
+            other => Err(unexpected(&request.line(), &other)),
+        }
+    }
+
+    pub(crate) fn batch_of(&self, index: usize, kind: Kind, iterations: u64) -> Batch {
+        let weighed = &self.weighed[index];
+        let threads = if weighed.case.concurrency.is_some() { 1 } else { weighed.threads };
+        Batch { id: weighed.case.id, kind, iterations, threads }
+    }
+}
+
+/// How long a batch kept a core busy. Of several threads it is the mean processor time, since the span from the first
+/// to the last is that of the system's scheduler more than that of the work.
+pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
+    let wall = reply.reading("time.wall");
+    match reply.threads.len() {
+        0 | 1 => wall,
+        threads => {
+            reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
+        }
+    }
+}
+
+/// Whether the second half of these times has brought nothing better than the first.
+fn steady(times: &[f64]) -> bool {
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    let (first, second) = times.split_at(times.len() / 2);
+    !first.is_empty() && least(second) >= FASTER * least(first)
+}

@@ -1,0 +1,272 @@
+//! The counting pass of a suite: allocations and collections of one iteration, the tare's taken off.
+
+use super::answers::unexpected;
+use super::calibrate::length;
+use super::{Stop, Suite, reason};
+use scruple_core::judge::resolution_key;
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::protocol::{BatchReply, Counter, Hello, Kind};
+use scruple_core::sample::Reading;
+use scruple_core::unit::{Unit, exact as text};
+use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_measure::heap;
+use std::time::{Duration, Instant};
+
+/// Readings of each case, after one that does not count.
+const REPEATS: u32 = 3;
+
+/// What a coarse counter counts is to be this many times what it cannot tell, as far as a batch of so long allows.
+const CLEAR: f64 = 100.0;
+const LONGEST: Duration = Duration::from_millis(2);
+
+/// Above this many cases they share processes, since starting one for each would take longer than measuring.
+const FRESH_CASES: usize = 200;
+
+impl Suite {
+    pub(crate) fn counting_pass(&mut self) -> Result<(), Stop> {
+        let fresh = self.weighed.len() <= FRESH_CASES;
+        let mut shared: Option<(usize, BenchProgram, Hello)> = None;
+        let mut first = Vec::new();
+        let began = Instant::now();
+        for index in 0..self.weighed.len() {
+            self.stop_if_interrupted()?;
+            if !fresh && began.elapsed() >= self.effort.budget {
+                let rest = self.weighed.len() - index;
+                self.run.warn(
+                    "left-out",
+                    format!("allocations of {rest} cases are not counted: the budget ended"),
+                );
+                break;
+            }
+            let weighed = &self.weighed[index];
+            if weighed.failed {
+                continue;
+            }
+            let (side, name) = (weighed.side, self.run.arms[weighed.arm].name.clone());
+            self.progress.step("counting", 0, index, self.weighed.len(), &name);
+            if fresh || shared.as_ref().is_none_or(|(of, _, _)| *of != side) {
+                shared = match self.counting_process(side) {
+                    Ok((program, hello)) => Some((side, program, hello)),
+                    Err(error) => {
+                        let why = reason(&error)?;
+                        self.absent(index, &why);
+                        None
+                    }
+                };
+            }
+            let Some((of, mut program, hello)) = shared.take() else { continue };
+            match self.count(index, &mut program, &hello) {
+                Ok(more) => {
+                    first.extend(more.map(|bytes| (self.weighed[index].arm, bytes)));
+                    shared = Some((of, program, hello));
+                }
+                Err(error) => {
+                    let why = reason(&error)?;
+                    self.absent(index, &why);
+                }
+            }
+        }
+        if let Some((_, program, _)) = shared {
+            program.finish();
+        }
+        self.remark_on_first(&first);
+        Ok(())
+    }
+
+    /// A fresh process with the allocation counter where that can be attached, and the counters it announces.
+    fn counting_process(&self, side: usize) -> Result<(BenchProgram, Hello), BenchError> {
+        let countable = heap::measurable(&self.sides[side].program.path).is_ok();
+        let mut program = self.start(side, 0, countable)?;
+        let request = scruple_core::protocol::Request::Hello;
+        match program.ask(&request, super::FIRST_WORDS, &self.interrupted)? {
+            scruple_core::protocol::Reply::Hello(hello) => Ok((program, hello)),
+            other => Err(unexpected(&request.line(), &other)),
+        }
+    }
+
+    /// Counts, and tells how many bytes more the first iteration allocated, if it did.
+    fn count(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        hello: &Hello,
+    ) -> Result<Option<f64>, BenchError> {
+        if hello.counters.is_empty() {
+            return Ok(None);
+        }
+        if self.weighed[index].case.concurrency.is_some() {
+            // What an element costs is a matter of many: a queue allocates in pieces, and for whoever has to wait.
+            let counters: Vec<Counter> = hello
+                .counters
+                .iter()
+                .map(|counter| Counter { quality: Quality::Noisy, ..counter.clone() })
+                .collect();
+            return self.count_these(index, program, &counters, self.weighed[index].iterations);
+        }
+        let fine = hello.counters.iter().all(|counter| counter.quality <= Quality::Near);
+        // Counters that sample need many iterations before a difference shows; exact ones are clearest over one.
+        let iterations = if fine { 1 } else { self.weighed[index].iterations };
+        let (coarse, others): (Vec<Counter>, Vec<Counter>) =
+            hello.counters.iter().cloned().partition(|counter| counter.granularity.is_some());
+        let more = match others.is_empty() {
+            true => None,
+            false => self.count_these(index, program, &others, iterations)?,
+        };
+        if coarse.is_empty() {
+            return Ok(more);
+        }
+        let iterations = self.clear_iterations(index, program, &coarse)?;
+        self.count_these(index, program, &coarse, iterations)?;
+        Ok(more)
+    }
+
+    /// As many iterations as make clear what counters count that go in steps.
+    fn clear_iterations(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        counters: &[Counter],
+    ) -> Result<u64, BenchError> {
+        let weighed = &self.weighed[index];
+        let first = weighed.iterations.max(1);
+        let batch = self.batch(index, program, Kind::Case, first)?;
+        let wanted = counters.iter().filter_map(|counter| {
+            let step = counter.granularity?;
+            Some(CLEAR * 2.0 * step / batch.reading(&counter.key)?.max(step))
+        });
+        let affordable = LONGEST.as_nanos() as f64 / length(&batch).unwrap_or(0.0).max(1.0);
+        let times = wanted.fold(1.0, f64::max).min(affordable).max(1.0);
+        let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
+        Ok(((first as f64 * times).ceil() as u64).min(most))
+    }
+
+    /// Reads these counters over so many iterations.
+    fn count_these(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        counters: &[Counter],
+        iterations: u64,
+    ) -> Result<Option<f64>, BenchError> {
+        let batches = || {
+            vec![self.batch_of(index, Kind::Tare, iterations), self.batch_of(index, Kind::Case, iterations)]
+        };
+        let first = self.block(index, program, batches())?;
+        let mut taken = Vec::new();
+        if self.weighed[index].case.first {
+            taken.push(first.clone());
+        } else {
+            for _ in 0..REPEATS {
+                taken.push(self.block(index, program, batches())?);
+            }
+        }
+        let position = self.weighed[index].arm;
+        for (repeat, replies) in taken.iter().enumerate() {
+            let readings = net_readings(counters, replies);
+            self.keep(position, Pass::Counting, repeat as u32, readings);
+        }
+        Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
+    }
+
+    /// Says in one remark how much the first iterations of all cases allocate beyond the later ones: that is set up once,
+    /// and is not in the figures.
+    fn remark_on_first(&mut self, more: &[(usize, f64)]) {
+        let text = |bytes: f64| text(bytes, &Unit::Bytes);
+        let name = |position: usize| &self.run.arms[position].name;
+        let least = more.iter().map(|(_, bytes)| *bytes).fold(f64::INFINITY, f64::min);
+        let Some((position, most)) = more.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+        let message = match more.len() {
+            1 => format!(
+                "the first iteration of ‘{}’ allocates {} more than later ones, which the figures leave out",
+                name(*position),
+                text(*most)
+            ),
+            cases => format!(
+                "the first iterations of {cases} cases allocate {} to {} (‘{}’) more than later ones, which the figures leave out",
+                text(least),
+                text(*most),
+                name(*position)
+            ),
+        };
+        self.run.warn("first-iteration", message);
+    }
+
+    fn absent(&mut self, index: usize, why: &str) {
+        let position = self.weighed[index].arm;
+        let readings = ["alloc.bytes", "malloc.bytes"]
+            .iter()
+            .filter_map(|key| metric(key))
+            .map(|metric| Reading::absent(metric, why))
+            .collect();
+        self.keep(position, Pass::Counting, 0, readings);
+    }
+}
+
+/// How much more the first iteration allocated than a later one, where that is worth a word.
+fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]) -> Option<f64> {
+    let counter = counters.iter().find(|c| ["alloc.bytes", "malloc.bytes"].contains(&c.key.as_str()))?;
+    let of = |replies: &[BatchReply]| {
+        let readings = net_readings(counters, replies);
+        readings.into_iter().find(|reading| reading.key == counter.key).and_then(|reading| reading.value.ok())
+    };
+    let (cold, warm) = (of(first)?, of(warm)?);
+    // Counters that are not exact swing by a few kilobytes by themselves.
+    let swing = if counter.quality <= Quality::Near { 64.0 } else { 8192.0 };
+    (cold > warm + swing && cold > 1.05 * warm).then_some(cold - warm)
+}
+
+/// Each counter for one iteration: the case's minus the tare's, divided by the iterations; whole-batch readings as
+/// they are. Of a counter that goes in steps it is told besides how far that can be wrong.
+fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
+    let of = |kind: Kind| replies.iter().find(|reply| reply.kind == kind);
+    let (Some(case), Some(tare)) = (of(Kind::Case), of(Kind::Tare)) else { return Vec::new() };
+    let mut readings = Vec::new();
+    for counter in counters {
+        let Some(value) = case.reading(&counter.key) else { continue };
+        let metric = declaration(counter);
+        let of =
+            |value: f64| Reading::of(&metric, value, "counters of the program").with_quality(counter.quality);
+        if counter.per_batch {
+            readings.push(of(value));
+            continue;
+        }
+        let tare = tare.reading(&counter.key).unwrap_or(0.0) / tare.iterations as f64;
+        let raw = value / case.iterations as f64;
+        // Less than nothing is nothing where the counter is not exact; else it is the tare that counts too much.
+        readings.push(match counter.quality {
+            Quality::Exact if raw < tare => Reading::absent(
+                &metric,
+                format!(
+                    "its tare has {} and the case itself {}, so that nothing is known of the body",
+                    text(tare, &metric.unit),
+                    text(raw, &metric.unit)
+                ),
+            ),
+            _ => of((raw - tare).max(0.0)),
+        });
+        if let Some(step) = counter.granularity {
+            // Case and tare may each miss a step at their beginning or at their end.
+            let resolution = Metric::custom(
+                &resolution_key(&metric.key),
+                metric.unit.clone(),
+                Quality::Exact,
+                Pass::Counting,
+            );
+            let missed = 2.0 * step / case.iterations as f64;
+            readings.push(Reading::of(&resolution, missed, "the counter's step, over the iterations"));
+        }
+    }
+    readings
+}
+
+/// The metric that a counter feeds: the one of the same key, else one of the program's own.
+pub(crate) fn declaration(counter: &Counter) -> Metric {
+    let key = match counter.key.as_str() {
+        "alloc.count" => "alloc.objects",
+        "malloc.freed_bytes" => "malloc.freed",
+        key => key,
+    };
+    metric(key).cloned().unwrap_or_else(|| {
+        Metric::custom(key, Unit::from(counter.unit.clone()), counter.quality, Pass::Counting)
+    })
+}

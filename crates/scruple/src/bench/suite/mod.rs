@@ -1,0 +1,443 @@
+//! Weighing the cases of bench programs: fresh processes, blocks with tares, a counting pass of its own.
+
+pub mod answers;
+pub mod calibrate;
+pub mod counting;
+pub mod readings;
+pub mod same_iterations;
+pub mod single_process;
+pub mod timing;
+
+pub use same_iterations::Alike;
+pub use single_process::OfCase;
+
+use crate::fault::Fault;
+use crate::progress::Progress;
+use crate::store::{Ledger, Store, add_readings};
+use scruple_core::budget::Budget;
+use scruple_core::judge;
+use scruple_core::metric::{Metric, Pass};
+use scruple_core::protocol::{Case, Hello, Reply, Request};
+use scruple_core::run::{Run, State};
+use scruple_core::sample::{Figure, Reading};
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_measure::bench::{BenchError, BenchProgram, Start};
+use scruple_measure::program::Program;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long and how often to measure.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// Fresh processes at least and at most.
+    pub processes: (u32, u32),
+    /// Blocks in each process.
+    pub blocks: u32,
+    /// That many processes were asked for, and the budget is not to end them.
+    pub exact_processes: bool,
+    /// That many blocks were asked for, and the budget is not to end them.
+    pub exact_blocks: bool,
+    /// Measuring time after which no further process is started.
+    pub budget: Duration,
+    /// The time limit of one batch.
+    pub case_limit: Duration,
+    /// No counting pass.
+    pub time_only: bool,
+}
+
+/// One of the bench programs that are compared; usually there is one.
+#[derive(Debug)]
+pub struct Side {
+    /// Its name in tables, where there are two.
+    pub label: Option<String>,
+    /// The file.
+    pub program: Program,
+    /// Its words.
+    pub argv: Vec<OsString>,
+    /// Its working folder; Scruple's own where none is named.
+    pub folder: Option<PathBuf>,
+    /// Variables on top of Scruple's own.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it said of itself.
+    pub hello: Option<Hello>,
+}
+
+/// One case with a number of threads, in one program.
+#[derive(Debug)]
+pub(crate) struct Weighed {
+    side: usize,
+    /// Which of the programs of a timing process runs it: that of its side, or one of its own.
+    place: usize,
+    case: Case,
+    threads: u32,
+    arm: usize,
+    tare: usize,
+    iterations: u64,
+    tare_iterations: u64,
+    batch_time: Duration,
+    failed: bool,
+    /// The place of the same case in the first program that has it: blocks of both are alike.
+    kin: usize,
+}
+
+/// The measurement of one or two bench programs.
+pub struct Suite {
+    sides: Vec<Side>,
+    weighed: Vec<Weighed>,
+    /// The run, with what has been read so far.
+    pub run: Run,
+    /// Limits that cases declare.
+    pub budgets: Vec<Budget>,
+    /// The names of all cases, also of those that are not selected.
+    pub declared: Vec<String>,
+    /// Where it is written down.
+    pub ledger: Ledger,
+    store: Option<Store>,
+    interrupted: Arc<AtomicBool>,
+    progress: Progress,
+    work: PathBuf,
+    effort: Effort,
+    calibrated: bool,
+    /// How cases are run in the first program that has them.
+    pub alike: Alike,
+}
+
+/// Why a suite ended before its plan did.
+pub enum Stop {
+    /// The user interrupted.
+    Interrupted,
+    /// The program could not be talked to at all.
+    Failed(Fault),
+}
+
+impl Side {
+    /// A program that is started where Scruple was, and has not said anything yet.
+    pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
+        Side { label, program, argv, folder: None, env: Vec::new(), hello: None }
+    }
+
+    fn start<'a>(&'a self, padding: usize, count_in: Option<&'a Path>) -> Start<'a> {
+        Start {
+            path: &self.program.path,
+            argv: &self.argv,
+            padding,
+            count_in,
+            folder: self.folder.as_deref(),
+            env: &self.env,
+        }
+    }
+}
+
+/// Which cases are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Parts of names, or tags; none selects all.
+    pub filters: Vec<String>,
+    /// Numbers of threads that replace the declared ones.
+    pub threads: Vec<u32>,
+}
+
+impl Selection {
+    fn wants(&self, case: &Case) -> bool {
+        let full = full_name(case);
+        self.filters.is_empty()
+            || self.filters.iter().any(|filter| full.contains(filter.as_str()) || case.tags.contains(filter))
+    }
+
+    fn threads_of(&self, case: &Case) -> Vec<u32> {
+        let parallel = case.threads.iter().any(|threads| *threads > 1);
+        match self.threads.is_empty() || !parallel {
+            true => case.threads.clone(),
+            false => self.threads.clone(),
+        }
+    }
+}
+
+/// The time within which a program must say what it is and which cases it has.
+const FIRST_WORDS: Duration = Duration::from_secs(60);
+
+impl Suite {
+    /// Asks the programs what they have, and lays out the arms; `run` has none yet.
+    pub fn open(
+        mut sides: Vec<Side>,
+        mut run: Run,
+        selection: &Selection,
+        effort: Effort,
+        interrupted: Arc<AtomicBool>,
+        work: &Path,
+    ) -> Result<Suite, Fault> {
+        let mut weighed = Vec::new();
+        let mut budgets = Vec::new();
+        let mut declared = Vec::new();
+        for (index, side) in sides.iter_mut().enumerate() {
+            let (hello, cases) = introduce(side, &interrupted).map_err(|error| {
+                let advice = match &error {
+                    BenchError::Ended { .. } => "; a bench program declares its cases through one of the SDKs, and answers when it is asked",
+                    _ => "",
+                };
+                Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
+            })?;
+            side.hello = Some(hello.clone());
+            for case in &cases {
+                for threads in selection.threads_of(case) {
+                    declared.extend([side.label.as_deref(), None].map(|side| arm_name(case, threads, side)));
+                }
+            }
+            for case in cases.into_iter().filter(|case| selection.wants(case)) {
+                for threads in selection.threads_of(&case) {
+                    budgets.extend(readings::budgets_of(
+                        &case,
+                        threads,
+                        side.label.as_deref(),
+                        &hello,
+                        &mut run,
+                    ));
+                    weighed.push(lay_out(index, side, &case, threads, &mut run));
+                }
+            }
+        }
+        let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
+        alone.zip(sides.len()..).for_each(|(weighed, place)| weighed.place = place);
+        if weighed.is_empty() {
+            return Err(Fault::usage(match selection.filters.is_empty() {
+                true => "the program declares no cases".to_owned(),
+                false => format!(
+                    "no case matches ‘{}’: `scruple bench --list` shows them",
+                    selection.filters.join("’ or ‘")
+                ),
+            }));
+        }
+        Ok(Suite {
+            sides,
+            weighed,
+            run,
+            budgets,
+            declared,
+            ledger: Ledger::default(),
+            store: None,
+            interrupted,
+            progress: Progress::hidden(),
+            work: work.to_owned(),
+            effort,
+            calibrated: false,
+            alike: Alike::default(),
+        })
+    }
+
+    /// Keeps readings in this store, from when it is known which cases there is time for.
+    pub fn keep_in(&mut self, store: Store) {
+        self.store = Some(store);
+    }
+
+    fn begin_ledger(&mut self) -> Result<(), Stop> {
+        if let Some(store) = self.store.take() {
+            self.ledger =
+                Ledger::begin(Some(store), &self.run).map_err(|error| Stop::Failed(Fault::from(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Shows progress from here on.
+    pub fn show_progress(&mut self, progress: Progress) {
+        self.progress = progress;
+    }
+
+    /// The names of the selected cases.
+    pub fn names(&self) -> Vec<&str> {
+        self.weighed.iter().map(|weighed| self.run.arms[weighed.arm].name.as_str()).collect()
+    }
+
+    /// The metrics that the programs and their cases bring themselves.
+    pub fn brought(&self) -> Vec<Metric> {
+        let counters =
+            self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
+        let readings = self.weighed.iter().flat_map(|weighed| &weighed.case.readings);
+        counters.chain(readings).map(counting::declaration).collect()
+    }
+
+    /// Takes every pass, then stores the run. What was read before a stop is kept.
+    pub fn take(&mut self) -> Result<(), Stop> {
+        let mut result = self.take_passes();
+        self.progress.clear();
+        // Also what was read before a stop is kept.
+        if let Err(fault) = self.begin_ledger() {
+            result = Err(fault);
+        }
+        self.run.state = match &result {
+            Ok(()) => State::Complete,
+            Err(Stop::Interrupted) => State::Interrupted,
+            Err(Stop::Failed(_)) => State::Failed,
+        };
+        self.ledger.finish(&self.run);
+        result
+    }
+
+    /// Where the run is stored, if it is.
+    pub fn stored_at(&self) -> Option<&Path> {
+        self.ledger.path()
+    }
+
+    /// The cases that failed, with the reason.
+    pub fn failures(&self) -> Vec<(&str, &str)> {
+        self.weighed
+            .iter()
+            .filter(|weighed| weighed.failed)
+            .map(|weighed| &self.run.arms[weighed.arm])
+            .map(|arm| {
+                (arm.name.as_str(), arm.absent("time.wall").unwrap_or("it failed after it had been timed"))
+            })
+            .collect()
+    }
+
+    fn take_passes(&mut self) -> Result<(), Stop> {
+        self.timing_pass()?;
+        if !self.effort.time_only {
+            self.counting_pass()?;
+        }
+        Ok(())
+    }
+
+    /// A fresh process of one side.
+    fn start(&self, side: usize, padding: usize, counting: bool) -> Result<BenchProgram, BenchError> {
+        let start = self.sides[side].start(padding, counting.then_some(self.work.as_path()));
+        let mut program = BenchProgram::start(&start)?;
+        program.ask(&Request::Hello, FIRST_WORDS, &self.interrupted)?;
+        Ok(program)
+    }
+
+    fn limit_of(&self, weighed: &Weighed) -> Duration {
+        weighed.case.time_limit.map_or(self.effort.case_limit, Duration::from_nanos)
+    }
+
+    /// Marks a case as failed: its figures so far are not shown as if they were whole.
+    fn fail(&mut self, index: usize, why: &str) {
+        let weighed = &mut self.weighed[index];
+        weighed.failed = true;
+        let arm = &mut self.run.arms[weighed.arm];
+        arm.figures.insert("time.wall".to_owned(), Figure::Absent { absent: why.to_owned() });
+        arm.figures.remove("time.cpu");
+    }
+
+    fn keep(&mut self, position: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
+        self.ledger.journal(&self.run, position, pass, block, &readings);
+        add_readings(&mut self.run.arms[position], readings, pass, block);
+    }
+}
+
+/// Turns an error about one case into a reason, and lets an interruption through.
+fn reason(error: &BenchError) -> Result<String, Stop> {
+    match error {
+        BenchError::Interrupted => Err(Stop::Interrupted),
+        other => Ok(other.to_string()),
+    }
+}
+
+/// Whether the program can still be asked after this error.
+fn survives(error: &BenchError) -> bool {
+    matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
+}
+
+fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>), BenchError> {
+    let mut program = BenchProgram::start(&side.start(0, None))?;
+    let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
+        Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
+        Reply::Hello(hello) => {
+            let version = hello.scruple;
+            let why =
+                format!("it speaks version {version} of the protocol only, from the future of this scruple");
+            return Err(answers::wrong(&Request::Hello.line(), why));
+        }
+        other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
+    };
+    let mut cases: Vec<Case> = Vec::new();
+    let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
+    loop {
+        match reply {
+            Reply::Case { case } if case.id as usize == cases.len() => cases.push(answers::harmless(*case)),
+            Reply::Case { case } => {
+                let why = format!("case {} stands where case {} is due", case.id, cases.len());
+                return Err(answers::wrong("cases", why));
+            }
+            Reply::End { count, .. } if count == cases.len() => break,
+            Reply::End { count, .. } => {
+                let why = format!("it counts {count} cases and has named {}", cases.len());
+                return Err(answers::wrong("cases", why));
+            }
+            other => return Err(answers::unexpected("cases", &other)),
+        }
+        reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
+    }
+    program.finish();
+    match answers::fault_in_cases(&cases) {
+        Some(why) => Err(answers::wrong("cases", why)),
+        None => Ok((hello, cases)),
+    }
+}
+
+/// The name of a case with what distinguishes it from its namesakes.
+fn full_name(case: &Case) -> String {
+    if case.params.is_empty() {
+        return case.name.clone();
+    }
+    let params: Vec<String> = case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{} ({})", case.name, params.join(", "))
+}
+
+/// The arm of a case, and that of its tare.
+fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) -> Weighed {
+    let name = arm_name(case, threads, side.label.as_deref());
+    let subject = Subject::Case {
+        name: case.name.clone(),
+        program: side.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        shape: case.shape.clone().unwrap_or_default(),
+        timing: case.timing,
+    };
+    let mut params: BTreeMap<String, Parameter> = case.params.clone();
+    let has_number = params.values().any(|value| matches!(value, Parameter::Number(_)));
+    if let Some(n) = judge::trailing_number(&case.name).filter(|_| !has_number) {
+        params.insert("n".to_owned(), Parameter::Number(n));
+    }
+    if case.threads.len() > 1 || threads > 1 {
+        params.insert("threads".to_owned(), Parameter::Number(f64::from(threads)));
+    }
+    let arm = |name: String, role: Role| {
+        let mut arm = Arm::new(name, subject.clone(), role);
+        arm.version.clone_from(&side.label);
+        arm.params.clone_from(&params);
+        arm
+    };
+    let position = run.arms.len();
+    let mut subject_arm = arm(name.clone(), Role::Subject);
+    add_readings(&mut subject_arm, readings::work_of(case), Pass::Counting, 0);
+    run.arms.push(subject_arm);
+    run.arms.push(arm(format!("{name} [tare]"), Role::Tare));
+    Weighed {
+        side: index,
+        place: index,
+        case: case.clone(),
+        threads,
+        arm: position,
+        tare: position + 1,
+        iterations: 1,
+        tare_iterations: 1,
+        batch_time: Duration::ZERO,
+        failed: false,
+        kin: position / 2,
+    }
+}
+
+/// The name of an arm in tables.
+pub(crate) fn arm_name(case: &Case, threads: u32, label: Option<&str>) -> String {
+    let mut name = full_name(case);
+    if case.threads.len() > 1 || threads > 1 {
+        name.push_str(&format!(" ×{threads} threads"));
+    }
+    if let Some(label) = label {
+        name.push_str(&format!(" @{label}"));
+    }
+    name
+}

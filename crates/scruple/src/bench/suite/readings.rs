@@ -1,0 +1,132 @@
+//! From replies of bench programs to readings, and from declared budgets to limits.
+
+use super::arm_name;
+use super::counting::declaration;
+use scruple_core::budget::{Budget, Limit};
+use scruple_core::judge::cases::WITNESS;
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::protocol::{BatchReply, Case, Hello, Loose, OnceReply};
+use scruple_core::run::Run;
+use scruple_core::sample::Reading;
+use scruple_core::subject::Parameter;
+use scruple_core::unit::{Unit, parse_quantity};
+
+/// The readings of one batch: times for one iteration, the iterations themselves, and what the case reports besides.
+pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
+    let mut readings = Vec::new();
+    for key in ["time.wall", "time.cpu"] {
+        if let (Some(metric), Some(value)) = (metric(key), reply.reading(key)) {
+            readings.push(Reading::of(metric, value / reply.iterations as f64, "clocks of the program"));
+        }
+    }
+    readings.push(own("batch.iterations", Unit::Count, reply.iterations as f64));
+    if reply.threads.len() > 1 && case.concurrency.is_none() {
+        let rates: Vec<f64> = reply
+            .threads
+            .iter()
+            .filter_map(|thread| Some(thread.iterations as f64 / thread.wall?.max(1.0)))
+            .collect();
+        readings.push(own("threads.fairness", Unit::Ratio, jain(&rates)));
+    }
+    readings.extend(declared(case, &reply.readings));
+    readings
+}
+
+/// What the program's witnesses say of the block as a whole: the slowest of them, which is kept with the tare.
+pub(crate) fn witness_of(replies: &[BatchReply]) -> Option<Reading> {
+    let slowest = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max)?;
+    Some(own(WITNESS, Unit::Nanoseconds, slowest))
+}
+
+/// What one iteration processes, kept beside the readings so that throughput can be told from a stored run.
+pub(crate) fn work_of(case: &Case) -> Option<Reading> {
+    let throughput = case.throughput.as_ref()?;
+    let (key, unit) = match throughput.unit.as_str() {
+        "bytes" => ("work.bytes", Unit::Bytes),
+        _ => ("work.items", Unit::Count),
+    };
+    Some(Reading::of(
+        &Metric::custom(key, unit, Quality::Exact, Pass::Counting),
+        throughput.amount,
+        "declared",
+    ))
+}
+
+/// The readings of a check.
+pub(crate) fn of_once(case: &Case, once: &OnceReply) -> Vec<Reading> {
+    declared(case, &once.readings).collect()
+}
+
+fn declared<'a>(
+    case: &'a Case,
+    readings: &'a std::collections::BTreeMap<String, Loose>,
+) -> impl Iterator<Item = Reading> + 'a {
+    case.readings.iter().filter_map(|counter| match readings.get(&counter.key) {
+        Some(Loose::Number(value)) if value.is_finite() => {
+            let noisy = declaration(counter);
+            Some(Reading::of(&noisy, *value, "the case itself").with_quality(Quality::Noisy))
+        }
+        _ => None,
+    })
+}
+
+fn own(key: &str, unit: Unit, value: f64) -> Reading {
+    Reading::of(&Metric::custom(key, unit, Quality::Noisy, Pass::Timing), value, "clocks of the program")
+}
+
+/// Jain's index of fairness (Jain, Chiu and Hawe 1984): 1 when all are equal, 1/n when one has everything.
+fn jain(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 1.0 }
+}
+
+/// The limits that a case declares. One that cannot be read is a remark, not an end.
+pub(crate) fn budgets_of(
+    case: &Case,
+    threads: u32,
+    label: Option<&str>,
+    hello: &Hello,
+    run: &mut Run,
+) -> Vec<Budget> {
+    let arm = arm_name(case, threads, label);
+    let own = || hello.counters.iter().chain(&case.readings).map(declaration);
+    let mut budgets = Vec::new();
+    for (key, declared) in &case.budgets {
+        let unit = metric(key).cloned().or_else(|| own().find(|metric| metric.key == key.as_str()));
+        let unit = unit.map_or(Unit::Count, |metric| metric.unit);
+        let against = declared.against.clone().filter(|name| name != "baseline");
+        for (bound, least) in [(&declared.max, false), (&declared.min, true)] {
+            let Some(bound) = bound else { continue };
+            match limit(&unit, bound, least) {
+                Ok(limit) => {
+                    let sign = if least { '>' } else { '<' };
+                    let other = against.as_ref().map_or(String::new(), |name| format!(" against ‘{name}’"));
+                    let text = format!("{key}{sign}{bound}{other}");
+                    let (arm, metric, against) = (arm.clone(), key.clone(), against.clone());
+                    budgets.push(Budget { arm, metric, limit, against, text });
+                }
+                Err(why) => {
+                    run.warn("budget", format!("the budget of ‘{arm}’ for {key} cannot be read: {why}"));
+                }
+            }
+        }
+    }
+    budgets
+}
+
+fn limit(unit: &Unit, bound: &Parameter, least: bool) -> Result<Limit, String> {
+    let absolute = |value: f64| if least { Limit::AtLeast(value) } else { Limit::AtMost(value) };
+    let relative = |ratio: f64| if least { Limit::AtLeastTimes(ratio) } else { Limit::AtMostTimes(ratio) };
+    match bound {
+        Parameter::Number(number) => Ok(absolute(*number)),
+        Parameter::Text(text) => match text.strip_suffix('%') {
+            Some(percent) => percent
+                .trim()
+                .parse()
+                .map(|percent: f64| relative(1.0 + percent / 100.0))
+                .map_err(|_| format!("‘{text}’ is not a change such as +5%")),
+            None => parse_quantity(text, unit).map(absolute),
+        },
+    }
+}

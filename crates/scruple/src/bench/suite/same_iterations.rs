@@ -1,0 +1,73 @@
+//! Batches that can be compared: one case in several programs, or in a stored run, is run in batches of as many iterations.
+
+use super::{Suite, arm_name};
+use scruple_core::judge;
+use scruple_core::run::Run;
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::{Arm, Role};
+use std::collections::HashMap;
+
+/// As many times as long as wanted may a batch become, to have as many iterations as in another program. Where programs
+/// differ by more, what the number of iterations does to them is nothing beside that.
+const STRETCH: u64 = 4;
+
+/// How a case is run in the first program that has it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    iterations: u64,
+    tare_iterations: u64,
+    place: usize,
+}
+
+/// How cases are run in the first program that has them, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Alike(HashMap<String, Known>);
+
+impl Alike {
+    /// As the cases of a stored run were, where it says so.
+    pub fn those_of(run: &Run) -> Alike {
+        let iterations =
+            |arm: &Arm| Some(median(&arm.sample("batch.iterations")?.readings).round().max(1.0) as u64);
+        let known = |(place, arm): (usize, &Arm)| {
+            let tare_iterations = judge::cases::tare_at(run, place).and_then(iterations)?;
+            // Each case has two arms, so that this is its place among the cases.
+            Some((
+                arm.name.clone(),
+                Known { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
+            ))
+        };
+        Alike(
+            run.arms
+                .iter()
+                .enumerate()
+                .filter(|(_, arm)| arm.role == Role::Subject)
+                .filter_map(known)
+                .collect(),
+        )
+    }
+}
+
+impl Suite {
+    /// Gives the cases of later programs the iterations of the first. The cost of an iteration depends a little on
+    /// their number, since a batch of few may meet a collection or none, and branch predictors learn in long ones: two
+    /// copies of a program, each calibrated by itself on a busy machine, would differ by percents.
+    pub(crate) fn make_alike(&mut self) {
+        for (index, weighed) in self.weighed.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
+            let own = Known {
+                iterations: weighed.iterations,
+                tare_iterations: weighed.tare_iterations,
+                place: index,
+            };
+            let known = *self.alike.0.entry(arm_name(&weighed.case, weighed.threads, None)).or_insert(own);
+            weighed.kin = known.place;
+            let near = known.iterations.max(own.iterations) <= STRETCH * known.iterations.min(own.iterations);
+            let allowed = weighed.case.max_iterations.unwrap_or(u64::MAX).max(1);
+            if near && known.iterations.max(known.tare_iterations) <= allowed {
+                weighed.batch_time =
+                    weighed.batch_time.mul_f64(known.iterations as f64 / own.iterations.max(1) as f64);
+                weighed.iterations = known.iterations;
+                weighed.tare_iterations = known.tare_iterations;
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The timing pass of a suite: several short fresh processes, in each of them blocks that visit every case.
+
+use super::{Stop, Suite, Weighed};
+use crate::fault::Fault;
+use scruple_core::compare::Verdict;
+use scruple_core::judge;
+use scruple_core::metric::Pass;
+use scruple_core::plan::Plan;
+use scruple_core::protocol::Kind;
+use scruple_core::sample::BLOCKS_OF_A_PROCESS;
+use scruple_core::stats::power;
+use scruple_core::stats::quantile::median;
+use scruple_core::stats::rng::Pcg;
+use scruple_core::stats::tare::RESOLUTION;
+use scruple_core::subject::{Arm, Subject};
+use scruple_measure::bench::BenchProgram;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Iterations vary around the calibrated number by these factors, so that what a batch costs by itself and what an
+/// iteration costs can be told apart.
+const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
+
+/// The time that a slow case gets in each process, some three times that of a fast one: it needs fewer readings, since
+/// the clocks and the loop are nothing beside it, and should not take the time of all others.
+const SLOW_TIME: Duration = Duration::from_millis(20);
+
+/// The readings in each process that a slow case gets nevertheless, as long as the budget allows.
+const SLOW_BLOCKS: u32 = 12;
+
+/// For each case, the time after which no more processes are started than the least: on a machine so busy that five of
+/// them took this long, more would take the user's patience and add little. Comparisons go on until they know.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Above this many cases not all need to be weighed.
+const MANY: usize = 200;
+
+/// As few processes as can show that processes differ.
+const FEW: u32 = 3;
+
+/// A body is light below this many times the tare.
+const LIGHT: f64 = 10.0;
+
+/// As few blocks as have an interval in a process by itself.
+const LEAST_BLOCKS: u32 = 6;
+
+impl Suite {
+    pub(crate) fn timing_pass(&mut self) -> Result<(), Stop> {
+        let (least, most) = self.effort.processes;
+        let looks: Vec<u32> = power::looks(least as usize, most as usize, self.run.terms.level)
+            .iter()
+            .map(|look| look.blocks as u32)
+            .collect();
+        self.run.terms.looks = looks.len() as u32;
+        let began = Instant::now();
+        let patience = match self.sides.len() {
+            1 => PATIENCE * self.weighed.len() as u32,
+            _ => self.effort.budget,
+        };
+        for process in 0..most {
+            self.one_process(process, began)?;
+            let taken = process + 1;
+            let out_of_time = !self.effort.exact_processes
+                && began.elapsed() >= self.effort.budget
+                && taken >= least.min(FEW);
+            let out_of_patience =
+                !self.effort.exact_processes && taken >= least && began.elapsed() >= patience;
+            if out_of_time || out_of_patience || (looks.contains(&taken) && self.enough()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
+        let mut programs = Vec::new();
+        let padding = Plan::new(1, self.run.seed).padding(process);
+        let alone = self.weighed.iter().filter(|weighed| weighed.place >= self.sides.len());
+        let sides: Vec<usize> = (0..self.sides.len()).chain(alone.map(|weighed| weighed.side)).collect();
+        for side in sides {
+            let program = self.start(side, padding, false).map_err(|error| match error {
+                scruple_measure::bench::BenchError::Interrupted => Stop::Interrupted,
+                other => Stop::Failed(Fault::program(format!(
+                    "cannot bench ‘{}’: {other}",
+                    self.sides[side].program.path.display()
+                ))),
+            })?;
+            programs.push(program);
+        }
+        for index in 0..self.weighed.len() {
+            self.stop_if_interrupted()?;
+            // Of very many cases, those that the budget ends before are left out. A few slow ones are all weighed.
+            let many = self.weighed.len() > MANY;
+            let hurried = many && !self.effort.exact_processes && !self.effort.exact_blocks;
+            if hurried && !self.calibrated && index > 0 && began.elapsed() >= self.effort.budget {
+                self.leave_out_from(index);
+                break;
+            }
+            if !self.weighed[index].failed {
+                let name = self.run.arms[self.weighed[index].arm].name.clone();
+                let (done, all) = (index, self.weighed.len());
+                self.progress.step("calibrating", process, done, all, &name);
+                self.settle(index, &mut programs[self.weighed[index].place], !self.calibrated)?;
+            }
+        }
+        if !self.calibrated {
+            self.make_alike();
+            self.calibrated = true;
+            self.begin_ledger()?;
+        }
+        let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
+        // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
+        let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
+        for block in 0..self.effort.blocks {
+            if !self.effort.exact_blocks && block >= LEAST_BLOCKS && began.elapsed() > due {
+                break;
+            }
+            self.progress.step("timing", process, block as usize, self.effort.blocks as usize, "");
+            for index in plan.order(block) {
+                self.stop_if_interrupted()?;
+                if !self.weighed[index].failed && self.takes_part(index, block) {
+                    let place = self.weighed[index].place;
+                    self.visit(index, &mut programs[place], process, block)?;
+                }
+            }
+        }
+        programs.into_iter().for_each(BenchProgram::finish);
+        Ok(())
+    }
+
+    pub(super) fn stop_if_interrupted(&self) -> Result<(), Stop> {
+        if self.interrupted.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+
+    /// Leaves out the cases from this one on, and says so.
+    fn leave_out_from(&mut self, index: usize) {
+        let all = self.weighed.len();
+        self.run.arms.truncate(self.weighed[index].arm);
+        self.weighed.truncate(index);
+        self.run.warn(
+            "left-out",
+            format!(
+                "{} of {all} cases are left out: the budget of {:.0?} ended before them; raise --budget or select with --filter",
+                all - index, self.effort.budget
+            ),
+        );
+    }
+
+    /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none.
+    fn takes_part(&self, index: usize, block: u32) -> bool {
+        let share = self.effort.budget / self.weighed.len().max(1) as u32 / self.effort.processes.0.max(1);
+        let time = self.weighed[index].batch_time.max(Duration::from_micros(1));
+        let blocks = |share: Duration| (share.as_secs_f64() / time.as_secs_f64()) as u32;
+        block < blocks(SLOW_TIME).max(SLOW_BLOCKS).min(blocks(share)).max(2)
+    }
+
+    fn visit(
+        &mut self,
+        index: usize,
+        program: &mut BenchProgram,
+        process: u32,
+        block: u32,
+    ) -> Result<(), Stop> {
+        let number = process * BLOCKS_OF_A_PROCESS + block;
+        let weighed = &self.weighed[index];
+        let stream = u64::from(number) << 20 | weighed.kin as u64;
+        let mut pcg = Pcg::with_stream(self.run.seed ^ 0x0b10_c4ed, stream);
+        let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
+        let factor = JITTER[pcg.below(JITTER.len() as u32) as usize];
+        let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
+        let case = self.batch_of(index, Kind::Case, jittered(weighed.iterations));
+        let tare = self.batch_of(index, Kind::Tare, jittered(weighed.tare_iterations));
+        let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
+        let result = self.block(index, program, batches);
+        let replies = match result {
+            Ok(replies) => replies,
+            Err(error) => {
+                self.tolerate::<()>(index, program, Err(error))?;
+                return Ok(());
+            }
+        };
+        let witness = super::readings::witness_of(&replies);
+        for reply in replies {
+            let weighed = &self.weighed[index];
+            let position = if reply.kind == Kind::Case { weighed.arm } else { weighed.tare };
+            if let (Some(said), Subject::Case { timing, .. }) =
+                (reply.timing, &mut self.run.arms[position].subject)
+            {
+                *timing = Some(said);
+            }
+            let mut readings = super::readings::of_batch(&weighed.case, &reply);
+            readings.extend(witness.clone().filter(|_| reply.kind == Kind::Tare));
+            self.keep(position, Pass::Timing, number, readings);
+        }
+        Ok(())
+    }
+
+    /// Whether every case, or every comparison where there are two programs, is known well enough.
+    fn enough(&self) -> bool {
+        let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
+        let pairs = judge::pairs(&self.run);
+        if pairs.is_empty() {
+            return self
+                .weighed
+                .iter()
+                .filter(|weighed| !weighed.failed)
+                .all(|weighed| self.precise(weighed, level));
+        }
+        judge::compare_pairs(&pairs, &self.run.terms)
+            .iter()
+            .filter(|judged| judged.metric == "time.wall")
+            .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
+    }
+
+    /// Whether the interval of a case is narrow enough. A body that weighs little beside the loop is known as well as the
+    /// two of them together can be; of one that weighs much, half an interval of the margin is enough, since on a busy
+    /// machine a narrower one would take the time of all others.
+    fn precise(&self, weighed: &Weighed, level: f64) -> bool {
+        let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
+        let middle = |arm: &Arm| arm.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
+        let margin = self.run.terms.margin;
+        judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
+            // How far two copies of one loop differ is in the interval, and no reading makes it less.
+            let copies = RESOLUTION * middle(tare);
+            match value < LIGHT * middle(tare) {
+                true => power::precise((interval.half_width() - copies) / middle(arm), margin),
+                false => interval.half_width() / value < margin,
+            }
+        })
+    }
+}

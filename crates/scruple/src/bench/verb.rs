@@ -1,0 +1,209 @@
+//! `scruple bench`: weigh the cases of a bench program.
+
+use super::args::BenchArgs;
+use super::suite::{Alike, Effort, Selection, Side, Stop, Suite};
+use crate::command::arms;
+use crate::config::Config;
+use crate::fault::{Code, Fault};
+use crate::new_run;
+use crate::place;
+use crate::place::WorkFolder;
+use crate::progress::Progress;
+use crate::show::output;
+use crate::show::{Report, junit, terminal};
+use scruple_core::budget::{Budget, Kept};
+use scruple_core::judge::Pair;
+use scruple_core::run::{Run, Terms};
+use scruple_core::subject::{Arm, Role};
+use scruple_measure::program::Program;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// Measures the cases, stores the run, prints the report.
+pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
+    output::check_exports(&args.results)?;
+    let config = Config::find()?;
+    let sides = sides(args, &config)?;
+    let terms =
+        Terms { margin: arms::margin(&args.margin)?, reference: args.reference.clone(), ..Terms::default() };
+    let interrupted = new_run::interruption_flag()?;
+    let work = WorkFolder::make()?;
+    let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
+    let run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);
+    let selection = Selection { filters: args.filter.clone(), threads: args.threads.clone() };
+    let mut suite = Suite::open(sides, run, &selection, effort(args)?, interrupted, work.path())?;
+    if args.list {
+        let names: String = suite.names().iter().map(|name| format!("{name}\n")).collect();
+        output::print(&names, args.results.color)?;
+        return Ok(Code::Fine);
+    }
+    check_reference(args, &suite)?;
+    let brought = suite.brought();
+    let mut budgets = output::budgets(&args.limit, &brought)?;
+    let subjects = suite.run.arms.iter().filter(|arm| arm.role == Role::Subject);
+    output::check_limits(&budgets, subjects)?;
+    budgets.append(&mut suite.budgets.clone());
+    let configured = config.budgets(&brought)?;
+    check_configured(&configured, &config, &suite.declared)?;
+    budgets.extend(configured);
+    let store = place::open_store(&args.store)?;
+    let baseline = match (&args.baseline, &store) {
+        (Some(name), Some(store)) => Some(store.find(name)?),
+        (Some(_), None) => return Err(Fault::usage("--baseline needs a store: leave --no-store out")),
+        _ => None,
+    };
+    if let Some(store) = store {
+        suite.keep_in(store);
+    }
+    if !args.results.json {
+        suite.show_progress(Progress::new());
+    }
+    if let Some(baseline) = &baseline {
+        suite.alike = Alike::those_of(baseline);
+    }
+    let result = suite.take();
+    drop(work);
+    conclude(&suite, result, args, &budgets, baseline.as_ref())
+}
+
+fn conclude(
+    suite: &Suite,
+    result: Result<(), Stop>,
+    args: &BenchArgs,
+    budgets: &[Budget],
+    baseline: Option<&Run>,
+) -> Result<Code, Fault> {
+    let footer = suite.stored_at().map(|path| terminal::stored(&suite.run.id, path));
+    let mut report = match baseline {
+        Some(baseline) => against_baseline(&suite.run, baseline, budgets),
+        None => Report::of(&suite.run, &[], budgets),
+    };
+    report.detail = args.detail;
+    if let Some(path) = &args.junit {
+        std::fs::write(path, junit::text(&report))
+            .map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))?;
+    }
+    output::write(&report, &args.results, footer.as_deref())?;
+    match result {
+        Err(Stop::Failed(fault)) => return Err(fault),
+        Err(Stop::Interrupted) => {
+            return Err(Fault {
+                code: Code::Interrupted,
+                message: "interrupted; what had been read is shown above and kept".to_owned(),
+            });
+        }
+        Ok(()) => {}
+    }
+    if let Some(error) = &suite.ledger.fault {
+        return Err(Fault::not_stored(error));
+    }
+    let failures = suite.failures();
+    if let Some((name, _)) = failures.first() {
+        let others =
+            if failures.len() > 1 { format!(" and {} more", failures.len() - 1) } else { String::new() };
+        return Err(Fault::program(format!("‘{name}’{others} failed; the other cases were measured")));
+    }
+    let strict = args.check || !args.limit.is_empty();
+    Ok(match report.kept() {
+        Kept::No if !args.no_check => Code::GateFailed,
+        Kept::CantTell if strict && !args.no_check => Code::Unknown,
+        _ => Code::Fine,
+    })
+}
+
+/// Checks that every limit of the configuration is for a case of the program, selected or not, or for a command.
+fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Result<(), Fault> {
+    let meant = |budget: &Budget| {
+        cases.iter().any(|case| budget.applies_to(case)) || config.commands_of(budget).next().is_some()
+    };
+    match budgets.iter().find(|budget| !meant(budget)) {
+        None => Ok(()),
+        Some(budget) => Err(Fault::usage(format!(
+            "scruple.toml has a budget ‘{}’, but there is no case ‘{}’: `scruple bench --list` shows the names",
+            budget.text, budget.arm
+        ))),
+    }
+}
+
+/// Judges each case against the case of the same name in a stored run.
+fn against_baseline<'a>(run: &'a Run, baseline: &Run, budgets: &[Budget]) -> Report<'a> {
+    let subjects: BTreeMap<&str, &Arm> =
+        baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)).collect();
+    let pairs: Vec<Pair<'_>> = run
+        .arms_of(Role::Subject)
+        .filter_map(|arm| {
+            let reference = *subjects.get(arm.name.as_str())?;
+            Some(Pair { reference, arm, paired: false, tares: None })
+        })
+        .collect();
+    Report::of_pairs(run, &pairs, &[], budgets)
+}
+
+/// The programs to weigh: those of the command line, or those of the configuration.
+fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
+    let folder = std::env::current_dir()
+        .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+    let mut words = args.program.clone();
+    if words.is_empty() {
+        words = config.bench_program()?;
+    }
+    let mut lines = Vec::new();
+    for (index, against) in args.against.iter().enumerate() {
+        let (name, command) = named_program(against, index);
+        let words = shell_words::split(command)
+            .map_err(|_| Fault::usage(format!("‘{against}’ has a quote that does not end: close it")))?;
+        lines.push((Some(name), words));
+    }
+    lines.push(((!args.against.is_empty()).then(|| args.name.clone()), words));
+    lines
+        .into_iter()
+        .map(|(label, words)| {
+            let first = words
+                .first()
+                .ok_or_else(|| Fault::usage("name a bench program behind `--`, or in scruple.toml"))?;
+            let program = Program::find(first.as_ref(), &folder)
+                .map_err(|error| Fault::usage(format!("cannot bench ‘{first}’: {error}")))?;
+            Ok(Side::new(label, program, words.iter().map(Into::into).collect()))
+        })
+        .collect()
+}
+
+/// `NAME=PROGRAM`, or a program alone, which is then called ‘old’, ‘old2’, and so on.
+fn named_program(text: &str, index: usize) -> (String, &str) {
+    match text.split_once('=') {
+        Some((name, program)) if !name.is_empty() && !name.contains(['/', ' ']) => (name.to_owned(), program),
+        _ if index == 0 => ("old".to_owned(), text),
+        _ => (format!("old{}", index + 1), text),
+    }
+}
+
+fn check_reference(args: &BenchArgs, suite: &Suite) -> Result<(), Fault> {
+    match &args.reference {
+        Some(name) if !suite.names().contains(&name.as_str()) => Err(Fault::usage(format!(
+            "there is no case ‘{name}’ to compare with: `scruple bench --list` shows the names"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn effort(args: &BenchArgs) -> Result<Effort, Fault> {
+    let compared = !args.against.is_empty();
+    let (processes, blocks, budget) = match args.quick {
+        true => ((3, 3), 12, Duration::from_secs(2)),
+        false if compared => ((6, 24), 40, Duration::from_secs(10)),
+        false => ((5, 8), 30, Duration::from_secs(10)),
+    };
+    let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
+    // What was asked for is not cut short, unless a budget was asked for, too.
+    let unhurried = args.budget.is_none();
+    Ok(Effort {
+        processes,
+        blocks: args.blocks.unwrap_or(blocks).max(1),
+        exact_processes: unhurried && args.processes.is_some(),
+        exact_blocks: unhurried && args.blocks.is_some(),
+        budget: args.budget.as_deref().map_or(Ok(budget), arms::duration)?,
+        case_limit: arms::duration(&args.case_limit)?,
+        time_only: args.time_only,
+    })
+}

@@ -1,0 +1,179 @@
+//! The words of `scruple run`.
+
+use crate::cli::{ResultArgs, StoreArgs};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Weigh commands side by side.
+///
+/// Each command is one argument, split into words as a shell would, but run without a shell. All commands are arms of
+/// one interleaved comparison: every block runs each of them once, in an order drawn from the seed. Time is read from
+/// untouched runs; memory and allocations are read in runs of their own.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple run 'gzip -k -c big.txt' 'zstd -c big.txt'
+  scruple run -L level 1,6,9 'gzip -{level} -c big.txt'
+  scruple run -P size 1000 5000 -D 1000 './sort {size}'
+  scruple run --limit 'malloc.bytes<4MB' --limit 'time.cpu<+3%' ./old ./new
+  scruple run -S sh 'sort big.txt | uniq -c'
+")]
+pub struct RunArgs {
+    /// The commands to weigh (default: the [[command]]s of scruple.toml).
+    #[arg(value_name = "COMMAND")]
+    pub commands: Vec<String>,
+    /// What and how long to measure.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// What surrounds each run.
+    #[command(flatten)]
+    pub hooks: HookArgs,
+    /// Parameters.
+    #[command(flatten)]
+    pub scan: ScanArgs,
+    /// How the programs are run.
+    #[command(flatten)]
+    pub launch: LaunchArgs,
+    /// Where results go.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// Where runs are kept.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Play readings from a file instead of measuring (for tests).
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub scripted: Option<PathBuf>,
+}
+
+/// What and how long to measure.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Sampling")]
+pub struct SamplingArgs {
+    /// Run each command this many times first, without measuring.
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub warmup: u32,
+    /// Launch each command exactly this many times for time, and at most as often for memory and with each instrument.
+    #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
+    pub runs: Option<u32>,
+    /// Measure at least this many blocks.
+    #[arg(short, long, value_name = "N")]
+    pub min_runs: Option<u32>,
+    /// Measure at most this many blocks.
+    #[arg(short = 'M', long, value_name = "N")]
+    pub max_runs: Option<u32>,
+    /// Spend about this long on all launches together, even if the verdict is open.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub budget: String,
+    /// Differences within this margin do not matter.
+    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    pub margin: String,
+    /// Also weigh the reference against itself; no margin is then narrower than what that shows.
+    #[arg(long = "self")]
+    pub twin: bool,
+    /// Seed of every random choice; printed with each result.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The metrics to show: keys, families such as ‘malloc’, or ‘all’ (see `scruple metrics`).
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Fail with exit code 1 when a metric exceeds a limit, which itself may be reached: an amount or, with a sign, a
+    /// change from the reference in percent.
+    #[arg(long, value_name = "LIMIT")]
+    pub limit: Vec<String>,
+    /// Measure time only: no runs for memory, allocations and output.
+    #[arg(long)]
+    pub time_only: bool,
+    /// Run each command once more and watch its memory map: by class, permission, shared or private, clean or dirty.
+    #[arg(long, conflicts_with = "time_only")]
+    pub memory_map: bool,
+}
+
+/// What surrounds each run.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Around the runs")]
+pub struct HookArgs {
+    /// Run this (in a shell) before each run; give it once for all commands or once for each.
+    #[arg(short, long, value_name = "CMD")]
+    pub prepare: Vec<String>,
+    /// Run this after each run; give it once for all commands or once for each.
+    #[arg(short = 'C', long, value_name = "CMD")]
+    pub conclude: Vec<String>,
+    /// Run this once for each command, before its first run.
+    #[arg(short, long, value_name = "CMD")]
+    pub setup: Option<String>,
+    /// Run this once for each command, after its last run.
+    #[arg(short, long, value_name = "CMD")]
+    pub cleanup: Option<String>,
+}
+
+/// Parameters.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Parameters")]
+pub struct ScanArgs {
+    /// Replace {VAR} by every number from MIN to MAX.
+    #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], allow_negative_numbers = true)]
+    pub parameter_scan: Vec<String>,
+    /// The step of the scan.
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "STEP",
+        requires = "parameter_scan",
+        allow_negative_numbers = true
+    )]
+    pub parameter_step_size: Option<String>,
+    /// Replace {VAR} by every value of a comma-separated list; several lists give all combinations.
+    #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], allow_hyphen_values = true)]
+    pub parameter_list: Vec<String>,
+}
+
+/// How the programs are run.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Running")]
+pub struct LaunchArgs {
+    /// Run commands in this shell (‘sh’, ‘bash --norc’, or ‘none’); its own cost is then shown as a row.
+    #[arg(short = 'S', long, value_name = "SHELL")]
+    pub shell: Option<String>,
+    /// Run without a shell: the default here, accepted for the habit.
+    #[arg(short = 'N', conflicts_with = "shell")]
+    pub no_shell: bool,
+    /// Go on when a command exits with another code than 0; with -i=1,2 only when it exits with one of these.
+    #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = "all-non-zero")]
+    pub ignore_failure: Option<String>,
+    /// Give a command another name; in the order of the commands.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub command_name: Vec<String>,
+    /// Compare with this command, which becomes the first arm (default: the first one given).
+    #[arg(long, value_name = "CMD")]
+    pub reference: Option<String>,
+    /// A name for the command of --reference.
+    #[arg(long, value_name = "NAME", requires = "reference", hide_short_help = true)]
+    pub reference_name: Option<String>,
+    /// Accepted for the habit: units are chosen by the size of what is shown.
+    #[arg(short = 'u', long, hide = true, value_name = "UNIT")]
+    pub time_unit: Option<String>,
+    /// Accepted for the habit: rows stand in the order of the commands.
+    #[arg(long, hide = true, value_name = "ORDER")]
+    pub sort: Option<String>,
+    /// Where standard input comes from: ‘null’, ‘inherit’, ‘pipe:FILE’, or a file.
+    #[arg(long, value_name = "WHERE", default_value = "null")]
+    pub input: String,
+    /// Where standard output goes: ‘null’, ‘pipe’, ‘inherit’, or a file.
+    #[arg(long, value_name = "WHERE", default_value = "null")]
+    pub output: String,
+    /// Show what the commands print (the same as --output=inherit).
+    #[arg(long, conflicts_with = "output")]
+    pub show_output: bool,
+    /// End a run that takes longer, and call it a failure.
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<String>,
+    /// Run with real-time priority, on these cores if any are named (‘--shield=1’); falls back where not permitted.
+    #[arg(long, value_name = "CORES", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub shield: Option<String>,
+    /// Turn off address randomisation in the memory and counting passes, so that their figures repeat.
+    #[arg(long)]
+    pub no_aslr: bool,
+    /// Copy each program into the work folder first, the same way and under names of the same length.
+    #[arg(long)]
+    pub pin: bool,
+}

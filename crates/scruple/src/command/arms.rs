@@ -1,0 +1,436 @@
+//! From the words of the command line to arms and the jobs that weigh them.
+
+use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
+use super::session::Ignored;
+use super::shell::{shell_of, words};
+use crate::config::Config;
+use crate::fault::Fault;
+use scruple_core::plain::plain;
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::unit::{Unit, parse_quantity};
+use scruple_measure::command::Job;
+use scruple_measure::launch::Shield;
+use scruple_measure::program::Program;
+use scruple_measure::streams::{Input, Output};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// An arm, how to launch it, and what to do around it.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The arm, without readings.
+    pub arm: Arm,
+    /// How to launch it.
+    pub job: Job,
+    /// Shell commands around its runs.
+    pub hooks: Hooks,
+}
+
+/// Shell commands around the runs of one arm.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// Before each run.
+    pub prepare: Option<String>,
+    /// After each run.
+    pub conclude: Option<String>,
+    /// Before the first run.
+    pub setup: Option<String>,
+    /// After the last run.
+    pub cleanup: Option<String>,
+}
+
+/// The name of the arm that launches nothing.
+pub const TARE: &str = "(empty program)";
+/// The name of the arm that is the reference once more.
+pub const TWIN: &str = "(reference again)";
+
+/// Parameter values as they were written: `1.0` must reach the program as `1.0`.
+type Parameters = BTreeMap<String, String>;
+
+/// One command before its parameters are filled in.
+pub struct Template {
+    /// Its text, with parameters in braces.
+    pub command: String,
+    pub name: Option<String>,
+    pub prepare: Option<String>,
+    /// The values that it is weighed at.
+    pub combinations: Vec<Parameters>,
+}
+
+/// Every arm that the command line or the configuration asks for, the reference first.
+pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> {
+    let folder = std::env::current_dir().map_err(|error| {
+        Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
+    })?;
+    let shell = shell_of(args, config)?;
+    let base = base_job(&args.launch, &folder)?;
+    let templates = templates(args, config)?;
+    check_parameters(args, &templates)?;
+    let arms: usize = templates.iter().map(|template| template.combinations.len()).sum();
+    check_counts(args, templates.len(), arms)?;
+    let names = &args.launch.command_name;
+    let mut prepared = Vec::new();
+    for (index, template) in templates.iter().enumerate() {
+        for params in &template.combinations {
+            let words = substitute(&template.command, params);
+            // A name for each command is extended by the parameters; a name for each arm stands as it is.
+            let given = match names.len() == templates.len() {
+                true => names.get(index).map(|name| named(name, params)),
+                false => names.get(prepared.len()).cloned(),
+            };
+            let configured = template.name.as_ref().map(|name| named(name, params));
+            let name = given.or(configured).unwrap_or_else(|| words.clone());
+            // A name is one line of a table.
+            let name = plain(&name);
+            let mut one = prepare_one(&name, &words, shell.as_deref(), &base)?;
+            one.arm.params =
+                params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
+            one.hooks = hooks_of(&args.hooks, template.prepare.as_ref(), index, params);
+            prepared.push(one);
+        }
+    }
+    number_same_names(&mut prepared);
+    Ok(prepared)
+}
+
+/// Every parameter of the command line has a place to go: without one, the same command would be weighed over and over.
+fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault> {
+    let hooks = &args.hooks;
+    let texts = templates.iter().flat_map(|one| [Some(&one.command), one.prepare.as_ref()]).flatten();
+    let texts: Vec<&String> = texts
+        .chain(&hooks.prepare)
+        .chain(&hooks.setup)
+        .chain(&hooks.conclude)
+        .chain(&hooks.cleanup)
+        .collect();
+    let scanned = args.scan.parameter_scan.first().into_iter();
+    let mut names = scanned.chain(args.scan.parameter_list.iter().step_by(2));
+    match names.find(|name| !texts.iter().any(|text| text.contains(&format!("{{{name}}}")))) {
+        Some(name) => Err(Fault::usage(format!(
+            "the parameter ‘{name}’ is used in no command: write {{{name}}} where its value is to go"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The commands of the command line, or else those of the configuration.
+pub fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
+    let combinations = combinations(&args.scan)?;
+    let mut commands: Vec<&String> = args.launch.reference.iter().collect();
+    commands.extend(args.commands.iter().filter(|command| Some(*command) != args.launch.reference.as_ref()));
+    if !args.commands.is_empty() {
+        let template = |command: &String| Template {
+            command: command.clone(),
+            name: args
+                .launch
+                .reference_name
+                .clone()
+                .filter(|_| Some(command) == args.launch.reference.as_ref()),
+            prepare: None,
+            combinations: combinations.clone(),
+        };
+        return Ok(commands.into_iter().map(template).collect());
+    }
+    let configured: Vec<Template> = config
+        .commands()
+        .into_iter()
+        .map(|command| Template {
+            combinations: command
+                .params
+                .iter()
+                .fold(combinations.clone(), |all, (name, values)| extend(&all, name, values)),
+            command: command.run,
+            name: Some(command.name),
+            prepare: command.prepare,
+        })
+        .collect();
+    match configured.is_empty() {
+        true => Err(Fault::usage(
+            "name at least one command, such as `scruple run 'gzip -c file' 'zstd -c file'`, or put [[command]]s into scruple.toml",
+        )),
+        false => Ok(configured),
+    }
+}
+
+/// The arm of the shell that runs nothing, where there is a shell.
+pub fn shell_arm(args: &RunArgs, config: &Config, model: &Job) -> Result<Option<Prepared>, Fault> {
+    let Some(shell) = shell_of(args, config)? else { return Ok(None) };
+    let name = format!("({} -c '')", shell.join(" "));
+    let mut one = prepare_one(&name, "", Some(&shell), &silent(model))?;
+    one.arm.role = Role::Shell;
+    Ok(Some(one))
+}
+
+/// The arm of the empty program.
+pub fn tare_arm(path: PathBuf, model: &Job) -> Prepared {
+    let argv = vec![OsString::from("empty")];
+    let job = Job { name: TARE.to_owned(), program: Program { path }, argv, ..silent(model) };
+    let arm = Arm::new(TARE, Subject::Command { argv: vec!["empty".to_owned()] }, Role::Tare);
+    Prepared { arm, job, hooks: Hooks::default() }
+}
+
+/// A job that leaves the file alone that the measured programs write to.
+fn silent(model: &Job) -> Job {
+    let output = match &model.output {
+        Output::File(_) => Output::Null,
+        other => other.clone(),
+    };
+    Job { output, ..model.clone() }
+}
+
+/// The arm that is the reference once more.
+pub fn twin_arm(reference: &Prepared) -> Prepared {
+    let mut arm = Arm::new(TWIN, reference.arm.subject.clone(), Role::Twin);
+    arm.params = reference.arm.params.clone();
+    let job = Job { name: TWIN.to_owned(), ..reference.job.clone() };
+    Prepared { arm, job, hooks: reference.hooks.clone() }
+}
+
+fn check_counts(args: &RunArgs, commands: usize, arms: usize) -> Result<(), Fault> {
+    for (flag, given) in [("--prepare", args.hooks.prepare.len()), ("--conclude", args.hooks.conclude.len())]
+    {
+        if given > 1 && given != commands {
+            return Err(Fault::usage(format!(
+                "{flag} was given {given} times for {commands} commands: give it once, or once for each command"
+            )));
+        }
+    }
+    let names = args.launch.command_name.len();
+    if names > arms {
+        return Err(Fault::usage(format!(
+            "{names} names were given with -n for {arms} commands: leave some out"
+        )));
+    }
+    Ok(())
+}
+
+fn prepare_one(name: &str, command: &str, shell: Option<&[String]>, base: &Job) -> Result<Prepared, Fault> {
+    let argv = match shell {
+        Some(shell) => {
+            let mut argv = shell.to_vec();
+            argv.extend(["-c".to_owned(), command.to_owned()]);
+            argv
+        }
+        None => words(command)?,
+    };
+    let program = Program::find(argv[0].as_ref(), &base.folder)
+        .map_err(|error| Fault::usage(format!("cannot weigh ‘{name}’: {error}")))?;
+    let job = Job {
+        name: name.to_owned(),
+        program,
+        argv: argv.iter().map(OsString::from).collect(),
+        ..base.clone()
+    };
+    Ok(Prepared {
+        arm: Arm::new(name, Subject::Command { argv }, Role::Subject),
+        job,
+        hooks: Hooks::default(),
+    })
+}
+
+/// Which failures do not matter: `CODES` of `--ignore-failure`.
+pub fn ignored(codes: Option<&str>) -> Result<Ignored, Fault> {
+    match codes {
+        None => Ok(Ignored::Nothing),
+        Some("all-non-zero") => Ok(Ignored::Everything),
+        Some(codes) => {
+            let code = |text: &str| {
+                text.trim().parse().map_err(|_| {
+                    Fault::usage(format!(
+                        "‘{text}’ is no exit code: write -i=1,2, or -i alone for every code"
+                    ))
+                })
+            };
+            codes.split(',').map(code).collect::<Result<_, _>>().map(Ignored::Codes)
+        }
+    }
+}
+
+fn base_job(args: &LaunchArgs, folder: &Path) -> Result<Job, Fault> {
+    let input = match args.input.as_str() {
+        "null" => Input::Null,
+        "inherit" | "-" => Input::Inherit,
+        text => match text.strip_prefix("pipe:") {
+            Some(file) => Input::Pipe(readable(folder.join(file))?),
+            None => Input::File(readable(folder.join(text))?),
+        },
+    };
+    let output = match args.output.as_str() {
+        _ if args.show_output => Output::Inherit,
+        "null" => Output::Null,
+        "inherit" => Output::Inherit,
+        "pipe" => Output::Pipe,
+        file => Output::File(folder.join(file)),
+    };
+    Ok(Job {
+        name: String::new(),
+        program: Program { path: PathBuf::new() },
+        argv: Vec::new(),
+        env: Vec::new(),
+        counted_env: None,
+        folder: folder.to_owned(),
+        input,
+        output,
+        time_limit: args.time_limit.as_deref().map(duration).transpose()?,
+        fixed_addresses: args.no_aslr,
+        shield: args.shield.as_deref().map(shield).transpose()?,
+    })
+}
+
+fn readable(path: PathBuf) -> Result<PathBuf, Fault> {
+    match std::fs::File::open(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(Fault::usage(format!("cannot read the input ‘{}’: {error}", path.display()))),
+    }
+}
+
+/// Reads a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
+pub fn duration(text: &str) -> Result<Duration, Fault> {
+    let with_unit = match text.trim().parse::<f64>() {
+        Ok(_) => format!("{}s", text.trim()),
+        Err(_) => text.to_owned(),
+    };
+    match parse_quantity(&with_unit, &Unit::Nanoseconds) {
+        Ok(ns) if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
+        Ok(_) => {
+            Err(Fault::usage(format!("‘{text}’ is not a time to wait: give one above zero, such as 60s")))
+        }
+        Err(why) => Err(Fault::usage(why)),
+    }
+}
+
+/// Reads a margin such as `2%` or `0.02`.
+pub fn margin(text: &str) -> Result<f64, Fault> {
+    match parse_quantity(text, &Unit::Ratio) {
+        Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
+        _ => Err(Fault::usage(format!(
+            "‘{text}’ is not a margin: give a share between 0 and 100 %, such as 2%"
+        ))),
+    }
+}
+
+fn shield(cores: &str) -> Result<Shield, Fault> {
+    let cores = cores
+        .split(',')
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            let core: usize = part
+                .parse()
+                .map_err(|_| Fault::usage(format!("‘{part}’ is not a core’s number: write --shield=0,1")))?;
+            match std::path::Path::new(&format!("/sys/devices/system/cpu/cpu{core}")).exists() {
+                true => Ok(core),
+                false => {
+                    Err(Fault::usage(format!("there is no core {core} on this machine: `lscpu` lists them")))
+                }
+            }
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Shield { cores, cap: Duration::from_secs(10) })
+}
+
+fn hooks_of(args: &HookArgs, configured: Option<&String>, index: usize, params: &Parameters) -> Hooks {
+    let pick = |given: &[String]| given.get(index).or(given.first()).map(|text| substitute(text, params));
+    let fill = |given: &Option<String>| given.as_ref().map(|text| substitute(text, params));
+    Hooks {
+        prepare: pick(&args.prepare).or(configured.map(|text| substitute(text, params))),
+        conclude: pick(&args.conclude),
+        setup: fill(&args.setup),
+        cleanup: fill(&args.cleanup),
+    }
+}
+
+/// Every combination of parameter values, in the order of the command line.
+fn combinations(args: &ScanArgs) -> Result<Vec<Parameters>, Fault> {
+    let mut all = vec![Parameters::new()];
+    if let [name, low, high] = args.parameter_scan.as_slice() {
+        all = extend(&all, name, &scan(low, high, args.parameter_step_size.as_deref())?);
+    } else if !args.parameter_scan.is_empty() {
+        return Err(Fault::usage("-P can be given once: use -L for further parameters"));
+    }
+    for pair in args.parameter_list.chunks(2) {
+        let [name, values] = pair else { continue };
+        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+        if all[0].contains_key(name) {
+            return Err(Fault::usage(format!("the parameter ‘{name}’ was given twice: name each once")));
+        }
+        all = extend(&all, name, &values);
+    }
+    Ok(all)
+}
+
+/// Each of these with each value of one more parameter.
+pub fn extend(all: &[Parameters], name: &str, values: &[String]) -> Vec<Parameters> {
+    let with = |params: &Parameters, value: &String| {
+        let mut params = params.clone();
+        params.insert(name.to_owned(), value.clone());
+        params
+    };
+    all.iter().flat_map(|params| values.iter().map(move |value| with(params, value))).collect()
+}
+
+fn scan(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Fault> {
+    let number = |text: &str| {
+        text.parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| Fault::usage(format!("‘{text}’ is not a number: -P takes a name and two numbers")))
+    };
+    let (from, to, by) = (number(low)?, number(high)?, number(step.unwrap_or("1"))?);
+    if by <= 0.0 || from > to || (to - from) / by > 10_000.0 {
+        return Err(Fault::usage(format!(
+            "cannot go from {low} to {high} in steps of {by}: the step must be positive, the end not before the start, \
+             and there may be at most 10,000 steps"
+        )));
+    }
+    let decimals = [low, high, step.unwrap_or("1")]
+        .iter()
+        .map(|text| text.split_once('.').map_or(0, |(_, digits)| digits.len()))
+        .max()
+        .unwrap_or(0);
+    let count = ((to - from) / by + 1e-9).floor() as usize;
+    Ok((0..=count).map(|i| format!("{:.decimals$}", from + by * i as f64)).collect())
+}
+
+/// Fills in parameters: `{name}` becomes the value of that name.
+pub fn substitute(text: &str, params: &Parameters) -> String {
+    params.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+/// The name of a command with these parameters.
+pub fn named(name: &str, params: &Parameters) -> String {
+    let replaced = substitute(name, params);
+    if params.is_empty() || replaced != name {
+        return replaced;
+    }
+    let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{name} ({})", values.join(", "))
+}
+
+/// Two arms of the same name could not be told apart in a table: later ones get a number.
+fn number_same_names(prepared: &mut [Prepared]) {
+    for index in 1..prepared.len() {
+        let (before, rest) = prepared.split_at_mut(index);
+        let one = &mut rest[0];
+        let taken = |name: &str| before.iter().any(|other| other.arm.name == name);
+        if taken(&one.arm.name) {
+            let name =
+                (2..).map(|n| format!("{} #{n}", one.arm.name)).find(|name| !taken(name)).unwrap_or_default();
+            one.arm.name.clone_from(&name);
+            one.job.name = name;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_keep_the_decimals_they_were_given() {
+        assert_eq!(scan("0.5", "1.5", Some("0.5")).expect("a scan"), ["0.5", "1.0", "1.5"]);
+        assert_eq!(scan("1", "3", None).expect("a scan"), ["1", "2", "3"]);
+        assert!(scan("3", "1", None).is_err() && scan("1", "2", Some("0")).is_err());
+    }
+}

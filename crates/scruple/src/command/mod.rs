@@ -1,0 +1,7 @@
+//! `scruple run`: commands, launched anew for every reading.
+
+pub mod args;
+pub mod arms;
+pub mod session;
+pub mod shell;
+pub mod verb;

@@ -1,0 +1,418 @@
+//! A measurement under way: visits arms pass by pass, keeps every reading, and knows when enough is known.
+
+mod few_launches;
+mod memory_map;
+mod remarks;
+
+use super::arms::{Hooks, Prepared};
+use crate::fault::Fault;
+use crate::progress::Progress;
+use crate::store::{Ledger, Store, add_readings};
+use scruple_core::compare::Verdict;
+use scruple_core::judge;
+use scruple_core::metric::Pass;
+use scruple_core::plan::Plan;
+use scruple_core::run::{Run, State};
+use scruple_core::stats::power;
+use scruple_core::stats::quantile::{median, median_interval};
+use scruple_core::subject::{Arm, Role};
+use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
+use scruple_measure::launch::Ending;
+use scruple_measure::launcher::LaunchError;
+use scruple_measure::memory_map::Course;
+use scruple_measure::streams::Captured;
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long and how often to measure.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// Blocks before anything counts.
+    pub warmup: u32,
+    /// Exactly this many blocks, where the user said so.
+    pub exactly: Option<u32>,
+    /// At least this many.
+    pub at_least: u32,
+    /// At most this many.
+    pub at_most: u32,
+    /// Measuring time after which the timing pass ends.
+    pub budget: Duration,
+    /// Read clocks only.
+    pub time_only: bool,
+    /// Watch the memory of each subject in one more launch.
+    pub memory_map: bool,
+}
+
+/// The first look at the verdicts.
+const FIRST_LOOK: u32 = 10;
+
+/// Which failures of commands do not end a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// None.
+    Nothing,
+    /// Every exit with another code than 0, and every signal.
+    Everything,
+    /// Exits with these codes.
+    Codes(Vec<i32>),
+}
+
+impl Ignored {
+    fn covers(&self, ending: &Ending) -> bool {
+        match (self, ending) {
+            (_, Ending::TimedOut) | (Ignored::Nothing, _) => false,
+            (Ignored::Everything, _) => true,
+            (Ignored::Codes(codes), Ending::Exited(code)) => codes.contains(code),
+            (Ignored::Codes(_), _) => false,
+        }
+    }
+}
+
+/// Why a session ended before its plan did.
+pub enum Stop {
+    /// The user interrupted.
+    Interrupted,
+    /// A measured program failed, or a hook did.
+    Failed(Fault),
+}
+
+/// A measurement under way.
+pub struct Session {
+    weigher: Box<dyn Weigher>,
+    jobs: Vec<(Job, Hooks)>,
+    /// The run, with what has been read so far.
+    pub run: Run,
+    /// Where it is written down.
+    pub ledger: Ledger,
+    ignored: Ignored,
+    interrupted: Arc<AtomicBool>,
+    progress: Progress,
+    spent: Duration,
+    outputs: HashMap<usize, Vec<Captured>>,
+    courses: Vec<(usize, Course)>,
+}
+
+impl Session {
+    /// A session over these arms; `run` has none yet.
+    pub fn new(
+        weigher: Box<dyn Weigher>,
+        prepared: Vec<Prepared>,
+        mut run: Run,
+        store: Option<Store>,
+        interrupted: Arc<AtomicBool>,
+        ignored: Ignored,
+        progress: Progress,
+    ) -> Result<Session, Fault> {
+        let mut jobs = Vec::new();
+        for one in prepared {
+            run.arms.push(one.arm);
+            jobs.push((one.job, one.hooks));
+        }
+        let ledger = Ledger::begin(store, &run)?;
+        Ok(Session {
+            weigher,
+            jobs,
+            run,
+            ledger,
+            ignored,
+            interrupted,
+            progress,
+            spent: Duration::ZERO,
+            outputs: HashMap::new(),
+            courses: Vec::new(),
+        })
+    }
+
+    /// Takes every pass, then stores the run. What was read before a stop is kept.
+    pub fn take(&mut self, effort: &Effort) -> Result<(), Stop> {
+        let result = self.take_passes(effort);
+        self.run.state = match &result {
+            Ok(()) => State::Complete,
+            Err(Stop::Interrupted) => State::Interrupted,
+            Err(Stop::Failed(_)) => State::Failed,
+        };
+        self.progress.clear();
+        self.remark_on_outputs();
+        self.remark_on_waiting();
+        self.remark_on_cold_start();
+        self.ledger.finish(&self.run);
+        result
+    }
+
+    /// Where the run is stored, if it is.
+    pub fn stored_at(&self) -> Option<&Path> {
+        self.ledger.path()
+    }
+
+    fn take_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
+        let mut result = Ok(());
+        let mut ready = 0;
+        while ready < self.jobs.len() && result.is_ok() {
+            result = self.hook(ready, "--setup", |hooks| &hooks.setup);
+            ready += usize::from(result.is_ok());
+        }
+        if result.is_ok() {
+            result = self.take_measuring_passes(effort);
+        }
+        // Whatever was set up is cleaned up, also after a failure or an interruption; the first error is told.
+        for index in 0..ready {
+            result = result.and(self.hook(index, "--cleanup", |hooks| &hooks.cleanup));
+        }
+        result
+    }
+
+    /// Takes the passes in turn. The budget bounds them together.
+    fn take_measuring_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
+        let mut block_time = None;
+        if !effort.time_only {
+            block_time = Some(self.memory_pass(effort)?);
+        }
+        self.timing_pass(effort, block_time)?;
+        if !effort.time_only {
+            self.counting_pass(effort, block_time.unwrap_or_default())?;
+        }
+        if effort.memory_map {
+            self.watch_memory()?;
+        }
+        Ok(())
+    }
+
+    /// The interleaved pass: blocks until the verdicts are clear, the budget is spent or the number asked for is there.
+    fn timing_pass(&mut self, effort: &Effort, block_time: Option<Duration>) -> Result<(), Stop> {
+        let plan = Plan::new(self.jobs.len(), self.run.seed);
+        for block in 0..effort.warmup {
+            self.block(&plan, u32::MAX - block, None)?;
+        }
+        let most = self.most_blocks(effort, block_time);
+        let first = FIRST_LOOK.max(effort.at_least).min(most);
+        let looks = match effort.exactly {
+            Some(_) => vec![most],
+            None => power::looks(first as usize, most as usize, self.run.terms.level)
+                .iter()
+                .map(|look| look.blocks as u32)
+                .collect(),
+        };
+        self.run.terms.looks = looks.len() as u32;
+        let until =
+            effort.budget.saturating_sub(self.counting_reserve(effort, block_time.unwrap_or_default()));
+        let least =
+            if block_time.is_some_and(|time| time * 3 > effort.budget) { 1 } else { effort.at_least.min(3) };
+        for block in 0..most {
+            self.block(&plan, block, Some(most))?;
+            let taken = block + 1;
+            let out_of_time = effort.exactly.is_none() && self.spent >= until && taken >= least;
+            if out_of_time || (looks.contains(&taken) && taken < most && self.enough(most - taken)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The greatest number of blocks: what the user said, or what the budget allows, within reason.
+    fn most_blocks(&self, effort: &Effort, block_time: Option<Duration>) -> u32 {
+        if let Some(exactly) = effort.exactly {
+            return exactly;
+        }
+        let affordable = block_time
+            .filter(|time| !time.is_zero())
+            .map_or(f64::INFINITY, |time| effort.budget.as_secs_f64() / time.as_secs_f64());
+        let affordable = affordable.min(f64::from(u32::MAX)) as u32;
+        affordable.max(FIRST_LOOK).min(effort.at_most).max(effort.at_least)
+    }
+
+    fn block(&mut self, plan: &Plan, block: u32, of: Option<u32>) -> Result<(), Stop> {
+        let arms = self.jobs.len();
+        for (visited, index) in plan.order(block).into_iter().enumerate() {
+            let name = self.run.arms[index].name.clone();
+            match of {
+                Some(of) => self.progress.show(Pass::Timing, block, of, visited, arms, &name),
+                None => self.progress.warm_up(&name),
+            }
+            let weighing = self.visit(index, Pass::Timing, block, plan.padding(block))?;
+            if of.is_some() {
+                self.keep(index, Pass::Timing, block, weighing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches one arm once, with its hooks around.
+    fn visit(&mut self, index: usize, pass: Pass, block: u32, padding: usize) -> Result<Weighing, Stop> {
+        self.visit_by(index, pass, |weigher, job| weigher.weigh(job, pass, block, padding))
+    }
+
+    fn visit_by(
+        &mut self,
+        index: usize,
+        pass: Pass,
+        weigh: impl FnOnce(&mut dyn Weigher, &Job) -> Result<Weighing, WeighError>,
+    ) -> Result<Weighing, Stop> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Stop::Interrupted);
+        }
+        self.hook(index, "--prepare", |hooks| &hooks.prepare)?;
+        let job = &self.jobs[index].0;
+        let weighing =
+            weigh(&mut *self.weigher, job).map_err(|error| Stop::Failed(not_weighed(&job.name, error)))?;
+        self.hook(index, "--conclude", |hooks| &hooks.conclude)?;
+        self.spent += weighing.wall;
+        self.check_ending(index, pass, &weighing)?;
+        if weighing.left_behind > 0 {
+            let name = &self.run.arms[index].name;
+            let text = format!(
+                "‘{name}’ left processes behind, which Scruple ended: what they would have cost is not in the figures"
+            );
+            self.run.warn("left-behind", text);
+        }
+        if let Some(why) = &weighing.shield_lost {
+            self.run.warn("shield", format!("not shielded all the time: {why}"));
+        }
+        Ok(weighing)
+    }
+
+    fn check_ending(&mut self, index: usize, pass: Pass, weighing: &Weighing) -> Result<(), Stop> {
+        let name = self.run.arms[index].name.clone();
+        let (code, what) = match weighing.ending {
+            Ending::Exited(0) => return Ok(()),
+            Ending::Interrupted => return Err(Stop::Interrupted),
+            // A program that shares our terminal may have taken the interruption for itself.
+            _ if self.interrupted.load(Ordering::Relaxed) => return Err(Stop::Interrupted),
+            Ending::Exited(code) => ("exit-code", format!("exited with code {code}")),
+            Ending::Signaled(signal) => ("signal", format!("was ended by signal {}", signal_name(signal))),
+            Ending::TimedOut => ("time-limit", "exceeded its time limit and was ended".to_owned()),
+        };
+        if self.ignored.covers(&weighing.ending) {
+            self.run.warn(code, format!("‘{name}’ {what}"));
+            return Ok(());
+        }
+        let said = match weighing.last_words.as_str() {
+            "" => String::new(),
+            words => format!("; it said:\n{}", indented(words)),
+        };
+        let advice = match weighing.ending {
+            Ending::TimedOut => "",
+            _ => " (-i measures it regardless)",
+        };
+        Err(Stop::Failed(Fault::program(format!(
+            "‘{name}’ {what} in the {} pass{advice}{said}",
+            pass.word()
+        ))))
+    }
+
+    /// Keeps the readings of one launch, in memory and in the journal.
+    fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
+        self.ledger.journal(&self.run, index, pass, block, &weighing.readings);
+        add_readings(&mut self.run.arms[index], weighing.readings, pass, block);
+        if let Some(captured) = weighing.captured {
+            self.outputs.entry(index).or_default().push(captured);
+        }
+    }
+
+    fn hook(&mut self, index: usize, flag: &str, pick: fn(&Hooks) -> &Option<String>) -> Result<(), Stop> {
+        let (job, hooks) = &self.jobs[index];
+        let Some(command) = pick(hooks) else { return Ok(()) };
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(&job.folder).stdin(Stdio::null()).stdout(Stdio::null());
+        // What comes after a run puts things in order again, so it is not cut short by an interruption.
+        let give_up = if matches!(flag, "--setup" | "--prepare") { Some(&*self.interrupted) } else { None };
+        let status = wait_for(&mut shell, give_up).map_err(|error| {
+            Stop::Failed(Fault::usage(format!("cannot run the {flag} command ‘{command}’: {error}")))
+        })?;
+        match status {
+            None => Err(Stop::Interrupted),
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(Stop::Failed(Fault::program(format!(
+                "the {flag} command ‘{command}’ failed ({status}): make it end with code 0, or append ‘|| true’"
+            )))),
+        }
+    }
+
+    /// Whether the verdicts are clear, or can only become clear in a metric that more blocks will not settle.
+    fn enough(&self, remaining: u32) -> bool {
+        let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
+        let pairs = judge::pairs(&self.run);
+        if pairs.is_empty() {
+            return self.run.reference().is_some_and(|arm| self.precise(arm, level));
+        }
+        let judged = judge::compare_pairs(&pairs, &self.run.terms);
+        let clear = |key: &str, arm: &str| {
+            let found = judged.iter().find(|judged| judged.arm == arm && judged.metric == key);
+            let Some(comparison) = found.map(|judged| &judged.comparison) else { return (false, u32::MAX) };
+            let clear = matches!(comparison.verdict, Verdict::Different | Verdict::Same)
+                || power::precise(comparison.half_width(), comparison.margin);
+            (clear, comparison.more_blocks as u32)
+        };
+        pairs.iter().filter(|pair| pair.arm.role == Role::Subject).all(|pair| {
+            let (wall, needed) = clear("time.wall", &pair.arm.name);
+            wall || (needed > remaining && clear("time.cpu", &pair.arm.name).0)
+        })
+    }
+
+    /// Whether a single arm is known to within half the margin, in wall time or at least in processor time.
+    fn precise(&self, arm: &Arm, level: f64) -> bool {
+        let of = |key: &str| {
+            arm.sample(key).and_then(|sample| {
+                let interval = median_interval(&sample.readings, level)?;
+                let middle = median(&sample.readings);
+                Some(power::precise((interval.high - interval.low) / 2.0 / middle, self.run.terms.margin))
+            })
+        };
+        of("time.wall") == Some(true) || of("time.cpu") == Some(true)
+    }
+}
+
+/// What went wrong when a launch yielded nothing, and whose fault it is.
+fn not_weighed(name: &str, error: WeighError) -> Fault {
+    let message = format!("cannot weigh ‘{name}’: {error}");
+    match error {
+        WeighError::Launch(LaunchError::Launcher(_)) => Fault::internal(message),
+        _ => Fault::usage(message),
+    }
+}
+
+/// Runs a command to its end; kills it and returns nothing when `give_up` becomes true before that.
+fn wait_for(command: &mut Command, give_up: Option<&AtomicBool>) -> std::io::Result<Option<ExitStatus>> {
+    let mut child = command.spawn()?;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if give_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect::<String>().trim_end().to_owned()
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        _ => return signal.to_string(),
+    };
+    format!("{signal} ({name})")
+}

@@ -1,0 +1,154 @@
+//! The passes that need few launches: memory, and what instruments count.
+//!
+//! Counts that repeat need two launches to show it. Where readings do not repeat and the verdict is open, the pass goes on
+//! to as many launches as an interval needs, at once and without another look, so that no look is taken until it pleases.
+
+use super::{Effort, Session, Stop};
+use scruple_core::compare::Verdict;
+use scruple_core::judge;
+use scruple_core::metric::{METRICS, Metric, Pass};
+use scruple_core::sample::{Figure, Reading};
+use scruple_core::subject::{Arm, Role};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Launches of each command in the memory pass.
+const MEMORY: u32 = 3;
+
+/// Launches of each command with each instrument.
+const COUNTING: u32 = 2;
+
+/// Launches of either kind where the readings vary so much that the verdict is open.
+const ENOUGH: u32 = 6;
+
+/// What takes longer than this is announced.
+const LONG: Duration = Duration::from_secs(20);
+
+impl Session {
+    /// Reads the memory of every command. Returns the time of one block.
+    pub fn memory_pass(&mut self, effort: &Effort) -> Result<Duration, Stop> {
+        let before = self.spent;
+        self.round(Pass::Memory, 0, MEMORY)?;
+        let time = self.spent - before;
+        self.announce(effort, time);
+        let rounds = self.rounds(effort, MEMORY, time);
+        for block in 1..rounds {
+            self.round(Pass::Memory, block, rounds)?;
+        }
+        if self.open(Pass::Memory).iter().any(|(metric, _)| metric == "memory.peak") {
+            for block in rounds..self.rounds(effort, ENOUGH, time) {
+                self.round(Pass::Memory, block, ENOUGH)?;
+            }
+        }
+        Ok(time)
+    }
+
+    /// Counts what instruments count, each in launches of its own.
+    pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
+        let instruments = self.weigher.counting_launches();
+        if effort.exactly.is_none() && !self.affords(effort, time * instruments) {
+            self.leave_uncounted();
+            return Ok(());
+        }
+        let rounds = self.rounds(effort, COUNTING, time * instruments);
+        for block in 0..rounds * instruments {
+            self.round(Pass::Counting, block, rounds * instruments)?;
+        }
+        let most = self.rounds(effort, ENOUGH, time * instruments);
+        let open = self.open(Pass::Counting);
+        let open: HashSet<u32> =
+            open.iter().flat_map(|(_, blocks)| blocks).map(|block| block % instruments).collect();
+        for block in rounds * instruments..most * instruments {
+            if open.contains(&(block % instruments)) {
+                self.round(Pass::Counting, block, most * instruments)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The time to leave for the counting pass.
+    pub fn counting_reserve(&self, effort: &Effort, time: Duration) -> Duration {
+        match effort.time_only {
+            true => Duration::ZERO,
+            false => time * self.weigher.counting_launches() * COUNTING,
+        }
+    }
+
+    /// How many rounds of a pass to take, of `wanted`: all that were asked for by number, else as many as a quarter of
+    /// the budget pays for, and one at least.
+    fn rounds(&self, effort: &Effort, wanted: u32, time: Duration) -> u32 {
+        if let Some(exactly) = effort.exactly {
+            return wanted.min(exactly);
+        }
+        (1..=wanted).rev().find(|rounds| time * *rounds <= effort.budget / 4).unwrap_or(1)
+    }
+
+    fn affords(&self, effort: &Effort, time: Duration) -> bool {
+        self.spent + time <= effort.budget.mul_f64(1.1)
+    }
+
+    /// Says what is going to be launched, where that takes long.
+    fn announce(&mut self, effort: &Effort, time: Duration) {
+        let instruments = self.weigher.counting_launches();
+        let few = self.rounds(effort, MEMORY, time)
+            + instruments * self.rounds(effort, COUNTING, time * instruments);
+        let (most, about) = match effort.exactly {
+            Some(exactly) => (few + exactly, time * (few + exactly)),
+            None => {
+                let affordable = (effort.budget.as_secs_f64() / time.as_secs_f64().max(1e-9)) as u32;
+                (affordable.clamp(few + 1, few + effort.at_most), effort.budget.max(time * (few + 1)))
+            }
+        };
+        if about >= LONG && time * 3 >= Duration::from_secs(1) {
+            self.progress.say(&format!(
+                "one launch of each command takes {:.1} s: up to {most} of each, about {:.0} s in all; -r, --budget and \
+                 --time-only take less",
+                time.as_secs_f64(),
+                about.as_secs_f64()
+            ));
+        }
+    }
+
+    /// Visits every arm whose memory and allocations are of interest once: the empty program has none, the twin those of
+    /// its original.
+    fn round(&mut self, pass: Pass, block: u32, blocks: u32) -> Result<(), Stop> {
+        let counts = |arm: &Arm| matches!(arm.role, Role::Subject | Role::Shell);
+        let arms: Vec<usize> =
+            (0..self.run.arms.len()).filter(|index| counts(&self.run.arms[*index])).collect();
+        for (visited, index) in arms.iter().enumerate() {
+            let name = self.run.arms[*index].name.clone();
+            self.progress.show(pass, block, blocks, visited, arms.len(), &name);
+            let weighing = self.visit(*index, pass, block, 0)?;
+            self.keep(*index, pass, block, weighing);
+        }
+        Ok(())
+    }
+
+    /// The metrics of a pass of which nobody can tell yet, each with the blocks of its readings.
+    fn open(&self, pass: Pass) -> Vec<(String, Vec<u32>)> {
+        let judged = judge::compare_pairs(&judge::pairs(&self.run), &self.run.terms);
+        let open = judged.into_iter().filter(|judged| judged.comparison.verdict == Verdict::CantTell);
+        open.filter_map(|judged| {
+            let arm = self.run.arms.iter().find(|arm| arm.name == judged.arm)?;
+            let sample = arm.sample(&judged.metric).filter(|sample| sample.pass == pass)?;
+            Some((judged.metric, sample.blocks.clone()))
+        })
+        .collect()
+    }
+
+    /// Says of what was not counted why it was not.
+    fn leave_uncounted(&mut self) {
+        let why = "the budget was spent before the counting pass: raise --budget, or give -r";
+        let counted: Vec<&Metric> = METRICS
+            .iter()
+            .filter(|metric| metric.pass == Pass::Counting && metric.key.starts_with("malloc."))
+            .collect();
+        for arm in self.run.arms.iter_mut().filter(|arm| arm.role == Role::Subject) {
+            for metric in &counted {
+                let mut figure = arm.figures.remove(metric.key.as_ref());
+                Figure::add(&mut figure, Reading::absent(metric, why), Pass::Counting, 0);
+                arm.figures.extend(figure.map(|figure| (metric.key.clone().into_owned(), figure)));
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! One more launch of each subject, for its memory map.
+
+use super::{Session, Stop};
+use scruple_core::metric::Pass;
+use scruple_core::subject::Role;
+use scruple_measure::memory_map::Course;
+
+impl Session {
+    /// What was seen of the memory of each subject, by its name.
+    pub fn memory_maps(&self) -> Vec<(&str, &Course)> {
+        self.courses.iter().map(|(index, course)| (self.run.arms[*index].name.as_str(), course)).collect()
+    }
+
+    pub(crate) fn watch_memory(&mut self) -> Result<(), Stop> {
+        let subjects: Vec<usize> =
+            (0..self.run.arms.len()).filter(|index| self.run.arms[*index].role == Role::Subject).collect();
+        for (visited, index) in subjects.iter().enumerate() {
+            let name = self.run.arms[*index].name.clone();
+            self.progress.step("memory map", 0, visited, subjects.len(), &name);
+            let mut seen = None;
+            let weighing = self.visit_by(*index, Pass::Memory, |weigher, job| {
+                let (weighing, course) = weigher.watch(job)?;
+                seen = Some(course);
+                Ok(weighing)
+            })?;
+            self.keep(*index, Pass::Memory, 0, weighing);
+            self.courses.extend(seen.map(|course| (*index, course)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! What a reader must know of a run in order not to be misled by its figures.
+
+use super::Session;
+use scruple_core::judge;
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::Role;
+
+impl Session {
+    pub(crate) fn remark_on_outputs(&mut self) {
+        let subjects: Vec<usize> =
+            (0..self.run.arms.len()).filter(|index| self.run.arms[*index].role == Role::Subject).collect();
+        let mut remarks = Vec::new();
+        for index in &subjects {
+            let Some(outputs) = self.outputs.get(index) else { continue };
+            if outputs.windows(2).any(|pair| pair[0].stdout != pair[1].stdout) {
+                let name = &self.run.arms[*index].name;
+                remarks.push(("output-varies", format!("‘{name}’ does not print the same each time")));
+            }
+        }
+        if remarks.is_empty() {
+            remarks.extend(self.other_outputs().map(|text| ("outputs-differ", text)));
+        }
+        for (code, text) in remarks {
+            self.run.warn(code, text);
+        }
+    }
+
+    /// The arms that print something else than what they are compared with, if any do.
+    fn other_outputs(&self) -> Option<String> {
+        let first = |name: &str| {
+            let place = self.run.arms.iter().position(|arm| arm.name == name)?;
+            self.outputs.get(&place)?.first()
+        };
+        let pairs = judge::pairs(&self.run);
+        let differ = |pair: &&judge::Pair<'_>| {
+            pair.arm.role == Role::Subject
+                && pair.arm.params == pair.reference.params
+                && matches!((first(&pair.reference.name), first(&pair.arm.name)), (Some(a), Some(b)) if a.stdout != b.stdout)
+        };
+        let found: Vec<_> = pairs.iter().filter(differ).collect();
+        let reference = &found.first()?.reference.name;
+        let names: Vec<String> = found.iter().map(|pair| format!("‘{}’", pair.arm.name)).collect();
+        let (other, work) = match found.iter().all(|pair| pair.reference.name == *reference) {
+            true => (format!("‘{reference}’"), "are they doing the same work?"),
+            false => ("at the other version".to_owned(), "is it still the same work?"),
+        };
+        let verb = if names.len() == 1 { "prints" } else { "print" };
+        Some(format!("{} {verb} something else than {other}: {work}", names.join(", ")))
+    }
+
+    pub(crate) fn remark_on_waiting(&mut self) {
+        let shares: Vec<(String, f64)> = self
+            .run
+            .arms_of(Role::Subject)
+            .filter_map(|arm| Some((arm.name.clone(), judge::waiting_share(arm)?)))
+            .collect();
+        if let Some((name, share)) =
+            shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > 0.1)
+        {
+            let share = scruple_core::unit::share(share);
+            self.run.warn(
+                "waiting",
+                format!("the machine is busy: ‘{name}’ spent {share} of its wall time waiting for a core, so trust cpu time more"),
+            );
+        }
+    }
+
+    /// A first run much slower than the rest usually read files that the others found in memory.
+    pub(crate) fn remark_on_cold_start(&mut self) {
+        let slow: Vec<String> = self
+            .run
+            .arms_of(Role::Subject)
+            .filter(|arm| {
+                let reads =
+                    arm.sample("io.read").and_then(|sample| sample.readings.first().copied()).unwrap_or(0.0);
+                // Waiting for a core is no cold cache.
+                let waited = arm
+                    .sample("time.wait")
+                    .and_then(|sample| sample.readings.first().copied())
+                    .unwrap_or(0.0);
+                arm.sample("time.wall").filter(|sample| sample.readings.len() >= 5).is_some_and(|sample| {
+                    let (first, rest) = (sample.readings[0] - waited, median(&sample.readings[1..]));
+                    first > 1.5 * rest && (reads > 0.0 || first > 3.0 * rest)
+                })
+            })
+            .map(|arm| format!("‘{}’", arm.name))
+            .collect();
+        if !slow.is_empty() {
+            self.run.warn(
+                "cold-start",
+                format!("the first run of {} was much slower than the rest: a cold cache? -w 3 runs it in first, or -p can clear caches before each run", slow.join(", ")),
+            );
+        }
+    }
+}

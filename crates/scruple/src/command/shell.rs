@@ -1,0 +1,112 @@
+//! Commands as words, and those that only a shell understands.
+
+use super::args::RunArgs;
+use super::arms::{substitute, templates};
+use crate::config::Config;
+use crate::fault::Fault;
+
+/// Splits a command into words, and refuses what only a shell would understand.
+pub fn words(command: &str) -> Result<Vec<String>, Fault> {
+    if let Some(sign) = shell_sign(command) {
+        return Err(Fault::usage(format!(
+            "‘{command}’ uses {sign}, which only a shell understands: add -S sh to run it in one (its cost is then \
+             shown), or quote it"
+        )));
+    }
+    let words = shell_words::split(command)
+        .map_err(|_| Fault::usage(format!("‘{command}’ has a quote that does not end: close it")))?;
+    match words.is_empty() {
+        true => Err(Fault::usage("an empty command cannot be weighed: name a program")),
+        false => Ok(words),
+    }
+}
+
+/// The first thing in a command, outside quotes, that has a meaning in a shell only.
+pub fn shell_sign(command: &str) -> Option<String> {
+    let mut quote = None;
+    let mut characters = command.chars().peekable();
+    let first = command.split_whitespace().next().unwrap_or("");
+    if let Some((name, _)) = first.split_once('=')
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        return Some(format!("‘{first}’ before the program (or name it through `env`)"));
+    }
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (None, '\\') => {
+                characters.next();
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (Some('"'), '\\') => {
+                characters.next();
+            }
+            (None | Some('"'), '`') => return Some(format!("‘{c}’")),
+            (None | Some('"'), '$')
+                if characters
+                    .peek()
+                    .is_some_and(|next| next.is_alphanumeric() || "({_?@*#".contains(*next)) =>
+            {
+                return Some("‘$’".to_owned());
+            }
+            (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?') => return Some(format!("‘{c}’")),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The shell that commands run in: the one asked for, or sh where a command needs one.
+pub fn shell_of(args: &RunArgs, config: &Config) -> Result<Option<Vec<String>>, Fault> {
+    match args.launch.shell.as_deref() {
+        None if args.launch.no_shell => Ok(None),
+        None => Ok(needs_shell(args, config)?.map(|_| vec!["sh".to_owned()])),
+        Some("none") => Ok(None),
+        Some("default") => Ok(Some(vec!["sh".to_owned()])),
+        Some(text) => words(text).map(Some),
+    }
+}
+
+/// The first command that only a shell understands, with the sign that shows it.
+fn needs_shell(args: &RunArgs, config: &Config) -> Result<Option<(String, String)>, Fault> {
+    let templates = templates(args, config)?;
+    let mut commands = templates.iter().flat_map(|template| {
+        template.combinations.iter().map(|params| substitute(&template.command, params))
+    });
+    Ok(commands.find_map(|command| shell_sign(&command).map(|sign| (command, sign))))
+}
+
+/// What is to be said where commands run in a shell that nobody asked for.
+pub fn shell_remark(args: &RunArgs, config: &Config) -> Result<Option<String>, Fault> {
+    if args.launch.shell.is_some() || args.launch.no_shell {
+        return Ok(None);
+    }
+    Ok(needs_shell(args, config)?.map(|(command, sign)| {
+        format!("all commands ran in sh, since ‘{command}’ uses {sign}; its cost is the row of ‘sh -c’ (-N refuses this)")
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_split_as_a_shell_would() {
+        assert_eq!(words("gzip -k 'a b' c\\ d").expect("words"), ["gzip", "-k", "a b", "c d"]);
+        assert!(words("").is_err());
+        assert!(words("echo 'open").is_err());
+    }
+
+    #[test]
+    fn what_needs_a_shell_is_refused_and_named() {
+        for (command, sign) in
+            [("a | b", "|"), ("a > b", ">"), ("echo $HOME", "$"), ("A=1 b", "A=1"), ("ls *.c", "*")]
+        {
+            let message = words(command).expect_err("needs a shell").message;
+            assert!(message.contains(sign) && message.contains("-S sh"), "{message}");
+        }
+        assert!(words("awk '{print $1}' x").is_ok());
+        assert!(words("grep 'a|b' x").is_ok());
+    }
+}

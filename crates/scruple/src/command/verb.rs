@@ -1,0 +1,232 @@
+//! `scruple run`: weigh commands side by side.
+
+use super::args::{RunArgs, SamplingArgs};
+use super::arms;
+use super::arms::Prepared;
+use super::session::{Effort, Session, Stop};
+use super::shell;
+use crate::cli::ResultArgs;
+use crate::config::Config;
+use crate::fault::{Code, Fault};
+use crate::new_run;
+use crate::place;
+use crate::place::WorkFolder;
+use crate::progress::Progress;
+use crate::show::output;
+use crate::show::{Report, declared, terminal};
+use scruple_core::budget::Budget;
+use scruple_core::run::Terms;
+use scruple_measure::command::{Commands, Weigher};
+use scruple_measure::empty;
+use scruple_measure::heap::HeapInstrument;
+use scruple_measure::instructions::{self, Instructions};
+use scruple_measure::instrument::Instrument;
+use scruple_measure::launcher::Launcher;
+use scruple_measure::runtimes;
+use scruple_measure::scripted::{Script, Scripted};
+use scruple_measure::streams::Output;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Weighs the commands, stores the run, prints the report.
+pub fn run(args: &RunArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.sampling.metrics)?;
+    output::check_exports(&args.results)?;
+    let config = Config::find()?;
+    let mut budgets = output::budgets(&args.sampling.limit, &[])?;
+    if args.commands.is_empty() {
+        budgets.extend(config.budgets(&[])?);
+    }
+    let effort = effort(&args.sampling)?;
+    let terms = Terms { margin: arms::margin(&args.sampling.margin)?, ..Terms::default() };
+    let source = Source::open(args.scripted.as_deref())?;
+    let mut prepared = arms::prepare(args, &config)?;
+    output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
+    if let Output::File(path) = &prepared[0].job.output {
+        output::check_writable(path)?;
+    }
+    let work = WorkFolder::make()?;
+    add_harness_arms(args, &config, &source, &mut prepared, &work)?;
+    let (seed, label) = (args.sampling.seed, args.store.label.as_deref());
+    let mut run = match source {
+        Source::Script(_) => new_run::scripted_run(seed, label, terms),
+        Source::Machine(_) => {
+            let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
+            new_run::empty_run(seed, label, terms, &programs)
+        }
+    };
+    if let Some(text) = shell::shell_remark(args, &config)? {
+        run.warn("shell", text);
+    }
+    let store = place::open_store(&args.store)?;
+    let interrupted = new_run::interruption_flag()?;
+    let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
+    let instructions = asks_for_instructions(&args.sampling.metrics, &budgets);
+    let weigher = source.into_weigher(&interrupted, &work, instructions);
+    let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
+    let mut session = Session::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
+    let result = session.take(&effort);
+    drop(work);
+    conclude(session, result, &args.results, &args.sampling.metrics, &budgets)
+}
+
+/// Prints what was read, and says how it ended.
+pub fn conclude(
+    session: Session,
+    result: Result<(), Stop>,
+    results: &ResultArgs,
+    metrics: &[String],
+    budgets: &[scruple_core::budget::Budget],
+) -> Result<Code, Fault> {
+    let footer = session.stored_at().map(|path| terminal::stored(&session.run.id, path));
+    let anything = session.run.arms.iter().any(|arm| arm.sample("time.wall").is_some());
+    let mut code = Code::Fine;
+    if anything || result.is_ok() {
+        let mut report = Report::of(&session.run, metrics, budgets);
+        report.memory_maps = session.memory_maps();
+        code = output::write(&report, results, footer.as_deref())?;
+    }
+    match result {
+        Err(Stop::Failed(fault)) => return Err(fault),
+        Err(Stop::Interrupted) => {
+            let kept = if anything { "; what had been read is shown above and kept" } else { "" };
+            return Err(Fault { code: Code::Interrupted, message: format!("interrupted{kept}") });
+        }
+        Ok(()) => {}
+    }
+    match &session.ledger.fault {
+        Some(error) => Err(Fault::not_stored(error)),
+        None => Ok(code),
+    }
+}
+
+/// How long and how often to measure.
+pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
+    let usage = |message: &str| Err(Fault::usage(message));
+    if args.runs == Some(0) || args.max_runs == Some(0) {
+        return usage("no blocks at all cannot be measured: give -r or -M at least 1");
+    }
+    if let (Some(least), Some(most)) = (args.min_runs, args.max_runs)
+        && least > most
+    {
+        return usage("-m asks for more blocks than -M allows: raise -M or lower -m");
+    }
+    let at_most = args.max_runs.unwrap_or(320).max(args.min_runs.unwrap_or(0));
+    Ok(Effort {
+        warmup: args.warmup,
+        exactly: args.runs,
+        at_least: args.min_runs.unwrap_or(10).min(at_most),
+        at_most,
+        budget: arms::duration(&args.budget)?,
+        time_only: args.time_only,
+        memory_map: args.memory_map,
+    })
+}
+
+/// What weighs: this machine, or a script.
+pub enum Source {
+    /// Programs are launched.
+    Machine(Launcher),
+    /// Readings are played.
+    Script(Script),
+}
+
+impl Source {
+    /// The launcher is forked here, while the process is still small and has one thread.
+    pub fn open(scripted: Option<&Path>) -> Result<Source, Fault> {
+        let Some(path) = scripted else {
+            let launcher = Launcher::start();
+            let failed = |error| Fault::internal(format!("cannot fork the launcher process: {error}"));
+            return launcher.map(Source::Machine).map_err(failed);
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Fault::usage(format!("cannot read the script ‘{}’: {error}", path.display())))?;
+        serde_json::from_str(&text).map(Source::Script).map_err(|error| {
+            Fault::usage(format!("‘{}’ is not a script of readings: {error}", path.display()))
+        })
+    }
+
+    /// The process that launches programs, where there is one.
+    pub fn pid(&self) -> Option<i32> {
+        match self {
+            Source::Machine(launcher) => Some(launcher.pid()),
+            Source::Script(_) => None,
+        }
+    }
+
+    /// What weighs, with every instrument; instructions are counted where somebody asks for them, because a program
+    /// takes several times as long then.
+    pub fn into_weigher(
+        self,
+        interrupted: &Arc<AtomicBool>,
+        work: &WorkFolder,
+        instructions: bool,
+    ) -> Box<dyn Weigher> {
+        match self {
+            Source::Script(script) => Box::new(Scripted::new(script)),
+            Source::Machine(launcher) => {
+                let mut instruments: Vec<Box<dyn Instrument>> =
+                    vec![Box::new(HeapInstrument::new(work.path()))];
+                instruments.extend(runtimes::all());
+                if instructions {
+                    let cache = place::calltree_folder();
+                    instruments.push(Box::new(Instructions::new(launcher.pid(), work.path(), &cache)));
+                }
+                Box::new(Commands::new(launcher, interrupted.clone(), instruments))
+            }
+        }
+    }
+}
+
+/// Whether a metric to show or a limit names what only counters of instructions read.
+pub fn asks_for_instructions(metrics: &[String], budgets: &[Budget]) -> bool {
+    let limited = budgets.iter().map(|budget| &budget.metric);
+    let mut named = metrics.iter().chain(limited).filter(|pattern| *pattern != "all");
+    let counted = |pattern: &str| instructions::KEYS.iter().any(|key| declared(key).matches(pattern));
+    named.any(|pattern| counted(pattern))
+}
+
+/// Adds the arms that the harness needs: the reference's twin, the shell's own cost, the tare.
+fn add_harness_arms(
+    args: &RunArgs,
+    config: &Config,
+    source: &Source,
+    prepared: &mut Vec<Prepared>,
+    work: &WorkFolder,
+) -> Result<(), Fault> {
+    let model = prepared[0].job.clone();
+    if args.launch.pin {
+        pin(prepared, work)?;
+    }
+    if args.sampling.twin {
+        prepared.push(arms::twin_arm(&prepared[0]));
+    }
+    prepared.extend(arms::shell_arm(args, config, &model)?);
+    let wants_tare = match source {
+        Source::Machine(_) => true,
+        Source::Script(script) => script.arms.contains_key(arms::TARE),
+    };
+    if wants_tare {
+        let path = empty::write_empty_program(work.path()).map_err(|error| {
+            Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
+        })?;
+        prepared.push(arms::tare_arm(path, &model));
+    }
+    Ok(())
+}
+
+/// Copies each program the same way to a path of the same length: how a file came to lie on the disk, and how long its
+/// name is, are then alike for all.
+fn pin(prepared: &mut [Prepared], work: &WorkFolder) -> Result<(), Fault> {
+    for (index, one) in prepared.iter_mut().enumerate() {
+        let folder = work.path().join(format!("pinned-{index:03}"));
+        let copy = folder.join("program");
+        std::fs::create_dir_all(&folder).and_then(|()| std::fs::copy(&one.job.program.path, &copy)).map_err(
+            |error| Fault::usage(format!("cannot copy ‘{}’: {error}", one.job.program.path.display())),
+        )?;
+        one.job.program.path = copy;
+        one.job.argv[0] = "program".into();
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The words of `scruple compare`.
+
+use crate::cli::{ResultArgs, StoreArgs};
+use crate::history::args::BuildArgs;
+use clap::Args;
+
+/// Compare two stored runs, or two revisions of a repository.
+///
+/// Of two stored runs, arms of the same name are compared; where each run has a single arm, these two. The runs were
+/// not taken side by side, so whatever changed on the machine in between counts as a difference. Behind `--` stands a
+/// command to weigh at two revisions instead: both are built, each once, and weighed side by side.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple compare last~1 last
+  scruple compare --build make --artifact app v1.0 HEAD -- ./app input.txt
+  scruple compare --base main --limit 'time.cpu<+3%' --build make --artifact app -- ./app input.txt
+")]
+pub struct CompareArgs {
+    /// The run compared with: an id or its beginning, a label, ‘last’, or ‘last~1’; with a command, or where no
+    /// run is called so, a revision.
+    #[arg(required_unless_present = "base", value_name = "REFERENCE")]
+    pub reference: Option<String>,
+    /// The run compared; with a command, a revision, or what is in the working tree where it is left out.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+    /// Compare with the merge base of this branch and HEAD.
+    #[arg(long, value_name = "BRANCH", conflicts_with = "reference")]
+    pub base: Option<String>,
+    /// The command to weigh at two revisions (default: all [[command]]s of scruple.toml).
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// A name for the command; without one behind --, weigh only the one of scruple.toml that has this name.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub command_name: Vec<String>,
+    /// How revisions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
+    /// Measure exactly this many blocks of two revisions.
+    #[arg(short, long, value_name = "N")]
+    pub runs: Option<u32>,
+    /// Stop measuring time after about this long, even if the verdict is open.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub budget: String,
+    /// Seed of every random choice; printed with each result.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Measure time only: no runs for memory, allocations and output.
+    #[arg(long)]
+    pub time_only: bool,
+    /// Differences within this margin do not matter.
+    #[arg(long, value_name = "PERCENT")]
+    pub margin: Option<String>,
+    /// The metrics to show.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Fail with exit code 1 when a metric exceeds a limit; with 3 when the readings cannot tell.
+    #[arg(long, value_name = "LIMIT")]
+    pub limit: Vec<String>,
+    /// Where results go.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// Where runs are kept.
+    #[command(flatten)]
+    pub store: StoreArgs,
+}

@@ -1,0 +1,5 @@
+//! `scruple compare`: two stored runs, or two revisions of a repository.
+
+pub mod args;
+pub mod revisions;
+pub mod verb;

@@ -1,0 +1,142 @@
+//! `scruple compare REV1 REV2 -- COMMAND`: two revisions, built and weighed side by side.
+
+use super::args::CompareArgs;
+use crate::command::args::SamplingArgs;
+use crate::command::arms;
+use crate::command::session::{Ignored, Session};
+use crate::command::verb;
+use crate::command::verb::Source;
+use crate::config::Config;
+use crate::fault::{Code, Fault};
+use crate::git::Repository;
+use crate::history;
+use crate::history::Starter;
+use crate::history::pair;
+use crate::history::pair::Revisions;
+use crate::history::report::is_it_a_win;
+use crate::history::verb::wanted::Wanted;
+use crate::history::verb::{recipe, start_launcher};
+use crate::new_run;
+use crate::place;
+use crate::place::WorkFolder;
+use crate::progress::Progress;
+use crate::show::output;
+use scruple_core::compare::Verdict;
+use scruple_core::history::{BreakEven, Costs};
+use scruple_core::judge::{self, Judged};
+use scruple_core::run::{Run, Terms};
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::{Arm, Role};
+use scruple_measure::empty;
+use std::path::Path;
+
+/// Whether these are revisions of the repository, and the configuration says what to weigh at them.
+pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
+    if Config::find()?.commands().is_empty() {
+        return Ok(false);
+    }
+    let Ok(place) = history::place_of(args.build.repo.as_deref()) else { return Ok(false) };
+    let repository = Repository::at(Path::new(&place));
+    let is_one = |revision: &str| {
+        let commit = format!("{revision}^{{commit}}");
+        repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
+    };
+    Ok(is_one(reference) && other.is_none_or(is_one))
+}
+
+/// Builds both, weighs them, stores the run, prints the report.
+pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.metrics)?;
+    output::check_exports(&args.results)?;
+    let budgets = output::budgets(&args.limit, &[])?;
+    let launcher = start_launcher()?;
+    let source = Source::open(None)?;
+    let config = Config::find()?;
+    let recipe = recipe(&args.build, config.history()?)?;
+    let clean = recipe.clean;
+    let wanted = Wanted { command: &args.command, bench: false, names: &args.command_name };
+    let subjects: Vec<_> = wanted.subjects(&config)?.into_iter().filter(|one| !one.bench).collect();
+    if subjects.is_empty() {
+        return Err(Fault::usage(
+            "scruple.toml has bench programs only: `scruple bench --against` compares two builds of one",
+        ));
+    }
+    let sampling = sampling(args);
+    let effort = verb::effort(&sampling)?;
+    let terms = Terms { margin: arms::margin(&sampling.margin)?, ..Terms::default() };
+    let revisions = Revisions {
+        reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
+        base: args.base.is_some(),
+        other: args.run.clone(),
+    };
+    let place = history::place_of(args.build.repo.as_deref())?;
+    let limit = Some(arms::duration(&args.build.time_limit)?);
+    let interrupted = new_run::interruption_flag()?;
+    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let built = pair::build(&place, &revisions, recipe, &subjects, limit, starter)?;
+    let (mut prepared, remarks) = (built.prepared, built.remarks);
+    output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
+    let work = WorkFolder::make()?;
+    let path = empty::write_empty_program(work.path())
+        .map_err(|error| Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display())))?;
+    prepared.push(arms::tare_arm(path, &prepared[0].job));
+    let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
+    let mut run = new_run::empty_run(sampling.seed, args.store.label.as_deref(), terms, &programs);
+    remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
+    let store = place::open_store(&args.store)?;
+    let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
+    let instructions = verb::asks_for_instructions(&args.metrics, &budgets);
+    let weigher = source.into_weigher(&interrupted, &work, instructions);
+    let mut session = Session::new(weigher, prepared, run, store, interrupted, Ignored::Nothing, progress)?;
+    let result = session.take(&effort);
+    drop(work);
+    if clean {
+        remark_on_break_even(&mut session.run);
+    }
+    verb::conclude(session, result, &args.results, &args.metrics, &budgets)
+}
+
+fn sampling(args: &CompareArgs) -> SamplingArgs {
+    SamplingArgs {
+        warmup: 0,
+        runs: args.runs,
+        min_runs: None,
+        max_runs: None,
+        budget: args.budget.clone(),
+        margin: args.margin.clone().unwrap_or_else(|| "2%".to_owned()),
+        twin: false,
+        seed: args.seed,
+        metrics: args.metrics.clone(),
+        limit: args.limit.clone(),
+        time_only: args.time_only,
+        memory_map: false,
+    }
+}
+
+/// Clean builds of one version differ by less than this, as a logarithm.
+const BUILDS_DIFFER: f64 = 0.3;
+
+/// Says whether it pays that one version costs more to build and the other more to run. Only builds that began clean can
+/// be set against each other.
+fn remark_on_break_even(run: &mut Run) {
+    let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
+    let middle = |arm: &Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
+    let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    let builds: Vec<f64> = subjects.iter().filter_map(|arm| middle(arm, "build.time")).collect();
+    let [before, after] = builds.as_slice() else { return };
+    let told = subjects.chunks(2).filter_map(|pair| {
+        let [old, new] = pair else { return None };
+        let of_run = |one: &&Judged| one.metric == "time.wall" && one.arm == new.name;
+        let verdict = judged.iter().find(of_run)?.comparison.verdict;
+        let surely = matches!(verdict, Verdict::Different | Verdict::Small);
+        let costs = |build: f64, arm: &Arm| Some(Costs { build, run: middle(arm, "time.wall")? });
+        let (name, _) = old.name.rsplit_once(" @")?;
+        let apart = (after / before).ln().abs() > BUILDS_DIFFER;
+        let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), [apart, surely]);
+        let label =
+            |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());
+        one.runs.map(|_| is_it_a_win(&one, &label(old), &label(new)))
+    });
+    let told: Vec<String> = told.collect();
+    told.into_iter().for_each(|text| run.warn("break-even", text));
+}

@@ -1,0 +1,298 @@
+//! `scruple doctor`: what this machine can and cannot measure, why, how noisy it is now, what to change.
+
+use crate::cli::{Colour, DoctorArgs};
+use crate::fault::{Code, Fault};
+use crate::new_run;
+use crate::place;
+use crate::place::WorkFolder;
+use crate::show::output;
+use scruple_core::compare::{Comparison, compare_noisy};
+use scruple_core::metric::Pass;
+use scruple_core::plan::Plan;
+use scruple_core::sample::Reading;
+use scruple_core::unit::{Unit, quantity, share};
+use scruple_measure::command::{Commands, Job, Weigher, Weighing};
+use scruple_measure::heap::{self, HeapInstrument};
+use scruple_measure::host;
+use scruple_measure::instructions::Instructions;
+use scruple_measure::launch::Shield;
+use scruple_measure::launcher::Launcher;
+use scruple_measure::program::{Kind, Program};
+use scruple_measure::runtimes::{self, Runtime, ghc};
+use scruple_measure::streams::{Input, Output};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long identical programs are compared.
+const LISTEN: Duration = Duration::from_secs(5);
+
+/// The rounds of the program that is compared with itself: a few milliseconds of arithmetic.
+const ROUNDS: &str = "8000000";
+
+/// Prints the findings.
+pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
+    let launcher =
+        Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher: {error}")))?;
+    let interrupted = new_run::interruption_flag()?;
+    let work = WorkFolder::make()?;
+    let counter = Box::new(HeapInstrument::new(work.path()));
+    let mut counting = Instructions::new(launcher.pid(), work.path(), &place::calltree_folder());
+    let mut weigher = Commands::new(launcher, interrupted.clone(), vec![counter]);
+    let job = own_job()?;
+    let mut text = machine(args.store.as_deref());
+    text.push_str(&instruments(&mut weigher, &job));
+    match counting.describe() {
+        Ok(by) => line(&mut text, "instructions", &format!("by {by}")),
+        Err(why) => line(&mut text, "instructions", &format!("no: {why}")),
+    }
+    if !args.command.is_empty() {
+        text.push_str(&program(&args.command)?);
+    }
+    if !args.quick {
+        output::print("Comparing a program with itself for five seconds …\n", Colour::Auto)?;
+        text.push_str(&noise(&mut weigher, &job, &interrupted)?);
+    }
+    output::print(&text, Colour::Auto)?;
+    Ok(Code::Fine)
+}
+
+/// Arithmetic for doctor's own comparison: the compiler cannot foresee its result.
+pub fn burn(rounds: u64) -> Code {
+    let mut state = std::hint::black_box(1_u64);
+    for round in 0..rounds {
+        state = std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(round));
+    }
+    if state == 0 { Code::Internal } else { Code::Fine }
+}
+
+fn own_job() -> Result<Job, Fault> {
+    let path = std::env::current_exe()
+        .map_err(|error| Fault::internal(format!("cannot find this program: {error}")))?;
+    Ok(Job {
+        name: "scruple burn".to_owned(),
+        program: Program { path },
+        argv: ["scruple", "burn", ROUNDS].map(Into::into).to_vec(),
+        env: Vec::new(),
+        counted_env: None,
+        folder: std::env::current_dir().unwrap_or_default(),
+        input: Input::Null,
+        output: Output::Null,
+        time_limit: Some(Duration::from_secs(20)),
+        fixed_addresses: false,
+        shield: None,
+    })
+}
+
+fn machine(store: Option<&Path>) -> String {
+    let facts = host::provenance(Path::new("."));
+    let mut text = String::from("The machine\n");
+    line(&mut text, "processor", &format!("{}, {} cores", facts.cpu, facts.cores));
+    line(&mut text, "system", &format!("{}, Linux {}", facts.os, facts.kernel));
+    if let Some(hypervisor) = &facts.virtualized {
+        line(
+            &mut text,
+            "virtual",
+            &format!("{hypervisor}: neighbours may share its cores; cpu time suffers less than wall time"),
+        );
+    }
+    let busy = facts.load > 0.5 * f64::from(facts.cores);
+    let advice = if busy { ": busy; wall time will be noisy, cpu time less so" } else { "" };
+    line(&mut text, "load", &format!("{:.1} over {} cores{advice}", facts.load, facts.cores));
+    match host::governor().as_deref() {
+        Some("performance") => line(&mut text, "governor", "performance"),
+        Some(other) => line(
+            &mut text,
+            "governor",
+            &format!("{other}: `cpupower frequency-set -g performance` makes times steadier"),
+        ),
+        None => line(&mut text, "governor", "not visible here"),
+    }
+    match host::boost() {
+        Some(true) => line(
+            &mut text,
+            "boost",
+            "on: frequency falls as the processor warms up; side-by-side comparison evens that out",
+        ),
+        Some(false) => line(&mut text, "boost", "off"),
+        None => line(&mut text, "boost", "not visible here"),
+    }
+    match place::store_path(store) {
+        Ok(path) => line(&mut text, "store", &path.display().to_string()),
+        Err(fault) => line(&mut text, "store", &format!("none: {fault}")),
+    }
+    text
+}
+
+fn instruments(weigher: &mut Commands, job: &Job) -> String {
+    let mut text = String::from("What can be measured\n");
+    let shielded =
+        Job { shield: Some(Shield { cores: Vec::new(), cap: Duration::from_secs(10) }), ..job.clone() };
+    let fixed = Job { fixed_addresses: true, ..job.clone() };
+    // Scruple itself traces others, and such programs are not traced: another one shows whether tracing works.
+    let plain = Program::find("true".as_ref(), &job.folder)
+        .map_or_else(|_| job.clone(), |program| Job { program, argv: vec!["true".into()], ..job.clone() });
+    let timing = weigher.weigh(job, Pass::Timing, 0, 0);
+    let memory = weigher.weigh(&plain, Pass::Memory, 0, 0);
+    finding(&mut text, "time, faults", &timing, "time.cpu");
+    finding(&mut text, "run-queue wait", &timing, "time.wait");
+    finding(&mut text, "peak memory", &memory, "memory.peak");
+    finding(&mut text, "allocations", &weigher.weigh(job, Pass::Counting, 0, 0), "malloc.count");
+    match weigher.weigh(&fixed, Pass::Memory, 0, 0) {
+        Ok(_) => line(&mut text, "--no-aslr", "yes"),
+        Err(error) => line(&mut text, "--no-aslr", &format!("no: {error}")),
+    }
+    match weigher.weigh(&shielded, Pass::Timing, 0, 0).map(|weighing| weighing.shield_lost) {
+        Ok(None) => line(&mut text, "--shield", "yes: real-time priority is permitted"),
+        Ok(Some(why)) => line(
+            &mut text,
+            "--shield",
+            &format!("no: {why}; root, CAP_SYS_NICE or an rtprio limit permit it"),
+        ),
+        Err(error) => line(&mut text, "--shield", &format!("no: {error}")),
+    }
+    text
+}
+
+type Weighed = Result<Weighing, scruple_measure::command::WeighError>;
+
+fn finding(text: &mut String, what: &str, weighed: &Weighed, key: &str) {
+    let reading = |weighing: &Weighing| weighing.readings.iter().find(|reading| reading.key == key).cloned();
+    let found = match weighed {
+        Err(error) => format!("no: {error}"),
+        Ok(weighing) => match reading(weighing) {
+            Some(Reading { value: Ok(_), source, .. }) => format!("yes, by {source}"),
+            Some(Reading { value: Err(why), .. }) => format!("no, because {why}"),
+            None => "no".to_owned(),
+        },
+    };
+    line(text, what, &found);
+}
+
+/// What can be had of one program.
+fn program(words: &[String]) -> Result<String, Fault> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let program = Program::find(words[0].as_ref(), &here).map_err(Fault::usage)?;
+    let mut text = format!("The program ‘{}’\n", words.join(" "));
+    line(&mut text, "file", &program.path.display().to_string());
+    let kind = program
+        .kind()
+        .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", program.path.display())))?;
+    if let Kind::Script { .. } = kind {
+        line(&mut text, "script, run by", &program.resolved().path.display().to_string());
+    }
+    if kind == Kind::Other {
+        line(
+            &mut text,
+            "kind",
+            "neither a program nor a script with a #! line: run it with -S sh, or name its interpreter",
+        );
+    }
+    match heap::measurable(&program.path) {
+        Ok(()) => line(&mut text, "allocations", "can be counted"),
+        Err(why) => line(&mut text, "allocations", &format!("cannot be counted, because {why}")),
+    }
+    let recognised = runtimes::recognise(&program);
+    if recognised.is_empty() {
+        line(&mut text, "runtime", "none that is known; processes it starts are looked at when it runs");
+    }
+    for found in recognised {
+        let version = found.version.map_or(String::new(), |version| format!(" {version}"));
+        line(
+            &mut text,
+            "runtime",
+            &format!(
+                "{}{version}, recognised by {}, asked by {}",
+                found.runtime.word(),
+                found.by,
+                found.asked
+            ),
+        );
+        line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
+        for (key, why) in found.lacking {
+            line(&mut text, "", &format!("not {key}: {why}"));
+        }
+        if found.runtime == Runtime::Ghc {
+            haskell_profiles(&mut text, &program);
+        }
+    }
+    Ok(text)
+}
+
+/// Which profiles for `scruple ghc` the program can be asked for.
+fn haskell_profiles(text: &mut String, program: &Program) {
+    let profiles = ghc::profiles(program);
+    let heap = match profiles.heap_by_type {
+        true => "yes: run it with +RTS -hT, then `scruple ghc heap`",
+        false => "no: link it with -rtsopts",
+    };
+    let centres = match profiles.by_cost_centre {
+        true => "yes: run it with +RTS -P or -hc, then `scruple ghc profile` or `heap`",
+        false => "no: build it with -prof -fprof-auto -rtsopts",
+    };
+    line(text, "", &format!("heap by closure type: {heap}"));
+    line(text, "", &format!("profiles by cost centre: {centres}"));
+}
+
+/// Weighs one program against itself, and says what differences could be seen here and now.
+fn noise(weigher: &mut Commands, job: &Job, interrupted: &Arc<AtomicBool>) -> Result<String, Fault> {
+    let plan = Plan::new(2, 1);
+    let mut wall = [Vec::new(), Vec::new()];
+    let mut cpu = [Vec::new(), Vec::new()];
+    let began = Instant::now();
+    let mut block = 0;
+    while began.elapsed() < LISTEN && !interrupted.load(Ordering::Relaxed) {
+        for arm in plan.order(block) {
+            let weighing = weigher
+                .weigh(job, Pass::Timing, block, plan.padding(block))
+                .map_err(|error| Fault::internal(format!("cannot run scruple itself: {error}")))?;
+            let value = |key: &str| {
+                weighing
+                    .readings
+                    .iter()
+                    .find(|r| r.key == key)
+                    .and_then(|r| r.value.clone().ok())
+                    .unwrap_or(f64::NAN)
+            };
+            wall[arm].push(value("time.wall"));
+            cpu[arm].push(value("time.cpu"));
+        }
+        block += 1;
+    }
+    let mut text = format!(
+        "The noise now: a program of {} against itself, {block} blocks\n",
+        quantity(median(&cpu[0]), &Unit::Nanoseconds)
+    );
+    for (name, readings) in [("wall time", &wall), ("cpu time", &cpu)] {
+        let blocks = readings[0].len().min(readings[1].len());
+        let comparison = compare_noisy(&readings[0][..blocks], &readings[1][..blocks], true, 0.02, 0.95);
+        line(&mut text, name, &resolution(&comparison));
+    }
+    Ok(text)
+}
+
+fn resolution(comparison: &Comparison) -> String {
+    let Some(interval) = comparison.interval() else { return "too few blocks to tell".to_owned() };
+    let half = (interval.high.ln() - interval.low.ln()) / 2.0;
+    let at = |blocks: f64| share(half * (comparison.evidence.readings() as f64 / blocks).sqrt());
+    format!(
+        "identical programs differ by {}; differences of about {} show in 20 blocks, of {} in 80",
+        scruple_core::unit::change_between(
+            comparison.evidence.effect().unwrap_or(f64::NAN),
+            interval.low,
+            interval.high
+        ),
+        at(20.0),
+        at(80.0)
+    )
+}
+
+fn median(readings: &[f64]) -> f64 {
+    scruple_core::stats::quantile::median(readings)
+}
+
+fn line(text: &mut String, what: &str, found: &str) {
+    let _ = writeln!(text, "  {what:<15} {found}");
+}

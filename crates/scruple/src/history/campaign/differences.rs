@@ -1,0 +1,89 @@
+//! Where to look closer: which versions differ, and between which of them a change lies that no two show clearly.
+
+use super::{Campaign, ERROR};
+use crate::history::schedule::{Seen, neighbours};
+use crate::history::view;
+use scruple_core::compare::{Verdict, compare_noisy};
+use scruple_core::history::{Graph, State, judge};
+use scruple_core::metric::{Pass, Quality};
+use scruple_core::subject::Arm;
+
+/// Versions of which one brought a change of a metric of a subject, of those not yet looked at maybe.
+pub(super) struct Suspected {
+    set: Vec<usize>,
+    subject: String,
+    metric: String,
+}
+
+impl Suspected {
+    /// Whether one of the versions is the second of two, or between them.
+    pub(super) fn holds(&self, graph: &Graph, one: usize, other: usize) -> bool {
+        self.set.contains(&other)
+            || graph.between(one, other).iter().any(|version| *version != one && self.set.contains(version))
+    }
+}
+
+impl Campaign {
+    /// Whether two versions differ beyond noise in anything that is exact, or in time.
+    pub(super) fn differ(&self, a: usize, b: usize) -> bool {
+        let (left, right) = (self.arms_of(a), self.arms_of(b));
+        let different = |left: &&Arm| {
+            // Work that was told to be another cannot be compared.
+            let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
+            let right = right.iter().find(same);
+            right.is_some_and(|right| left.figures.keys().any(|key| self.clearly(left, right, key)))
+        };
+        left.iter().any(different)
+    }
+
+    /// Whether two arms differ beyond noise in a metric that is exact, or a time.
+    fn clearly(&self, left: &Arm, right: &Arm, key: &str) -> bool {
+        let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
+        if old.pass == Pass::Build {
+            return false;
+        }
+        if old.quality == Quality::Exact
+            && new.quality == Quality::Exact
+            && let (Some(old), Some(new)) = (old.visits(), new.visits())
+        {
+            return old.iter().zip(&new).all(|(old, new)| old != new);
+        }
+        if !matches!(key, "time.wall" | "time.cpu") {
+            return false;
+        }
+        let (old, new) = old.paired(new);
+        let verdict = compare_noisy(&old, &new, true, self.history.run.terms.margin, 0.99).verdict;
+        matches!(verdict, Verdict::Different | Verdict::Small)
+    }
+
+    /// The sets of which no neighbours differ clearly enough to say which version it was: all are to be looked at.
+    pub(super) fn unclear(&self, seen: &[Seen]) -> Vec<&Suspected> {
+        let pairs = neighbours(seen, &self.graph, self.effort.first());
+        let told = |one: &Suspected| {
+            let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
+            let arm = |index: usize| self.arms_of(index).into_iter().find(has);
+            let mut within = pairs.iter().filter(|(a, b)| one.holds(&self.graph, *a, *b));
+            within.any(|(a, b)| match (arm(*a), arm(*b)) {
+                (Some(left), Some(right)) => self.clearly(left, right, &one.metric),
+                _ => false,
+            })
+        };
+        self.suspected.iter().filter(|one| !told(one)).collect()
+    }
+
+    /// Finds the changes that a version may have brought that nobody has looked at.
+    pub(super) fn narrow(&mut self) {
+        let judgement = judge(&view(self.history.clone()), ERROR);
+        let open = |index: &usize| {
+            matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued)
+        };
+        for series in &judgement.series {
+            let changes = series.changes.iter().filter(|change| change.set.iter().any(open));
+            self.suspected.extend(changes.map(|change| Suspected {
+                set: change.set.clone(),
+                subject: series.subject.clone(),
+                metric: series.metric.clone(),
+            }));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How long a history will take, told before it does: once when the first version was built, once when it was launched.
+
+use super::Campaign;
+use crate::history::artefacts::Artefacts;
+use scruple_core::history::State;
+use scruple_core::unit::{Unit, quantity};
+use std::time::Duration;
+
+/// What takes no longer needs no warning.
+const SHORT: Duration = Duration::from_secs(60);
+
+/// What was told, and from what.
+#[derive(Default)]
+pub(super) struct Forecast {
+    /// How long the first launch took.
+    pub(super) launch: Option<Duration>,
+    builds: bool,
+    rounds: bool,
+}
+
+impl Campaign {
+    /// After the first build, says what the others take.
+    pub(super) fn foretell_builds(&mut self, artefacts: &Artefacts) {
+        if std::mem::replace(&mut self.forecast.builds, true) || self.effort.adaptive {
+            return;
+        }
+        let open = |state| matches!(state, State::Queued | State::Skipped);
+        let left = self.history.entries.iter().filter(|entry| open(entry.version.state)).count();
+        let each = Duration::from_nanos(artefacts.time);
+        if each * left as u32 > SHORT {
+            self.progress.say(&format!(
+                "{left} more builds will take about {}, if each takes as long as the first; ^C keeps what was done",
+                told(each * left as u32)
+            ));
+        }
+    }
+
+    /// Before the first round, says what all rounds take.
+    pub(super) fn foretell_rounds(&mut self, launches: usize) {
+        let Some(each) = self.forecast.launch else { return };
+        if std::mem::replace(&mut self.forecast.rounds, true) {
+            return;
+        }
+        let all = each * launches as u32 * self.effort.rounds;
+        let budget = self.effort.budget.map(|budget| budget.saturating_sub(self.spent()));
+        let least = each * launches as u32 * self.effort.least();
+        let bounded = budget.map_or(all, |budget| all.min(budget.max(least)));
+        if bounded > SHORT {
+            let bound = match budget {
+                Some(_) if bounded < all => ", which --budget bounds",
+                Some(_) => "; --budget bounds it",
+                None => "; --rounds says how many",
+            };
+            self.progress.say(&format!(
+                "up to {} rounds of {launches} launches will take about {}{bound}; ^C keeps what was read",
+                self.effort.rounds,
+                told(bounded)
+            ));
+        }
+    }
+}
+
+fn told(time: Duration) -> String {
+    quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
+}

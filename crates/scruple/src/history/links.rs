@@ -1,0 +1,90 @@
+//! How the versions that a selection lists follow each other, and which commits it leaves out between them: a change that
+//! is seen at a listed version may be theirs.
+
+use super::selection::Selected;
+use super::source::Source;
+use crate::fault::Fault;
+use crate::store::StoredHistory;
+use scruple_core::history::judge;
+use std::collections::{HashMap, HashSet};
+
+/// Tells each listed version, oldest first, which of the others it follows, and which commits within these revisions it
+/// has, no version before it has, and the list has not. What comes before the first version is of no interest.
+pub fn find(
+    source: &Source,
+    within: &[&str],
+    first_parent: bool,
+    listed: &mut [Selected],
+) -> Result<(), Fault> {
+    let Some(first) = listed.first() else { return Ok(()) };
+    let before = format!("^{}", first.version.commit);
+    let mut words = vec!["rev-list", "--parents"];
+    words.extend(first_parent.then_some("--first-parent"));
+    words.push("--end-of-options");
+    words.extend(within);
+    words.extend([before.as_str(), "--"]);
+    let answer = source.repository.ask(&words);
+    let answer = answer.map_err(|refused| refused.fault("cannot list the commits between the versions"))?;
+    let parents: HashMap<&str, Vec<&str>> = answer
+        .lines()
+        .filter_map(|line| {
+            let mut ids = line.split_whitespace();
+            let followed = if first_parent { 1 } else { usize::MAX };
+            Some((ids.next()?, ids.take(followed).collect()))
+        })
+        .collect();
+    let ids: Vec<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
+    let chosen: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let follows: Vec<Vec<String>> = ids.iter().map(|id| nearest(id, &parents, &chosen)).collect();
+    for (one, follows) in listed.iter_mut().zip(follows) {
+        one.version.follows = follows;
+    }
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (one, id) in listed.iter_mut().zip(&ids) {
+        let mut open = vec![id.as_str()];
+        while let Some(commit) = open.pop() {
+            let Some(parents) = parents.get(commit).filter(|_| seen.insert(commit)) else { continue };
+            if !chosen.contains(commit) {
+                one.left_out.push(commit.to_owned());
+            }
+            open.extend(parents);
+        }
+        one.version.left_out = one.left_out.len();
+    }
+    Ok(())
+}
+
+/// Tells versions of which none was left out between them which of the others each follows.
+pub fn directly(first_parent: bool, listed: &mut [Selected]) {
+    let ids: HashSet<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
+    for one in listed {
+        let parents = one.version.parents.iter().take(if first_parent { 1 } else { usize::MAX });
+        one.version.follows = parents.filter(|parent| ids.contains(*parent)).cloned().collect();
+    }
+}
+
+/// The nearest chosen commits before one, the first parent's first.
+fn nearest(id: &str, parents: &HashMap<&str, Vec<&str>>, chosen: &HashSet<&str>) -> Vec<String> {
+    let before = |id: &str| parents.get(id).into_iter().flatten().rev().copied();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    let mut open: Vec<&str> = before(id).collect();
+    while let Some(commit) = open.pop() {
+        if !seen.insert(commit) {
+            continue;
+        }
+        match chosen.contains(commit) {
+            true => found.push(commit.to_owned()),
+            false => open.extend(before(commit)),
+        }
+    }
+    found
+}
+
+/// The commits that were left out and may have brought a change, as far as the readings of the listed versions tell.
+pub fn suspected(history: &StoredHistory, listed: &[Selected], error: f64) -> Vec<String> {
+    let judgement = judge(&super::view(history.clone()), error);
+    let changes = judgement.series.iter().flat_map(|series| &series.changes);
+    let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
+    let of = |index: usize| listed[index].left_out.iter().cloned();
+    versions.into_iter().flat_map(of).collect()
+}

@@ -1,0 +1,227 @@
+//! Changes of several series that one version may have brought, told as one.
+
+use scruple_core::history::{Change, Form, Series};
+
+/// Changes that belong together, since the same version most probably brought them.
+pub(crate) struct Event<'a> {
+    /// Its number, in the order of the versions; the chart and the tables share it.
+    pub(crate) number: usize,
+    /// Index of the version that most probably brought it.
+    pub(crate) at: usize,
+    /// Indices of all versions that may have brought it: the smallest set among the changes.
+    pub(crate) set: Vec<usize>,
+    /// Index of the last version that surely has the old levels.
+    pub(crate) before: usize,
+    /// The changes, each with its series.
+    pub(crate) changes: Vec<(&'a Series, &'a Change)>,
+}
+
+/// Which way an event goes, all in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    /// For the worse, and nobody said that it is meant.
+    Regression,
+    /// For the better.
+    Improvement,
+    /// Neither, or for the worse with a reason.
+    Change,
+}
+
+impl Outcome {
+    /// The outcome of changes: the weightiest of them decides.
+    pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Outcome {
+        let known = changes.filter(|(_, change)| change.better.is_some());
+        let first = known.min_by_key(|(series, _)| weight(&series.metric));
+        // A build that leaves more, such as a longer script, is no worse for who runs it.
+        let first = first.filter(|(series, _)| !series.metric.starts_with("build."));
+        match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
+            Some((Some(false), false)) => Outcome::Regression,
+            Some((Some(true), _)) => Outcome::Improvement,
+            _ => Outcome::Change,
+        }
+    }
+
+    /// The word at the beginning of a line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Outcome::Regression => "Regression",
+            Outcome::Improvement => "Improvement",
+            Outcome::Change => "Change",
+        }
+    }
+}
+
+/// What people ask about first stands first: it decides whether an event as a whole is for the better.
+const WEIGHT: [&str; 7] =
+    ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
+
+/// The place of a metric among those that decide; what a build costs comes last.
+pub(crate) fn weight(metric: &str) -> usize {
+    let place = WEIGHT.iter().position(|key| *key == metric);
+    place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")))
+}
+
+impl Event<'_> {
+    /// Which way it goes.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome::of(self.changes.iter())
+    }
+
+    /// Whether it is nothing but exact changes below the margin.
+    pub(crate) fn is_minor(&self, margin: f64) -> bool {
+        let small = |change: &Change| (change.ratio - 1.0).abs() < margin;
+        self.changes.iter().all(|(series, change)| series.exact && small(change))
+    }
+
+    /// The size of its weightiest change.
+    pub(crate) fn size(&self) -> f64 {
+        let first = self.changes.iter().min_by_key(|(series, _)| weight(&series.metric));
+        first.map_or(0.0, |(_, change)| change.ratio.ln().abs())
+    }
+
+    /// Whether anything in it is for the worse without having been accepted.
+    pub(crate) fn worsens(&self) -> bool {
+        self.changes.iter().any(|(_, change)| change.better == Some(false) && change.accepted.is_none())
+    }
+
+    /// The reason why it is intended, where one is given.
+    pub(crate) fn accepted(&self) -> Option<&str> {
+        self.changes.iter().find_map(|(_, change)| change.accepted.as_deref())
+    }
+
+    /// The last version of a spike, where it is one.
+    pub(crate) fn until(&self) -> Option<usize> {
+        let spikes = self.changes.iter().filter(|(_, change)| change.form == Form::Spike);
+        spikes.filter_map(|(_, change)| change.until).max()
+    }
+
+    /// `at` of the change that this one takes back, where it does.
+    pub(crate) fn undoes(&self) -> Option<usize> {
+        let reverts = self.changes.iter().filter(|(_, change)| change.form == Form::Revert);
+        reverts.filter_map(|(_, change)| change.undoes).min()
+    }
+
+    /// The last version that may have brought it.
+    pub(crate) fn last(&self) -> usize {
+        self.set.last().copied().unwrap_or(self.at)
+    }
+}
+
+/// Puts the changes of these series together: those of which each may have been brought by the other's version.
+pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
+    let mut changes: Vec<(&Series, &Change)> =
+        shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
+    // The surest come first, and the others join them.
+    changes.sort_by_key(|(_, change)| (change.set.len(), change.at));
+    let mut events: Vec<Event<'a>> = Vec::new();
+    for (series, change) in changes {
+        let joins = |event: &&mut Event<'_>| {
+            let same = event.at == change.at || change.set.contains(&event.at);
+            let form = event.changes.iter().any(|(_, other)| other.form == change.form);
+            let taken = event.changes.iter().any(|(other, _)| std::ptr::eq(*other, series));
+            same && form && !taken
+        };
+        match events.iter_mut().find(joins) {
+            Some(event) => {
+                event.changes.push((series, change));
+                event.before = event.before.max(change.before);
+            }
+            None => events.push(Event {
+                number: 0,
+                at: change.at,
+                set: change.set.clone(),
+                before: change.before,
+                changes: vec![(series, change)],
+            }),
+        }
+    }
+    events.sort_by_key(|event| event.at);
+    for (index, event) in events.iter_mut().enumerate() {
+        event.number = index + 1;
+        let place = |one: &Series| shown.iter().position(|series| std::ptr::eq(*series, one));
+        // What decides stands first, the others in the order of tables.
+        event.changes.sort_by_key(|(series, _)| place(series));
+        if let Some(first) = (0..event.changes.len()).min_by_key(|i| weight(&event.changes[*i].0.metric)) {
+            event.changes[..=first].rotate_right(1);
+        }
+    }
+    events
+}
+
+/// Events in the order of tables: regressions first, and of these the largest.
+pub(crate) fn worst_first<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<&'e Event<'a>> {
+    let mut sorted: Vec<&Event<'_>> = events.collect();
+    sorted.sort_by(|one, other| {
+        let class = |event: &Event<'_>| (event.outcome() != Outcome::Regression, !event.worsens());
+        class(one)
+            .cmp(&class(other))
+            .then(other.size().total_cmp(&one.size()))
+            .then(one.number.cmp(&other.number))
+    });
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::report::fixture::rich;
+
+    #[test]
+    fn a_wide_set_joins_the_exact_change_inside_it() {
+        let mut made = rich();
+        let series = &mut made.judgement.series;
+        // The time may have changed at any of three versions; the allocations say at which.
+        series[1].changes[1].set = vec![12, 13, 14];
+        series[1].changes[1].at = 14;
+        let shown: Vec<&Series> = made.judgement.series.iter().collect();
+        let events = of(&shown);
+        let joined = events.iter().find(|event| event.at == 13).expect("the event of the allocations");
+        assert_eq!((joined.set.as_slice(), joined.changes.len()), (&[13][..], 3));
+        assert!(events.iter().all(|event| event.at != 14));
+        let numbers: Vec<usize> = events.iter().map(|event| event.number).collect();
+        assert_eq!(numbers, (1..=events.len()).collect::<Vec<_>>());
+        assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    }
+
+    #[test]
+    fn changes_of_one_series_are_never_one_event() {
+        let mut made = rich();
+        let series = &mut made.judgement.series[1];
+        series.changes[1].set = (5..=13).collect();
+        let events = of(&[series]);
+        assert!(events.iter().all(|event| event.changes.len() == 1));
+        assert_eq!(events.len(), series.changes.len());
+    }
+
+    #[test]
+    fn what_a_build_leaves_is_no_regression_and_small_exact_changes_are_minor() {
+        let mut made = rich();
+        made.judgement.series.truncate(4);
+        made.judgement.series.drain(..3);
+        let series = &mut made.judgement.series;
+        let of_events = |series: &[Series]| {
+            let shown: Vec<&Series> = series.iter().collect();
+            of(&shown)
+                .iter()
+                .map(|event| (event.at, event.outcome(), event.is_minor(0.02)))
+                .collect::<Vec<_>>()
+        };
+        let (better, worse) = (Outcome::Improvement, Outcome::Regression);
+        assert_eq!(of_events(series), [(5, better, false), (13, worse, false), (24, better, true)]);
+        series[0].metric = "build.bytes".to_owned();
+        assert!(of_events(series).iter().all(|(_, outcome, _)| *outcome == Outcome::Change));
+    }
+
+    #[test]
+    fn time_outweighs_memory_and_a_reason_excuses() {
+        let made = rich();
+        let shown: Vec<&Series> = made.judgement.series.iter().collect();
+        let events = of(&shown);
+        let outcome = |at: usize| events.iter().find(|event| event.at == at).map(Event::outcome);
+        assert_eq!(outcome(5), Some(Outcome::Improvement), "faster, though it takes more memory");
+        assert_eq!(outcome(13), Some(Outcome::Regression));
+        assert_eq!(outcome(33), Some(Outcome::Change), "accepted");
+        let order: Vec<usize> = worst_first(events.iter()).iter().map(|event| event.number).collect();
+        assert_eq!(order, [3, 2, 1, 6, 4, 7, 5]);
+    }
+}

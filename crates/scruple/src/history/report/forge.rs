@@ -1,0 +1,140 @@
+//! Where the difference of two commits can be seen, derived from the URL of the remote.
+
+/// Host and path of a remote, without user, password, port and `.git`.
+fn place(remote: &str) -> Option<(String, String)> {
+    let remote = remote.trim();
+    let (authority, path) = match remote.split_once("://") {
+        Some((scheme, rest)) => {
+            if !["https", "http", "ssh", "git", "git+ssh"].contains(&scheme) {
+                return None;
+            }
+            rest.split_once('/')?
+        }
+        // The form of scp, which is no path of this machine: its host has no slash.
+        None => remote.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1)?,
+    };
+    let host = authority.rsplit('@').next()?.split(':').next()?.to_lowercase();
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let tame =
+        |text: &str, others: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c));
+    let fits = host.contains('.') && tame(&host, ".-") && path.contains('/') && tame(path, "._-~/+");
+    fits.then(|| (host, path.to_owned()))
+}
+
+/// The remote without the user and the secret that some people keep in it.
+pub(crate) fn without_user(remote: &str) -> String {
+    match remote.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}/{path}")
+        }
+        None => remote.to_owned(),
+    }
+}
+
+/// The page that compares two commits; none where the remote is none of the known kinds.
+///
+/// Hosts of one's own are recognised by their first name, such as `gitlab.` or `gitea.`. Sourcehut compares no two
+/// commits; its log from the later one is the nearest to it.
+pub(crate) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option<String> {
+    let (kind, base) = kind(remote?)?;
+    Some(match kind {
+        Kind::GitHub => format!("{base}/compare/{from}...{to}"),
+        Kind::GitLab => format!("{base}/-/compare/{from}...{to}"),
+        Kind::Bitbucket => format!("{base}/branches/compare/{to}%0D{from}"),
+        Kind::Sourcehut => format!("{base}/log/{to}"),
+    })
+}
+
+/// The page of one commit.
+pub(crate) fn commit_link(remote: Option<&str>, commit: &str) -> Option<String> {
+    let (kind, base) = kind(remote?)?;
+    Some(match kind {
+        Kind::GitHub | Kind::Sourcehut => format!("{base}/commit/{commit}"),
+        Kind::GitLab => format!("{base}/-/commit/{commit}"),
+        Kind::Bitbucket => format!("{base}/commits/{commit}"),
+    })
+}
+
+/// What pages a remote has; Codeberg, Gitea and Forgejo have those of GitHub.
+enum Kind {
+    GitHub,
+    GitLab,
+    Bitbucket,
+    Sourcehut,
+}
+
+fn kind(remote: &str) -> Option<(Kind, String)> {
+    let (host, path) = place(remote)?;
+    let first = host.split('.').next().unwrap_or_default();
+    let kind = match (host.as_str(), first) {
+        ("codeberg.org", _) | (_, "github" | "gitea" | "forgejo") => Kind::GitHub,
+        (_, "gitlab") => Kind::GitLab,
+        ("bitbucket.org", _) => Kind::Bitbucket,
+        ("git.sr.ht", _) => Kind::Sourcehut,
+        _ => return None,
+    };
+    Some((kind, format!("https://{host}/{path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_remote_has_its_own_page() {
+        let link = |remote| compare_link(Some(remote), "aa", "bb").unwrap_or_default();
+        for remote in [
+            "https://github.com/some/winter.git",
+            "https://user:secret@github.com/some/winter",
+            "git@github.com:some/winter.git",
+            "ssh://git@github.com:22/some/winter.git/",
+            "git://github.com/some/winter.git",
+        ] {
+            assert_eq!(link(remote), "https://github.com/some/winter/compare/aa...bb", "{remote}");
+        }
+        assert_eq!(
+            link("git@gitlab.com:group/inner/tool.git"),
+            "https://gitlab.com/group/inner/tool/-/compare/aa...bb"
+        );
+        assert_eq!(
+            link("https://gitlab.example.org/a/b"),
+            "https://gitlab.example.org/a/b/-/compare/aa...bb"
+        );
+        assert_eq!(link("https://codeberg.org/a/b.git"), "https://codeberg.org/a/b/compare/aa...bb");
+        assert_eq!(link("git@gitea.example.org:a/b.git"), "https://gitea.example.org/a/b/compare/aa...bb");
+        assert_eq!(link("git@bitbucket.org:a/b.git"), "https://bitbucket.org/a/b/branches/compare/bb%0Daa");
+        assert_eq!(link("git@git.sr.ht:~a/b"), "https://git.sr.ht/~a/b/log/bb");
+        let commit = |remote| commit_link(Some(remote), "aa").unwrap_or_default();
+        assert_eq!(commit("git@github.com:a/b.git"), "https://github.com/a/b/commit/aa");
+        assert_eq!(commit("git@gitlab.com:a/b.git"), "https://gitlab.com/a/b/-/commit/aa");
+        assert_eq!(commit("git@bitbucket.org:a/b.git"), "https://bitbucket.org/a/b/commits/aa");
+        assert_eq!(commit("https://git.sr.ht/~a/b"), "https://git.sr.ht/~a/b/commit/aa");
+    }
+
+    #[test]
+    fn secrets_stay_behind() {
+        assert_eq!(without_user("https://me:secret@github.com/a/b.git"), "https://github.com/a/b.git");
+        assert_eq!(without_user("git@github.com:a/b.git"), "git@github.com:a/b.git");
+    }
+
+    #[test]
+    fn what_is_no_known_remote_has_no_page() {
+        for remote in [
+            "/srv/git/tool.git",
+            "../tool",
+            "file:///srv/git/github.com/tool",
+            "https://example.org/a/b",
+            "C:/git/tool",
+            "https://github.com/a/b\" onclick=\"x",
+            "https://github.com/a)(b/c",
+            "https://github.com/alone",
+            "",
+        ] {
+            assert_eq!(compare_link(Some(remote), "aa", "bb"), None, "{remote}");
+        }
+        assert_eq!(compare_link(None, "aa", "bb"), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! Markdown: lines that can be pasted into a message, and the table behind them.
+
+use super::event::{Event, Outcome, weight};
+use super::{Page, csv, forge, minor, words};
+use crate::show::markup::{Markup, code};
+use crate::show::title;
+use scruple_core::history::Series;
+use scruple_core::judge::{Pair, compare_pairs};
+use scruple_core::stats::quantile::Interval;
+use scruple_core::subject::Arm;
+use scruple_core::unit::{percent, quantity};
+use std::fmt::Write as _;
+
+/// The line of the whole range, a line for each event, the table of the changes, and what could not be weighed.
+pub(crate) fn text(page: &Page<'_>) -> String {
+    let mut out = format!(
+        "{} {}: {}\n",
+        code(&words::plain(&page.history.repository), Markup::Markdown),
+        code(&words::plain(&page.history.range), Markup::Markdown),
+        words::counts(page)
+    );
+    let ends = page.shown.iter().filter_map(|series| series.whole.as_ref());
+    let (from, to) = (ends.clone().map(|whole| whole.from).min(), ends.map(|whole| whole.to).max());
+    if let Some((from, to)) = from.zip(to) {
+        let _ = write!(out, "\n## From the first version to the last\n\n{}", pair(page, from, to));
+    }
+    let told = page.told();
+    if !told.is_empty() {
+        out.push_str("\n## Changes\n\n");
+        for event in told {
+            out.push_str(&event_lines(page, event));
+        }
+        out.push('\n');
+        table(page, &mut out);
+    } else if !page.shown.is_empty() {
+        let _ = writeln!(out, "\n{}", minor::no_change(page));
+    }
+    if let Some(minor) = minor::line(page) {
+        let _ = writeln!(out, "\n{}", escaped(&minor));
+    }
+    for (index, (version, why)) in words::failed(page).enumerate() {
+        if index == 0 {
+            out.push_str("\n## Could not be weighed\n\n");
+        }
+        let _ = writeln!(out, "- {}: {}", words::short(page, version), code(&why, Markup::Markdown));
+    }
+    let detectable = words::detectable(page);
+    if !detectable.is_empty() {
+        let _ = writeln!(out, "\nSmaller steps would have been missed: {}.", escaped(&detectable.join(", ")));
+    }
+    for one in &page.judgement.break_even {
+        let _ = writeln!(out, "\nIs it a win? {}", escaped(&words::break_even(page, one)));
+    }
+    let open = words::open(page);
+    if !open.is_empty() {
+        out.push('\n');
+        open.iter().for_each(|line| {
+            let _ = writeln!(out, "- {}", escaped(line));
+        });
+    }
+    out
+}
+
+/// A line for each subject of which something changed between two versions; one that says so where nothing did.
+pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
+    if from.max(to) >= page.history.versions.len() {
+        return String::new();
+    }
+    let mut out = String::new();
+    for subject in subjects(page) {
+        let series = page.shown.iter().filter(|series| series.subject == subject);
+        let found: Vec<(&Series, f64)> =
+            series.filter_map(|series| Some((*series, between(page, series, from, to)?))).collect();
+        if !found.is_empty() {
+            let weightiest = found.iter().min_by_key(|(series, _)| weight(&series.metric));
+            let better = weightiest.and_then(|(series, ratio)| words::is_better(series, *ratio));
+            let outcome = match better {
+                Some(true) => Outcome::Improvement,
+                Some(false) => Outcome::Regression,
+                None => Outcome::Change,
+            };
+            out.push_str(&line(page, outcome, subject, &found, from, to));
+        }
+    }
+    match out.is_empty() {
+        true => format!("No change ({})\n", commits(page, from, to)),
+        false => out,
+    }
+}
+
+/// A line for each subject of an event.
+fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
+    let mut out = String::new();
+    for subject in subjects(page) {
+        let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
+        let found: Vec<(&Series, f64)> = of.map(|(series, change)| (*series, change.ratio)).collect();
+        if !found.is_empty() {
+            // One event has one name, wherever it is told.
+            let line = line(page, event.outcome(), subject, &found, event.before, event.last());
+            let mut told = line.trim_end().to_owned();
+            let which = Some(words::culprit(page, event)).filter(|_| words::left_out(page, event) > 0);
+            for kind in which.into_iter().chain(words::kind(page, event)) {
+                let _ = write!(told, " – {}", escaped(&kind));
+            }
+            let _ = writeln!(out, "- {told}");
+        }
+    }
+    out
+}
+
+/// `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
+///
+/// What did not change is left out; processor time stands in where wall time is. Other metrics have their place in the line only where none of the three changed.
+fn line(
+    page: &Page<'_>,
+    outcome: Outcome,
+    subject: &str,
+    found: &[(&Series, f64)],
+    from: usize,
+    to: usize,
+) -> String {
+    // What a runtime's collector allocates and what is asked of malloc are two things.
+    let columns: [(&str, &[&str]); 4] = [
+        ("Allocations", &["alloc.bytes"]),
+        ("malloc", &["malloc.bytes"]),
+        ("Memory", &csv::MEMORY),
+        ("Time", &csv::TIME),
+    ];
+    let ratio = |keys: &[&str]| keys.iter().find_map(|key| found.iter().find(|(one, _)| one.metric == *key));
+    let mut parts: Vec<String> = columns
+        .iter()
+        .filter_map(|(name, keys)| Some(format!("{name}: {}", percent(ratio(keys)?.1))))
+        .collect();
+    // On a busy machine processor time is often all that is known of time.
+    if let (None, Some((_, cpu))) = (ratio(&csv::TIME), ratio(&["time.cpu"])) {
+        parts.push(format!("CPU: {}", percent(*cpu)));
+    }
+    if parts.is_empty() {
+        let other = |(series, ratio): &(&Series, f64)| {
+            format!("{}: {}", escaped(&words::plain(&title(&series.metric))), percent(*ratio))
+        };
+        parts = found.iter().map(other).collect();
+    }
+    let whom = match subjects(page).len() {
+        0 | 1 => String::new(),
+        _ => format!(" of {}", code(&words::plain(subject), Markup::Markdown)),
+    };
+    format!("**{}**{whom}: {} ({})\n", outcome.word(), parts.join("  "), commits(page, from, to))
+}
+
+fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
+    let (a, b) = (page.version(from), page.version(to));
+    let short = format!("{}...{}", words::short(page, from), words::short(page, to));
+    match forge::compare_link(page.history.remote.as_deref(), &a.commit, &b.commit) {
+        Some(link) => format!("Commit [{short}]({link})"),
+        None => format!("Commit {short}"),
+    }
+}
+
+/// The ratio of a series between two versions, where it surely changed.
+///
+/// What the judgement says of the whole range holds. Otherwise exact series are divided; of noisy ones readings that
+/// were taken side by side decide, and where there are too few, the levels.
+fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f64> {
+    if let Some(whole) = series.whole.as_ref().filter(|whole| (whole.from, whole.to) == (from, to)) {
+        return whole.surely.then_some(whole.ratio);
+    }
+    let value = |index: usize| {
+        let index = page.stands_for(index);
+        series.points.iter().find(|point| page.stands_for(point.version) == index).map(|point| point.value)
+    };
+    let ratio = value(to)? / value(from)?;
+    if series.exact {
+        return (ratio != 1.0 && !ratio.is_nan()).then_some(ratio);
+    }
+    if let Some((effect, interval)) = side_by_side(page, series, from, to) {
+        return (!interval.contains(1.0)).then_some(effect);
+    }
+    let level = |index: usize| {
+        series
+            .levels
+            .iter()
+            .find(|(first, last, _)| (*first..=*last).contains(&index))
+            .map(|(_, _, level)| *level)
+    };
+    let (old, new) = (level(from)?, level(to)?);
+    (old != new).then_some(new / old)
+}
+
+fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<(f64, Interval)> {
+    let arm = |index: usize| -> Option<&Arm> {
+        let has = |arm: &&Arm| arm.name == series.subject && arm.sample(&series.metric).is_some();
+        // What building costs is among the figures of the first subject only.
+        page.arms_at(index).find(has)
+    };
+    let pair = Pair { reference: arm(from)?, arm: arm(to)?, paired: true, tares: None };
+    let judged = compare_pairs(&[pair], &page.history.run.terms);
+    let comparison = &judged.iter().find(|judged| judged.metric == series.metric)?.comparison;
+    Some((comparison.evidence.effect()?, comparison.interval()?))
+}
+
+fn subjects<'p>(page: &'p Page<'_>) -> Vec<&'p str> {
+    let mut names: Vec<&str> = page.shown.iter().map(|series| series.subject.as_str()).collect();
+    names.dedup();
+    names
+}
+
+fn table(page: &Page<'_>, out: &mut String) {
+    out.push_str("| # | version | title | metric | before | after | change |\n");
+    out.push_str("|---:|:---|:---|:---|---:|---:|---:|\n");
+    for event in page.told() {
+        for (index, (series, change)) in event.changes.iter().enumerate() {
+            let (number, version, title) = match index {
+                0 => (
+                    event.number.to_string(),
+                    escaped(&words::culprit(page, event)),
+                    words::likeliest(page, event).map_or(String::new(), |at| {
+                        code(&words::plain(&page.version(at).title), Markup::Markdown)
+                    }),
+                ),
+                _ => Default::default(),
+            };
+            let _ = writeln!(
+                out,
+                "| {number} | {version} | {title} | {} | {} | {} | {} |",
+                escaped(&words::series(series)),
+                quantity(change.from, &series.unit),
+                quantity(change.to, &series.unit),
+                words::change_text(series, change).replace('|', "\\|"),
+            );
+        }
+    }
+}
+
+/// Text in which nothing is markup.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // Forges look for names and numbers of issues after the markup, so only a space of no width keeps them apart.
+            '#' | '@' => {
+                out.push(c);
+                out.push_str("&#8203;");
+            }
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

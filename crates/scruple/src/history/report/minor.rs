@@ -1,0 +1,41 @@
+//! Changes that tables leave out: exact ones that are too small to matter.
+
+use super::Page;
+use super::words::{change_text, number, plain, short};
+use scruple_core::unit::share;
+
+/// That no change was found that tables show.
+pub(crate) fn no_change(page: &Page<'_>) -> String {
+    let beyond = match page.events.is_empty() {
+        true => String::new(),
+        false => format!(" beyond the margin of {}", share(page.margin())),
+    };
+    format!("No change{beyond} was found in {} series.", page.shown.len())
+}
+
+/// The exact changes that are too small to matter, in a line.
+pub(crate) fn line(page: &Page<'_>) -> Option<String> {
+    let minor = page.minor();
+    let changes = || minor.iter().flat_map(|event| &event.changes);
+    let largest = changes().map(|(_, change)| (change.ratio - 1.0).abs()).fold(0.0, f64::max);
+    let bounds = [(0.000_1, "0.01 %"), (0.001, "0.1 %"), (0.01, "1 %")];
+    let bound = bounds.into_iter().find(|(bound, _)| largest < *bound);
+    let bound = bound.map_or_else(|| share(page.margin()), |(_, text)| text.to_owned());
+    let told: Vec<String> = minor
+        .iter()
+        .take(MINOR)
+        .filter_map(|event| {
+            let (series, change) = event.changes.first()?;
+            let of = crate::show::title(&series.metric);
+            let by = change_text(series, change);
+            Some(format!("#{} {} {} {by}", event.number, short(page, event.at), plain(&of)))
+        })
+        .collect();
+    let more = minor.len().saturating_sub(MINOR);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let count = number(changes().count(), "exact change");
+    (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", told.join(", ")))
+}
+
+/// So many small changes are named.
+const MINOR: usize = 8;

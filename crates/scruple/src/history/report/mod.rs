@@ -1,0 +1,182 @@
+//! The report of a range of versions: one page, written for terminals, documents, browsers and programs.
+
+pub mod axis;
+pub mod chart;
+pub mod csv;
+pub mod event;
+#[cfg(test)]
+pub mod fixture;
+pub mod forge;
+pub mod html;
+pub mod json;
+pub mod label;
+pub mod markdown;
+pub mod minor;
+pub mod panel;
+pub mod spark;
+pub mod terminal;
+#[cfg(test)]
+pub mod tests;
+pub mod words;
+
+pub use chart::Options;
+
+use event::Event;
+use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
+use scruple_core::metric::DEFAULT_METRICS;
+use scruple_core::subject::Arm;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+/// A range of versions and what may be concluded of it, ready to be written.
+pub struct Page<'a> {
+    /// What was measured.
+    pub history: &'a History,
+    /// What was concluded.
+    pub judgement: &'a Judgement,
+    /// The beginnings of logs, by the paths that versions name; whoever can read the files fills them in.
+    pub logs: BTreeMap<String, String>,
+    shown: Vec<&'a Series>,
+    events: Vec<Event<'a>>,
+    /// The arms as they are compared, and their places by version.
+    arms: Vec<Cow<'a, Arm>>,
+    places: HashMap<String, Vec<usize>>,
+}
+
+/// What a change of build cost buys between two versions of these names, as a sentence.
+pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
+    words::is_it_a_win(one, from, to)
+}
+
+/// What bench programs count besides what they allocate, and nobody asks for unless by name.
+const FREED: &str = "malloc.freed";
+
+impl<'a> Page<'a> {
+    /// The page with the metrics that tables usually show and those that programs brought themselves.
+    pub fn of(history: &'a History, judgement: &'a Judgement) -> Page<'a> {
+        let usual = |series: &&Series| {
+            DEFAULT_METRICS.contains(&series.metric.as_str())
+                || (scruple_core::metric::metric(&series.metric).is_none() && series.metric != FREED)
+        };
+        let arms = comparable(&history.run);
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, arm) in arms.iter().enumerate() {
+            if let Some(version) = &arm.version {
+                places.entry(version.clone()).or_default().push(place);
+            }
+        }
+        let shown: Vec<&Series> = judgement.series.iter().filter(usual).collect();
+        let events = event::of(&shown);
+        Page { history, judgement, logs: BTreeMap::new(), shown, events, arms, places }
+    }
+
+    /// The same page with the metrics that these patterns name; none leave it as it is.
+    pub fn showing(mut self, metrics: &[String]) -> Page<'a> {
+        if !metrics.is_empty() {
+            let named = |series: &&Series| {
+                let declared = crate::show::declared(&series.metric);
+                metrics.iter().any(|pattern| declared.matches(pattern))
+            };
+            self.shown = self.judgement.series.iter().filter(named).collect();
+            self.events = event::of(&self.shown);
+        }
+        self
+    }
+
+    /// The report for a terminal of that many columns. Colours are written always; the stream strips them.
+    pub fn terminal(&self, width: usize) -> String {
+        terminal::text(self, width)
+    }
+
+    /// `commit;allocations;memory;time` in bytes, bytes and seconds, for one subject: the named one or the first.
+    ///
+    /// Where none is named, the first that has any of them. Each cell is the least reading. Allocations are `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or
+    /// else `heap.live_max`, time is `time.wall`; the choice is made once for the subject, so that no column changes
+    /// its meaning on the way. A version that was not weighed has empty cells.
+    pub fn csv(&self, subject: Option<&str>) -> String {
+        csv::short(self, subject)
+    }
+
+    /// One row for each metric of each subject at each version, with what became of the versions without any.
+    pub fn csv_all(&self) -> String {
+        csv::all(self)
+    }
+
+    /// The changes as lines and as a table in Markdown.
+    pub fn markdown(&self) -> String {
+        markdown::text(self)
+    }
+
+    /// One line for each subject that says what changed between two versions, given by their places in the range.
+    pub fn markdown_pair(&self, from: usize, to: usize) -> String {
+        markdown::pair(self, from, to)
+    }
+
+    /// The chart as a picture of its own.
+    pub fn svg(&self, options: Options) -> String {
+        chart::svg(self, options)
+    }
+
+    /// A page for browsers that needs nothing besides itself.
+    pub fn html(&self) -> String {
+        html::text(self)
+    }
+
+    /// JSON, schema 1.
+    pub fn json(&self) -> String {
+        json::text(self)
+    }
+
+    /// The index of the version whose readings stand for this one: itself, or the one with the same artefacts.
+    fn stands_for(&self, index: usize) -> usize {
+        let version = &self.history.versions[index];
+        let same = version.same_as.as_ref().filter(|_| version.state == State::SameBinary);
+        same.and_then(|commit| self.history.versions.iter().position(|other| other.commit == *commit))
+            .unwrap_or(index)
+    }
+
+    /// The arms of a version that hold readings; of one with the same artefacts as another, that other's.
+    fn arms_at(&self, index: usize) -> impl Iterator<Item = &Arm> {
+        let commit = self.history.versions[self.stands_for(index)].commit.as_str();
+        let places = self.places.get(commit).map_or(&[][..], Vec::as_slice);
+        places.iter().map(|place| self.arms[*place].as_ref())
+    }
+
+    /// The names of the subjects, in the order in which they were weighed.
+    pub fn subjects(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        let judged = self.judgement.series.iter().map(|series| series.subject.as_str());
+        let weighed = self.arms.iter().map(|arm| arm.name.as_str());
+        let mut seen = std::collections::HashSet::new();
+        names.extend(judged.chain(weighed).filter(|name| seen.insert(*name)));
+        names
+    }
+
+    /// The events that tables show, the weightiest first.
+    fn told(&self) -> Vec<&Event<'a>> {
+        event::worst_first(self.events.iter().filter(|event| !event.is_minor(self.margin())))
+    }
+
+    /// The events that one line tells of, the largest first: exact changes that are too small to matter.
+    fn minor(&self) -> Vec<&Event<'a>> {
+        let mut minor: Vec<&Event<'_>> =
+            self.events.iter().filter(|event| event.is_minor(self.margin())).collect();
+        minor.sort_by(|one, other| other.size().total_cmp(&one.size()));
+        minor
+    }
+
+    fn margin(&self) -> f64 {
+        self.history.run.terms.margin
+    }
+
+    /// Whether a version was weighed itself.
+    fn is_weighed(&self, index: usize) -> bool {
+        let version = &self.history.versions[index];
+        version.state == State::Built
+            && self.arms_at(index).any(|arm| arm.figures.keys().any(|key| arm.sample(key).is_some()))
+    }
+
+    fn version(&self, index: usize) -> &'a Version {
+        &self.history.versions[index]
+    }
+}

@@ -1,0 +1,105 @@
+//! A line of block characters: the values of a series over the versions.
+
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What a version has to show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cell {
+    /// A value.
+    Value(f64),
+    /// It could not be built or weighed.
+    Failed,
+    /// It was not weighed.
+    Nothing,
+}
+
+/// The column of a version where there are more versions than columns.
+pub(crate) fn column(index: usize, versions: usize, columns: usize) -> usize {
+    if versions <= columns { index } else { index * columns / versions }
+}
+
+/// Draws the cells in at most that many columns, the last value of a column standing for it.
+///
+/// The scale is logarithmic where values differ tenfold, and never so fine that a tenth of the value fills the height:
+/// what hardly changes ought to look so.
+pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
+    let values =
+        || cells.iter().filter_map(|cell| if let Cell::Value(value) = cell { Some(*value) } else { None });
+    let low = values().fold(f64::INFINITY, f64::min);
+    let high = values().fold(f64::NEG_INFINITY, f64::max);
+    let logarithmic = low > 0.0 && high / low > 10.0;
+    let on_scale = |value: f64| if logarithmic { value.ln() } else { value };
+    let (bottom, top) = (on_scale(low), on_scale(high));
+    let least = if logarithmic { 0.0 } else { high.abs() * 0.1 };
+    let (bottom, height) = match top - bottom < least {
+        // The middle lies in the middle of a block, not between two.
+        true => ((bottom + top) / 2.0 - least * 7.0 / 16.0, least),
+        false => (bottom, top - bottom),
+    };
+    let width = cells.len().min(columns);
+    let mut shown = vec![Cell::Nothing; width];
+    for (index, cell) in cells.iter().enumerate() {
+        let place = &mut shown[column(index, cells.len(), columns)];
+        let weaker = matches!(place, Cell::Nothing) || matches!(cell, Cell::Value(_));
+        if weaker && *cell != Cell::Nothing {
+            *place = *cell;
+        }
+    }
+    let draw = |cell: &Cell| match cell {
+        Cell::Value(value) => {
+            let place = if height > 0.0 { (on_scale(*value) - bottom) / height } else { 0.5 };
+            LEVELS[((place * 8.0) as usize).min(7)]
+        }
+        Cell::Failed => '×',
+        Cell::Nothing => '·',
+    };
+    shown.iter().map(draw).collect()
+}
+
+/// The marks below a line: the numbers of events, each at its version's column where there is room.
+pub(crate) fn marks(events: &[(usize, usize)], versions: usize, columns: usize) -> String {
+    let mut row: Vec<char> = Vec::new();
+    for (number, at) in events {
+        let place = column(*at, versions, columns);
+        let free = row.len() < place || (row.is_empty() && place == 0);
+        if free {
+            row.resize(place, ' ');
+            row.extend(number.to_string().chars());
+        }
+    }
+    row.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Cell::{Failed, Nothing, Value};
+
+    #[test]
+    fn failures_and_gaps_are_told_apart() {
+        assert_eq!(line(&[Value(1.0), Failed, Nothing, Value(8.0)], 10), "▁×·█");
+        assert_eq!(line(&[Nothing, Failed], 10), "·×");
+        assert_eq!(line(&[], 10), "");
+    }
+
+    #[test]
+    fn decades_are_spread_and_noise_is_flat() {
+        assert_eq!(line(&[1.0, 10.0, 100.0, 1000.0].map(Value), 10), "▁▃▆█");
+        assert_eq!(line(&[100.0, 100.5, 100.2].map(Value), 10), "▄▄▄");
+        assert_eq!(line(&[0.0, 0.0].map(Value), 10), "▅▅");
+    }
+
+    #[test]
+    fn more_versions_than_columns_share_them() {
+        let cells: Vec<Cell> = (0..100).map(|i| if i == 50 { Failed } else { Value(f64::from(i)) }).collect();
+        let drawn = line(&cells, 10);
+        assert_eq!(drawn.chars().count(), 10);
+        assert!(drawn.starts_with('▁') && drawn.ends_with('█'), "{drawn}");
+    }
+
+    #[test]
+    fn marks_stand_at_their_versions_unless_there_is_no_room() {
+        assert_eq!(marks(&[(1, 0), (2, 3), (3, 4), (12, 6), (13, 7)], 20, 20), "1  2  12");
+        assert_eq!(marks(&[(1, 100)], 200, 20), "          1");
+    }
+}

@@ -1,0 +1,294 @@
+//! The page on a terminal.
+
+use super::event::{Event, Outcome};
+use super::spark;
+use super::spark::Cell;
+use super::{Page, minor, words};
+use crate::show::align::{fit, right, wrap};
+use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::show::title;
+use anstyle::Style;
+use scruple_core::history::Series;
+use scruple_core::unit::quantity;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Versions of one fate, of which at most so many are listed.
+const LISTED: usize = 12;
+
+/// Writes the page; colours are written always, the stream strips them.
+pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
+    let mut out = String::new();
+    let (name, range) = (words::plain(&page.history.repository), words::plain(&page.history.range));
+    let _ = writeln!(out, "{BOLD}{}{BOLD:#}", wrap(&format!("{name} · {range}"), width));
+    let _ = writeln!(out, "{}", wrap(&words::counts(page), width));
+    if page.history.run.state != scruple_core::run::State::Complete {
+        let state = page.history.run.state.word();
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {state}: these are the readings taken so far");
+    }
+    if page.shown.is_empty() {
+        let _ =
+            writeln!(out, "\n{}", wrap("No version was weighed, so nothing can be said of costs.", width));
+    }
+    courses(page, width, &mut out);
+    changes(page, width, &mut out);
+    not_weighed(page, width, &mut out);
+    let known = [
+        ("Smaller steps would have been missed", words::detectable(page)),
+        ("So much do versions with the same binary differ", words::twins(page)),
+    ];
+    for (head, figures) in known.iter().filter(|(_, figures)| !figures.is_empty()) {
+        let _ = writeln!(out, "\n{}", hanging(&format!("{head}: {}.", figures.join(", ")), width));
+    }
+    section(
+        "Is it a win?",
+        page.judgement.break_even.iter().map(|one| words::break_even(page, one)),
+        width,
+        &mut out,
+    );
+    section("Still open", words::open(page), width, &mut out);
+    for warning in &page.history.run.warnings {
+        let told = wrap(&words::plain(&warning.text), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {told}");
+    }
+    out
+}
+
+/// Lines below a head, if there are any.
+fn section(head: &str, lines: impl IntoIterator<Item = String>, width: usize, out: &mut String) {
+    for (index, line) in lines.into_iter().enumerate() {
+        if index == 0 {
+            let _ = writeln!(out, "\n{BOLD}{head}{BOLD:#}");
+        }
+        let _ = writeln!(out, "  {}", hanging(&line, width.saturating_sub(2)).replace('\n', "\n  "));
+    }
+}
+
+/// Breaks a line, the further pieces moved in.
+fn hanging(text: &str, width: usize) -> String {
+    wrap(text, width.saturating_sub(2)).replace('\n', "\n  ")
+}
+
+/// The series: from the first version to the last, and the way between.
+fn courses(page: &Page<'_>, width: usize, out: &mut String) {
+    let name = page.shown.iter().map(|series| metric_name(series).width()).max().unwrap_or(0);
+    let values: Vec<Option<(String, String, String)>> = page
+        .shown
+        .iter()
+        .map(|series| series.whole.as_ref().and_then(|whole| words::whole(series, whole)))
+        .collect();
+    let widest = |pick: fn(&(String, String, String)) -> &String| {
+        values.iter().flatten().map(|value| pick(value).width()).max().unwrap_or(0)
+    };
+    let (from, to) = (widest(|value| &value.0), widest(|value| &value.1));
+    let mut subject = None;
+    for (series, value) in page.shown.iter().zip(&values) {
+        if subject != Some(&series.subject) {
+            subject = Some(&series.subject);
+            let _ =
+                writeln!(out, "\n{BOLD}{}{BOLD:#}", fit(&words::plain(&series.subject), width).trim_end());
+        }
+        let head = format!("  {}  ", fit(&metric_name(series), name));
+        match (value, &series.whole) {
+            (Some((first, last, effect)), Some(whole)) => {
+                let head = format!("{head}{} → {}", right(first, from), right(last, to));
+                let (word, better) = words::verdict(series, whole);
+                let style = better.map_or(DIM, |better| if better { GOOD } else { BAD });
+                told(&[&head, effect], (word, style), 4, width, out);
+            }
+            _ => {
+                let only = series.points.first().map(|point| quantity(point.value, &series.unit));
+                let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
+                let told = format!(
+                    "{head}{}{}",
+                    only.map_or(String::new(), |value| value + "  "),
+                    words::plain(why)
+                );
+                let _ = writeln!(out, "{}", fit(&told, width).trim_end());
+            }
+        }
+        picture(page, series, name + 4, width, out);
+    }
+}
+
+fn metric_name(series: &Series) -> String {
+    words::plain(&title(&series.metric))
+}
+
+/// The values as blocks, and the numbers of the changes below.
+fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &mut String) {
+    let count = page.history.versions.len();
+    if count < 2 || width < indent + 8 {
+        return;
+    }
+    let columns = count.min(width - indent);
+    let _ = writeln!(out, "{}{}", " ".repeat(indent), spark::line(&cells(page, series), columns));
+    let here = |event: &&Event<'_>| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series));
+    let events: Vec<(usize, usize)> =
+        page.events.iter().filter(here).map(|event| (event.number, event.at)).collect();
+    let marks = fit(&spark::marks(&events, count, columns), width - indent);
+    if !events.is_empty() {
+        let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(indent), marks.trim_end());
+    }
+}
+
+/// What each version has to show in a series.
+fn cells(page: &Page<'_>, series: &Series) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = page
+        .history
+        .versions
+        .iter()
+        .map(|version| match version.state {
+            state if state.failed() => Cell::Failed,
+            _ => Cell::Nothing,
+        })
+        .collect();
+    for point in series.points.iter().filter(|point| point.value.is_finite()) {
+        if let Some(cell) = cells.get_mut(point.version) {
+            *cell = Cell::Value(point.value);
+        }
+    }
+    cells
+}
+
+fn changes(page: &Page<'_>, width: usize, out: &mut String) {
+    if page.shown.is_empty() {
+        return;
+    }
+    let minor = minor::line(page);
+    let shown = page.told();
+    if shown.is_empty() {
+        let _ = writeln!(out, "\n{}", wrap(&minor::no_change(page), width));
+        if let Some(minor) = &minor {
+            let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(minor, width));
+        }
+        return;
+    }
+    let _ = writeln!(out, "\n{BOLD}Changes, regressions first{BOLD:#}");
+    let number = page.events.len().to_string().len() + 1;
+    for event in shown {
+        let (word, style) = match event.outcome() {
+            Outcome::Regression => ("regression", BAD),
+            Outcome::Improvement => ("improvement", GOOD),
+            Outcome::Change => ("change", OPEN),
+        };
+        let head = format!("{} ", right(&format!("#{}", event.number), number + 1));
+        let indent = head.width();
+        let room = width.saturating_sub(indent + word.len() + 2).max(12);
+        let pieces = which(page, event, room, width.saturating_sub(indent));
+        let _ = writeln!(
+            out,
+            "{head}{style}{word}{style:#}  {}",
+            pieces.join(&format!("\n{}", " ".repeat(indent)))
+        );
+        for kind in words::kind(page, event) {
+            let told =
+                wrap(&kind, width.saturating_sub(indent)).replace('\n', &format!("\n{}", " ".repeat(indent)));
+            let _ = writeln!(out, "{}{OPEN}{told}{OPEN:#}", " ".repeat(indent));
+        }
+        effects(event, indent, width, out);
+    }
+    if let Some(minor) = &minor {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(minor, width));
+    }
+    let quiet = (0..page.history.versions.len()).filter(|index| page.is_weighed(*index)).filter(|index| {
+        let before = |event: &Event<'_>| event.set.contains(index) || event.at == *index;
+        !page.events.iter().any(before)
+    });
+    let _ = writeln!(
+        out,
+        "{DIM}{}{DIM:#}",
+        wrap(
+            &format!("No change was found at the other {}.", words::number(quiet.count(), "weighed version")),
+            width
+        )
+    );
+}
+
+/// Which version brought an event, with its title where it can be told: in a line of `room` columns, or else in several,
+/// of which the last has `below`.
+fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<String> {
+    let culprit = words::culprit(page, event);
+    let Some(at) = words::likeliest(page, event) else {
+        return wrap(&culprit, room).lines().map(str::to_owned).collect();
+    };
+    let title = words::plain(&page.version(at).title);
+    let most = format!("most likely {}  {title}", words::short(page, at));
+    let line = match event.set.len() {
+        0 | 1 => format!("{culprit}  {title}"),
+        _ => format!("{culprit}; {most}"),
+    };
+    if event.set.len() > 1 && line.width() > room {
+        let mut pieces: Vec<String> = wrap(&culprit, room).lines().map(str::to_owned).collect();
+        pieces.push(fit(&most, below).trim_end().to_owned());
+        return pieces;
+    }
+    vec![fit(&line, room).trim_end().to_owned()]
+}
+
+/// The effects of an event, one line for each series.
+fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
+    let several = event.changes.iter().any(|(series, _)| series.subject != event.changes[0].0.subject);
+    let name = |series: &Series| if several { words::series(series) } else { metric_name(series) };
+    let names = event.changes.iter().map(|(series, _)| name(series).width()).max().unwrap_or(0);
+    for (series, change) in &event.changes {
+        let style = match (change.better, &change.accepted) {
+            (Some(true), _) => GOOD,
+            (Some(false), None) => BAD,
+            _ => Style::new(),
+        };
+        let levels =
+            format!("{} → {}", quantity(change.from, &series.unit), quantity(change.to, &series.unit));
+        let head = format!("{}{}", " ".repeat(indent), fit(&name(series), names));
+        let word = words::direction(series, change.ratio);
+        told(&[&head, &levels, &words::change_text(series, change)], (word, style), indent + 2, width, out);
+    }
+}
+
+/// Pieces beside each other with a word at the end, in as many lines as they need.
+fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usize, out: &mut String) {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for (index, piece) in pieces.iter().chain([&word]).enumerate() {
+        let gap = if index == 0 { 0 } else { 2 };
+        if used > 0 && used + gap + piece.width() > width {
+            lines.push(" ".repeat(indent));
+            used = indent;
+        } else {
+            used += gap;
+        }
+        used += piece.width();
+        if let Some(line) = lines.last_mut() {
+            if !line.trim().is_empty() {
+                line.push_str("  ");
+            }
+            match index == pieces.len() {
+                true => line.push_str(&format!("{style}{word}{style:#}")),
+                false => line.push_str(piece),
+            }
+        }
+    }
+    for line in lines {
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// What could not be built or weighed, and why.
+fn not_weighed(page: &Page<'_>, width: usize, out: &mut String) {
+    let failed: Vec<(usize, String)> = words::failed(page).collect();
+    if failed.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{BOLD}Could not be weighed{BOLD:#}");
+    for (index, why) in failed.iter().take(LISTED) {
+        let head = format!("  {}  ", words::short(page, *index));
+        let told = wrap(why, width.saturating_sub(head.width()).max(12));
+        let _ = writeln!(out, "{head}{}", told.replace('\n', &format!("\n{}", " ".repeat(head.width()))));
+        if let Some(log) = &page.version(*index).log {
+            let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(head.width()), words::plain(log));
+        }
+    }
+    if failed.len() > LISTED {
+        let _ = writeln!(out, "  {DIM}and {} more{DIM:#}", failed.len() - LISTED);
+    }
+}

@@ -1,0 +1,472 @@
+//! Sentences and short texts that several forms of the page share.
+
+use super::Page;
+use super::event::Event;
+use crate::show::title;
+use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
+pub(crate) use scruple_core::plain::plain;
+use scruple_core::stats::quantile::Interval;
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share};
+
+/// `1 version`, `2 versions`.
+pub(crate) fn number(count: usize, one: &str) -> String {
+    format!("{} {one}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
+/// What became of a version, in a few words.
+pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
+    let version = page.version(index);
+    match version.state {
+        State::Built if page.is_weighed(index) => "weighed".to_owned(),
+        State::Built => "built, not weighed".to_owned(),
+        State::BuildFailed => "build failed".to_owned(),
+        State::CheckFailed => "check failed".to_owned(),
+        State::RunFailed => "run failed".to_owned(),
+        State::TimedOut => "timed out".to_owned(),
+        State::SameBinary => match page.stands_for(index) {
+            other if other != index => format!("same binary as {}", short(page, other)),
+            _ => "same binary".to_owned(),
+        },
+        State::Skipped => "skipped".to_owned(),
+        State::Queued => "queued".to_owned(),
+        State::Building => "building".to_owned(),
+    }
+}
+
+/// How many versions there are of each state, in a line.
+pub(crate) fn counts(page: &Page<'_>) -> String {
+    let mut kinds: Vec<(String, usize)> = Vec::new();
+    for index in 0..page.history.versions.len() {
+        let word = match page.version(index).state {
+            State::SameBinary => "with the same binary as another".to_owned(),
+            _ => state(page, index),
+        };
+        match kinds.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((word, 1)),
+        }
+    }
+    // What was weighed comes first, the rest by how much of it there is.
+    kinds.sort_by_key(|(word, count)| (word != "weighed", std::cmp::Reverse(*count)));
+    let kinds: Vec<String> =
+        kinds.iter().map(|(word, count)| format!("{} {word}", grouped(*count as f64))).collect();
+    let all = number(page.history.versions.len(), "version");
+    let left_out: usize = page.history.versions.iter().map(|version| version.left_out).sum();
+    let left_out = match left_out {
+        0 => String::new(),
+        1 => "; 1 commit between them was left out".to_owned(),
+        _ => format!("; {} between them were left out", number(left_out, "commit")),
+    };
+    if kinds.is_empty() { all } else { format!("{all}: {}{left_out}", kinds.join(", ")) }
+}
+
+/// The short id of a version.
+pub(crate) fn short(page: &Page<'_>, index: usize) -> String {
+    plain(page.version(index).short())
+}
+
+/// The short id of a version with its tags.
+pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
+    let tags = &page.version(index).tags;
+    match tags.is_empty() {
+        true => short(page, index),
+        false => format!("{} ({})", short(page, index), plain(&tags.join(", "))),
+    }
+}
+
+/// How many of the commits that may have brought an event the selection left out.
+pub(crate) fn left_out(page: &Page<'_>, event: &Event<'_>) -> usize {
+    event.set.iter().map(|index| page.version(*index).left_out).sum()
+}
+
+/// The version that brought an event, or most likely did; none where commits that were left out may as well have.
+pub(crate) fn likeliest(page: &Page<'_>, event: &Event<'_>) -> Option<usize> {
+    Some(event.at).filter(|at| page.version(*at).left_out == 0)
+}
+
+/// The version of an event, or the set that holds it.
+pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
+    let left_out = left_out(page, event);
+    if left_out > 0 {
+        // Changes of other series may start from a later version.
+        let own = event.changes.iter().find(|(_, change)| change.set == event.set);
+        let before = own.map_or(event.before, |(_, change)| change.before);
+        let commits = number(event.set.len() + left_out, "commit");
+        return format!("one of {commits}, {}..{}", short(page, before), short(page, event.last()));
+    }
+    match event.set.len() {
+        0 | 1 => named(page, event.at),
+        count => {
+            let some: Vec<String> = event.set.iter().take(4).map(|index| short(page, *index)).collect();
+            let more = if count > 4 { format!(" and {} more", count - 4) } else { String::new() };
+            format!("one of {count}: {}{more}", some.join(", "))
+        }
+    }
+}
+
+/// What kind of event it is, besides its outcome: nothing for a step.
+pub(crate) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
+    let mut kinds = Vec::new();
+    if let Some(until) = event.until() {
+        kinds.push(match until == event.at {
+            true => "a spike of one version".to_owned(),
+            false => format!("a spike until {}", short(page, until)),
+        });
+    }
+    if let Some(undone) = event.undoes() {
+        let number = page.events.iter().find(|other| other.at == undone).map(|other| other.number);
+        kinds.push(match number {
+            Some(number) => format!("takes back #{number}"),
+            None => format!("takes back {}", short(page, undone)),
+        });
+    }
+    let version = page.version(event.at);
+    if version.parents.len() > 1 && event.set == [event.at] {
+        kinds.push(match version.follows.len() {
+            0 | 1 => "a merge, whose branch is not in the range".to_owned(),
+            _ => "the merge itself: no parent of it has this".to_owned(),
+        });
+    }
+    if let Some(reason) = event.accepted() {
+        kinds.push(format!("accepted: {}", plain(reason)));
+    }
+    kinds
+}
+
+/// Percentages are told with two digits, of which nothing is left of a smaller difference.
+const ROUNDS_AWAY: f64 = 0.000_05;
+
+/// A ratio as text, with its interval where there is one.
+pub(crate) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, unit: &Unit) -> String {
+    let nothing = |ratio: f64| (ratio - 1.0).abs() < ROUNDS_AWAY;
+    match interval {
+        Some(interval) if [ratio, interval.low, interval.high].into_iter().all(nothing) => {
+            "less than 0.01 %".to_owned()
+        }
+        Some(interval) => change_between(ratio, interval.low, interval.high),
+        None if difference == 0.0 => "±0".to_owned(),
+        // A percentage that would round away is told in full.
+        None if !ratio.is_finite() || (ratio - 1.0).abs() < 0.0005 => {
+            let sign = if difference > 0.0 { "+" } else { "" };
+            format!("{sign}{}", exact(difference, unit))
+        }
+        None => change(ratio),
+    }
+}
+
+/// The change of a series, as text.
+pub(crate) fn change_text(series: &Series, change: &Change) -> String {
+    effect(change.ratio, change.interval, change.to - change.from, &series.unit)
+}
+
+/// The values of a series at two versions, and what lies between them, as text.
+pub(crate) fn whole(series: &Series, whole: &Effect) -> Option<(String, String, String)> {
+    let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
+    let (from, to) = (value(whole.from)?, value(whole.to)?);
+    let told = effect(whole.ratio, whole.interval, to - from, &series.unit);
+    Some((quantity(from, &series.unit), quantity(to, &series.unit), told))
+}
+
+/// Whether a ratio is for the better.
+pub(crate) fn is_better(series: &Series, ratio: f64) -> Option<bool> {
+    use scruple_core::metric::Better;
+    (ratio != 1.0).then(|| (ratio < 1.0) == (series.better == Better::Lower))
+}
+
+/// A direction in the words of the metric.
+pub(crate) fn direction(series: &Series, ratio: f64) -> &'static str {
+    match (series.metric.starts_with("time."), ratio > 1.0) {
+        _ if ratio == 1.0 => "same",
+        (true, true) => "slower",
+        (true, false) => "faster",
+        (false, true) => "more",
+        (false, false) => "less",
+    }
+}
+
+/// What happened over the whole range in a word, and whether it is for the better.
+pub(crate) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<bool>) {
+    let away = |interval: Interval| [interval.low, interval.high].map(|end| (end - 1.0).abs());
+    let nothing = whole.interval.is_some_and(|i| away(i).into_iter().all(|away| away < ROUNDS_AWAY));
+    match (whole.surely, is_better(series, whole.ratio)) {
+        _ if nothing => ("same", None),
+        (true, better) => (direction(series, whole.ratio), better),
+        (false, None) if series.exact => ("same", None),
+        (false, _) if series.shifting => ("counts shifted", None),
+        (false, _) if series.cannot.as_ref().is_some_and(|why| why.contains("too few")) => {
+            ("too few readings", None)
+        }
+        (false, _) if series.cannot.is_some() => ("can't tell", None),
+        (false, _) => ("no sure change", None),
+    }
+}
+
+/// A series in words: subject and metric.
+pub(crate) fn series(series: &Series) -> String {
+    format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
+}
+
+/// "Is it a win?", answered.
+pub(crate) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
+    is_it_a_win(one, &short(page, one.from), &short(page, one.to))
+}
+
+/// What a change of build cost buys between two versions of these names, as a sentence.
+pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
+    let part = |what: &str, value: f64, surely: bool| {
+        let amount = quantity(value.abs(), &Unit::Nanoseconds);
+        match surely {
+            true => format!("{what} takes {amount} {}", if value < 0.0 { "less" } else { "more" }),
+            false => format!("{what} takes about the same, as far as the readings tell"),
+        }
+    };
+    let costs = format!(
+        "{}, from {} to {}: {}, {}",
+        plain(&one.subject),
+        from,
+        to,
+        part("a build", one.build, one.build_surely),
+        part("a run of it", one.run, one.run_surely),
+    );
+    let verdict = match (one.runs, one.build > 0.0, one.run > 0.0) {
+        (Some(runs), true, _) => {
+            format!(": it pays off after {} for each build", number(runs.ceil() as usize, "run"))
+        }
+        (Some(runs), false, _) => {
+            format!(": it pays off up to {} for each build", number(runs.floor() as usize, "run"))
+        }
+        (None, dearer, slower) => match (one.build_surely, one.run_surely) {
+            (false, false) => String::new(),
+            (true, false) => (if dearer { ": a loss" } else { ": a win" }).to_owned(),
+            (false, true) => (if slower { ": a loss" } else { ": a win" }).to_owned(),
+            (true, true) => (if slower { ": a loss in both" } else { ": a win in both" }).to_owned(),
+        },
+    };
+    format!("{costs}{verdict}.")
+}
+
+/// A share of a series' values, of which no line ends before the sign.
+fn figure(one: &Series, value: f64) -> String {
+    format!("{} {}", series(one), share(value).replace(' ', "\u{a0}"))
+}
+
+/// What steps would have been found, where that is known.
+pub(crate) fn detectable(page: &Page<'_>) -> Vec<String> {
+    let known = page.shown.iter().filter(|series| !series.exact);
+    known.filter_map(|one| Some(figure(one, one.detectable?))).collect()
+}
+
+/// How much versions with the same artefacts differ, where there are some: what "no change" looks like.
+pub(crate) fn twins(page: &Page<'_>) -> Vec<String> {
+    let known = page.shown.iter().filter(|series| !series.exact);
+    known.filter_map(|one| Some(figure(one, one.twins?))).collect()
+}
+
+/// That it is not known which commit brought an event, and what would tell, where that is so.
+fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
+    let left_out = left_out(page, event);
+    let all = event.set.len() + left_out;
+    let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
+    let were = |count: usize| if count == 1 { "was" } else { "were" };
+    let narrow = match (unweighed, left_out) {
+        (0, 0) => "more runs of them would tell which".to_owned(),
+        (_, 0) => format!("{unweighed} of them {} not weighed", were(unweighed)),
+        (0, _) => format!("{left_out} of them {} left out", were(left_out)),
+        _ => format!("{unweighed} of them {} not weighed, {left_out} left out", were(unweighed)),
+    };
+    let skipped = |index: &usize| page.version(*index).state == State::Skipped;
+    let closer = match left_out > 0 || event.set.iter().any(skipped) {
+        true => format!(": `{}` looks closer", bisect(page)),
+        false => String::new(),
+    };
+    let what = if left_out > 0 { "commits" } else { "versions" };
+    (all > 1).then(|| format!("#{} was brought by one of {all} {what}; {narrow}{closer}.", event.number))
+}
+
+/// The command that looks closer at this history: where it is stored is all that the store does not know.
+fn bisect(page: &Page<'_>) -> String {
+    let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
+    let argv: Vec<&str> = argv.collect();
+    let mut words = vec!["scruple", "history", "bisect"];
+    for option in ["--repo", "--store"] {
+        match argv.iter().position(|word| *word == option) {
+            Some(place) => words.extend(argv.iter().skip(place).take(2)),
+            None => words.extend(argv.iter().filter(|word| word.starts_with(&format!("{option}=")))),
+        }
+    }
+    plain(&shell_words::join(words))
+}
+
+/// What is still open: sets, modes, and series of which nothing can be said.
+pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(page.events.iter().filter_map(|event| which(page, event)));
+    for one in &page.shown {
+        if let Some([low, high]) = one.modes {
+            let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
+            lines.push(format!(
+                "{} goes back and forth between {low} and {high}: no change is named.",
+                series(one)
+            ));
+        }
+    }
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in &page.shown {
+        let Some(why) = one.cannot.as_deref() else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(series(one)),
+            None => reasons.push((why, vec![series(one)])),
+        }
+    }
+    for (why, names) in reasons {
+        lines.push(format!("{}: nothing can be said, because {}.", names.join(", "), plain(why)));
+    }
+    lines
+}
+
+/// The versions that could not be built or weighed: index and reason.
+pub(crate) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
+    let failed = |index: &usize| page.version(*index).state.failed();
+    (0..page.history.versions.len()).filter(failed).map(move |index| {
+        let why = page.version(index).why.as_deref().map_or(String::new(), |why| format!(": {}", plain(why)));
+        (index, format!("{}{why}", state(page, index)))
+    })
+}
+
+/// The form of a change, where it is not a step.
+pub(crate) fn form(change: &Change) -> &'static str {
+    match change.form {
+        Form::Step => "",
+        Form::Spike => "spike",
+        Form::Revert => "revert",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::report::fixture::{bare, rich, unread};
+
+    #[test]
+    fn every_kind_of_bargain_has_its_sentence() {
+        let made = unread(bare(2));
+        let page = Page::of(&made.history, &made.judgement);
+        let told = |build: f64, run: f64, runs: Option<f64>| {
+            // What is exactly alike stands for what cannot be told apart.
+            let (build_surely, run_surely) = (build != 0.0, run != 0.0);
+            let subject = "parse".to_owned();
+            let one = BreakEven { subject, from: 0, to: 1, build, run, build_surely, run_surely, runs };
+            let told = break_even(&page, &one);
+            told.split_once(": ").map(|(_, rest)| rest.to_owned()).expect("a sentence")
+        };
+        assert_eq!(
+            told(3e9, -0.12e9, Some(25.0)),
+            "a build takes 3.00 s more, a run of it takes 120 ms less: it pays off after 25 runs for each build."
+        );
+        assert!(told(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
+        assert!(told(-3e9, -1.0, None).ends_with(": a win in both."));
+        assert!(told(3e9, 1.0, None).ends_with(": a loss in both."));
+        assert!(
+            told(0.0, -0.12e9, None).contains("a build takes about the same, as far as the readings tell")
+        );
+        assert!(told(0.0, -0.12e9, None).ends_with("120 ms less: a win."));
+        assert!(told(3e9, 0.0, None).ends_with("as far as the readings tell: a loss."));
+        assert!(
+            told(0.0, 0.0, None).ends_with("a run of it takes about the same, as far as the readings tell.")
+        );
+    }
+
+    #[test]
+    fn what_is_open_is_said() {
+        let mut made = rich();
+        made.judgement.series[4].modes = Some([5.1e6, 5.6e6]);
+        made.judgement.series[5].cannot = Some("no version could be weighed twice".to_owned());
+        let page = Page::of(&made.history, &made.judgement);
+        assert_eq!(
+            open(&page),
+            [
+                "#6 was brought by one of 4 versions; 2 of them were not weighed: `scruple history bisect` looks closer.",
+                "parse wall goes back and forth between 5.10 ms and 5.60 ms: no change is named.",
+                "parse allocated: nothing can be said, because no version could be weighed twice.",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_commits_may_have_brought_that_were_left_out_is_told_of_no_version() {
+        let mut made = rich();
+        made.history.versions[13].left_out = 9;
+        made.history.run.argv =
+            ["scruple", "history", "--every", "10", "--repo", "a b", "--", "x", "--store"]
+                .map(str::to_owned)
+                .to_vec();
+        let page = Page::of(&made.history, &made.judgement);
+        let event = page.events.iter().find(|event| event.at == 13).expect("the event");
+        assert_eq!(
+            (culprit(&page, event), likeliest(&page, event)),
+            (format!("one of 10 commits, {}..{}", short(&page, event.before), short(&page, 13)), None)
+        );
+        assert_eq!(
+            open(&page)[0],
+            "#2 was brought by one of 10 commits; 9 of them were left out: `scruple history bisect --repo 'a b'` looks closer."
+        );
+        assert!(counts(&page).ends_with("; 9 commits between them were left out"), "{}", counts(&page));
+        let title = plain(&page.version(13).title);
+        let told = page.terminal(100);
+        assert!(told.contains("one of 10 commits") && !told.contains(&title), "{told}");
+        let json: serde_json::Value = serde_json::from_str(&page.json()).expect("JSON");
+        assert_eq!(json["events"][event.number - 1]["left_out"], 9);
+        assert_eq!(json["history"]["versions"][13]["left_out"], 9);
+    }
+
+    #[test]
+    fn more_is_better_where_the_metric_says_so() {
+        let mut series = rich().judgement.series.remove(1);
+        assert_eq!((is_better(&series, 0.5), direction(&series, 0.5)), (Some(true), "faster"));
+        series.better = scruple_core::metric::Better::Higher;
+        series.metric = "requests.rate".to_owned();
+        assert_eq!((is_better(&series, 0.5), direction(&series, 0.5)), (Some(false), "less"));
+        assert_eq!((is_better(&series, 1.0), direction(&series, 1.0)), (None, "same"));
+    }
+
+    #[test]
+    fn the_same_is_not_the_same_as_not_sure() {
+        let series = rich().judgement.series;
+        let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
+        let whole = |ratio, surely| Effect { from: 0, to: 34, ratio, interval, surely };
+        assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
+        assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
+        assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
+        assert_eq!(verdict(&series[1], &whole(0.9, true)), ("faster", Some(true)));
+        let few = Effect { interval: None, ..whole(0.9, false) };
+        let mut unsure = series[1].clone();
+        assert_eq!(verdict(&unsure, &few), ("no sure change", None));
+        unsure.cannot = Some("3 readings of a version beside others are too few".to_owned());
+        assert_eq!(verdict(&unsure, &few), ("too few readings", None));
+        unsure.cannot = Some("many readings are zero".to_owned());
+        assert_eq!(verdict(&unsure, &few), ("can't tell", None));
+        let counted = Series { shifting: true, exact: false, cannot: None, ..series[3].clone() };
+        assert_eq!(verdict(&counted, &few), ("counts shifted", None));
+        // What no digit shows is no change.
+        let tiny = Interval { low: 0.999_97, high: 0.999_99, level: 0.95 };
+        let tiny = Effect { interval: Some(tiny), ..whole(0.999_98, true) };
+        assert_eq!(verdict(&series[1], &tiny), ("same", None));
+        assert_eq!(effect(tiny.ratio, tiny.interval, -1.0, &series[1].unit), "less than 0.01 %");
+    }
+
+    #[test]
+    fn an_effect_shows_what_would_round_away() {
+        let bytes = Unit::Bytes;
+        assert_eq!(effect(1.000_01, None, 32.0, &bytes), "+32 B");
+        assert_eq!(effect(1.2, None, 200.0, &bytes), "+20.0 %");
+        assert_eq!(effect(f64::INFINITY, None, 4096.0, &bytes), "+4,096 B");
+        assert_eq!(effect(1.0, None, 0.0, &bytes), "±0");
+        let interval = Some(Interval { low: 1.1, high: 1.3, level: 0.95 });
+        assert_eq!(effect(1.2, interval, 200.0, &bytes), "+20.0 % [+10.0, +30.0]");
+    }
+
+    #[test]
+    fn nothing_of_others_steers() {
+        assert_eq!(plain("a\u{1b}[31m\tb\u{202e}c\u{2066}"), "a\u{fffd}[31m\u{fffd}b\u{fffd}c\u{fffd}");
+    }
+}

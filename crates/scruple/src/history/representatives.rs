@@ -1,0 +1,51 @@
+//! Which of several versions with the same artefacts is weighed for all of them.
+
+use super::build::Builder;
+use crate::store::Entry;
+use scruple_core::history::State;
+use std::collections::HashMap;
+
+/// Sees to it that of the listed versions with the same artefacts exactly one is weighed, and that the others name it.
+/// Another selection may have left out the one that stood for them, and a later one brings it back.
+pub fn elect(entries: &mut [Entry], builder: &Builder) {
+    let groups = groups(entries, builder);
+    for group in groups {
+        let built = |index: &&usize| entries[**index].version.state == State::Built;
+        // What was counted already needs no more than what it lacks.
+        let counted = |index: &&usize| (entries[**index].counted, std::cmp::Reverse(**index));
+        let elected = group.iter().filter(built).max_by_key(counted).or(group.iter().max_by_key(counted));
+        let Some(elected) = elected.copied() else { continue };
+        let commit = entries[elected].version.commit.clone();
+        for index in group {
+            let version = &mut entries[index].version;
+            (version.state, version.same_as) = match index == elected {
+                true => (State::Built, None),
+                false => (State::SameBinary, Some(commit.clone())),
+            };
+        }
+    }
+}
+
+/// The places of versions that are to be weighed as one.
+fn groups(entries: &[Entry], builder: &Builder) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let (mut by_commit, mut by_build) = (HashMap::new(), HashMap::new());
+    // A build that is made again may be another byte for byte, so twins are known by whom they name, too.
+    for state in [State::Built, State::SameBinary] {
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.version.state == state) {
+            let version = &entry.version;
+            let commit = version.same_as.as_ref().unwrap_or(&version.commit);
+            let effective = builder.effective(&version.commit);
+            let build = entry.artefacts.clone().map(|digest| (digest, effective.params, effective.env));
+            let known = by_commit.get(commit).or(build.as_ref().and_then(|build| by_build.get(build)));
+            let group = known.copied().unwrap_or(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[group].push(index);
+            by_commit.entry(commit.clone()).or_insert(group);
+            by_build.extend(build.map(|build| (build, group)));
+        }
+    }
+    groups
+}

@@ -1,0 +1,72 @@
+//! `scruple history clean`: the room that builds take, and how to get it back.
+
+use crate::cli::Colour;
+use crate::command::arms;
+use crate::fault::{Code, Fault};
+use crate::history;
+use crate::history::args::CleanArgs;
+use crate::history::clean::{Freed, clean as free};
+use crate::place;
+use crate::show::output;
+use scruple_core::unit::{Unit, quantity};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Frees what is asked for, and says how much that was.
+pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
+    let older_than = args.older_than.as_deref().map(age).transpose()?;
+    let folders: Vec<PathBuf> = match args.all {
+        true => {
+            let all = std::fs::read_dir(place::history_folder()?).into_iter().flatten().flatten();
+            let mut all: Vec<PathBuf> = all.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+            all.sort();
+            all
+        }
+        false => {
+            let place = history::place_of(args.repo.as_deref())?;
+            Some(history::folder_of(&place)?).filter(|folder| folder.is_dir()).into_iter().collect()
+        }
+    };
+    let mut text = String::new();
+    let mut fault = None;
+    for folder in folders {
+        match free(folder.clone(), older_than, args.dry_run) {
+            Ok(freed) => text.push_str(&line(&folder, &freed, args.dry_run)),
+            // One that is in use does not keep the others.
+            Err(error) if args.all => fault = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    if text.is_empty() && fault.is_none() {
+        text = "there is nothing to free: no version was built here\n".to_owned();
+    }
+    output::print(&text, Colour::Auto)?;
+    fault.map_or(Ok(Code::Fine), Err)
+}
+
+/// A time in days, or in a unit that other times are given in.
+fn age(text: &str) -> Result<Duration, Fault> {
+    match text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok()) {
+        Some(days) => Ok(Duration::from_secs(24 * 3600) * days),
+        None => arms::duration(text),
+    }
+}
+
+fn line(folder: &Path, freed: &Freed, only_say: bool) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    // The folder is called after the repository and a digest.
+    let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
+    let size = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
+    let verb = if only_say { "would free" } else { "freed" };
+    let builds = if freed.builds == 1 { "build" } else { "builds" };
+    let left = match freed.left {
+        0 => String::new(),
+        left => format!("; {} stay", size(left)),
+    };
+    format!(
+        "{name}: {verb} {} ({} {builds}){left}, in {}\n",
+        size(freed.bytes),
+        freed.builds,
+        folder.display()
+    )
+}

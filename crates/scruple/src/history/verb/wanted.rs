@@ -1,0 +1,155 @@
+//! What is to be weighed at each version: words of the command line, or what the configuration names.
+
+use crate::command::arms;
+use crate::config::{Config, ConfiguredCommand};
+use crate::fault::Fault;
+use crate::history::{Recipe, Template, smaller_size};
+use std::collections::BTreeMap;
+
+/// What the command line says of it.
+pub struct Wanted<'a> {
+    /// The words behind `--`.
+    pub command: &'a [String],
+    /// Whether these are a bench program.
+    pub bench: bool,
+    /// A name for these; without any, the names of those of the configuration that are wanted.
+    pub names: &'a [String],
+}
+
+impl Wanted<'_> {
+    /// The command behind `--`, or the commands and bench programs of the configuration, each with its parameters.
+    pub fn subjects(&self, config: &Config) -> Result<Vec<Template>, Fault> {
+        let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
+        let mut found = match (self.command.is_empty(), self.names) {
+            (false, [] | [_]) => {
+                let template = Template::new(self.command, self.names.first().map(String::as_str))?;
+                vec![Template { bench: self.bench, ..template }]
+            }
+            (false, _) => return Err(Fault::usage("one command has one name: give -n once")),
+            (true, _) => self.configured(config)?,
+        };
+        for template in &mut found {
+            template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
+        }
+        match found.is_empty() {
+            false => Ok(found),
+            true => Err(Fault::usage(
+                "name the command to weigh behind --, such as `scruple history --build make --artifact app -- ./app`, or put \
+                 [[command]]s or a [[bench]] into scruple.toml",
+            )),
+        }
+    }
+
+    fn configured(&self, config: &Config) -> Result<Vec<Template>, Fault> {
+        let (commands, benches) = (config.commands(), config.benches());
+        let all = commands.iter().map(|one| one.name.as_str()).chain(benches.iter().map(|one| one.0));
+        let all: Vec<&str> = all.collect();
+        if let Some(unknown) = self.names.iter().find(|name| !all.contains(&name.as_str())) {
+            let known = match all.is_empty() {
+                true => "it names none".to_owned(),
+                false => format!("it has ‘{}’", all.join("’, ‘")),
+            };
+            return Err(Fault::usage(format!("scruple.toml names nothing ‘{unknown}’: {known}")));
+        }
+        let wanted = |name: &str| self.names.is_empty() || self.names.iter().any(|other| other == name);
+        let mut found = Vec::new();
+        for command in commands.iter().filter(|command| wanted(&command.name)) {
+            found.extend(configured(command)?);
+        }
+        for (name, program) in benches.into_iter().filter(|bench| wanted(bench.0)) {
+            let template = Template::new(&[program.to_owned()], Some(name))?;
+            found.push(Template { bench: true, ..template });
+        }
+        Ok(found)
+    }
+}
+
+/// The folder that `{here}` stands for.
+fn here(config: &Config) -> Result<String, Fault> {
+    let folder = std::path::absolute(config.folder()).or_else(|_| std::env::current_dir());
+    let folder = folder.map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+    Ok(folder.display().to_string())
+}
+
+/// Puts the folder in the place of `{here}` in everything that a recipe has a shell run, and in its variables.
+pub fn put_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
+    let folder = here(config)?;
+    let variables = recipe.overlays.iter_mut().flat_map(|overlay| overlay.env.values_mut());
+    for value in recipe.env.values_mut().chain(variables) {
+        *value = value.replace(HERE, &folder);
+    }
+    let overlays = recipe.overlays.iter_mut().flat_map(|overlay| overlay.steps.iter_mut().flatten());
+    let commands =
+        recipe.steps.iter_mut().chain(&mut recipe.check).chain(&mut recipe.toolchain).chain(overlays);
+    for command in commands.filter(|command| in_shell(command, "") != **command) {
+        if shell_words::quote(&folder) != folder {
+            return Err(Fault::usage(format!(
+                "‘{folder}’ cannot stand for {HERE} in ‘{command}’, since a shell would take it apart: move it to a folder \
+                 whose name has no spaces or quotes, or write what is meant instead"
+            )));
+        }
+        *command = in_shell(command, &folder);
+    }
+    Ok(())
+}
+
+const HERE: &str = "{here}";
+
+/// The command with the folder in it. `${here}` is a variable of the shell.
+fn in_shell(command: &str, folder: &str) -> String {
+    let mut parts = command.split(HERE);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        filled.push_str(if filled.ends_with('$') { HERE } else { folder });
+        filled.push_str(part);
+    }
+    filled
+}
+
+fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
+    if command.prepare.is_some() {
+        return Err(Fault::usage(format!(
+            "the command ‘{}’ of scruple.toml has a prepare step, which versions cannot have: name the command to weigh behind --",
+            command.name
+        )));
+    }
+    let mut combinations = vec![BTreeMap::new()];
+    for (name, values) in &command.params {
+        combinations = arms::extend(&combinations, name, values);
+    }
+    let template = |params: BTreeMap<String, String>| {
+        let mut template =
+            Template::new(std::slice::from_ref(&command.run), Some(&arms::named(&command.name, &params)))?;
+        template.params = params;
+        Ok(template)
+    };
+    combinations.into_iter().map(template).collect()
+}
+
+/// Checks that the size of the work is one: a parameter of a command, and a whole number wherever it is set.
+pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
+    let Some(size) = &recipe.size else { return Ok(()) };
+    let braced = format!("{{{size}}}");
+    let names =
+        |template: &&Template| !template.bench && template.words.iter().any(|word| word.contains(&braced));
+    let Some(one) = subjects.iter().find(names) else {
+        return Err(Fault::usage(format!(
+            "the size of the work is to be ‘{size}’, but no command has {braced} in it: write it there, or leave size out"
+        )));
+    };
+    let overlays = recipe.overlays.iter().map(|overlay| &overlay.params);
+    let own = subjects.iter().filter(names).map(|template| &template.params);
+    let values: Vec<&String> =
+        overlays.chain(own).chain([&recipe.params]).filter_map(|params| params.get(size)).collect();
+    if !recipe.params.contains_key(size) && !one.params.contains_key(size) {
+        return Err(Fault::usage(format!(
+            "the size of the work ‘{size}’ has no value: give it one under [history], such as params = {{ {size} = 100000 }}"
+        )));
+    }
+    match values.iter().find(|value| smaller_size(value).is_none()) {
+        Some(value) => Err(Fault::usage(format!(
+            "the size of the work is a whole number of at least 2, and ‘{size}’ is ‘{value}’ somewhere"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,32 @@
+//! The words of `scruple import`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Read the results of other benchmark tools into the store.
+///
+/// Each file becomes a run, which can then be listed, shown and compared like any other. Readings keep the order in
+/// which the tool wrote them; a tool that writes only a mean or a median gives one reading, marked as estimated. If one
+/// file cannot be read, none is imported.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple import --label before hyperfine.json
+  scruple import target/criterion
+  go test -bench . -count 10 | scruple import --label new -
+  scruple import old.json new.json && scruple compare last~1 last
+")]
+pub struct ImportArgs {
+    /// Files of other tools; a folder of criterion.rs; ‘-’ for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The format (default: recognised by the content).
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub format: Option<crate::import::Format>,
+    /// A name for the run, to find it by.
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+    /// The store (default: .scruple/store.db of the project, else one for the user).
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    pub store: Option<PathBuf>,
+}

@@ -1,0 +1,182 @@
+//! `scruple import`: results of other benchmark tools, read into the store.
+
+use super::args::ImportArgs;
+use super::criterion_rs;
+use super::criterion_rs::Folder;
+use super::{Format, ImportError, Imported};
+use crate::cli::Colour;
+use crate::fault::{Code, Fault};
+use crate::import;
+use crate::new_run;
+use crate::place;
+use crate::show::output;
+use crate::store::Store;
+use scruple_core::run::Run;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// No tool writes more than this about a benchmark that anybody waits for.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// Folders nested deeper than this are none of criterion.rs.
+const DEEPEST: usize = 32;
+
+/// Reads every file, and only then stores what they hold.
+pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
+    let mut found: Vec<(String, Format, Imported)> = Vec::new();
+    let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
+    for path in &args.files {
+        if path.is_dir() {
+            gather(path, args.format, &mut folders)?;
+            continue;
+        }
+        let text = text_of(path)?;
+        let format = match args.format.or_else(|| import::recognise(&text)) {
+            Some(format) => format,
+            None => return Err(unknown(path)),
+        };
+        match path.parent().filter(|_| format == Format::CriterionRs && path != Path::new("-")) {
+            Some(folder) => {
+                folders.insert(folder.to_owned());
+            }
+            None => {
+                let imported = import::read(format, &text).map_err(|error| refusal(path, format, &error))?;
+                found.push((path.display().to_string(), format, imported));
+            }
+        }
+    }
+    found.extend(of_folders(&folders)?);
+    place::check_label(args.label.as_deref())?;
+    if args.label.is_some() && found.len() > 1 {
+        return Err(Fault::usage(format!(
+            "a label names one run, and these files make {}: import them one at a time, or without --label",
+            found.len()
+        )));
+    }
+    let store = Store::open(&place::store_path(args.store.as_deref())?)?;
+    let mut runs: Vec<Run> = Vec::new();
+    let mut text = String::new();
+    for (position, (path, format, imported)) in found.into_iter().enumerate() {
+        let run = new_run::imported_run(imported, args.label.as_deref(), position);
+        text.push_str(&summary(&run, &path, format));
+        runs.push(run);
+    }
+    store.add(&runs)?;
+    output::print(&text, Colour::Auto)?;
+    Ok(Code::Fine)
+}
+
+/// What was imported, and the remarks about it.
+fn summary(run: &Run, path: &str, format: Format) -> String {
+    let count = run.arms.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
+    let tool = format.tool();
+    let mut text = format!(
+        "Imported {count} benchmark{plural} of {tool} from {path} as run {}{label}; `scruple show {}` shows it.\n",
+        run.id, run.id
+    );
+    for warning in &run.warnings {
+        let _ = writeln!(text, "! {}", warning.text);
+    }
+    text
+}
+
+fn text_of(path: &Path) -> Result<String, Fault> {
+    let cannot = |why: String| Fault::usage(format!("cannot import ‘{}’: {why}", path.display()));
+    let mut bytes = Vec::new();
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| cannot(error.to_string()))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(cannot(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        cannot(format!(
+            "byte {} is not UTF-8 text; name the file that the tool wrote",
+            error.utf8_error().valid_up_to()
+        ))
+    })
+}
+
+fn unknown(path: &Path) -> Fault {
+    Fault::usage(format!(
+        "cannot import ‘{}’: it looks like none of the formats that are known; name one with --format, or see \
+         `scruple import --help`",
+        path.display()
+    ))
+}
+
+fn refusal(path: impl AsRef<Path>, format: Format, error: &ImportError) -> Fault {
+    Fault::usage(format!(
+        "cannot import ‘{}’ as results of {}: {error}; {}. Nothing was imported",
+        path.as_ref().display(),
+        format.tool(),
+        format.advice()
+    ))
+}
+
+/// The folders below this one that hold the newest results of a benchmark.
+fn gather(folder: &Path, format: Option<Format>, found: &mut BTreeSet<PathBuf>) -> Result<(), Fault> {
+    let before = found.len();
+    if format.is_none_or(|format| format == Format::CriterionRs) {
+        if holds_benchmark(folder) {
+            found.insert(folder.to_owned());
+        }
+        descend(folder, DEEPEST, found);
+    }
+    match found.len() > before {
+        true => Ok(()),
+        false => Err(Fault::usage(format!(
+            "cannot import the folder ‘{}’: there is no new/sample.json of criterion.rs in it; name the files of other \
+             tools one by one",
+            folder.display()
+        ))),
+    }
+}
+
+fn holds_benchmark(folder: &Path) -> bool {
+    folder.join("benchmark.json").is_file()
+        && (folder.join("sample.json").is_file() || folder.join("estimates.json").is_file())
+}
+
+fn descend(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        // Links are not followed: they may lead in a circle.
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || depth == 0 {
+            continue;
+        }
+        let path = entry.path();
+        match entry.file_name() == "new" && holds_benchmark(&path) {
+            true => {
+                found.insert(path);
+            }
+            false => descend(&path, depth - 1, found),
+        }
+    }
+}
+
+/// All folders of criterion.rs make one run, as one `cargo bench` does.
+fn of_folders(folders: &BTreeSet<PathBuf>) -> Result<Option<(String, Format, Imported)>, Fault> {
+    let Some(first) = folders.first() else { return Ok(None) };
+    let optional = |path: PathBuf| path.is_file().then(|| text_of(&path)).transpose();
+    let mut texts = Vec::new();
+    for folder in folders {
+        texts.push(Folder {
+            place: folder.display().to_string(),
+            benchmark: optional(folder.join("benchmark.json"))?,
+            sample: optional(folder.join("sample.json"))?,
+            estimates: optional(folder.join("estimates.json"))?,
+        });
+    }
+    let imported = criterion_rs::read(&texts).map_err(|error| refusal(first, Format::CriterionRs, &error))?;
+    let place = match folders.len() {
+        1 => first.display().to_string(),
+        count => format!("{count} folders"),
+    };
+    Ok(Some((place, Format::CriterionRs, imported)))
+}

@@ -1,0 +1,174 @@
+//! The verbs that look into one program: its memory, its leaks, its Haskell runtime.
+
+use crate::cli::Colour;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Show the memory map of a running process: what is shared, private, clean, dirty.
+///
+/// With --for it is watched until that time is over or it ends, and the map is that of the moment when it was near its
+/// largest. With --tree its descendants are watched too, and the map is that of the largest process.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple memory --pid 1234
+  scruple memory --pid 1234 --for 30s --json
+  scruple run --memory-map './server --once'
+")]
+pub struct MemoryArgs {
+    /// The process.
+    #[arg(long, value_name = "PID")]
+    pub pid: i32,
+    /// Watch it for this long (default: one look).
+    #[arg(long = "for", value_name = "TIME")]
+    pub watching: Option<String>,
+    /// Its descendants too.
+    #[arg(long)]
+    pub tree: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// Find out whether a program leaks: its live heap against the size of its work.
+///
+/// The command runs once for each size, which takes the place of {size} (or, shorter, of n in braces). The figure is the most live data that the
+/// language runtime saw at a collection; without one the peak of malloc, or else the peak of resident memory. A heap
+/// that grows in proportion to the work keeps a share of all it has ever handled. Only you know whether it should.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple leak --sizes 1k,2k,4k,8k,16k,32k -- ./server --requests {size}
+  scruple leak --check --sizes 10k,20k,40k,80k,160k -- python3 job.py {size}
+")]
+pub struct LeakArgs {
+    /// The sizes of the work: four at least, better six, the largest four times the smallest or more.
+    #[arg(long, value_name = "N", value_delimiter = ',', required = true)]
+    pub sizes: Vec<String>,
+    /// Run each size this often.
+    #[arg(short, long, value_name = "N", default_value_t = 2)]
+    pub runs: u32,
+    /// Take this figure: heap.live, malloc.live, memory.peak (default: the first of them that can be had), malloc.peak
+    /// or heap.live_max.
+    #[arg(long, value_name = "KEY")]
+    pub metric: Option<String>,
+    /// Growth of less than this for each unit of work does not matter.
+    #[arg(long, value_name = "BYTES", default_value = "1B")]
+    pub smallest: String,
+    /// Exit with code 1 where the heap grows in proportion to the work, with 3 where the runs cannot tell.
+    #[arg(long)]
+    pub check: bool,
+    /// End a run that takes longer.
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<String>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    /// Play readings from a file instead of measuring (for tests).
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub scripted: Option<PathBuf>,
+    /// The program and its arguments, in one of which stands {size}.
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub command: Vec<String>,
+}
+
+/// Look into Haskell programs: collector pauses, heap profiles, cost centres.
+#[derive(Args, Debug)]
+pub struct GhcArgs {
+    /// What to look at.
+    #[command(subcommand)]
+    pub part: GhcPart,
+}
+
+/// What there is to see of a Haskell program.
+#[derive(Debug, Subcommand)]
+pub enum GhcPart {
+    /// Run a program and show how long its garbage collections stopped it.
+    Pauses(PausesArgs),
+    /// Show a heap profile (.hp, from +RTS -hT, -hc and the like): what was live, and when.
+    Heap(HeapArgs),
+    /// Show a cost-centre profile (.prof, from +RTS -p, -P or -pj): who took the time and the memory.
+    Profile(ProfileArgs),
+}
+
+/// Run a program and show how long its garbage collections stopped it.
+///
+/// The runtime logs every collection (-S), which every default build grants; the program need not be changed, and what
+/// it writes stays as it is. The log counts in thousandths of a second.
+#[derive(Args, Debug)]
+pub struct PausesArgs {
+    /// Read a log that is there already (what +RTS -S wrote) instead of running a program.
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub log: Option<PathBuf>,
+    /// Do not fail when the program does; its pauses are shown in any case.
+    #[arg(short, long)]
+    pub ignore_failure: bool,
+    /// End the program when it takes longer.
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<String>,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "log")]
+    pub command: Vec<String>,
+}
+
+/// Show a heap profile: what was live, and when.
+#[derive(Args, Debug)]
+pub struct HeapArgs {
+    /// The profile.
+    pub file: PathBuf,
+    /// How many bands to show.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 12)]
+    pub top: usize,
+    /// Write an area chart.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// Show a cost-centre profile: who took the time and the memory.
+#[derive(Args, Debug)]
+pub struct ProfileArgs {
+    /// The profile.
+    pub file: PathBuf,
+    /// What to sort by and to draw.
+    #[arg(long, value_enum, default_value_t = Cost::Time, value_name = "COST")]
+    pub by: Cost,
+    /// How many cost centres to show.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// Write a flame graph.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// When to use colour.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// What a cost centre costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cost {
+    /// Ticks of the profiler's clock.
+    Time,
+    /// Bytes allocated.
+    Bytes,
+}

@@ -1,0 +1,131 @@
+//! `scruple ghc`: pauses, heap profiles and cost-centre profiles of Haskell programs.
+
+use super::args::{Cost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
+use super::launch;
+use super::report::pauses;
+use super::report::pauses::Pauses;
+use super::report::profile;
+use super::report::profile::By;
+use crate::fault::{Code, Fault};
+use crate::show::json;
+use crate::show::output;
+use scruple_measure::command::Job;
+use scruple_measure::runtimes::ghc::log::{self, Log};
+use scruple_measure::runtimes::ghc::{cost_centres, heap_profile};
+use scruple_measure::runtimes::{self, Runtime, Runtimes, Told};
+use std::path::Path;
+
+/// Shows what was asked for.
+pub fn ghc(args: &GhcArgs) -> Result<Code, Fault> {
+    match &args.part {
+        GhcPart::Pauses(args) => pauses(args),
+        GhcPart::Heap(args) => heap(args),
+        GhcPart::Profile(args) => profile(args),
+    }
+}
+
+fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
+    let (found, fault) = match &args.log {
+        Some(path) => {
+            let log = log::read(&read(path)?).ok_or_else(|| {
+                Fault::usage(format!(
+                    "‘{}’ holds no line of a log of collections: +RTS -S writes one to standard error",
+                    path.display()
+                ))
+            })?;
+            (Pauses::of(&path.display().to_string(), &[&log]), None)
+        }
+        None => logged(args)?,
+    };
+    let text = match args.json {
+        true => json::document(&found),
+        false => pauses::text(&found, output::width()),
+    };
+    output::print(&text, args.color)?;
+    fault.map_or(Ok(Code::Fine), Err)
+}
+
+/// Runs the program while its runtime logs every collection. A program that fails has logged what it did until then.
+fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
+    let launcher = launch::launcher()?;
+    let job = launch::job(&args.command, args.time_limit.as_deref())?;
+    let mut asked = Runtimes::new().logging_collections();
+    let mut commands = launch::commands(launcher, Vec::new())?;
+    let weighing = launch::ended(&job, commands.weigh_with(&job, &mut asked))?;
+    let fault = launch::failure(&job, &weighing).filter(|_| !args.ignore_failure);
+    let logs: Vec<&Log> = asked.logs().iter().map(|(_, log)| log).collect();
+    match (logs.is_empty(), fault) {
+        (true, Some(fault)) => Err(fault),
+        (true, None) => Err(Fault::usage(format!(
+            "the collections of ‘{}’ could not be logged: {}",
+            job.name,
+            why_not(&job, asked.told())
+        ))),
+        (false, fault) => Ok((Pauses::of(&job.name, &logs), fault)),
+    }
+}
+
+/// Why a program has logged nothing.
+fn why_not(job: &Job, told: &[Told]) -> String {
+    let recognised = runtimes::recognise(&job.program);
+    let forbidden = recognised.iter().filter(|found| found.runtime == Runtime::Ghc).find_map(|found| {
+        found.lacking.iter().find(|(key, _)| *key == "gc.pause_max").map(|(_, why)| why.clone())
+    });
+    let of_ghc: Vec<&Told> = told.iter().filter(|told| told.runtime == Runtime::Ghc).collect();
+    match (forbidden, of_ghc.first().map(|told| &told.figures)) {
+        (Some(why), _) => why,
+        (None, None) => "no Haskell runtime showed itself in any of its processes".to_owned(),
+        (None, Some(Err(why))) => why.clone(),
+        (None, Some(Ok(_))) => {
+            "it does not take GHCRTS, or already asks its runtime for a report: link it with -rtsopts=some, and take \
+             -s, -S and -t out of GHCRTS and of its own options"
+                .to_owned()
+        }
+    }
+}
+
+fn heap(args: &HeapArgs) -> Result<Code, Fault> {
+    let profile = heap_profile::read(&read(&args.file)?)
+        .map_err(|why| Fault::usage(format!("‘{}’: {why}", args.file.display())))?;
+    if let Some(path) = &args.svg {
+        write(path, &profile::heap_svg(&profile, args.top))?;
+    }
+    let text = match args.json {
+        true => json::document(&profile::heap_view(&profile, args.top)),
+        false => profile::heap_text(&profile, args.top, output::width()),
+    };
+    output::print(&text, args.color)?;
+    Ok(Code::Fine)
+}
+
+fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
+    let profile = cost_centres::read(&read(&args.file)?)
+        .map_err(|why| Fault::usage(format!("‘{}’: {why}", args.file.display())))?;
+    let title = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let by = match args.by {
+        Cost::Time => By::Time,
+        Cost::Bytes => By::Bytes,
+    };
+    if let Some(path) = &args.svg {
+        write(path, &profile::svg(&title, &profile, by))?;
+    }
+    let text = match args.json {
+        true => json::document(&profile::view(&profile, by, args.top)),
+        false => profile::text(&title, &profile, by, args.top, output::width()),
+    };
+    output::print(&text, args.color)?;
+    Ok(Code::Fine)
+}
+
+fn read(path: &Path) -> Result<String, Fault> {
+    match std::fs::read(path) {
+        // The compiler writes UTF-8, but names in a profile may be cut in the middle of a letter.
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Fault> {
+    std::fs::write(path, text)
+        .map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))
+}

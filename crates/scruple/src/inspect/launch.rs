@@ -1,0 +1,80 @@
+//! One program that is launched by itself, outside of any run.
+
+use crate::command::arms;
+use crate::fault::{Code, Fault};
+use crate::new_run;
+use scruple_measure::command::{Commands, Job, WeighError, Weighing};
+use scruple_measure::instrument::Instrument;
+use scruple_measure::launch::Ending;
+use scruple_measure::launcher::{LaunchError, Launcher};
+use scruple_measure::program::Program;
+use scruple_measure::streams::{Input, Output};
+
+/// The launcher, which is to be forked before anything else is done.
+pub fn launcher() -> Result<Launcher, Fault> {
+    Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher process: {error}")))
+}
+
+/// What launches programs and attaches these instruments.
+pub fn commands(launcher: Launcher, instruments: Vec<Box<dyn Instrument>>) -> Result<Commands, Fault> {
+    Ok(Commands::new(launcher, new_run::interruption_flag()?, instruments))
+}
+
+/// The job of running these words here, with nothing to read and nobody to read what it writes.
+pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
+    let folder = std::env::current_dir().map_err(|error| {
+        Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
+    })?;
+    let program = Program::find(words[0].as_ref(), &folder)
+        .map_err(|error| Fault::usage(format!("cannot run ‘{}’: {error}", words.join(" "))))?;
+    Ok(Job {
+        name: words.join(" "),
+        program,
+        argv: words.iter().map(Into::into).collect(),
+        env: Vec::new(),
+        counted_env: None,
+        folder,
+        input: Input::Null,
+        output: Output::Null,
+        time_limit: time_limit.map(arms::duration).transpose()?,
+        fixed_addresses: false,
+        shield: None,
+    })
+}
+
+/// The launch, if it came to be and the program ended well.
+pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
+    let weighing = ended(job, weighed)?;
+    match failure(job, &weighing) {
+        Some(fault) => Err(fault),
+        None => Ok(weighing),
+    }
+}
+
+/// The launch, if it came to be and the program ended by itself.
+pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
+    let name = &job.name;
+    let weighing = weighed.map_err(|error| {
+        let message = format!("cannot run ‘{name}’: {error}");
+        match error {
+            WeighError::Launch(LaunchError::Launcher(_)) => Fault::internal(message),
+            _ => Fault::usage(message),
+        }
+    })?;
+    match weighing.ending {
+        Ending::Interrupted => Err(Fault { code: Code::Interrupted, message: "interrupted".to_owned() }),
+        Ending::TimedOut => Err(Fault::program(format!("‘{name}’ exceeded its time limit and was ended"))),
+        Ending::Exited(_) | Ending::Signaled(_) => Ok(weighing),
+    }
+}
+
+/// What is to be said of a program that ended by itself, but not well.
+pub fn failure(job: &Job, weighing: &Weighing) -> Option<Fault> {
+    let name = &job.name;
+    match weighing.ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(code) => Some(Fault::program(format!("‘{name}’ exited with code {code}"))),
+        Ending::Signaled(signal) => Some(Fault::program(format!("‘{name}’ was ended by signal {signal}"))),
+        Ending::Interrupted | Ending::TimedOut => None,
+    }
+}

@@ -1,0 +1,216 @@
+//! `scruple leak`: the live heap against the size of the work.
+
+use super::args::LeakArgs;
+use super::launch;
+use super::report::leak;
+use super::report::leak::{Leak, Point};
+use crate::fault::{Code, Fault};
+use crate::place::WorkFolder;
+use crate::show::json;
+use crate::show::output;
+use scruple_core::metric::Pass;
+use scruple_core::sample::Reading;
+use scruple_core::stats::retained::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge};
+use scruple_core::unit::{Unit, parse_quantity};
+use scruple_measure::command::{Job, Weigher};
+use scruple_measure::heap::HeapInstrument;
+use scruple_measure::instrument::Instrument;
+use scruple_measure::program::Program;
+use scruple_measure::runtimes::{COMMON, LIVE, Runtimes};
+use scruple_measure::scripted::{Script, Scripted};
+
+/// The figures that may be taken, with the pass and the instrument that read them. The first that can be had is.
+const FIGURES: [(&str, Pass, u32); 3] =
+    [(LIVE, Pass::Counting, 0), ("malloc.live", Pass::Counting, 1), ("memory.peak", Pass::Memory, 0)];
+
+/// Figures that are only taken by name.
+const BY_NAME: [(&str, Pass, u32); 2] =
+    [("malloc.peak", Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
+
+/// What the size takes the place of.
+const PLACES: [&str; 2] = ["{size}", "{n}"];
+
+/// Runs every size, judges, prints.
+pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
+    let sizes = sizes(args)?;
+    let candidates = candidates(args.metric.as_deref())?;
+    let smallest = parse_quantity(&args.smallest, &Unit::Bytes)
+        .map_err(|why| Fault::usage(format!("‘--smallest {}’ is not understood: {why}", args.smallest)))?;
+    let mut taking = Taking::open(args)?;
+    let mut passed_over = Vec::new();
+    let mut taken = None;
+    for (key, pass, instrument) in candidates {
+        if let Some(why) = taking.out_of_the_question(key, args.metric.is_some()) {
+            passed_over.push((key.to_owned(), why));
+            continue;
+        }
+        match taking.all(&sizes, args.runs, key, pass, instrument)? {
+            Ok(points) => {
+                taken = Some((key, points));
+                break;
+            }
+            Err(why) => passed_over.push((key.to_owned(), why)),
+        }
+    }
+    let Some((key, points)) = taken else {
+        let reasons: Vec<String> = passed_over.iter().map(|(key, why)| format!("{key}: {why}")).collect();
+        return Err(Fault {
+            code: Code::Unknown,
+            message: format!("no figure of ‘{}’ can be had; {}", args.command.join(" "), reasons.join("; ")),
+        });
+    };
+    let judged = |of: fn(&Point) -> Option<f64>| {
+        let readings: Option<Vec<(f64, f64)>> =
+            points.iter().map(|point| Some((point.size, of(point)?))).collect();
+        readings.map(|readings| judge(&readings, smallest))
+    };
+    let verdict = judged(|point| Some(point.bytes)).unwrap_or(Retained::Unknown(Doubt::TooFewSizes));
+    let peak = judged(|point| point.peak).filter(|_| key == "malloc.live");
+    let found = Leak { command: args.command.clone(), metric: key, passed_over, points, verdict, peak };
+    let text =
+        if args.json { json::document(&leak::view(&found)) } else { leak::text(&found, output::width()) };
+    output::print(&text, args.color)?;
+    Ok(match (&found.verdict, args.check) {
+        (Retained::Grows { .. }, true) => Code::GateFailed,
+        (Retained::Unknown(_), true) => Code::Unknown,
+        _ => Code::Fine,
+    })
+}
+
+/// The sizes as numbers and as the program will read them, smallest first.
+fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
+    if !args.command.iter().any(|word| PLACES.iter().any(|place| word.contains(place))) {
+        return Err(Fault::usage(
+            "the command has no {size}: write it where the program takes the size of its work, as in -- ./prog {size}",
+        ));
+    }
+    if args.runs == 0 {
+        return Err(Fault::usage("no runs at all show nothing: give --runs at least 1"));
+    }
+    let mut sizes = Vec::new();
+    for text in &args.sizes {
+        let size = parse_quantity(text, &Unit::Count)
+            .map_err(|why| Fault::usage(format!("the size ‘{text}’ is not understood: {why}")))?;
+        if size <= 0.0 {
+            return Err(Fault::usage(format!("the size ‘{text}’ is not above zero")));
+        }
+        let written =
+            if text.trim().parse::<f64>().is_ok() { text.trim().to_owned() } else { size.to_string() };
+        sizes.push((size, written));
+    }
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sizes.dedup_by(|a, b| a.0 == b.0);
+    if sizes.len() < LEAST_SIZES || sizes[sizes.len() - 1].0 < LEAST_RANGE * sizes[0].0 {
+        return Err(Fault::usage(
+            "growth shows over four sizes at least, the largest four times the smallest or more, such as \
+             --sizes 1000,2000,4000,8000,16000",
+        ));
+    }
+    Ok(sizes)
+}
+
+fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fault> {
+    let Some(asked) = asked else { return Ok(FIGURES.to_vec()) };
+    match FIGURES.iter().chain(&BY_NAME).find(|(key, _, _)| *key == asked) {
+        Some(figure) => Ok(vec![*figure]),
+        None => Err(Fault::usage(format!(
+            "‘{asked}’ does not tell a leak: take heap.live, malloc.live, memory.peak, malloc.peak or heap.live_max"
+        ))),
+    }
+}
+
+/// The launches, as they are taken.
+struct Taking<'a> {
+    args: &'a LeakArgs,
+    weigher: Box<dyn Weigher>,
+    /// A language runtime told something, if not what was asked.
+    managed: bool,
+    // Instruments keep their data here until the end.
+    _work: Option<WorkFolder>,
+}
+
+impl Taking<'_> {
+    fn open(args: &LeakArgs) -> Result<Taking<'_>, Fault> {
+        if let Some(path) = &args.scripted {
+            let unread = |error: String| {
+                Fault::usage(format!("‘{}’ is not a script of readings: {error}", path.display()))
+            };
+            let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+            let script: Script = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+            return Ok(Taking {
+                args,
+                weigher: Box::new(Scripted::new(script)),
+                managed: false,
+                _work: None,
+            });
+        }
+        let launcher = launch::launcher()?;
+        let work = WorkFolder::make()?;
+        let instruments: Vec<Box<dyn Instrument>> = vec![
+            Box::new(Runtimes::new().collecting_fully()),
+            Box::new(HeapInstrument::new(work.path())),
+            Box::new(Runtimes::new()),
+        ];
+        let weigher = Box::new(launch::commands(launcher, instruments)?);
+        Ok(Taking { args, weigher, managed: false, _work: Some(work) })
+    }
+
+    /// Why a figure would mislead, whatever it is.
+    fn out_of_the_question(&self, key: &str, asked: bool) -> Option<String> {
+        (key == "malloc.live" && self.managed && !asked)
+            .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())
+    }
+
+    /// One figure for every run of every size, or why it cannot be had.
+    fn all(
+        &mut self,
+        sizes: &[(f64, String)],
+        runs: u32,
+        key: &str,
+        pass: Pass,
+        instrument: u32,
+    ) -> Result<Result<Vec<Point>, String>, Fault> {
+        let mut points = Vec::new();
+        for (size, written) in sizes {
+            let job = self.job(written)?;
+            for _ in 0..runs {
+                let weighed = self.weigher.weigh(&job, pass, instrument, 0);
+                let readings = launch::ended_well(&job, weighed)?.readings;
+                let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
+                self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
+                let value = |key: &str| readings.iter().find(|reading| reading.key == key);
+                let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
+                match &reading.value {
+                    Ok(bytes) => points.push(Point {
+                        size: *size,
+                        bytes: *bytes,
+                        peak: value("malloc.peak").and_then(|reading| reading.value.clone().ok()),
+                        source: reading.source.clone(),
+                        collections: value("gc.count").and_then(|reading| reading.value.clone().ok()),
+                        majors: value("gc.major").and_then(|reading| reading.value.clone().ok()),
+                    }),
+                    Err(why) => return Ok(Err(why.clone())),
+                }
+            }
+        }
+        Ok(Ok(points))
+    }
+
+    fn job(&self, size: &str) -> Result<Job, Fault> {
+        let words: Vec<String> = self
+            .args
+            .command
+            .iter()
+            .map(|word| PLACES.iter().fold(word.clone(), |word, place| word.replace(place, size)))
+            .collect();
+        match self.args.scripted {
+            None => launch::job(&words, self.args.time_limit.as_deref()),
+            // What a script plays need not be there.
+            Some(_) => {
+                let name = words.join(" ");
+                let anything = launch::job(&["true".to_owned()], None)?;
+                Ok(Job { name, program: Program { path: Default::default() }, ..anything })
+            }
+        }
+    }
+}

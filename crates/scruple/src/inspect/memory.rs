@@ -1,0 +1,67 @@
+//! `scruple memory`: the memory map of a running process.
+
+use super::args::MemoryArgs;
+use super::report::memory;
+use crate::command::arms;
+use crate::fault::{Code, Fault};
+use crate::new_run;
+use crate::show::json;
+use crate::show::output;
+use scruple_measure::memory_map::{self, Course, Extent};
+use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a process is looked at in the beginning; the costly looks are rarer.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+#[derive(Serialize)]
+struct Document {
+    pid: i32,
+    memory_map: memory::View,
+}
+
+/// Looks at the process or watches it, and prints what was seen.
+pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
+    let extent = if args.tree { Extent::Tree } else { Extent::Alone };
+    let course = match &args.watching {
+        None => memory_map::look(args.pid, extent),
+        Some(time) => watch(args.pid, extent, arms::duration(time)?)?,
+    };
+    if course.moments.is_empty() {
+        return Err(Fault::usage(format!(
+            "there is no process {} that has memory: `ps` lists those that there are",
+            args.pid
+        )));
+    }
+    let text = match args.json {
+        true => json::document(&Document { pid: args.pid, memory_map: memory::view(&course) }),
+        false => {
+            let name = course.largest.as_ref().map(|largest| largest.name.clone());
+            memory::text(&name.unwrap_or_else(|| args.pid.to_string()), &course, output::width())
+        }
+    };
+    output::print(&text, args.color)?;
+    Ok(Code::Fine)
+}
+
+/// Watches until the time is over, the process ends, or the user has seen enough.
+fn watch(pid: i32, extent: Extent, time: Duration) -> Result<Course, Fault> {
+    let interrupted = new_run::interruption_flag()?;
+    let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = Instant::now() + time;
+    Ok(std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while Instant::now() < until
+                && !interrupted.load(Ordering::Relaxed)
+                && !ended.load(Ordering::Relaxed)
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        let course = memory_map::watch_process(pid, extent, INTERVAL, &over);
+        ended.store(true, Ordering::Relaxed);
+        course
+    }))
+}

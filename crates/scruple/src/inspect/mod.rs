@@ -1,0 +1,9 @@
+//! `scruple memory`, `leak`, `ghc` and `metrics`: one program looked at by itself.
+
+pub mod args;
+pub mod ghc;
+pub mod launch;
+pub mod leak;
+pub mod memory;
+pub mod metrics;
+pub mod report;

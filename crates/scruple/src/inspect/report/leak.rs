@@ -1,0 +1,245 @@
+//! The verdict on a leak: what was live at each size of the work, and what that means.
+
+use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use scruple_core::stats::Interval;
+use scruple_core::stats::retained::{Doubt, Retained};
+use scruple_core::unit::{Unit, exact, grouped, quantity};
+use serde::Serialize;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of the bar that shows the growth.
+const BAR: usize = 40;
+
+/// What was found.
+pub struct Leak {
+    /// The words of the command.
+    pub command: Vec<String>,
+    /// The metric taken.
+    pub metric: &'static str,
+    /// Metrics that would have been better, each with the reason why they could not be taken.
+    pub passed_over: Vec<(String, String)>,
+    /// The runs, by size.
+    pub points: Vec<Point>,
+    /// What they show.
+    pub verdict: Retained,
+    /// What the peak of malloc shows, where the verdict is about what is left of it.
+    pub peak: Option<Retained>,
+}
+
+/// One run.
+pub struct Point {
+    /// The size of its work.
+    pub size: f64,
+    /// What was live.
+    pub bytes: f64,
+    /// The peak of malloc.
+    pub peak: Option<f64>,
+    /// Who said so.
+    pub source: String,
+    /// Collections of all kinds.
+    pub collections: Option<f64>,
+    /// Collections of the whole heap, the only moments at which all that is live can be seen.
+    pub majors: Option<f64>,
+}
+
+fn meaning(metric: &str) -> &'static str {
+    match metric {
+        "heap.live" => "the most that is alive after collections of the whole heap",
+        "heap.live_max" => "the most live data seen at a collection",
+        "malloc.live" => "the bytes of malloc that are left as the program ends",
+        "malloc.peak" => "the most bytes allocated by malloc at one time",
+        _ => "the largest resident size: it hides small growth and forgets nothing that was given back",
+    }
+}
+
+/// Writes table and verdict for a terminal of that many columns.
+pub fn text(leak: &Leak, width: usize) -> String {
+    let source = leak.points.first().map_or("", |point| point.source.as_str());
+    let mut out = format!("{BOLD}‘{}’{BOLD:#}\n", leak.command.join(" "));
+    let line = format!("{}: {}, by {source}", leak.metric, meaning(leak.metric));
+    let _ = writeln!(out, "{}", wrap(&line, width));
+    for (key, why) in &leak.passed_over {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&format!("not {key}: {why}"), width));
+    }
+    out.push('\n');
+    let mut sizes: Vec<String> = leak.points.iter().map(|point| grouped(point.size)).collect();
+    let mut bytes: Vec<String> = leak.points.iter().map(|point| exact(point.bytes, &Unit::Bytes)).collect();
+    for cells in [&mut sizes, &mut bytes] {
+        on_points(cells);
+    }
+    let widest =
+        |cells: &[String], least| cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(least);
+    let (first, second) = (widest(&sizes, 4), widest(&bytes, 4));
+    let most = leak.points.iter().map(|point| point.bytes).fold(0.0, f64::max);
+    let head = format!("  {}  {}", right("size", first), right("live", second));
+    let _ = writeln!(out, "{DIM}{head}{DIM:#}");
+    let mut rows = sizes.iter().zip(&bytes).zip(&leak.points).collect::<Vec<_>>();
+    // Runs that are the same are one row.
+    rows.dedup_by_key(|((size, bytes), _)| (*size, *bytes));
+    for ((size, bytes), point) in rows {
+        let columns = if most > 0.0 { (point.bytes / most * BAR as f64).round() as usize } else { 0 };
+        let bar = fit(&"▇".repeat(columns), BAR);
+        let line = format!("  {}  {}  {bar}", right(size, first), right(bytes, second));
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let (style, word, sentence) = sentence(leak);
+    let _ = writeln!(
+        out,
+        "\n{style}{word}{style:#}: {}",
+        wrap(&sentence, width.saturating_sub(word.width() + 2))
+    );
+    if let (Some(Retained::Grows { per_unit, .. }), false) =
+        (&leak.peak, matches!(leak.verdict, Retained::Grows { .. }))
+    {
+        let gives_back = format!(
+            "Its peak (malloc.peak) does grow with the work, by about {} for each unit: it is given back before the end.",
+            amount(*per_unit)
+        );
+        let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
+    }
+    out
+}
+
+fn amount(value: f64) -> String {
+    quantity(value, &Unit::Bytes)
+}
+
+fn between(power: &Interval) -> String {
+    match (power.high - power.low) < 0.045 {
+        true => format!("about the power {:.2} of the size", (power.low + power.high) / 2.0),
+        false => format!("a power of the size between {:.2} and {:.2}", power.low, power.high),
+    }
+}
+
+fn sentence(leak: &Leak) -> (anstyle::Style, &'static str, String) {
+    const NEARLY_ONE: f64 = 1.1;
+    match &leak.verdict {
+        Retained::Grows { per_unit, interval, power } => {
+            let faster = if power.low > NEARLY_ONE { ", and the more the larger the work" } else { "" };
+            let (low, high) = (amount(interval.low), amount(interval.high));
+            let ends = if low == high { String::new() } else { format!(", {low} to {high} at 95 %") };
+            let said = format!(
+                "{} are kept for each unit of work{ends}{faster}. That is a leak, unless the program is meant to hold \
+                 all of its work at once.",
+                amount(*per_unit)
+            );
+            (BAD, "grows with the work", said)
+        }
+        Retained::Slows { power } => {
+            let said =
+                format!("as {} (a root is 0.5, a logarithm 0, below is bounded). No leak.", between(power));
+            (GOOD, "grows less and less", said)
+        }
+        Retained::Stops { after } => {
+            (GOOD, "stops growing", format!("nothing is added beyond the size {}. No leak.", grouped(*after)))
+        }
+        Retained::Constant { interval } => {
+            let most = interval.high.max(0.0);
+            let said = format!("no more than {} for each unit of work at 99 %. No leak.", amount(most));
+            (GOOD, "constant", said)
+        }
+        Retained::Unknown(doubt) => (OPEN, "can’t tell", said_of(doubt)),
+    }
+}
+
+fn said_of(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::TooFewSizes => "the figures are of too few sizes; take more.".to_owned(),
+        Doubt::Noise { at_most } => format!(
+            "up to {} could be kept for each unit of work and not be seen. Larger sizes tell, or more --runs; or say \
+             with --smallest what would not matter.",
+            amount(*at_most)
+        ),
+        Doubt::Form { power } => format!(
+            "it grows as {}, which may be a leak or not (a root is 0.5, in proportion 1). More sizes tell, and larger \
+             ones.",
+            between(power)
+        ),
+    }
+}
+
+/// The same in JSON: bytes.
+#[derive(Serialize)]
+pub struct View<'a> {
+    command: &'a [String],
+    metric: &'a str,
+    source: &'a str,
+    passed_over: Vec<PassedOver<'a>>,
+    runs: Vec<RunView>,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_unit: Option<f64>,
+    /// Of the bytes per unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
+    /// The powers of the size that are possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    power: Option<[f64; 2]>,
+    /// The size from which on nothing grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stops_after: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+#[derive(Serialize)]
+struct PassedOver<'a> {
+    metric: &'a str,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct RunView {
+    n: f64,
+    bytes: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gc_count: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gc_major: Option<f64>,
+}
+
+/// Makes the view.
+pub fn view(leak: &Leak) -> View<'_> {
+    let mut view = View {
+        command: &leak.command,
+        metric: leak.metric,
+        source: leak.points.first().map_or("", |point| &point.source),
+        passed_over: leak.passed_over.iter().map(|(metric, why)| PassedOver { metric, why }).collect(),
+        runs: leak
+            .points
+            .iter()
+            .map(|point| RunView {
+                n: point.size,
+                bytes: point.bytes,
+                gc_count: point.collections,
+                gc_major: point.majors,
+            })
+            .collect(),
+        verdict: "",
+        bytes_per_unit: None,
+        interval: None,
+        power: None,
+        stops_after: None,
+        why: None,
+    };
+    let pair = |interval: &Interval| Some([interval.low, interval.high]);
+    match &leak.verdict {
+        Retained::Grows { per_unit, interval, power } => {
+            (view.verdict, view.bytes_per_unit) = ("grows", Some(*per_unit));
+            (view.interval, view.power) = (pair(interval), pair(power));
+        }
+        Retained::Slows { power } => (view.verdict, view.power) = ("slows", pair(power)),
+        Retained::Stops { after } => (view.verdict, view.stops_after) = ("stops", Some(*after)),
+        Retained::Constant { interval } => (view.verdict, view.interval) = ("constant", pair(interval)),
+        Retained::Unknown(doubt) => {
+            (view.verdict, view.why) = ("unknown", Some(said_of(doubt)));
+            if let Doubt::Form { power } = doubt {
+                view.power = pair(power);
+            }
+        }
+    }
+    view
+}

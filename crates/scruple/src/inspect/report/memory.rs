@@ -1,0 +1,347 @@
+//! The memory map of a process: a table with a picture, its course over time, and both in JSON.
+
+use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::picture;
+use crate::show::terminal::{BOLD, DIM};
+use scruple_core::unit::{Unit, quantity};
+use scruple_measure::memory_map::{Amount, Course, Largest, MemoryMap, Moment, Row};
+use serde::Serialize;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of the picture beside a row.
+const BAR: usize = 20;
+/// Columns of the course over time.
+const LINE: usize = 40;
+
+/// Writes table, picture and course for a terminal of that many columns.
+pub fn text(name: &str, course: &Course, width: usize) -> String {
+    let mut out = format!("{BOLD}Memory map of ‘{name}’{BOLD:#}\n");
+    match (&course.largest, course.peak()) {
+        (Some(largest), Some(peak)) => {
+            let _ = writeln!(out, "{}\n", wrap(&when(largest, peak, course.moments.len()), width));
+            table(&largest.map.table(), &largest.map.mapped_and_anonymous(), width, &mut out);
+        }
+        (None, Some(_)) => {
+            let why = "The kernel does not show its mappings: it belongs to somebody else, or does not let itself be \
+                       looked at. Its owner and root see more.";
+            let _ = writeln!(out, "{}", wrap(why, width));
+        }
+        (_, None) => {
+            let _ = writeln!(out, "It ended before its memory could be looked at.");
+        }
+    }
+    over_time(course, &mut out);
+    out
+}
+
+fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
+    let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
+    let process = format!("Process {} (‘{}’)", largest.pid, largest.name);
+    if moments == 1 && largest.processes == 1 {
+        return format!("{process}, as it is now: {} resident", bytes(largest.resident));
+    }
+    let tree = match largest.processes {
+        1 => String::new(),
+        processes => format!(", the largest of {processes}"),
+    };
+    format!(
+        "{process}{tree}, {} after the beginning: then {} were resident in all, and {} at most",
+        quantity(largest.at.as_nanos() as f64, &Unit::Nanoseconds),
+        bytes(largest.resident),
+        bytes(peak.resident)
+    )
+}
+
+/// A line of the table before it is laid out.
+struct Line {
+    head: String,
+    permissions: String,
+    mappings: String,
+    amount: Amount,
+    sum: bool,
+}
+
+fn lines(rows: &[Row], (mapped, anonymous): &(Amount, Amount)) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (files, title, sum) in [(true, "from files", mapped), (false, "without a file", anonymous)] {
+        let of_side: Vec<&Row> = rows.iter().filter(|row| row.class.is_mapped() == files).collect();
+        let mappings: usize = of_side.iter().map(|row| row.mappings).sum();
+        lines.push(Line {
+            head: title.to_owned(),
+            permissions: String::new(),
+            mappings: mappings.to_string(),
+            amount: *sum,
+            sum: true,
+        });
+        lines.extend(of_side.into_iter().map(|row| Line {
+            head: format!("  {}", row.class.word()),
+            permissions: row.permissions.clone(),
+            mappings: row.mappings.to_string(),
+            amount: row.amount,
+            sum: false,
+        }));
+    }
+    lines
+}
+
+fn total(both: &(Amount, Amount), lines: &[Line]) -> Line {
+    let mut amount = both.0;
+    amount.add(&both.1);
+    let mappings: usize =
+        lines.iter().filter(|line| line.sum).filter_map(|line| line.mappings.parse::<usize>().ok()).sum();
+    Line {
+        head: "all".to_owned(),
+        permissions: String::new(),
+        mappings: mappings.to_string(),
+        amount,
+        sum: true,
+    }
+}
+
+type Pick = fn(&Amount) -> u64;
+
+const COLUMNS: [(&str, &str, Pick); 6] = [
+    ("shared", "clean", |amount| amount.shared_clean),
+    ("", "dirty", |amount| amount.shared_dirty),
+    ("private", "clean", |amount| amount.private_clean),
+    ("", "dirty", |amount| amount.private_dirty),
+    ("", "resident", |amount| amount.resident),
+    ("", "swapped", |amount| amount.swapped),
+];
+
+fn table(rows: &[Row], both: &(Amount, Amount), width: usize, out: &mut String) {
+    let mut lines = lines(rows, both);
+    let sum = total(both, &lines);
+    lines.push(sum);
+    let swapped = lines.iter().any(|line| line.amount.swapped > 0);
+    let shown = if swapped { &COLUMNS[..] } else { &COLUMNS[..5] };
+    let mut upper = fit("", 28);
+    let mut lower = format!("{}  {}  {}", fit("", 16), "perm", right("maps", 4));
+    let mut texts: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            format!("{}  {}  {}", fit(&line.head, 16), fit(&line.permissions, 4), right(&line.mappings, 4))
+        })
+        .collect();
+    for (group, title, pick) in shown {
+        let size = |line: &Line| quantity(pick(&line.amount) as f64, &Unit::Bytes);
+        let mut cells: Vec<String> = lines.iter().map(size).collect();
+        on_points(&mut cells);
+        let columns =
+            cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(title.len()).max(group.len());
+        let _ = write!(upper, "  {}", right(group, columns));
+        let _ = write!(lower, "  {}", right(title, columns));
+        for (text, cell) in texts.iter_mut().zip(&cells) {
+            let _ = write!(text, "  {}", right(cell, columns));
+        }
+    }
+    let drawn = lower.width() + 2 + BAR <= width;
+    let _ = writeln!(out, "{DIM}{}\n{lower}{DIM:#}", upper.trim_end());
+    let most = lines.iter().filter(|line| !line.sum).map(|line| line.amount.resident).max().unwrap_or(0);
+    for (line, text) in lines.iter().zip(&texts) {
+        let bar = if drawn && !line.sum { bar(&line.amount, most) } else { String::new() };
+        let text = format!("{text}  {bar}");
+        match line.sum {
+            true => _ = writeln!(out, "{BOLD}{}{BOLD:#}", text.trim_end()),
+            false => _ = writeln!(out, "{}", text.trim_end()),
+        }
+    }
+    if drawn {
+        let _ = writeln!(out, "{DIM}█ private dirty  ▓ private clean  ▒ shared dirty  ░ shared clean{DIM:#}");
+    }
+}
+
+/// What the memory of a row is made of, as long as the row is large. Rounding is of the running sum, so that the parts
+/// together are as long as the whole.
+fn bar(amount: &Amount, most: u64) -> String {
+    let parts = [
+        ('█', amount.private_dirty),
+        ('▓', amount.private_clean),
+        ('▒', amount.shared_dirty),
+        ('░', amount.shared_clean),
+    ];
+    let columns = |bytes: u64| (bytes as f64 / most.max(1) as f64 * BAR as f64).round() as usize;
+    let (mut sum, mut text) = (0, String::new());
+    for (sign, bytes) in parts {
+        let before = columns(sum);
+        sum += bytes;
+        text.extend(std::iter::repeat_n(sign, columns(sum) - before));
+    }
+    text
+}
+
+fn over_time(course: &Course, out: &mut String) {
+    let (Some(peak), Some(last)) = (course.peak(), course.moments.last()) else { return };
+    let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
+    let scale = peak.resident as f64;
+    let divided = |pick: fn(&(u64, u64)) -> u64| {
+        let values: Vec<(f64, f64)> =
+            course.moments.iter().filter_map(|m| Some((seconds(m), pick(&m.divided?) as f64))).collect();
+        values
+    };
+    let resident: Vec<(f64, f64)> = course.moments.iter().map(|m| (seconds(m), m.resident as f64)).collect();
+    let rows = [
+        ("resident (RSS)", resident),
+        ("proportional (PSS)", divided(|both| both.0)),
+        ("unique (USS)", divided(|both| both.1)),
+    ];
+    let _ = writeln!(out);
+    if course.moments.len() > 1 {
+        let span = quantity(last.at.as_nanos() as f64, &Unit::Nanoseconds);
+        let _ = writeln!(out, "Over {span}, {} moments", course.moments.len());
+    }
+    for (title, values) in rows.iter().filter(|(_, values)| !values.is_empty()) {
+        let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+        let line = match values.len() {
+            1 if course.moments.len() > 1 => "seen once: ".to_owned(),
+            1 => String::new(),
+            _ => format!("{}  at most ", fit(&picture::course(values, seconds(last), scale, LINE), LINE)),
+        };
+        let _ = writeln!(out, "  {}  {line}{}", fit(title, 18), bytes(most as u64));
+    }
+    let _ = writeln!(
+        out,
+        "  {}  {} in one process, by the kernel’s own mark",
+        fit("high water", 18),
+        bytes(course.high_water())
+    );
+}
+
+fn seconds(moment: &Moment) -> f64 {
+    moment.at.as_secs_f64()
+}
+
+/// The map and its course in JSON: bytes and nanoseconds.
+#[derive(Serialize)]
+pub struct View {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessView>,
+    rows: Vec<RowView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapped: Option<AmountView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anonymous: Option<AmountView>,
+    peak: PeakView,
+    course: Vec<MomentView>,
+}
+
+#[derive(Serialize)]
+struct ProcessView {
+    pid: i32,
+    name: String,
+    at: u64,
+    processes: usize,
+    resident: u64,
+}
+
+/// One class of mappings with one permission.
+#[derive(Serialize)]
+pub(crate) struct RowView {
+    class: &'static str,
+    from_file: bool,
+    permissions: String,
+    mappings: usize,
+    #[serde(flatten)]
+    amount: AmountView,
+}
+
+#[derive(Serialize)]
+struct AmountView {
+    size: u64,
+    resident: u64,
+    proportional: u64,
+    unique: u64,
+    shared_clean: u64,
+    shared_dirty: u64,
+    private_clean: u64,
+    private_dirty: u64,
+    swapped: u64,
+    huge: u64,
+}
+
+#[derive(Serialize)]
+struct PeakView {
+    resident: Option<u64>,
+    proportional: Option<u64>,
+    unique: Option<u64>,
+    high_water: u64,
+}
+
+#[derive(Serialize)]
+struct MomentView {
+    at: u64,
+    processes: usize,
+    resident: u64,
+    anonymous: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proportional: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique: Option<u64>,
+}
+
+impl From<&Amount> for AmountView {
+    fn from(amount: &Amount) -> AmountView {
+        AmountView {
+            size: amount.size,
+            resident: amount.resident,
+            proportional: amount.proportional,
+            unique: amount.unique(),
+            shared_clean: amount.shared_clean,
+            shared_dirty: amount.shared_dirty,
+            private_clean: amount.private_clean,
+            private_dirty: amount.private_dirty,
+            swapped: amount.swapped,
+            huge: amount.huge,
+        }
+    }
+}
+
+/// The table of a map.
+pub(crate) fn rows(map: &MemoryMap) -> Vec<RowView> {
+    let row = |row: Row| RowView {
+        class: row.class.word(),
+        from_file: row.class.is_mapped(),
+        permissions: row.permissions,
+        mappings: row.mappings,
+        amount: AmountView::from(&row.amount),
+    };
+    map.table().into_iter().map(row).collect()
+}
+
+/// Makes the view.
+pub fn view(course: &Course) -> View {
+    let largest = course.largest.as_ref();
+    let both = largest.map(|largest| largest.map.mapped_and_anonymous());
+    let divided = course.divided_peaks();
+    View {
+        process: largest.map(|largest| ProcessView {
+            pid: largest.pid,
+            name: largest.name.clone(),
+            at: largest.at.as_nanos() as u64,
+            processes: largest.processes,
+            resident: largest.resident,
+        }),
+        rows: largest.map(|largest| rows(&largest.map)).unwrap_or_default(),
+        mapped: both.as_ref().map(|both| AmountView::from(&both.0)),
+        anonymous: both.as_ref().map(|both| AmountView::from(&both.1)),
+        peak: PeakView {
+            resident: course.peak().map(|moment| moment.resident),
+            proportional: divided.map(|both| both.0),
+            unique: divided.map(|both| both.1),
+            high_water: course.high_water(),
+        },
+        course: course
+            .moments
+            .iter()
+            .map(|moment| MomentView {
+                at: moment.at.as_nanos() as u64,
+                processes: moment.processes,
+                resident: moment.resident,
+                anonymous: moment.anonymous,
+                proportional: moment.divided.map(|both| both.0),
+                unique: moment.divided.map(|both| both.1),
+            })
+            .collect(),
+    }
+}

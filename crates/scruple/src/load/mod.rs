@@ -1,0 +1,6 @@
+//! `scruple load`: requests that servers answer.
+
+pub mod args;
+pub mod report;
+pub mod verb;
+pub mod windows;

@@ -1,0 +1,371 @@
+//! A load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
+
+use super::memory_map;
+use super::sheet::title;
+use crate::load::windows::{Aside, Slice};
+use crate::load::windows::{Loaded, Loads};
+use scruple_core::knee::{Found, Outcome};
+use scruple_core::per_request::PerRequest;
+use scruple_core::sample::Reading;
+use scruple_measure::load::cost::sheet::Sheet;
+use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, Stall};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The whole of it.
+#[derive(Serialize)]
+pub(crate) struct View<'a> {
+    pace: &'static str,
+    rate: Option<f64>,
+    turns: u32,
+    poisson: bool,
+    connections: u32,
+    servers: Vec<ServerView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<SearchView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ServerView<'a> {
+    arm: &'a str,
+    windows: usize,
+    void: usize,
+    valid: bool,
+    gone: bool,
+    span: u64,
+    behind: u64,
+    rate: f64,
+    due: u64,
+    answered: u64,
+    failed: BTreeMap<&'static str, u64>,
+    bytes: u64,
+    backlog: u64,
+    reconnects: u64,
+    response: Distribution,
+    service: Distribution,
+    lag: Distribution,
+    lateness: Distribution,
+    connect: Distribution,
+    generator: GeneratorCost,
+    timeline: &'a [Slice],
+    stalls: &'a [Stall],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set_apart: Vec<AsideView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    doubts: Vec<&'a Doubt>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cost: Vec<CostView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memory: Vec<GrowthView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_map: Option<memory_map::View>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime: Option<Part<BTreeMap<&'a str, f64>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pauses: Option<Part<PausesView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<Part<InstructionsView<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampled: Option<Part<SampledView<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    syscalls: Option<Part<&'a BTreeMap<String, f64>>>,
+}
+
+/// What does not count, and what was seen in it.
+#[derive(Serialize)]
+struct AsideView {
+    why: &'static str,
+    span: u64,
+    answered: u64,
+    failed: BTreeMap<&'static str, u64>,
+    longest_stall: Option<u64>,
+    response: Distribution,
+}
+
+/// A distribution: quantiles, and all occupied buckets as pairs of value and count.
+#[derive(Serialize)]
+struct Distribution {
+    count: u64,
+    mean: Option<f64>,
+    p50: Option<u64>,
+    p90: Option<u64>,
+    p99: Option<u64>,
+    p999: Option<u64>,
+    max: Option<u64>,
+    buckets: Vec<(u64, u64)>,
+}
+
+#[derive(Serialize)]
+struct CostView<'a> {
+    counter: &'a str,
+    title: &'a str,
+    unit: &'a str,
+    quality: &'static str,
+    source: &'a str,
+    idle_per_second: f64,
+    #[serde(flatten)]
+    found: Part<PerRequest>,
+}
+
+#[derive(Serialize)]
+struct GrowthView {
+    of: &'static str,
+    bytes_per_thousand: f64,
+    interval: Option<[f64; 2]>,
+    leak: bool,
+}
+
+/// Pauses for collections in one stretch of load, and the slow requests that met them.
+#[derive(Serialize)]
+struct PausesView {
+    count: usize,
+    total: u64,
+    longest: u64,
+    span: u64,
+    requests: u64,
+    slow_above: u64,
+    slow: usize,
+    slow_that_met_one: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct InstructionsView<'a> {
+    total: f64,
+    requests: (u64, u64),
+    functions: Vec<InstructionsOf<'a>>,
+}
+
+#[derive(Serialize)]
+struct InstructionsOf<'a> {
+    name: &'a str,
+    object: &'a str,
+    own: f64,
+    inclusive: f64,
+    calls: f64,
+}
+
+#[derive(Serialize)]
+struct SampledView<'a> {
+    samples: u64,
+    total: f64,
+    kernel: f64,
+    functions: Vec<SampledOf<'a>>,
+}
+
+#[derive(Serialize)]
+struct SampledOf<'a> {
+    name: &'a str,
+    object: &'a str,
+    kernel: bool,
+    own: f64,
+    inclusive: f64,
+    interval: [f64; 2],
+}
+
+/// What was found, or why it was not.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<T> {
+    Found(T),
+    Absent { absent: String },
+}
+
+#[derive(Serialize)]
+struct SearchView<'a> {
+    limits: &'a str,
+    #[serde(flatten)]
+    found: Found,
+    measurements: Vec<PointView<'a>>,
+}
+
+#[derive(Serialize)]
+struct PointView<'a> {
+    rate: f64,
+    outcome: Outcome,
+    broken: &'a [String],
+    achieved: f64,
+    behind: u64,
+    answered: u64,
+    failed: u64,
+    p50: Option<u64>,
+    p99: Option<u64>,
+    generator_busy: f64,
+}
+
+pub(crate) fn view(loads: &Loads) -> View<'_> {
+    View {
+        pace: if loads.plan.rate().is_some() { "open" } else { "closed" },
+        rate: loads.plan.rate(),
+        turns: loads.division.turns,
+        poisson: matches!(loads.plan.pace, Pace::Open { arrivals: Arrivals::Poisson, .. }),
+        connections: loads.plan.connections,
+        servers: loads.servers.iter().map(server_view).collect(),
+        search: loads.capacity.as_ref().map(|sought| SearchView {
+            limits: &sought.limits,
+            found: sought.found.found,
+            measurements: sought
+                .found
+                .points
+                .iter()
+                .map(|point| PointView {
+                    rate: point.rate,
+                    outcome: point.outcome,
+                    broken: &point.broken,
+                    achieved: point.load.rate(),
+                    behind: point.load.behind,
+                    answered: point.load.answered,
+                    failed: point.load.failures.total(),
+                    p50: point.load.response.quantile(0.5),
+                    p99: point.load.response.quantile(0.99),
+                    generator_busy: point.load.generator.busy(),
+                })
+                .collect(),
+        }),
+    }
+}
+
+fn server_view(server: &Loaded) -> ServerView<'_> {
+    let pool = &server.pool;
+    let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
+    ServerView {
+        arm: &server.name,
+        windows: pool.windows,
+        void: server.void,
+        valid: !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
+        gone: pool.gone,
+        span: pool.span,
+        behind: pool.behind,
+        rate: pool.rate(),
+        due: pool.due,
+        answered: pool.answered,
+        failed: pool.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+        bytes: pool.bytes,
+        backlog: pool.backlog,
+        reconnects: pool.reconnects,
+        response: distribution(&pool.response),
+        service: distribution(&pool.service),
+        lag: distribution(&pool.lag),
+        lateness: distribution(&pool.lateness),
+        connect: distribution(&pool.connect),
+        generator: pool.generator,
+        timeline: &pool.timeline,
+        stalls: &pool.stalls,
+        set_apart: pool.aside.iter().map(aside).collect(),
+        doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
+        cost: server.sheet.iter().chain(heap).flat_map(costs).collect(),
+        memory: server.sheet.iter().flat_map(growths).collect(),
+        memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::view(&sheet.maps)),
+        runtime: server.runtime.as_ref().map(|told| match told {
+            Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
+            Err(why) => Part::Absent { absent: why.to_string() },
+        }),
+        pauses: server.runtime.as_ref().and_then(|told| told.as_ref().ok()).map(|told| {
+            part(&told.pauses, |pauses| PausesView {
+                count: pauses.count,
+                total: pauses.total,
+                longest: pauses.longest,
+                span: pauses.span,
+                requests: pauses.requests,
+                slow_above: pauses.limit,
+                slow: pauses.slow,
+                slow_that_met_one: pauses.met,
+            })
+        }),
+        instructions: server.instructions.as_ref().map(|found| {
+            part(found, |found| InstructionsView {
+                total: found.total,
+                requests: found.requests,
+                functions: found
+                    .functions
+                    .iter()
+                    .map(|cost| InstructionsOf {
+                        name: &cost.function.name,
+                        object: &cost.function.object,
+                        own: cost.own,
+                        inclusive: cost.inclusive,
+                        calls: cost.calls,
+                    })
+                    .collect(),
+            })
+        }),
+        sampled: server.sampled.as_ref().map(|found| {
+            part(found, |found| SampledView {
+                samples: found.samples,
+                total: found.total,
+                kernel: found.kernel,
+                functions: found
+                    .functions
+                    .iter()
+                    .map(|time| SampledOf {
+                        name: &time.name,
+                        object: &time.object,
+                        kernel: time.kernel,
+                        own: time.own,
+                        inclusive: time.inclusive,
+                        interval: [time.interval.low, time.interval.high],
+                    })
+                    .collect(),
+            })
+        }),
+        syscalls: server.syscalls.as_ref().map(|found| part(found, |calls| calls)),
+    }
+}
+
+fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Part<U> {
+    match found {
+        Ok(found) => Part::Found(view(found)),
+        Err(why) => Part::Absent { absent: why.clone() },
+    }
+}
+
+fn aside(aside: &Aside) -> AsideView {
+    AsideView {
+        why: aside.why,
+        span: aside.span,
+        answered: aside.answered,
+        failed: aside.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+        longest_stall: aside.stall,
+        response: distribution(&Latencies::from_sparse(aside.response.each())),
+    }
+}
+
+fn distribution(latencies: &Latencies) -> Distribution {
+    Distribution {
+        count: latencies.count(),
+        mean: latencies.mean(),
+        p50: latencies.quantile(0.5),
+        p90: latencies.quantile(0.9),
+        p99: latencies.quantile(0.99),
+        p999: latencies.quantile(0.999),
+        max: latencies.max(),
+        buckets: latencies.sparse(),
+    }
+}
+
+fn costs(sheet: &Sheet) -> impl Iterator<Item = CostView<'_>> {
+    sheet.rows.iter().map(|row| CostView {
+        counter: &row.key,
+        title: title(&row.key),
+        unit: row.unit.name(),
+        quality: row.quality.word(),
+        source: &row.source,
+        idle_per_second: row.idle,
+        found: match &row.cost {
+            Ok(cost) => Part::Found(*cost),
+            Err(why) => Part::Absent { absent: why.clone() },
+        },
+    })
+}
+
+fn growths(sheet: &Sheet) -> impl Iterator<Item = GrowthView> + '_ {
+    sheet.growth.iter().map(|growth| GrowthView {
+        of: growth.of,
+        bytes_per_thousand: growth.per_thousand.value,
+        interval: growth.per_thousand.interval.map(|interval| [interval.low, interval.high]),
+        leak: growth.is_leak(),
+    })
+}
+
+fn counted(reading: &Reading) -> Option<(&str, f64)> {
+    Some((&reading.key, reading.value.clone().ok()?))
+}

@@ -1,0 +1,116 @@
+//! The memory map of a server before its load and after: a table of what its mappings are for, and the difference.
+
+use crate::inspect::report::memory::{RowView, rows};
+use crate::show::align::{fit, on_points, right};
+use crate::show::terminal::{BOLD, DIM};
+use scruple_core::unit::{Unit, quantity};
+use scruple_measure::memory_map::{Amount, Class, MemoryMap};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Both maps in JSON: bytes.
+#[derive(Serialize)]
+pub(crate) struct View {
+    before: Vec<RowView>,
+    after: Vec<RowView>,
+}
+
+/// Makes the view; none where no map could be read.
+pub(crate) fn view((before, after): &(MemoryMap, MemoryMap)) -> Option<View> {
+    let known = !before.mappings.is_empty() && !after.mappings.is_empty();
+    known.then(|| View { before: rows(before), after: rows(after) })
+}
+
+/// What of an amount is shown.
+type Pick = fn(&Amount) -> u64;
+
+const COLUMNS: [(&str, Pick); 2] =
+    [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
+
+/// A line of the table.
+struct Line {
+    name: String,
+    permissions: String,
+    before: Amount,
+    after: Amount,
+    sum: bool,
+}
+
+/// Writes the table, where the maps could be read.
+pub(crate) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
+    if before.mappings.is_empty() || after.mappings.is_empty() {
+        return;
+    }
+    let lines = lines(before, after);
+    let name = lines.iter().map(|line| line.name.width()).max().unwrap_or(0);
+    let mut groups = fit("", name + 8);
+    let mut titles = format!("{}  perm", fit("", name + 2));
+    let mut texts: Vec<String> = lines
+        .iter()
+        .map(|line| format!("  {}  {}", fit(&line.name, name), fit(&line.permissions, 4)))
+        .collect();
+    for (group, pick) in COLUMNS {
+        let mut width = 0;
+        for (index, title) in ["before", "after", "more"].into_iter().enumerate() {
+            let value = |line: &Line| {
+                let (before, after) = (pick(&line.before) as f64, pick(&line.after) as f64);
+                [before, after, after - before][index]
+            };
+            let mut cells: Vec<String> =
+                lines.iter().map(|line| quantity(value(line), &Unit::Bytes)).collect();
+            on_points(&mut cells);
+            let widest = cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(title.width());
+            let _ = write!(titles, "  {}", right(title, widest));
+            for (text, cell) in texts.iter_mut().zip(&cells) {
+                let _ = write!(text, "  {}", right(cell, widest));
+            }
+            width += 2 + widest;
+        }
+        let _ = write!(groups, "{}", right(group, width));
+    }
+    let _ = writeln!(out, "\n  {BOLD}Memory map before and after{BOLD:#}");
+    let _ = writeln!(out, "  {DIM}{}\n  {titles}{DIM:#}", groups.trim_end());
+    for (line, text) in lines.iter().zip(texts) {
+        match line.sum {
+            true => _ = writeln!(out, "  {BOLD}{}{BOLD:#}", text.trim_end()),
+            false => _ = writeln!(out, "  {}", text.trim_end()),
+        }
+    }
+}
+
+/// One line for each class and permission that is in memory before or after, below the sum of its side; then all.
+fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
+    let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
+    for row in before.table() {
+        both.entry((row.class, row.permissions)).or_default().0.add(&row.amount);
+    }
+    for row in after.table() {
+        both.entry((row.class, row.permissions)).or_default().1.add(&row.amount);
+    }
+    let sum = |name: &str, before: Amount, after: Amount| Line {
+        name: name.to_owned(),
+        permissions: String::new(),
+        before,
+        after,
+        sum: true,
+    };
+    let (first, last) = (before.mapped_and_anonymous(), after.mapped_and_anonymous());
+    let mut lines = Vec::new();
+    for (files, head) in
+        [(true, sum("from files", first.0, last.0)), (false, sum("without a file", first.1, last.1))]
+    {
+        lines.push(head);
+        let of_side = both.iter().filter(|((class, _), _)| class.is_mapped() == files);
+        lines.extend(of_side.map(|((class, permissions), (before, after))| Line {
+            name: format!("  {}", class.word()),
+            permissions: permissions.clone(),
+            before: *before,
+            after: *after,
+            sum: false,
+        }));
+    }
+    lines.push(sum("all", before.total(), after.total()));
+    lines
+}

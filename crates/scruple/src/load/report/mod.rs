@@ -1,0 +1,7 @@
+//! What `scruple load` prints and draws.
+
+pub mod json;
+pub mod memory_map;
+pub mod page;
+pub mod sheet;
+pub mod terminal;

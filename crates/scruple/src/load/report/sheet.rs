@@ -1,0 +1,272 @@
+//! What a request costs a server: the rows of the sheet, the functions, the system calls, the growth of memory.
+
+use super::terminal::pace;
+use crate::load::windows::Loaded;
+use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::terminal::{BAD, BOLD, DIM};
+use scruple_core::per_request::{Bounds, PerRequest};
+use scruple_core::sample::Reading;
+use scruple_core::unit::{Unit, grouped, quantity, share};
+use scruple_measure::load::Plan;
+use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
+use scruple_measure::load::cost::sheet::Row;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Functions below this share of the whole are summed up.
+const LEAST: f64 = 0.01;
+
+/// At most so many functions are shown.
+const MOST: usize = 15;
+
+/// Writes everything that is known of a server's costs.
+pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String) {
+    let rate = match plan.rate() {
+        Some(_) => pace(plan),
+        None => format!("closed loop, {}/s", grouped(server.pool.rate())),
+    };
+    let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
+    let rows: Vec<&Row> = server
+        .sheet
+        .iter()
+        .chain(heap)
+        .flat_map(|sheet| &sheet.rows)
+        .filter(|row| !is_nothing(row))
+        .collect();
+    if !rows.is_empty() {
+        let _ = writeln!(out, "\n  {BOLD}Cost of a request{BOLD:#} ({rate})");
+        sheet(&rows, out);
+    }
+    if let Some(Err(why)) = &server.heap {
+        note(&format!("allocations: absent, because {why}"), width, out);
+    }
+    match &server.runtime {
+        // A server without a language runtime is the ordinary case.
+        Some(Err(Untold::NoRuntime(_))) | None => {}
+        Some(Err(Untold::Failed(why))) => {
+            note(&format!("the language runtime’s own count: absent, because {why}"), width, out);
+        }
+        Some(Ok(told)) => runtime(told, width, out),
+    }
+    if let Some(sheet) = &server.sheet {
+        for growth in &sheet.growth {
+            let (style, word) = if growth.is_leak() { (BAD, ", and goes on") } else { (DIM, "") };
+            if growth.per_thousand.value.abs() < 1.0 && !growth.is_leak() {
+                continue;
+            }
+            let line = format!(
+                "memory, {}: {} per 1,000 requests{}{word}",
+                growth.of,
+                quantity(growth.per_thousand.value, &Unit::Bytes),
+                interval(&growth.per_thousand, &Unit::Bytes)
+            );
+            let _ = writeln!(out, "    {style}{line}{style:#}");
+        }
+    }
+    match &server.instructions {
+        Some(Err(why)) => note(&format!("instructions: absent, because {why}"), width, out),
+        Some(Ok(found)) => {
+            let _ = writeln!(
+                out,
+                "\n  {BOLD}Instructions of a request{BOLD:#}: {} (callgrind, user space only, {} less {} requests)",
+                grouped(found.total),
+                found.requests.1,
+                found.requests.0
+            );
+            let lines = found.functions.iter().map(|cost| {
+                let calls = format!("{} calls", quantity(cost.calls, &Unit::Count));
+                let name = name(&cost.function.name, &cost.function.object);
+                Line { own: cost.own, figures: [grouped(cost.own), calls], name }
+            });
+            functions(lines.collect(), found.total, width, out);
+        }
+        None => {}
+    }
+    match &server.sampled {
+        Some(Err(why)) => note(&format!("sampled time: absent, because {why}"), width, out),
+        Some(Ok(found)) => {
+            let _ = writeln!(
+                out,
+                "\n  {BOLD}Time of a request{BOLD:#}: ~{}, {} of it in the kernel ({} samples)",
+                quantity(found.total, &Unit::Nanoseconds),
+                share(found.kernel / found.total.max(f64::MIN_POSITIVE)),
+                grouped(found.samples as f64)
+            );
+            let ns = |value: f64| quantity(value, &Unit::Nanoseconds);
+            let lines = found.functions.iter().map(|time| {
+                let (low, high) = (time.interval.low, time.interval.high);
+                let all = format!("{} [{}, {}] with what it calls", ns(time.inclusive), ns(low), ns(high));
+                Line { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
+            });
+            functions(lines.collect(), found.total, width, out);
+            note("on loopback the kernel bills part of the client’s receiving to the server", width, out);
+        }
+        None => {}
+    }
+    match &server.syscalls {
+        Some(Err(why)) => note(&format!("system calls: absent, because {why}"), width, out),
+        Some(Ok(calls)) => {
+            let total: f64 = calls.values().sum();
+            let mut each: Vec<(&String, &f64)> = calls.iter().filter(|(_, count)| **count >= LEAST).collect();
+            each.sort_by(|left, right| right.1.total_cmp(left.1));
+            let each: Vec<String> = each
+                .into_iter()
+                .map(|(name, count)| format!("{name} {}", quantity(*count, &Unit::Count)))
+                .collect();
+            let _ = writeln!(
+                out,
+                "\n  {BOLD}System calls of a request{BOLD:#}: {}",
+                quantity(total, &Unit::Count)
+            );
+            let _ = writeln!(
+                out,
+                "    {}",
+                wrap(&each.join(", "), width.saturating_sub(4)).replace('\n', "\n    ")
+            );
+        }
+        None => {}
+    }
+}
+
+/// What the language runtime tells of a request, as a line.
+fn runtime(told: &Collections, width: usize, out: &mut String) {
+    let (told, pauses) = (&told.each, &told.pauses);
+    let value = |reading: &Reading| reading.value.clone().ok();
+    let mut parts: Vec<String> = Vec::new();
+    for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
+        let Some(value) = value(reading) else { continue };
+        // A difference of two lives of the server may fall below nothing.
+        let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };
+        parts.push(format!("{} {text}", title(&reading.key)));
+    }
+    let collections = told.iter().find(|reading| reading.key == "gc.count").and_then(value);
+    match collections {
+        Some(each) if each > 0.0 => {
+            parts.push(format!("a collection every {} requests", grouped(1.0 / each)))
+        }
+        Some(_) => parts.push("no collection".to_owned()),
+        None => {}
+    }
+    let source = told.first().map_or("", |reading| reading.source.as_str());
+    let line = format!("by the language runtime’s own count ({source}): {}", parts.join(", "));
+    let _ = writeln!(out, "    {}", wrap(&line, width.saturating_sub(4)).replace('\n', "\n    "));
+    match pauses {
+        Err(why) => note(&format!("pauses: absent, because {why}"), width, out),
+        Ok(pauses) if pauses.count == 0 => {}
+        Ok(pauses) => {
+            let line = wrap(&paused(pauses), width.saturating_sub(4)).replace('\n', "\n    ");
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+}
+
+/// The pauses for collections, and the slow requests that met them, as a line.
+fn paused(pauses: &Pauses) -> String {
+    let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
+    let met = match pauses.met {
+        Some(met) => format!(
+            "{} of {} slow requests (above p99, {}) met one",
+            grouped(met as f64),
+            grouped(pauses.slow as f64),
+            time(pauses.limit)
+        ),
+        None => "the server fell behind, so that slow requests waited in its backlog".to_owned(),
+    };
+    format!(
+        "pauses for collections: {} in {} requests, {} on average and {} at most, {} of the time; {met}",
+        grouped(pauses.count as f64),
+        grouped(pauses.requests as f64),
+        time(pauses.total / pauses.count.max(1) as u64),
+        time(pauses.longest),
+        share(pauses.total as f64 / pauses.span.max(1) as f64),
+    )
+}
+
+/// A counter that never moved says nothing about requests.
+fn is_nothing(row: &Row) -> bool {
+    row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
+}
+
+fn sheet(rows: &[&Row], out: &mut String) {
+    let titles: Vec<&str> = rows.iter().map(|row| title(&row.key)).collect();
+    let name = titles.iter().map(|title| title.width()).max().unwrap_or(0);
+    let value =
+        |row: &&Row| row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value, &row.unit));
+    let mut cells: Vec<String> = rows.iter().map(value).collect();
+    on_points(&mut cells);
+    for ((row, title), cell) in rows.iter().zip(titles).zip(cells) {
+        let rest = match &row.cost {
+            Ok(cost) => details(row, cost),
+            Err(why) => format!("absent, because {why}"),
+        };
+        let _ = writeln!(out, "    {}  {cell}  {DIM}{rest}{DIM:#}", fit(title, name));
+    }
+}
+
+fn details(row: &Row, cost: &PerRequest) -> String {
+    let mut parts = vec![interval(&cost.each, &row.unit).trim_start().to_owned()];
+    if cost.fixed.is_certain() && cost.fixed.value > 0.0 {
+        parts.push(format!("and {} per window", quantity(cost.fixed.value, &row.unit)));
+    }
+    if row.idle > 0.0 {
+        parts.push(format!("idle {}/s taken off", quantity(row.idle, &row.unit)));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
+fn interval(bounds: &Bounds, unit: &Unit) -> String {
+    bounds.interval.map_or(String::new(), |interval| {
+        format!(" [{}, {}]", quantity(interval.low, unit), quantity(interval.high, unit))
+    })
+}
+
+/// The column head of the metric that a counter becomes when it is divided by the requests.
+pub(crate) fn title(key: &str) -> &str {
+    let of_a_request = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));
+    match scruple_core::metric::metric(&of_a_request).map(|metric| &metric.title) {
+        Some(std::borrow::Cow::Borrowed(title)) => title.strip_suffix(" / request").unwrap_or(title),
+        _ => key,
+    }
+}
+
+/// A function: what it costs, in figures, and its name.
+struct Line {
+    own: f64,
+    figures: [String; 2],
+    name: String,
+}
+
+/// A function's name; where it has only an address, with the file that holds it.
+fn name(name: &str, object: &str) -> String {
+    let file = object.rsplit('/').next().unwrap_or(object);
+    match name.starts_with("0x") && !file.is_empty() {
+        true => format!("{name} ({file})"),
+        false => name.to_owned(),
+    }
+}
+
+/// Functions with their shares, the greatest first; what is small is summed up.
+fn functions(lines: Vec<Line>, total: f64, width: usize, out: &mut String) {
+    let part = |own: f64| if total > 0.0 { own / total } else { 0.0 };
+    let shown = lines.iter().take(MOST).take_while(|line| part(line.own) >= LEAST).count();
+    let widest =
+        |column: usize| lines[..shown].iter().map(|line| line.figures[column].width()).max().unwrap_or(0);
+    let widths = [widest(0), widest(1)];
+    let room = width.saturating_sub(widths[0] + widths[1] + 16).max(20);
+    for line in &lines[..shown] {
+        let [own, more] = &line.figures;
+        let name = if line.name.width() > room { fit(&line.name, room) } else { line.name.clone() };
+        let share = right(&share(part(line.own)), 6);
+        let _ = writeln!(out, "    {share}  {}  {}  {name}", right(own, widths[0]), right(more, widths[1]));
+    }
+    let rest: f64 = lines[shown..].iter().map(|line| line.own).sum();
+    if lines.len() > shown {
+        let share = right(&share(part(rest)), 6);
+        let _ = writeln!(out, "    {share}  {DIM}{} other functions{DIM:#}", lines.len() - shown);
+    }
+}
+
+fn note(text: &str, width: usize, out: &mut String) {
+    let _ = writeln!(out, "    {DIM}{}{DIM:#}", wrap(text, width.saturating_sub(4)).replace('\n', "\n    "));
+}

@@ -1,0 +1,372 @@
+//! The report of a load on a terminal: distributions, failures, the generator, what a request costs.
+
+use super::{memory_map, sheet};
+use crate::load::windows::{Aside, Loaded, Loads, Slice, Sought};
+use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::terminal;
+use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::show::{Report, picture};
+use scruple_core::knee::Outcome;
+use scruple_core::unit::{Unit, grouped, quantity, share};
+use scruple_measure::load::{Arrivals, Buckets, Pace, Plan, Point, Stall};
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// The quantiles that tables have columns for.
+pub(crate) const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)];
+
+/// The columns of the picture of a course.
+const COURSE: usize = 60;
+
+/// Writes the report for a terminal of that many columns.
+pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
+    if let Some(sought) = &loads.capacity {
+        return search(report, loads, sought, width);
+    }
+    let mut out = String::new();
+    let _ = writeln!(out, "{}\n", wrap(&header(report, loads), width));
+    let rows: Vec<(String, Buckets)> = loads
+        .servers
+        .iter()
+        .flat_map(|server| {
+            let of = |what: &str| match loads.servers.len() {
+                1 => what.to_owned(),
+                _ => format!("{} {what}", server.name),
+            };
+            let pool = &server.pool;
+            let counted = [("response", &pool.response), ("service", &pool.service), ("lag", &pool.lag)]
+                .map(|(what, latencies)| (of(what), latencies.buckets()));
+            let aside = pool.aside.iter().map(move |aside| (of(&apart(aside)), aside.response.clone()));
+            counted.into_iter().chain(aside).collect::<Vec<_>>()
+        })
+        .filter(|(_, latencies)| latencies.count() > 0)
+        .collect();
+    table(&rows, &mut out);
+    for server in &loads.servers {
+        out.push('\n');
+        one(server, loads, width, &mut out);
+    }
+    out.push('\n');
+    match loads.servers.len() {
+        1 => terminal::remarks(report, width, &mut out),
+        _ => out.push_str(&terminal::body(report, width)),
+    }
+    out
+}
+
+/// What is set apart, as the name of a row.
+fn apart(aside: &Aside) -> String {
+    format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
+}
+
+/// The pace in words.
+pub(crate) fn pace(plan: &Plan) -> String {
+    match plan.pace {
+        Pace::Closed => "closed loop".to_owned(),
+        Pace::Open { rate, arrivals } => {
+            let gaps = if arrivals == Arrivals::Poisson { " (Poisson)" } else { "" };
+            format!("open loop, {} requests/s{gaps}", grouped(rate))
+        }
+    }
+}
+
+fn connections(plan: &Plan) -> String {
+    match plan.connections {
+        1 => "1 connection".to_owned(),
+        n => format!("{} connections", grouped(f64::from(n))),
+    }
+}
+
+fn header(report: &Report<'_>, loads: &Loads) -> String {
+    let name = match loads.servers.as_slice() {
+        [server] => server.name.clone(),
+        several => format!(
+            "{} servers in turn, {} turns of {} each",
+            several.len(),
+            loads.division.turns,
+            quantity(loads.division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds)
+        ),
+    };
+    let span = loads.servers.iter().map(|server| server.pool.span).max().unwrap_or(0);
+    let state = match report.run.state {
+        scruple_core::run::State::Complete => String::new(),
+        state => format!(" · {}: these are the figures so far", state.word()),
+    };
+    format!(
+        "{name} · {}, {} · {}, {} · seed {}{state}",
+        pace(&loads.plan),
+        connections(&loads.plan),
+        windows(&loads.servers),
+        quantity(span as f64, &Unit::Nanoseconds),
+        report.run.seed
+    )
+}
+
+/// How many windows count, of how many; for each server by itself where they differ.
+fn windows(servers: &[Loaded]) -> String {
+    let of = |server: &Loaded| match (shown(server), server.pool.windows) {
+        (1, 1) => "1 window".to_owned(),
+        (counted, all) if counted < all => format!("{counted} of {all} windows"),
+        (_, all) => format!("{all} windows"),
+    };
+    match servers {
+        [] => "0 windows".to_owned(),
+        [first, others @ ..] if others.iter().all(|other| of(other) == of(first)) => of(first),
+        several => {
+            let each = several.iter().map(|server| format!("{} of ‘{}’", of(server), server.name));
+            each.collect::<Vec<_>>().join(" and ")
+        }
+    }
+}
+
+/// The windows whose latencies are shown.
+fn shown(server: &Loaded) -> usize {
+    match server.pool.windows - server.void {
+        0 => server.pool.windows,
+        good => good,
+    }
+}
+
+/// Distributions, one row each, their points below each other.
+fn table(rows: &[(String, Buckets)], out: &mut String) {
+    let name = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+    let mut columns: Vec<Vec<String>> = Vec::new();
+    for (title, q) in QUANTILES {
+        let value = |latencies: &Buckets| {
+            latencies.quantile(q).map_or(String::new(), |ns| quantity(ns as f64, &Unit::Nanoseconds))
+        };
+        let mut cells: Vec<String> = rows.iter().map(|(_, latencies)| value(latencies)).collect();
+        on_points(&mut cells);
+        let widest = cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(title.width());
+        let mut column = vec![right(title, widest)];
+        column.extend(cells.iter().map(|cell| right(cell, widest)));
+        columns.push(column);
+    }
+    for line in 0..=rows.len() {
+        let label = if line == 0 { "" } else { &rows[line - 1].0 };
+        let cells: Vec<&str> = columns.iter().map(|column| column[line].as_str()).collect();
+        let text = format!("  {}  {}", fit(label, name), cells.join("  "));
+        let style = if line == 0 { DIM } else { anstyle::Style::new() };
+        let _ = writeln!(out, "{style}{}{style:#}", text.trim_end());
+    }
+}
+
+/// What is told of one server besides its distribution.
+fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
+    if loads.servers.len() > 1 {
+        let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
+    }
+    let pool = &server.pool;
+    let failed = pool.failures.total();
+    let style = if failed > 0 { BAD } else { GOOD };
+    let void = server.void > 0 && server.void == pool.windows;
+    let _ = writeln!(
+        out,
+        "  {} answered, {}/s{} · {style}{} failed{style:#}{}{}",
+        grouped(pool.answered as f64),
+        grouped(pool.rate()),
+        match loads.plan.rate().filter(|_| pool.fell_behind()) {
+            Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),
+            None => String::new(),
+        },
+        grouped(failed as f64),
+        if failed > 0 {
+            format!(" ({})", share(failed as f64 / pool.due.max(1) as f64))
+        } else {
+            String::new()
+        },
+        if void { format!(" · {BAD}VOID{BAD:#}") } else { String::new() }
+    );
+    for (class, count) in pool.failures.each() {
+        let _ =
+            writeln!(out, "    {BAD}{}{BAD:#} {} ({})", grouped(count as f64), class.meaning(), class.name());
+    }
+    for kind in pool.kinds.iter().filter(|_| pool.kinds.len() > 1) {
+        let p99 = kind.service.as_ref().and_then(|service| service.quantile(0.99));
+        let p99 = p99
+            .map_or(String::new(), |ns| format!(", service p99 {}", quantity(ns as f64, &Unit::Nanoseconds)));
+        let _ = writeln!(
+            out,
+            "    {}: {} answered, {} failed{p99}",
+            kind.name,
+            grouped(kind.answered as f64),
+            grouped(kind.failures.total() as f64)
+        );
+    }
+    for aside in &pool.aside {
+        let stall = aside.stall.map_or(String::new(), |stall| {
+            format!(", longest stall {}", quantity(stall as f64, &Unit::Nanoseconds))
+        });
+        let line = format!(
+            "set apart as {}: {}, {} answered, {} failed{stall}",
+            aside.why,
+            quantity(aside.span as f64, &Unit::Nanoseconds),
+            grouped(aside.answered as f64),
+            grouped(aside.failures.total() as f64)
+        );
+        let _ =
+            writeln!(out, "  {OPEN}{}{OPEN:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
+    }
+    // A generator that was kept from its core saw nothing answered, which says nothing of the server.
+    if !void {
+        stalls(server, width, out);
+    }
+    let own = pool.generator;
+    let each = |time: u64| quantity(time as f64 / own.requests.max(1) as f64, &Unit::Nanoseconds);
+    let late = match pool.lateness.quantile(0.99) {
+        Some(ns) => format!(", late by {} at the 99th percentile", quantity(ns as f64, &Unit::Nanoseconds)),
+        None => String::new(),
+    };
+    let line = format!(
+        "generator: {} of its core{}, {} user and {} system per request{late}; backlog at most {}",
+        share(own.busy()),
+        if own.threads == 1 { "" } else { "s" },
+        each(own.user),
+        each(own.system),
+        grouped(pool.backlog as f64)
+    );
+    let _ = writeln!(out, "  {DIM}{}{DIM:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
+    sheet::text(server, &loads.plan, width, out);
+    if let Some(sheet) = server.sheet.as_ref().filter(|_| loads.show_map) {
+        memory_map::text(&sheet.maps, out);
+    }
+}
+
+/// The moments in which the server stood still, the first few of them.
+fn stalls(server: &Loaded, width: usize, out: &mut String) {
+    let stalls = &server.pool.stalls;
+    let length = |stall: &Stall| (stall.to - stall.from).max(0);
+    let Some(longest) = stalls.iter().max_by_key(|stall| length(stall)) else { return };
+    let time = |ns: i64| quantity(ns as f64, &Unit::Nanoseconds);
+    let all: i64 = stalls.iter().map(length).sum();
+    let line = format!(
+        "stalls: nothing was answered although something was due, {}, longest {} at {}, when {} requests waited",
+        match stalls.len() {
+            1 => "once".to_owned(),
+            n => format!("{n} times for {} in all", time(all)),
+        },
+        time(length(longest)),
+        time(longest.from),
+        grouped(longest.requests as f64)
+    );
+    let _ = writeln!(out, "  {OPEN}{}{OPEN:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
+    let p99 = |slice: &Slice| Some(((slice.from as f64 + slice.to as f64) / 2.0, slice.max? as f64));
+    let values: Vec<(f64, f64)> = server.pool.timeline.iter().filter_map(p99).collect();
+    let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let course = picture::course(&values, server.pool.span as f64, most, COURSE.min(width.saturating_sub(4)));
+    let _ = writeln!(out, "  {course}");
+}
+
+/// The search for the highest rate: the answer, and the latency at each rate.
+fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> String {
+    let found = &sought.found.found;
+    let mut out = String::new();
+    let steps = sought.found.points.len();
+    let head = format!(
+        "{} · {} measurements of at least {} · seed {}",
+        sought.limits,
+        steps,
+        quantity(loads.plan.duration.as_nanos() as f64, &Unit::Nanoseconds),
+        report.run.seed
+    );
+    let _ = writeln!(out, "{}\n", wrap(&head, width));
+    let most =
+        sought.found.points.iter().filter_map(|point| point.load.response.quantile(0.99)).max().unwrap_or(1);
+    let rates: Vec<String> =
+        sought.found.tallies.iter().map(|tally| format!("{}/s", grouped(tally.rate))).collect();
+    let widest = rates.iter().map(|rate| rate.width()).max().unwrap_or(0);
+    for (tally, rate) in sought.found.tallies.iter().zip(&rates) {
+        let points = || sought.found.points.iter().filter(|point| point.rate == tally.rate);
+        let mut p99: Vec<u64> = points().filter_map(|point| point.load.response.quantile(0.99)).collect();
+        p99.sort_unstable();
+        let p99 = p99.get(p99.len() / 2).copied();
+        let bar = p99.map_or(0, |ns| bar(ns, most));
+        let (style, word) = match (tally.good > 0, tally.bad > 0) {
+            (true, false) => (GOOD, "kept".to_owned()),
+            (false, true) => (BAD, broken(&points().collect::<Vec<_>>())),
+            (true, true) => (OPEN, format!("kept {} of {} times", tally.good, tally.good + tally.bad)),
+            (false, false) => (OPEN, "void".to_owned()),
+        };
+        let p99 = p99.map_or(String::new(), |ns| quantity(ns as f64, &Unit::Nanoseconds));
+        let times = tally.good + tally.bad + tally.void;
+        let line =
+            format!("  {}  p99 {}  {}", right(rate, widest), right(&p99, 8), fit(&"▇".repeat(bar), BAR));
+        let _ = writeln!(out, "{line}  {times} × {style}{word}{style:#}");
+    }
+    let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
+    if found.void {
+        let text = "one measurement after the other was void, because the generator was late: give it a core of its own";
+        let _ =
+            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
+    } else if !found.settled {
+        let text = "the search ended before the interval was as narrow as --precision asks; it holds the highest rate all the same";
+        let _ =
+            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
+    }
+    let void = sought.found.points.iter().filter(|point| point.outcome == Outcome::Void).count();
+    if void > 0 {
+        let _ =
+            writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and count for nothing");
+    }
+    out
+}
+
+/// The columns of a bar.
+const BAR: usize = 24;
+
+/// Latencies span decades, so that a bar is as long as their logarithm, from 10 µs on.
+fn bar(ns: u64, most: u64) -> usize {
+    let decades = |ns: u64| (ns as f64 / 10_000.0).max(1.0).log10();
+    let whole = decades(most).max(0.1);
+    (decades(ns) / whole * BAR as f64).round() as usize
+}
+
+/// Why a rate is not sustained.
+fn broken(points: &[&Point]) -> String {
+    let mut texts: Vec<&str> = points.iter().flat_map(|point| &point.broken).map(String::as_str).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let mut reasons = Vec::new();
+    if !texts.is_empty() {
+        reasons.push(format!("broke {}", texts.join(", ")));
+    }
+    let mut rates: Vec<f64> =
+        points.iter().filter(|point| point.load.behind > 0).map(|point| point.load.rate()).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    if let Some(rate) = rates.get(rates.len() / 2) {
+        reasons.push(format!("fell behind, {}/s answered", grouped(*rate)));
+    }
+    reasons.join("; ")
+}
+
+/// What the search has found, as a sentence.
+pub(crate) fn answer(sought: &Sought) -> String {
+    let rate = |rate: f64| format!("{} requests/s", grouped(rate));
+    let limits = &sought.limits;
+    // Where no limit was broken, the rate itself was not kept.
+    let fell_behind = |rate: f64| {
+        let at: Vec<_> = sought.found.points.iter().filter(|point| point.rate == rate).collect();
+        !at.is_empty() && at.iter().all(|point| point.broken.is_empty())
+    };
+    let found = &sought.found.found;
+    match (found.low, found.high) {
+        (Some(low), Some(high)) => format!(
+            "The highest rate that keeps {limits} lies between {} and {}{}{}.",
+            rate(low),
+            rate(high),
+            found.estimate.map_or(String::new(), |estimate| format!(", most likely at {}", rate(estimate))),
+            if fell_behind(high) { "; above it the server falls behind" } else { "" }
+        ),
+        (Some(low), None) => {
+            format!("{limits} is kept up to {}, the highest rate that was tried.", rate(low))
+        }
+        (None, Some(high)) if fell_behind(high) => {
+            format!("The server falls behind already at {}, the lowest rate that was tried.", rate(high))
+        }
+        (None, Some(high)) => {
+            format!("{limits} is broken already at {}, the lowest rate that was tried.", rate(high))
+        }
+        (None, None) => "Nothing was found: no measurement counts, or none is clear.".to_owned(),
+    }
+}

@@ -1,0 +1,418 @@
+//! `scruple load`: load servers, weigh what their requests take.
+
+use super::args::LoadArgs;
+use super::report::page;
+use super::windows::passes;
+use super::windows::passes::Pass;
+use super::windows::{
+    Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
+};
+use super::windows::{add_yardstick, plan, rate, sides};
+use crate::command::arms;
+use crate::fault::{Code, Fault};
+use crate::new_run;
+use crate::place;
+use crate::place::WorkFolder;
+use crate::progress::Progress;
+use crate::show::output;
+use crate::show::{Report, terminal};
+use scruple_core::knee::{Search, Slo};
+use scruple_core::metric::metric;
+use scruple_core::run::{Run, Terms};
+use scruple_core::sample::Reading;
+use scruple_core::subject::{Arm, Parameter};
+use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
+use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::{Arrivals, Doubt, Failure, LoadResult, Pace, Plan, capacity};
+use scruple_measure::program::Program;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Loads the servers, stores the run, prints the report.
+pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.judging.metrics)?;
+    output::check_exports(&args.results)?;
+    args.html.iter().chain(&args.hdr).try_for_each(|path| output::check_writable(path))?;
+    let budgets = output::budgets(&args.judging.limit, &[])?;
+    let mut sides = sides(args)?;
+    let terms = Terms { margin: arms::margin(&args.judging.margin)?, ..Terms::default() };
+    let run = match args.scripted {
+        Some(_) => new_run::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
+        None => {
+            let programs = programs(&sides);
+            let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
+            new_run::empty_run(args.amount.seed, args.store.label.as_deref(), terms, &programs)
+        }
+    };
+    let plan = plan(args, &sides[sides.len() - 1], run.seed)?;
+    let folder = match args.scripted {
+        Some(_) => None,
+        None => Some(WorkFolder::make()?),
+    };
+    if let Some(folder) = &folder {
+        add_yardstick(args, folder.path(), &mut sides)?;
+    }
+    let arms: Vec<Arm> = sides.iter().map(|side| side.arm(&plan)).collect();
+    output::check_limits(&budgets, arms.iter())?;
+    let interrupted = new_run::interruption_flag()?;
+    let looking = Looking {
+        cost: !args.cost.no_cost,
+        pid: args.cost.pid,
+        patience: arms::duration(&args.cost.patience)?,
+    };
+    let work = Work { args, sides, plan, looking, interrupted, folder };
+    let (mut loading, loads, stop) = match &args.judging.slo {
+        Some(limits) => work.search(limits, run)?,
+        None => work.weigh(arms, run)?,
+    };
+    remark(&mut loading.run, &loads);
+    loading.keep();
+    let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
+    report.loads = Some(&loads);
+    let footer = loading.stored_at().map(|path| terminal::stored(&loading.run.id, path));
+    let code = output::write(&report, &args.results, footer.as_deref())?;
+    if let Some(path) = &args.html {
+        written(path, page::text(&report, &loads))?;
+    }
+    if let Some(path) = &args.hdr {
+        export_hdr(path, &loads)?;
+    }
+    drop(report);
+    if let Some(fault) = stop {
+        return Err(fault);
+    }
+    match &loading.ledger.fault {
+        Some(error) => Err(Fault::not_stored(error)),
+        None => concluded(args, &loads, code),
+    }
+}
+
+/// The files of the programs that are started, where they can be found; a server that cannot says so when it starts.
+fn programs(sides: &[Side]) -> Vec<PathBuf> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let words = sides
+        .iter()
+        .filter_map(|side| side.command.as_ref())
+        .filter_map(|command: &ServerCommand| command.argv.first());
+    words.filter_map(|word| Some(Program::find(word, &here).ok()?.path)).collect()
+}
+
+/// Everything that is known before the first request.
+struct Work<'a> {
+    args: &'a LoadArgs,
+    sides: Vec<Side>,
+    plan: Plan,
+    looking: Looking,
+    interrupted: Arc<AtomicBool>,
+    /// Where instruments and yardsticks keep their files; none where nothing is loaded for real.
+    folder: Option<WorkFolder>,
+}
+
+impl Work<'_> {
+    fn progress(&self) -> Progress {
+        if self.args.results.json { Progress::hidden() } else { Progress::new() }
+    }
+
+    /// The windows of every server, and the passes behind them. A fault that leaves something to be shown comes third.
+    fn weigh(&self, arms: Vec<Arm>, run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
+        let (loader, knows): (Box<dyn Loader>, bool) = match &self.args.scripted {
+            Some(path) => (Box::new(Played::of(script(path)?, self.names())), true),
+            None => {
+                let engine = Engine::start(&self.sides, self.looking, self.interrupted.clone())?;
+                let knows = engine.knows_a_server();
+                (Box::new(engine), knows)
+            }
+        };
+        let windows = self.args.amount.windows;
+        let division = match self.args.scripted {
+            // Each window of a script is a turn.
+            Some(_) => Division { windows, turns: windows, weighed: false },
+            None => Division::of(&self.plan, self.sides.len(), windows, knows),
+        };
+        let store = place::open_store(&self.args.store)?;
+        let progress = self.progress();
+        if self.args.scripted.is_none() {
+            progress.note(&self.foretold(&division));
+        }
+        let mut loading = Loading::new(loader, arms, run, store, progress)?;
+        let mut stop = match loading.take(&self.plan, division) {
+            Ok(false) => None,
+            Ok(true) => Some(Fault {
+                code: Code::Interrupted,
+                message: "interrupted; what had been read is shown above and kept".to_owned(),
+            }),
+            Err(fault) if loading.empty() => {
+                loading.keep();
+                return Err(fault);
+            }
+            Err(fault) => Some(fault),
+        };
+        let mut loads = loading.outcome(&self.plan);
+        loads.show_map = self.args.cost.memory_map;
+        let gone = loads.servers.iter().any(|server| server.pool.gone);
+        if stop.is_none() && !gone && self.args.scripted.is_none() {
+            self.passes(&mut loading, &mut loads)?;
+            let message = "interrupted; what had been read is shown above and kept".to_owned();
+            let interrupted = self.interrupted.load(Ordering::Relaxed);
+            stop = interrupted.then_some(Fault { code: Code::Interrupted, message });
+        }
+        Ok((loading, loads, stop))
+    }
+
+    /// How long the load will take.
+    fn foretold(&self, division: &Division) -> String {
+        let servers = self.sides.len() as u32;
+        let span = std::time::Duration::from_nanos(self.plan.span());
+        let time = |time: std::time::Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
+        let each = if servers > 1 {
+            format!(
+                " ({servers} servers in {} turns of {} each)",
+                division.turns,
+                time(division.turn(&self.plan))
+            )
+        } else {
+            String::new()
+        };
+        let started = self.sides.iter().any(|side| side.command.is_some()) && !self.args.cost.no_cost;
+        let behind = match started {
+            true => {
+                "; then allocations are counted and the runtime is asked, about ten seconds more for each server"
+            }
+            false => "",
+        };
+        format!("{} of load{each}{behind}", time(span * servers))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.sides.iter().map(|side| side.name.clone()).collect()
+    }
+
+    /// What instruments tell that would disturb the latencies.
+    fn passes(&self, loading: &mut Loading, loads: &mut Loads) -> Result<(), Fault> {
+        let cost = &self.args.cost;
+        let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
+        let progress = self.progress();
+        for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            let pass = Pass {
+                side,
+                plan: &self.plan,
+                rate: server.pool.rate(),
+                looking: self.looking,
+                interrupted: &self.interrupted,
+            };
+            if !cost.no_cost && side.command.is_some() {
+                progress.pass(&side.name, "counting allocations");
+                let heap = pass.heap(folder);
+                for (block, readings) in heap.iter().flat_map(passes::readings).enumerate() {
+                    loading.add(index, block as u32, readings);
+                }
+                if let Err(why) = &heap {
+                    let absent = |key: &str| Some(Reading::absent(metric(key)?, why.as_str()));
+                    loading.add(
+                        index,
+                        0,
+                        ["request.malloc.count", "request.malloc.bytes"].into_iter().filter_map(absent),
+                    );
+                }
+                server.heap = Some(heap);
+                progress.pass(&side.name, "asking the language runtime");
+                let runtime = pass.runtime();
+                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(&told.each)));
+                server.runtime = Some(runtime);
+            }
+            if let Some(requests) = cost.instructions {
+                progress.pass(&side.name, "counting instructions");
+                let found = pass.instructions(requests);
+                loading.add(
+                    index,
+                    0,
+                    one("request.instructions", found.as_ref().map(|found| found.total), "callgrind"),
+                );
+                server.instructions = Some(found);
+            }
+            if cost.profile {
+                progress.pass(&side.name, "sampling");
+                server.sampled = Some(pass.sampled());
+            }
+            if cost.syscalls {
+                progress.pass(&side.name, "counting system calls");
+                let found = pass.syscalls();
+                let total = found.as_ref().map(|calls| calls.values().sum());
+                loading.add(index, 0, one("request.syscalls", total, "strace"));
+                server.syscalls = Some(found);
+            }
+        }
+        progress.clear();
+        Ok(())
+    }
+
+    /// The highest rate that keeps the limits: each rate is an arm, each measurement a block.
+    fn search(&self, limits: &str, mut run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
+        let slo = Slo::parse(limits).map_err(Fault::usage)?;
+        let judging = &self.args.judging;
+        let precision = parse_quantity(&judging.precision, &Unit::Ratio).map_err(Fault::usage)?;
+        let search = Search {
+            from: rate(&judging.from)?,
+            most: rate(&judging.most)?,
+            precision: 1.0 + precision.max(0.001),
+            ..Search::default()
+        };
+        let side = &self.sides[0];
+        let arrivals = if self.args.amount.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        // One measurement is as long as a window would be.
+        let duration = self.plan.duration / self.args.amount.windows;
+        let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
+        let server = super::windows::started(side, self.looking.patience, &self.interrupted)?;
+        let progress = self.progress();
+        let mut tell = |rate: f64, seen: &scruple_measure::load::Progress| {
+            progress.pass(
+                &side.name,
+                &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
+            );
+        };
+        let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
+        progress.clear();
+        drop(server);
+        let found = found.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;
+        let mut arms: Vec<(f64, Arm, Vec<&LoadResult>)> = Vec::new();
+        for tally in &found.tallies {
+            let plan = Plan { pace: Pace::Open { rate: tally.rate, arrivals }, ..plan.clone() };
+            let mut arm = side.arm(&plan);
+            arm.name = format!("{} rate={}", side.name, grouped(tally.rate));
+            arm.params.insert("rate".to_owned(), Parameter::Number(tally.rate));
+            arms.push((tally.rate, arm, Vec::new()));
+        }
+        for (block, point) in found.points.iter().enumerate() {
+            if let Some((_, arm, loads)) = arms.iter_mut().find(|(rate, ..)| *rate == point.rate) {
+                super::windows::add_window(arm, &point.load, block as u32);
+                loads.push(&point.load);
+            }
+        }
+        let servers = arms
+            .iter()
+            .map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true)))))
+            .collect();
+        run.state = scruple_core::run::State::Complete;
+        let store = place::open_store(&self.args.store)?;
+        let arms = arms.into_iter().map(|(_, arm, _)| arm).collect();
+        let loading = Loading::taken(arms, run, store)?;
+        let stop = found.interrupted.then(|| Fault {
+            code: Code::Interrupted,
+            message: "interrupted; what had been found is shown above".to_owned(),
+        });
+        let capacity = Some(Sought { limits: limits.to_owned(), found });
+        let division = Division { windows: 1, turns: 1, weighed: false };
+        Ok((loading, Loads { plan, division, servers, capacity, show_map: false }, stop))
+    }
+}
+
+/// One reading, or the reason why there is none.
+fn one(key: &str, value: Result<f64, &String>, source: &str) -> Option<Reading> {
+    let metric = metric(key)?;
+    Some(match value {
+        Ok(value) => Reading::of(metric, value, source),
+        Err(why) => Reading::absent(metric, why.as_str()),
+    })
+}
+
+fn script(path: &Path) -> Result<Script, Fault> {
+    let unread =
+        |error: String| Fault::usage(format!("‘{}’ is not a script of windows: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| unread(error.to_string()))
+}
+
+/// What a reader has to know in order not to be misled.
+fn remark(run: &mut Run, loads: &Loads) {
+    let several = loads.servers.len() > 1;
+    let division = loads.division;
+    if several && division.turns < division.windows {
+        let turn = quantity(division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds);
+        let text = format!(
+            "each server is loaded in turns of {turn}: what happens between its turns is not seen, a stall that goes on \
+             at the end of a turn is seen in part, and a queue has no longer than a turn to grow. Load a server by \
+             itself, and for longer, to see these"
+        );
+        run.warn("turns", text);
+    }
+    for server in &loads.servers {
+        let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
+        let all = server.pool.windows;
+        // A window may end in a pause that the next would have made up for.
+        let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
+        let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
+        let turns = loads.division.turns;
+        for (doubt, times) in server.pool.doubts.iter().filter(told) {
+            let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
+            run.warn(&doubt.code, format!("{of}{}{often}", doubt.text));
+        }
+        if server.void > 0 {
+            run.warn(
+                "void",
+                format!("{of}{} of {all} windows are void, because the generator itself was late or starved: they are set apart", server.void),
+            );
+        }
+        if server.sheet.iter().flat_map(|sheet| &sheet.growth).any(|growth| growth.is_leak()) {
+            let text = "the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills";
+            run.warn("leak", format!("{of}{text}"));
+        }
+    }
+}
+
+fn concluded(args: &LoadArgs, loads: &Loads, code: Code) -> Result<Code, Fault> {
+    for server in &loads.servers {
+        if server.pool.gone && !args.judging.ignore_failure {
+            return Err(Fault::program(format!(
+                "the server ‘{}’ went away under load: see above",
+                server.name
+            )));
+        }
+    }
+    if let Some(sought) = &loads.capacity {
+        return Ok(if sought.found.found.settled { code } else { Code::Unknown });
+    }
+    // Who limits the errors has said how many there may be.
+    let limited = args.judging.limit.iter().any(|limit| limit.contains("load.errors"));
+    for server in &loads.servers {
+        let (failed, due) = (server.pool.failures.total(), server.pool.due);
+        if failed > 0 && !limited && !args.judging.ignore_failure {
+            return Err(Fault::program(format!(
+                "{} of {} requests to ‘{}’ failed (-i accepts that; --limit 'load.errors<1%' says how many may)",
+                grouped(failed as f64),
+                grouped(due.max(failed) as f64),
+                server.name
+            )));
+        }
+        if server.void > 0 && server.void == server.pool.windows && code != Code::GateFailed {
+            return Err(Fault {
+                code: Code::Unknown,
+                message: format!(
+                    "every window of ‘{}’ is void: the generator was late, so nothing is known of the server",
+                    server.name
+                ),
+            });
+        }
+    }
+    Ok(code)
+}
+
+fn export_hdr(path: &Path, loads: &Loads) -> Result<(), Fault> {
+    for (index, server) in loads.servers.iter().enumerate() {
+        let path = match index {
+            0 => path.to_owned(),
+            _ => path.with_extension(format!("{index}.hgrm")),
+        };
+        written(&path, server.pool.response.hgrm())?;
+    }
+    Ok(())
+}
+
+fn written(path: &Path, text: String) -> Result<(), Fault> {
+    std::fs::write(path, text).map_err(|error| {
+        Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
+    })
+}

@@ -1,0 +1,426 @@
+//! A load under way: windows of one server after the other, and what is kept of each.
+
+pub mod engine;
+pub mod passes;
+pub mod pool;
+pub mod readings;
+pub mod script;
+pub mod setup;
+
+pub use engine::{Engine, Looking};
+pub use pool::{Aside, Pool, Slice};
+pub use script::{Played, Script};
+pub use setup::{Side, add_yardstick, plan, rate, sides};
+
+use crate::fault::Fault;
+use crate::progress::Progress;
+use crate::store::{Ledger, Store, add_readings};
+use scruple_core::metric::Pass;
+use scruple_core::plan::Plan as Visits;
+use scruple_core::run::{Run, State};
+use scruple_core::sample::Reading;
+use scruple_core::subject::Arm;
+use scruple_measure::load::cost::collections::{Collections, Untold};
+use scruple_measure::load::cost::instructions::Instructions;
+use scruple_measure::load::cost::sampled::Sampled;
+use scruple_measure::load::cost::sheet::Sheet;
+use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, WarmUp};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What loads servers: this machine, or a script.
+pub trait Loader {
+    /// Loads one server for one turn; `progress` is told how it goes.
+    ///
+    /// # Errors
+    /// When the server cannot be loaded at all, or no longer.
+    fn turn(
+        &mut self,
+        arm: usize,
+        plan: &Plan,
+        progress: &mut dyn FnMut(&load::Progress),
+    ) -> Result<Turn, Fault>;
+
+    /// The cost sheet of each server whose processes are known.
+    fn sheets(&mut self) -> Vec<Option<Sheet>>;
+}
+
+/// What came of a turn: one schedule, from its first request to its last.
+pub struct Turn {
+    /// The latencies and failures.
+    pub load: LoadResult,
+    /// What a request cost the server in each window, by the key of the counter's metric; empty where the server is not
+    /// known.
+    pub costs: Vec<Vec<(String, f64)>>,
+}
+
+/// What came of everything, for reports.
+pub struct Loads {
+    /// The plan that all servers were loaded with.
+    pub plan: Plan,
+    /// How it was divided.
+    pub division: Division,
+    /// One for each arm, in their order.
+    pub servers: Vec<Loaded>,
+    /// The search for the highest rate, where there was one.
+    pub capacity: Option<Sought>,
+    /// Whether tables on a terminal have the memory map before and after.
+    pub show_map: bool,
+}
+
+/// What came of one server.
+pub struct Loaded {
+    /// The arm's name.
+    pub name: String,
+    /// All windows together, without those of the warm-up.
+    pub pool: Pool,
+    /// Windows that the generator spoilt; their latencies do not count, unless all are void.
+    pub void: usize,
+    /// What a request costs.
+    pub sheet: Option<Sheet>,
+    /// What a request allocates, from a pass of its own; or why that cannot be told.
+    pub heap: Option<Result<Sheet, String>>,
+    /// What the language runtime tells of a request, or why it tells nothing.
+    pub runtime: Option<Result<Collections, Untold>>,
+    /// Instructions by function, or why they could not be counted.
+    pub instructions: Option<Result<Instructions, String>>,
+    /// Sampled time by function, likewise.
+    pub sampled: Option<Result<Sampled, String>>,
+    /// System calls by name, likewise.
+    pub syscalls: Option<Result<BTreeMap<String, f64>, String>>,
+}
+
+/// A search for the highest rate, and what was asked of the server.
+pub struct Sought {
+    /// The limits, as they were written.
+    pub limits: String,
+    /// What was found.
+    pub found: Capacity,
+}
+
+impl Loaded {
+    /// A server of which nothing but the latencies is known.
+    pub fn of(name: &str, pool: Pool) -> Loaded {
+        Loaded {
+            name: name.to_owned(),
+            pool,
+            void: 0,
+            sheet: None,
+            heap: None,
+            runtime: None,
+            instructions: None,
+            sampled: None,
+            syscalls: None,
+        }
+    }
+}
+
+/// How the load is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// How many windows each server gets.
+    pub windows: u32,
+    /// How many turns these are put into. A turn is not interrupted; between turns other servers have theirs.
+    pub turns: u32,
+    /// Whether the server's accounts are read at the ends of windows.
+    pub weighed: bool,
+}
+
+/// Turns of several servers are at least so long, where the whole allows it.
+const TURN: Duration = Duration::from_secs(2);
+
+/// The least parts that a turn is divided into.
+const PARTS: u32 = 40;
+
+impl Division {
+    /// The division of a load: one server has a single turn; several have some that are long enough to show a stall.
+    pub fn of(plan: &Plan, servers: usize, windows: u32, weighed: bool) -> Division {
+        let windows = plan
+            .max_requests
+            .map_or(windows, |most| windows.min(most.min(u64::from(u32::MAX)) as u32))
+            .max(1);
+        let long = (plan.duration.as_nanos() / TURN.as_nanos()).clamp(2, u128::from(u32::MAX)) as u32;
+        let turns = if servers > 1 { long.min(windows.div_ceil(2)).max(2.min(windows)) } else { 1 };
+        Division { windows: windows.div_ceil(turns) * turns, turns, weighed }
+    }
+
+    /// Windows in a turn.
+    fn in_turn(self) -> u32 {
+        self.windows / self.turns
+    }
+
+    /// The length of one turn.
+    pub fn turn(self, whole: &Plan) -> Duration {
+        whole.duration / self.turns
+    }
+
+    /// The plan of one turn.
+    fn plan(self, whole: &Plan, turn: u32) -> Plan {
+        let at = |turn: u32| whole.max_requests.map(|all| all * u64::from(turn) / u64::from(self.turns));
+        let requests = at(turn + 1).zip(at(turn)).map(|(until, from)| (until - from).max(1));
+        let windows = self.in_turn();
+        Plan {
+            duration: self.turn(whole),
+            max_requests: requests,
+            warm_up: if turn == 0 { whole.warm_up } else { WarmUp::Off },
+            parts: windows * PARTS.div_ceil(windows),
+            marks: if self.weighed { self.marks(turn) } else { Vec::new() },
+            seed: whole.seed.wrapping_add(u64::from(turn)),
+            ..whole.clone()
+        }
+    }
+
+    /// Where the accounts are read within a turn. The stretches between are of one, three and two parts in turn: what a
+    /// stretch costs as such can then be told from its requests, and a drift of the server is not taken for their cost.
+    fn marks(self, turn: u32) -> Vec<f64> {
+        let windows = self.in_turn();
+        let parts = |window: u32| [1.0, 3.0, 2.0, 2.0, 1.0, 3.0][((turn * windows + window) % 6) as usize];
+        let all: f64 = (0..windows).map(parts).sum();
+        let mut sum = 0.0;
+        let inner = (0..windows.saturating_sub(1)).map(|window| {
+            sum += parts(window) / all;
+            sum
+        });
+        inner.collect()
+    }
+
+    /// The windows of a turn: parts of it without the warm-up, each with its number.
+    fn windows_of(self, load: &LoadResult) -> Vec<(u32, &[Part])> {
+        let before = load.parts.iter().take_while(|part| part.to <= 0).count();
+        let (cut, each) = (load.warm_up.saturating_sub(before), PARTS.div_ceil(self.in_turn()) as usize);
+        let parts = load.parts.get(before..).unwrap_or_default();
+        let each = if load.parts.len() == 1 { 1 } else { each };
+        let windows = parts.chunks(each).enumerate().map(|(window, parts)| {
+            let gone = cut.saturating_sub(window * each).min(parts.len());
+            (window as u32, &parts[gone..])
+        });
+        windows.filter(|(_, parts)| !parts.is_empty()).collect()
+    }
+}
+
+/// A load under way.
+pub struct Loading {
+    /// None once its servers have ended.
+    loader: Option<Box<dyn Loader>>,
+    /// The run, with what has been read so far.
+    pub run: Run,
+    /// Where it is written down.
+    pub ledger: Ledger,
+    progress: Progress,
+    division: Division,
+    taken: Vec<Vec<(u32, Turn)>>,
+}
+
+impl Loading {
+    /// A load of these arms; `run` has none yet.
+    pub fn new(
+        loader: Box<dyn Loader>,
+        arms: Vec<Arm>,
+        mut run: Run,
+        store: Option<Store>,
+        progress: Progress,
+    ) -> Result<Loading, Fault> {
+        let taken = arms.iter().map(|_| Vec::new()).collect();
+        run.arms = arms;
+        let ledger = Ledger::begin(store, &run)?;
+        let division = Division { windows: 1, turns: 1, weighed: false };
+        Ok(Loading { loader: Some(loader), run, ledger, progress, division, taken })
+    }
+
+    /// What was loaded already, to be stored.
+    pub fn taken(arms: Vec<Arm>, mut run: Run, store: Option<Store>) -> Result<Loading, Fault> {
+        run.arms = arms;
+        let ledger = Ledger::begin(store, &run)?;
+        let (progress, taken) = (Progress::hidden(), Vec::new());
+        let division = Division { windows: 1, turns: 1, weighed: false };
+        Ok(Loading { loader: None, run, ledger, progress, division, taken })
+    }
+
+    /// Whether not one turn was taken.
+    pub fn empty(&self) -> bool {
+        self.taken.iter().all(Vec::is_empty)
+    }
+
+    /// Takes every turn. What was read before an end is kept; true when the user interrupted.
+    ///
+    /// # Errors
+    /// When a server cannot be loaded, or no longer.
+    pub fn take(&mut self, plan: &Plan, division: Division) -> Result<bool, Fault> {
+        self.division = division;
+        let result = self.take_turns(plan);
+        self.progress.clear();
+        self.run.state = match result {
+            Ok(false) => State::Complete,
+            Ok(true) => State::Interrupted,
+            Err(_) => State::Failed,
+        };
+        result
+    }
+
+    fn take_turns(&mut self, plan: &Plan) -> Result<bool, Fault> {
+        let Some(loader) = &mut self.loader else { return Ok(false) };
+        let division = self.division;
+        let visits = Visits::new(self.taken.len(), self.run.seed);
+        for number in 0..division.turns {
+            for arm in visits.order(number) {
+                let plan = division.plan(plan, number);
+                let (progress, name) = (&self.progress, &self.run.arms[arm].name);
+                let whole = plan.duration.as_secs_f64();
+                let mut tell = |seen: &load::Progress| {
+                    progress.load(name, (number, division.turns), (seen.elapsed, whole), &live(seen));
+                };
+                let turn = loader.turn(arm, &plan, &mut tell)?;
+                let (ended, answered) = (turn.load.ended, turn.load.answered);
+                let first = number * division.in_turn();
+                for (window, readings) in readings_of(division, &turn) {
+                    self.ledger.journal(&self.run, arm, Pass::Timing, first + window, &readings);
+                }
+                self.taken[arm].push((first, turn));
+                match ended {
+                    // Who answers nothing would have every turn last until the time-out.
+                    Ended::Planned if answered == 0 => return Ok(false),
+                    Ended::Planned => {}
+                    Ended::Interrupted => return Ok(true),
+                    // What is gone stays gone; the figures say when.
+                    Ended::ServerGone => return Ok(false),
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// What came of each server; the readings of windows that count become the samples of the arms. Servers that were
+    /// started end here.
+    pub fn outcome(&mut self, plan: &Plan) -> Loads {
+        let sheets = self.loader.take().map(|mut loader| loader.sheets());
+        let mut sheets = sheets.into_iter().flatten();
+        let division = self.division;
+        let mut servers = Vec::new();
+        for (arm, turns) in self.run.arms.iter_mut().zip(&self.taken) {
+            for (first, turn) in turns {
+                for (window, readings) in readings_of(division, turn) {
+                    add_readings(arm, readings, Pass::Timing, first + window);
+                }
+            }
+            let counted: Vec<&LoadResult> =
+                turns.iter().map(|(_, turn)| &turn.load).filter(|load| !spoilt(load)).collect();
+            for (_, readings) in readings::pooled(&counted, self.run.terms.level) {
+                for (block, reading) in (0..).zip(readings) {
+                    add_readings(arm, [reading], Pass::Timing, block);
+                }
+            }
+            let windows = |load| division.windows_of(load).len();
+            let count = |void: bool| -> usize {
+                let some = turns.iter().filter(|(_, turn)| !void || spoilt(&turn.load));
+                some.map(|(_, turn)| windows(&turn.load)).sum()
+            };
+            let (all, void) = (count(false), count(true));
+            // Where every turn is void the latencies are shown all the same, and called void.
+            let counts = |load: &LoadResult| void == all || !spoilt(load);
+            let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
+            pool.windows = all;
+            servers.push(Loaded { void, sheet: sheets.next().flatten(), ..Loaded::of(&arm.name, pool) });
+        }
+        Loads { plan: plan.clone(), division, servers, capacity: None, show_map: false }
+    }
+
+    /// Adds what was read in another pass to an arm.
+    pub fn add(&mut self, arm: usize, block: u32, readings: impl IntoIterator<Item = Reading>) {
+        add_readings(&mut self.run.arms[arm], readings, Pass::Counting, block);
+    }
+
+    /// Stores the run, if it is to be stored.
+    pub fn keep(&mut self) {
+        self.ledger.finish(&self.run);
+    }
+
+    /// Where the run is stored, if it is.
+    pub fn stored_at(&self) -> Option<&std::path::Path> {
+        self.ledger.path()
+    }
+}
+
+/// A server that is started outside of windows; none where it runs already.
+///
+/// # Errors
+/// When it does not serve, or the user interrupts the wait for it.
+pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
+    engine::start(side, patience, interrupted)
+}
+
+/// The readings of each window of a turn, with its number. A generator that was late says nothing of latencies, but the
+/// server's accounts stand.
+fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
+    let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
+    let of = |(window, parts): (u32, &[Part])| {
+        let mut readings = match spoilt(&turn.load) {
+            false => readings::of(&Part::together(parts)),
+            true => Vec::new(),
+        };
+        readings.extend(readings::of_the_server(accounts(window)));
+        (window, readings)
+    };
+    division.windows_of(&turn.load).into_iter().map(of).collect()
+}
+
+/// Adds the readings of one measurement to an arm, unless the generator spoilt it.
+pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
+    if !spoilt(load) {
+        add_readings(arm, readings::of(&Part::together(load.counted())), Pass::Timing, block);
+    }
+}
+
+/// Whether the generator itself made a turn void: the whole of it or nothing, so that no part of a turn is left out for
+/// what was seen in it.
+pub fn spoilt(load: &LoadResult) -> bool {
+    load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
+}
+
+/// How a turn is going, as a few words.
+fn live(seen: &load::Progress) -> String {
+    use scruple_core::unit::{Unit, grouped, quantity};
+    let ns = |value: u64| quantity(value as f64, &Unit::Nanoseconds);
+    let failed =
+        if seen.failed > 0 { format!(" · {} failed", grouped(seen.failed as f64)) } else { String::new() };
+    let latencies = match seen.p50 {
+        0 => String::new(),
+        _ => format!(" · p50 {} p99 {}", ns(seen.p50), ns(seen.p99)),
+    };
+    format!("{}/s{failed}{latencies}", grouped(seen.rate.round()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_measure::load::Request;
+
+    #[test]
+    fn turns_add_up_to_the_whole() {
+        let whole = Plan { max_requests: Some(1003), ..Plan::of(Request::get("/")) };
+        let division = Division::of(&whole, 2, 10, true);
+        assert_eq!(division, Division { windows: 10, turns: 5, weighed: true });
+        let plans: Vec<Plan> = (0..5).map(|turn| division.plan(&whole, turn)).collect();
+        assert_eq!(plans.iter().filter_map(|plan| plan.max_requests).sum::<u64>(), 1003);
+        assert_eq!(plans.iter().map(|plan| plan.duration).sum::<Duration>(), whole.duration);
+        assert_eq!(plans[0].warm_up, whole.warm_up);
+        assert!(plans[1..].iter().all(|plan| plan.warm_up == WarmUp::Off));
+        assert!(plans.iter().all(|plan| plan.parts >= 40 && plan.marks.len() == 1));
+    }
+
+    #[test]
+    fn one_server_has_one_turn_and_short_loads_of_several_have_two() {
+        let whole = Plan::of(Request::get("/"));
+        let alone = Division::of(&whole, 1, 10, true);
+        assert_eq!((alone.turns, alone.windows), (1, 10));
+        let plan = alone.plan(&whole, 0);
+        assert_eq!((plan.parts, plan.marks.len()), (40, 9));
+        let lengths: Vec<f64> = plan.marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(plan.marks.is_sorted() && (lengths[0] / plan.marks[0] - 3.0).abs() < 1e-9, "{lengths:?}");
+        let short = Plan { duration: Duration::from_secs(1), ..whole.clone() };
+        assert_eq!(Division::of(&short, 3, 10, false).turns, 2);
+        let few = Plan { max_requests: Some(3), ..whole };
+        assert_eq!(Division::of(&few, 1, 10, true).windows, 3);
+    }
+}

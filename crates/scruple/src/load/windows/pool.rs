@@ -1,0 +1,246 @@
+//! Turns put together: the distribution of all requests that count, and beside it what does not.
+
+use scruple_core::knee::BEHIND;
+use scruple_measure::load::{
+    Buckets, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, Slow, Stall,
+};
+use serde::Serialize;
+
+/// What came of several turns, as if they had been one.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    /// Windows.
+    pub windows: usize,
+    /// Whether the server was gone at the end of a turn.
+    pub gone: bool,
+    /// The time in which requests were due, in nanoseconds, pauses between turns not counted.
+    pub span: u64,
+    /// By how much the answers were behind the requests at the ends of turns, all of them together.
+    pub behind: u64,
+    /// Good answers in the windows that count, and the span of these.
+    counted: (u64, u64),
+    /// Requests that were due.
+    pub due: u64,
+    /// Good answers.
+    pub answered: u64,
+    /// Failed requests by class.
+    pub failures: Failures,
+    /// Bytes of content received.
+    pub bytes: u64,
+    /// From due to answered.
+    pub response: Latencies,
+    /// From sent to answered.
+    pub service: Latencies,
+    /// From due to sent.
+    pub lag: Latencies,
+    /// From due to noticed: the generator's own lateness.
+    pub lateness: Latencies,
+    /// From the beginning of a connection until it could be used.
+    pub connect: Latencies,
+    /// The most requests that waited for a free connection at one time.
+    pub backlog: u64,
+    /// Connections that were made anew.
+    pub reconnects: u64,
+    /// The course, in nanoseconds of measured time.
+    pub timeline: Vec<Slice>,
+    /// The figures of each kind of request.
+    pub kinds: Vec<Kind>,
+    /// When the server stood still, in nanoseconds of measured time.
+    pub stalls: Vec<Stall>,
+    /// The slowest requests, in nanoseconds of measured time, the slowest first.
+    pub slowest: Vec<Slow>,
+    /// What the generator consumed.
+    pub generator: GeneratorCost,
+    /// What is to be said against any of the turns, each kind once, with the number of turns.
+    pub doubts: Vec<(Doubt, usize)>,
+    /// What is set apart and does not count.
+    pub aside: Vec<Aside>,
+}
+
+/// Parts of a load that are set apart, with everything that was seen in them.
+#[derive(Clone, Debug)]
+pub struct Aside {
+    /// Why: `warm-up` or `void`.
+    pub why: &'static str,
+    /// How long they are together, in nanoseconds.
+    pub span: u64,
+    /// Good answers.
+    pub answered: u64,
+    /// Failed requests.
+    pub failures: Failures,
+    /// From due to answered.
+    pub response: Buckets,
+    /// The longest stall in them, in nanoseconds.
+    pub stall: Option<u64>,
+}
+
+/// A part of the course.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slice {
+    /// Its beginning in nanoseconds of measured time.
+    pub from: i64,
+    /// Its end.
+    pub to: i64,
+    /// Good answers to requests that were due in it.
+    pub answered: u64,
+    /// Failed requests that were due in it.
+    pub failed: u64,
+    /// The largest backlog in it.
+    pub backlog: u64,
+    /// The median response in nanoseconds.
+    pub p50: Option<u64>,
+    /// The 99th percentile of the response.
+    pub p99: Option<u64>,
+    /// The longest response.
+    pub max: Option<u64>,
+}
+
+/// The slowest requests that are kept.
+const SLOWEST: usize = 256;
+
+impl Pool {
+    /// These turns together, each with whether its latencies count; its requests and failures do in any case.
+    pub fn of<'a>(turns: impl IntoIterator<Item = (&'a LoadResult, bool)>) -> Pool {
+        let mut pool = Pool::default();
+        for (load, counts) in turns {
+            pool.add(load, counts);
+        }
+        pool.slowest.sort_unstable_by(|left, right| right.cmp(left));
+        pool.slowest.truncate(SLOWEST);
+        pool
+    }
+
+    /// Good answers per second, over the span and whatever time the answers were behind at the ends of turns.
+    pub fn rate(&self) -> f64 {
+        let (answered, span) = self.counted;
+        if span == 0 { 0.0 } else { answered as f64 * 1e9 / (span + self.behind) as f64 }
+    }
+
+    /// Whether the server did not keep up with the rate on the whole, rather than at the end of some turn.
+    pub fn fell_behind(&self) -> bool {
+        self.behind > 0 && self.behind as f64 >= self.counted.1 as f64 * BEHIND
+    }
+
+    fn add(&mut self, load: &LoadResult, counts: bool) {
+        let begins = load.counted().first().map_or(0, |part| part.from);
+        let (before, since): (Vec<Stall>, Vec<Stall>) =
+            load.stalls.iter().partition(|stall| stall.to <= begins);
+        if !load.cut().is_empty() {
+            self.set_aside("warm-up", load.cut(), &before);
+        }
+        if counts {
+            self.add_times(load, begins, &since);
+            // A generator that is late holds answers up as well.
+            self.behind += load.behind;
+            self.counted.0 += load.answered;
+            self.counted.1 += load.span;
+        } else {
+            self.set_aside("void", load.counted(), &since);
+        }
+        self.windows += 1;
+        self.gone |= load.ended == Ended::ServerGone;
+        self.span += load.span;
+        self.due += load.due;
+        self.answered += load.answered;
+        self.failures.add(&load.failures);
+        self.bytes += load.bytes;
+        self.backlog = self.backlog.max(load.backlog);
+        self.reconnects += load.reconnects;
+        self.add_kinds(&load.kinds, counts);
+        self.add_generator(&load.generator);
+        for doubt in &load.doubts {
+            match self.doubts.iter_mut().find(|(known, _)| known.code == doubt.code) {
+                Some((_, turns)) => *turns += 1,
+                None => self.doubts.push((doubt.clone(), 1)),
+            }
+        }
+    }
+
+    /// Adds latencies and moments; these count from the end of the turns before.
+    fn add_times(&mut self, load: &LoadResult, begins: i64, stalls: &[Stall]) {
+        let shift = self.span as i64 - begins;
+        for (own, more) in [
+            (&mut self.response, &load.response),
+            (&mut self.service, &load.service),
+            (&mut self.lag, &load.lag),
+            (&mut self.lateness, &load.lateness),
+            (&mut self.connect, &load.connect),
+        ] {
+            own.add(more);
+        }
+        self.timeline.extend(load.counted().iter().map(|part| slice(part, shift)));
+        let stall =
+            |stall: &Stall| Stall { from: stall.from.max(begins) + shift, to: stall.to + shift, ..*stall };
+        self.stalls.extend(stalls.iter().map(stall));
+        let at = |moment: u64| (moment as i64 + shift).max(0) as u64;
+        let counted = load.slowest.iter().filter(|slow| slow.intended as i64 >= begins);
+        self.slowest.extend(counted.map(|slow| Slow {
+            intended: at(slow.intended),
+            sent: at(slow.sent),
+            done: at(slow.done),
+            ..*slow
+        }));
+    }
+
+    fn set_aside(&mut self, why: &'static str, parts: &[Part], stalls: &[Stall]) {
+        let whole = Part::together(parts);
+        let longest = stalls.iter().map(|stall| (stall.to - stall.from).max(0) as u64).max();
+        match self.aside.iter_mut().find(|aside| aside.why == why) {
+            Some(aside) => {
+                aside.span += whole.span();
+                aside.answered += whole.answered;
+                aside.failures.add(&whole.failures);
+                aside.response.add(&whole.response);
+                aside.stall = aside.stall.max(longest);
+            }
+            None => self.aside.push(Aside {
+                why,
+                span: whole.span(),
+                answered: whole.answered,
+                failures: whole.failures,
+                response: whole.response,
+                stall: longest,
+            }),
+        }
+    }
+
+    fn add_generator(&mut self, more: &GeneratorCost) {
+        let own = &mut self.generator;
+        own.threads = own.threads.max(more.threads);
+        own.elapsed += more.elapsed;
+        own.user += more.user;
+        own.system += more.system;
+        own.waited += more.waited;
+        own.preempted += more.preempted;
+        own.requests += more.requests;
+    }
+
+    fn add_kinds(&mut self, kinds: &[Kind], timely: bool) {
+        for kind in kinds {
+            let service = kind.service.as_ref().filter(|_| timely);
+            match self.kinds.iter_mut().find(|known| known.name == kind.name) {
+                None => self.kinds.push(Kind { service: service.cloned(), ..kind.clone() }),
+                Some(known) => {
+                    known.answered += kind.answered;
+                    known.failures.add(&kind.failures);
+                    if let Some(more) = service {
+                        known.service.get_or_insert_default().add(more);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn slice(part: &Part, shift: i64) -> Slice {
+    Slice {
+        from: part.from + shift,
+        to: part.to + shift,
+        answered: part.answered,
+        failed: part.failures.total(),
+        backlog: part.backlog,
+        p50: part.response.quantile(0.5),
+        p99: part.response.quantile(0.99),
+        max: part.response.max(),
+    }
+}

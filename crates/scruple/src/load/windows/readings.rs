@@ -1,0 +1,84 @@
+//! The readings of one window.
+
+use scruple_core::judge::POOLED;
+use scruple_core::metric::metric;
+use scruple_core::sample::Reading;
+use scruple_core::stats::pooled::{self, Pooled};
+use scruple_measure::load::{Buckets, LoadResult, Part};
+
+/// What stands as the source of latencies.
+const SOURCE: &str = "load generator";
+
+/// What stands as the source of costs.
+const ACCOUNTS: &str = "proc";
+
+/// Everything that one window tells of latencies. A latency of which there is none is absent; a rate of nothing is 0.
+pub(super) fn of(window: &Part) -> Vec<Reading> {
+    let at = |buckets: &Buckets, q: f64| buckets.quantile(q).map(|ns| ns as f64);
+    let count = window.response.count() as f64;
+    let failed = window.failures.total() as f64;
+    let all = window.answered as f64 + failed;
+    let figures = [
+        ("load.p50", at(&window.response, 0.5)),
+        ("load.p90", at(&window.response, 0.9)),
+        ("load.p99", at(&window.response, 0.99)),
+        ("load.p999", at(&window.response, 0.999)),
+        ("load.max", window.response.max().map(|ns| ns as f64)),
+        ("load.mean", (count > 0.0).then(|| window.response.sum() / count)),
+        ("load.service.p50", at(&window.service, 0.5)),
+        ("load.service.p99", at(&window.service, 0.99)),
+        ("load.rate", Some(window.came as f64 * 1e9 / window.span().max(1) as f64)),
+        ("load.errors", Some(if all > 0.0 { failed / all } else { 0.0 })),
+    ];
+    let latencies = figures.into_iter().filter_map(|(key, value)| {
+        let metric = metric(key)?;
+        Some(match value {
+            Some(value) => Reading::of(metric, value, SOURCE),
+            None => Reading::absent(metric, "no request was answered"),
+        })
+    });
+    let lag = metric("load.lag.p99").zip(at(&window.lag, 0.99));
+    latencies.chain(lag.map(|(metric, lag)| Reading::of(metric, lag, SOURCE))).collect()
+}
+
+/// What all windows of some turns tell together, as the readings of figures that limits are held against: a window in which
+/// the server stood still counts for all of its requests.
+pub(super) fn pooled(loads: &[&LoadResult], level: f64) -> Vec<(String, Vec<Reading>)> {
+    let parts: Vec<&Part> = loads.iter().flat_map(|load| load.counted()).collect();
+    let responses: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.response.each()).collect();
+    let longest = parts.iter().filter_map(|part| part.response.max()).max().map(|longest| longest as f64);
+    let failures: Vec<(u64, u64)> =
+        parts.iter().map(|part| (part.failures.total(), part.answered + part.failures.total())).collect();
+    let quantile = |q: f64| pooled::quantile(&responses, q, level);
+    let figures = [
+        ("load.p50", quantile(0.5)),
+        ("load.p90", quantile(0.9)),
+        ("load.p99", quantile(0.99)),
+        ("load.p999", quantile(0.999)),
+        // The longest of this load is what it is.
+        ("load.max", longest.map(|value| Pooled { value, low: value, high: Some(value) })),
+        ("load.errors", pooled::share(&failures, level)),
+    ];
+    let reading = |(key, found): (&str, Option<Pooled>)| {
+        let (metric, found) = (metric(key)?, found?);
+        let key = format!("{key}{POOLED}");
+        let of = |value: f64| Reading { key: key.clone(), ..Reading::of(metric, value, SOURCE) };
+        let readings =
+            [Some(found.value), Some(found.low), found.high].into_iter().flatten().map(of).collect();
+        Some((key.clone(), readings))
+    };
+    figures.into_iter().filter_map(reading).collect()
+}
+
+/// What a window tells of the server's own accounts.
+pub(super) fn of_the_server(each: &[(String, f64)]) -> Vec<Reading> {
+    costs(each, ACCOUNTS).collect()
+}
+
+/// Costs by the keys of counters, as readings of the metrics that divide them by the requests.
+pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Iterator<Item = Reading> + 'a {
+    costs.iter().filter_map(move |(key, value)| {
+        let key = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));
+        Some(Reading::of(metric(&key)?, *value, source))
+    })
+}

@@ -1,0 +1,175 @@
+//! Windows from a file, so that everything behind the generator can be tested to the byte.
+
+use super::{Loader, Turn};
+use crate::fault::Fault;
+use scruple_core::metric::metric;
+use scruple_core::sample::Reading;
+use scruple_measure::load::cost::sheet::{self, Sheet};
+use scruple_measure::load::cost::tree::Memory;
+use scruple_measure::load::{
+    self, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, Plan,
+};
+use scruple_measure::memory_map::MemoryMap;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The windows of each arm, by its name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The windows in order; the last repeats when more are asked for.
+    pub arms: BTreeMap<String, Vec<Entry>>,
+}
+
+/// One scripted window.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Entry {
+    /// Its length in milliseconds.
+    span: u64,
+    /// By how many milliseconds the answers were behind at its end.
+    behind: u64,
+    /// Responses in microseconds, each with how many there were.
+    response: Vec<(u64, u64)>,
+    /// Likewise from sending to answer; the responses where it is empty.
+    service: Vec<(u64, u64)>,
+    /// Likewise from due to sent.
+    lag: Vec<(u64, u64)>,
+    /// Likewise from due to noticed.
+    lateness: Vec<(u64, u64)>,
+    /// Failed requests by class.
+    failures: BTreeMap<String, u64>,
+    /// How much counters of the server grew, by key.
+    grown: BTreeMap<String, f64>,
+    /// The server's resident bytes behind it.
+    resident: u64,
+    /// The kernel's text of the server's memory map behind it.
+    smaps: String,
+    /// What is to be said against it.
+    doubts: Vec<Doubt>,
+    /// Whether the server was gone at its end.
+    gone: bool,
+}
+
+/// A script that is played.
+pub struct Played {
+    script: Script,
+    names: Vec<String>,
+    taken: Vec<Vec<sheet::Window>>,
+    maps: Vec<Vec<MemoryMap>>,
+}
+
+impl Played {
+    /// The script for these arms.
+    pub fn of(script: Script, names: Vec<String>) -> Played {
+        let taken = names.iter().map(|_| Vec::new()).collect();
+        let maps = names.iter().map(|_| Vec::new()).collect();
+        Played { script, names, taken, maps }
+    }
+}
+
+impl Loader for Played {
+    fn turn(
+        &mut self,
+        arm: usize,
+        _plan: &Plan,
+        _progress: &mut dyn FnMut(&load::Progress),
+    ) -> Result<Turn, Fault> {
+        let (name, taken) = (&self.names[arm], &mut self.taken[arm]);
+        let windows = self.script.arms.get(name).filter(|windows| !windows.is_empty());
+        let windows = windows.ok_or_else(|| {
+            Fault::usage(format!("the script has no windows of ‘{name}’: add an arm of that name"))
+        })?;
+        let entry = &windows[taken.len().min(windows.len() - 1)];
+        let load = result(entry)?;
+        let requests = load.generator.requests;
+        let grown: Vec<(String, f64)> =
+            entry.grown.iter().map(|(key, grown)| (key.clone(), *grown)).collect();
+        let costs = grown.iter().map(|(key, grown)| (key.clone(), grown / requests.max(1) as f64)).collect();
+        let memory = Memory { resident: entry.resident, ..Memory::default() };
+        let map = MemoryMap::parse(&entry.smaps).map_err(Fault::usage)?;
+        self.maps[arm].push(map);
+        taken.push(sheet::Window { requests, elapsed: load.span, grown, memory });
+        Ok(Turn { load, costs: vec![costs] })
+    }
+
+    fn sheets(&mut self) -> Vec<Option<Sheet>> {
+        let sheet = |(windows, maps): (Vec<sheet::Window>, Vec<MemoryMap>)| {
+            let keys = windows.first().map(|window| &window.grown).filter(|grown| !grown.is_empty())?;
+            let known: Vec<Reading> =
+                keys.iter().filter_map(|(key, _)| Some(Reading::of(metric(key)?, 0.0, "script"))).collect();
+            let maps = (maps.first().cloned().unwrap_or_default(), maps.last().cloned().unwrap_or_default());
+            Some(Sheet::of(&known, windows, &[], maps))
+        };
+        std::mem::take(&mut self.taken).into_iter().zip(std::mem::take(&mut self.maps)).map(sheet).collect()
+    }
+}
+
+fn result(entry: &Entry) -> Result<LoadResult, Fault> {
+    let of = |buckets: &[(u64, u64)]| {
+        let ns: Vec<(u64, u64)> = buckets.iter().map(|(us, count)| (us * 1000, *count)).collect();
+        Latencies::from_sparse(&ns)
+    };
+    let mut failures = Failures::default();
+    for (name, count) in &entry.failures {
+        let class = Failure::ALL.into_iter().find(|class| class.name() == name);
+        let class = class.ok_or_else(|| {
+            Fault::usage(format!("the script names ‘{name}’, which is no class of failures"))
+        })?;
+        failures.record(class, *count);
+    }
+    let response = of(&entry.response);
+    let answered = response.count();
+    let span = entry.span * 1_000_000;
+    let requests = answered + failures.total();
+    let service = if entry.service.is_empty() { response.clone() } else { of(&entry.service) };
+    let (lag, lateness) = (of(&entry.lag), of(&entry.lateness));
+    let part = Part {
+        from: 0,
+        to: span as i64,
+        due: requests,
+        answered,
+        // What came in its time, where the answers were behind at its end.
+        came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
+            as u64,
+        failures,
+        bytes: answered * 13,
+        backlog: 0,
+        response: response.buckets(),
+        service: service.buckets(),
+        lag: lag.buckets(),
+        lateness: lateness.buckets(),
+    };
+    Ok(LoadResult {
+        ended: if entry.gone { Ended::ServerGone } else { Ended::Planned },
+        started: (0, 0),
+        span,
+        behind: entry.behind * 1_000_000,
+        due: requests,
+        answered,
+        failures,
+        idle_failures: Failures::default(),
+        bytes: answered * 13,
+        service,
+        response,
+        lag,
+        lateness,
+        connect: Latencies::new(),
+        backlog: 0,
+        reconnects: 0,
+        parts: vec![part],
+        warm_up: 0,
+        stalls: Vec::new(),
+        kinds: Vec::<Kind>::new(),
+        slowest: Vec::new(),
+        generator: GeneratorCost {
+            threads: 1,
+            elapsed: span,
+            user: requests * 500,
+            system: requests * 1500,
+            requests,
+            ..GeneratorCost::default()
+        },
+        doubts: entry.doubts.clone(),
+    })
+}

@@ -1,0 +1,116 @@
+//! What every run begins with: an identity, provenance, a way to be interrupted.
+
+use crate::fault::Fault;
+use crate::git;
+use crate::import::Imported;
+use scruple_core::provenance::Provenance;
+use scruple_core::run::{Run, State, Terms};
+use scruple_core::stats::Pcg;
+use scruple_core::subject::Subject;
+use scruple_measure::host;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A run that has no arms yet, of programs that lie there.
+pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs: &[&Path]) -> Run {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let entropy = entropy();
+    Run {
+        id: identifier(now.as_millis() as u64, entropy),
+        label: label.map(str::to_owned),
+        started: now.as_millis() as i64,
+        state: State::Running,
+        seed: seed.unwrap_or(entropy % 1_000_000),
+        argv: std::env::args().collect(),
+        terms,
+        provenance: provenance(programs),
+        arms: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// A number that another process at the same time, or this process at another time, does not have.
+fn entropy() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 32)
+}
+
+/// A run whose readings come from a script: the same on every machine at every time.
+pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run {
+    let seed = seed.unwrap_or(1);
+    Run {
+        id: format!("scripted-{seed}"),
+        label: label.map(str::to_owned),
+        started: 0,
+        state: State::Running,
+        seed,
+        argv: Vec::new(),
+        terms,
+        provenance: Provenance { machine_class: "scripted".to_owned(), ..Provenance::default() },
+        arms: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// A run of another tool's readings; `position` keeps runs in order that do not say when they were taken.
+pub fn imported_run(imported: Imported, label: Option<&str>, position: usize) -> Run {
+    let margin = match imported.arms.first().map(|arm| &arm.subject) {
+        Some(Subject::Case { .. }) => 0.01,
+        _ => Terms::default().margin,
+    };
+    let mut run = empty_run(Some(0), label, Terms { margin, ..Terms::default() }, &[]);
+    run.started = imported.started.filter(|moment| *moment > 0).unwrap_or(run.started + position as i64);
+    run.id = identifier(run.started as u64, entropy() ^ position as u64);
+    run.state = State::Complete;
+    run.provenance = imported.provenance;
+    run.arms = imported.arms;
+    run.warnings = imported.warnings;
+    run
+}
+
+fn provenance(programs: &[&Path]) -> Provenance {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let mut provenance = host::provenance(&folder);
+    for path in programs {
+        if let Some(digest) = host::file_digest(path) {
+            provenance.programs.insert(path.display().to_string(), digest);
+        }
+    }
+    if let Some(state) = git::state(&folder) {
+        provenance.commit = Some(state.commit);
+        provenance.dirty = Some(state.dirty);
+    }
+    provenance
+}
+
+/// An identifier that sorts by time: ten characters of milliseconds and four of chance, in Crockford's base 32.
+fn identifier(milliseconds: u64, entropy: u64) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let chance = Pcg::new(entropy).next_u64();
+    let digit = |value: u64, place: u32| DIGITS[(value >> (5 * place) & 31) as usize] as char;
+    let time = (0..9).rev().map(|place| digit(milliseconds, place));
+    time.chain((0..4).map(|place| digit(chance, place))).collect()
+}
+
+/// Set by the first SIGINT, SIGTERM or SIGHUP; a second one ends Scruple at once.
+pub fn interruption_flag() -> Result<Arc<AtomicBool>, Fault> {
+    let flag = Arc::new(AtomicBool::new(false));
+    // Who was started by nohup goes on when the terminal is closed.
+    let hangup = (!ignores_hangup()).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+        signal_hook::flag::register_conditional_default(signal, flag.clone())
+            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+            .map_err(|error| Fault::internal(format!("cannot watch for interruptions: {error}")))?;
+    }
+    Ok(flag)
+}
+
+/// Whether this process was started with SIGHUP, the first of the signals in the mask, ignored.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}

@@ -1,0 +1,80 @@
+//! Columns of text: padding, cutting, and aligning numbers on their decimal points.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Pads or cuts to exactly that many columns.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    let width = text.width();
+    if width <= columns {
+        return format!("{text}{}", " ".repeat(columns - width));
+    }
+    let mut cut = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w + 1 > columns {
+            break;
+        }
+        cut.push(c);
+        used += w;
+    }
+    format!("{cut}…{}", " ".repeat(columns.saturating_sub(used + 1)))
+}
+
+/// Pads on the left.
+pub(crate) fn right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+/// Breaks a line at spaces so that no piece is wider than the terminal, where that is possible.
+pub(crate) fn wrap(text: &str, columns: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// Pads the cells of a column so that their decimal points stand below each other, whatever their units are.
+pub(crate) fn on_points(cells: &mut [String]) {
+    let split = |cell: &str| {
+        let number = cell.find(' ').unwrap_or(cell.len());
+        let point = cell[..number].find('.').unwrap_or(number);
+        (cell[..point].width(), cell[point..number].width(), cell[number..].width())
+    };
+    let parts: Vec<(usize, usize, usize)> = cells.iter().map(|cell| split(cell)).collect();
+    let most = |pick: fn(&(usize, usize, usize)) -> usize| parts.iter().map(pick).max().unwrap_or(0);
+    let (whole, fraction, unit) = (most(|p| p.0), most(|p| p.1), most(|p| p.2));
+    for (cell, part) in cells.iter_mut().zip(&parts) {
+        if cell.is_empty() {
+            *cell = " ".repeat(whole + fraction + unit);
+            continue;
+        }
+        let number = cell.find(' ').unwrap_or(cell.len());
+        let (digits, symbol) = cell.split_at(number);
+        *cell = format!(
+            "{}{digits}{}{symbol}{}",
+            " ".repeat(whole - part.0),
+            " ".repeat(fraction - part.1),
+            " ".repeat(unit - part.2)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_stand_below_each_other() {
+        let mut cells: Vec<String> = ["1.48 ns", "809 µs", "12.5 ms", ""].map(str::to_owned).to_vec();
+        on_points(&mut cells);
+        assert_eq!(cells, ["  1.48 ns", "809    µs", " 12.5  ms", "         "]);
+    }
+}

@@ -1,0 +1,22 @@
+//! The words of `scruple show`.
+
+use crate::cli::ResultArgs;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Show a stored run again.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// The run: an id or its beginning, a label, ‘last’, or ‘last~1’.
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// The metrics to show.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// The store.
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    pub store: Option<PathBuf>,
+    /// Where results go.
+    #[command(flatten)]
+    pub results: ResultArgs,
+}

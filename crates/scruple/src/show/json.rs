@@ -1,0 +1,318 @@
+//! JSON, schema 1: durations in nanoseconds, sizes in bytes, ratios as numbers.
+
+use super::Report;
+use crate::inspect::report::memory;
+use crate::load::report::json;
+use scruple_core::compare::{Direction, Verdict};
+use scruple_core::evidence::Evidence;
+use scruple_core::judge::{Judged, cases, estimate, headlines};
+use scruple_core::plain::steers;
+use scruple_core::provenance::Provenance;
+use scruple_core::run::{Run, Warning};
+use scruple_core::sample::{Figure, Sample};
+use scruple_core::stats::growth::Growth;
+use scruple_core::stats::tare::Net;
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+/// The version of the shape below; it grows, and what is there keeps its meaning.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    scruple: Version,
+    run: RunHead<'a>,
+    provenance: &'a Provenance,
+    arms: Vec<ArmView<'a>>,
+    comparisons: Vec<ComparisonView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    growth: Vec<FitView<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<LimitView<'a>>,
+    warnings: &'a [Warning],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<json::View<'a>>,
+}
+
+#[derive(Serialize)]
+struct Version {
+    version: &'static str,
+    schema: u32,
+}
+
+/// What is said of a run itself.
+#[derive(Serialize)]
+pub(crate) struct RunHead<'a> {
+    id: &'a str,
+    label: Option<&'a str>,
+    started: String,
+    state: &'static str,
+    seed: u64,
+    argv: &'a [String],
+    margin: f64,
+    level: f64,
+    looks: u32,
+}
+
+#[derive(Serialize)]
+struct ArmView<'a> {
+    name: &'a str,
+    role: &'static str,
+    subject: &'a Subject,
+    version: Option<&'a str>,
+    params: &'a BTreeMap<String, Parameter>,
+    metrics: BTreeMap<&'a str, MetricView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_map: Option<memory::View>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every value is the large one, and they live for one document"
+)]
+enum MetricView<'a> {
+    Read {
+        unit: &'a str,
+        pass: &'static str,
+        quality: &'static str,
+        source: &'a str,
+        n: usize,
+        estimate: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        interval: Option<[f64; 2]>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        level: Option<f64>,
+        method: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        counted: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        net: Option<Net>,
+        readings: &'a [f64],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blocks: Option<&'a [u32]>,
+    },
+    Absent {
+        absent: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+struct ComparisonView<'a> {
+    metric: &'a str,
+    reference: &'a str,
+    arm: &'a str,
+    evidence: &'static str,
+    effect: Option<f64>,
+    interval: Option<[f64; 2]>,
+    level: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranges: Option<[[f64; 2]; 2]>,
+    difference: Option<f64>,
+    margin: f64,
+    verdict: Verdict,
+    direction: Option<Direction>,
+    blocks: usize,
+    more_blocks: usize,
+    method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    headline: bool,
+}
+
+#[derive(Serialize)]
+struct FitView<'a> {
+    metric: &'a str,
+    parameter: &'a str,
+    family: &'a str,
+    fit: &'a Growth,
+}
+
+#[derive(Serialize)]
+struct LimitView<'a> {
+    limit: &'a str,
+    arm: &'a str,
+    result: &'static str,
+    found: &'a str,
+}
+
+/// Writes the whole report, with every reading.
+pub fn text(report: &Report<'_>) -> String {
+    let run = report.run;
+    let quoted = headlines(&report.judged, &report.shown);
+    let document = Document {
+        scruple: Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
+        run: run_head(run),
+        provenance: &run.provenance,
+        arms: run.arms.iter().map(|arm| arm_view(report, arm)).collect(),
+        comparisons: report.judged.iter().map(|judged| comparison_view(judged, &quoted)).collect(),
+        growth: report
+            .fits
+            .iter()
+            .map(|fit| FitView {
+                metric: &fit.metric,
+                parameter: &fit.parameter,
+                family: &fit.family,
+                fit: &fit.growth,
+            })
+            .collect(),
+        limits: report
+            .checked
+            .iter()
+            .map(|checked| LimitView {
+                limit: &checked.budget,
+                arm: &checked.arm,
+                result: checked.kept.word(),
+                found: &checked.found,
+            })
+            .collect(),
+        warnings: &run.warnings,
+        load: report.loads.map(json::view),
+    };
+    // Keys are text and numbers are made finite below, so serialization cannot fail.
+    written(&document)
+}
+
+/// The head of a run, the same in every document.
+pub(crate) fn run_head(run: &Run) -> RunHead<'_> {
+    RunHead {
+        id: &run.id,
+        label: run.label.as_deref(),
+        started: timestamp(run.started),
+        state: run.state.word(),
+        seed: run.seed,
+        argv: &run.argv,
+        margin: run.terms.margin,
+        level: run.terms.level,
+        looks: run.terms.looks,
+    }
+}
+
+#[derive(Serialize)]
+struct Other<'a, T: Serialize> {
+    scruple: Version,
+    #[serde(flatten)]
+    rest: &'a T,
+}
+
+/// Writes what is no run, under the same head.
+pub fn document(rest: &impl Serialize) -> String {
+    let scruple = Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA };
+    written(&Other { scruple, rest })
+}
+
+/// The document as text, in which what would steer a terminal is written by its number.
+fn written(document: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if steers(c) && c != '\n' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A moment in milliseconds since 1970, in the form of RFC 3339.
+pub fn timestamp(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map_or_else(|_| milliseconds.to_string(), |moment| moment.to_string())
+}
+
+fn arm_view<'a>(report: &Report<'_>, arm: &'a Arm) -> ArmView<'a> {
+    let level = report.run.terms.level;
+    let tare = super::tare_of(report.run, arm);
+    let metrics = arm
+        .figures
+        .iter()
+        .map(|(key, figure)| {
+            let view = match figure {
+                Figure::Sample(sample) => sample_view(arm, key, sample, tare, level),
+                Figure::Absent { absent } => MetricView::Absent { absent },
+            };
+            (key.as_str(), view)
+        })
+        .collect();
+    ArmView {
+        name: &arm.name,
+        role: arm.role.word(),
+        subject: &arm.subject,
+        version: arm.version.as_deref(),
+        params: &arm.params,
+        metrics,
+        memory_map: report
+            .memory_maps
+            .iter()
+            .find(|(name, _)| *name == arm.name)
+            .map(|(_, c)| memory::view(c)),
+    }
+}
+
+fn sample_view<'a>(
+    arm: &Arm,
+    key: &str,
+    sample: &'a Sample,
+    tare: Option<&Arm>,
+    level: f64,
+) -> MetricView<'a> {
+    let counted = tare.map(|tare| cases::counted(sample, tare));
+    let estimate = estimate(counted.as_ref().unwrap_or(sample), level);
+    let net = tare
+        .filter(|_| arm.role == Role::Subject && key.starts_with("time."))
+        .and_then(|tare| cases::net(arm, tare, key, level));
+    let in_order = sample.blocks.iter().enumerate().all(|(i, block)| *block as usize == i);
+    MetricView::Read {
+        unit: sample.unit.name(),
+        pass: sample.pass.word(),
+        quality: sample.quality.word(),
+        source: &sample.source,
+        n: sample.readings.len(),
+        estimate: estimate.value,
+        interval: estimate.interval.map(|interval| [interval.low, interval.high]),
+        level: estimate.interval.map(|interval| interval.level),
+        method: estimate.method,
+        counted: counted.map(|counted| counted.readings.len()),
+        net,
+        readings: &sample.readings,
+        blocks: (!in_order).then_some(&sample.blocks),
+    }
+}
+
+fn comparison_view<'a>(judged: &'a Judged, quoted: &HashMap<&str, &Judged>) -> ComparisonView<'a> {
+    let comparison = &judged.comparison;
+    let evidence = &comparison.evidence;
+    ComparisonView {
+        metric: &judged.metric,
+        reference: &judged.reference,
+        arm: &judged.arm,
+        evidence: evidence.kind(),
+        effect: evidence.effect(),
+        interval: evidence.interval().map(|interval| [interval.low, interval.high]),
+        level: evidence.interval().map(|interval| interval.level),
+        ranges: match evidence {
+            Evidence::Ranges { reference, arm, .. } => {
+                Some([[reference.low, reference.high], [arm.low, arm.high]])
+            }
+            _ => None,
+        },
+        difference: match evidence {
+            Evidence::Ranges { reference, arm, .. } => Some(arm.middle - reference.middle),
+            _ => evidence.difference(),
+        },
+        margin: comparison.margin,
+        verdict: comparison.verdict,
+        direction: comparison.direction,
+        blocks: evidence.readings(),
+        more_blocks: comparison.more_blocks,
+        method: evidence.method(),
+        why: evidence.why().map(|why| why.to_string()),
+        headline: quoted.get(judged.arm.as_str()).is_some_and(|quoted| std::ptr::eq(*quoted, judged)),
+    }
+}

@@ -1,0 +1,102 @@
+//! Tables for documents: Markdown, AsciiDoc, Org.
+
+use super::{Report, effect_text, sentence, title, verdict_words};
+use scruple_core::judge::headline;
+use scruple_core::metric::Quality;
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::{exact, quantity};
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markup {
+    /// Markdown with pipe tables.
+    Markdown,
+    /// AsciiDoc.
+    AsciiDoc,
+    /// Org mode.
+    Org,
+}
+
+/// Writes the shown metrics as a table with a row for each arm, and the verdicts below.
+pub fn text(report: &Report<'_>, markup: Markup) -> String {
+    let mut head = vec!["Command".to_owned()];
+    head.extend(report.shown.iter().map(|key| title(key)));
+    head.push("Compared".to_owned());
+    let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
+    let mut out = table(&head, &rows, markup);
+    let sentences = sentence::verdicts(report);
+    if !sentences.is_empty() {
+        out.push('\n');
+        out.push_str(&sentences.join("\n\n"));
+        out.push('\n');
+    }
+    out
+}
+
+fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
+    let mut cells = vec![code(&arm.name, markup)];
+    for key in &report.shown {
+        let Some((sample, estimate)) = arm.sample(key).zip(report.estimate(arm, key)) else {
+            cells.push("–".to_owned());
+            continue;
+        };
+        let counted = sample.quality <= Quality::Near && estimate.interval.is_none();
+        cells.push(match estimate.interval {
+            Some(interval) => format!(
+                "{} [{}, {}]",
+                quantity(estimate.value, &sample.unit),
+                quantity(interval.low, &sample.unit),
+                quantity(interval.high, &sample.unit)
+            ),
+            None if counted => exact(estimate.value, &sample.unit),
+            None => quantity(estimate.value, &sample.unit),
+        });
+    }
+    let reference = report.run.reference().map(|arm| &arm.name);
+    cells.push(match headline(&report.judged, &report.shown, &arm.name) {
+        Some(judged) => format!(
+            "{} {} ({})",
+            effect_text(&judged.metric, &judged.comparison),
+            verdict_words(&judged.metric, &judged.comparison),
+            title(&judged.metric)
+        ),
+        None if Some(&arm.name) == reference && arm.role == Role::Subject => "reference".to_owned(),
+        None => String::new(),
+    });
+    cells
+}
+
+/// Text set as code, in which nothing is markup.
+pub(crate) fn code(text: &str, markup: Markup) -> String {
+    match markup {
+        Markup::Markdown => format!("`{}`", text.replace('|', "\\|").replace('`', "'")),
+        Markup::AsciiDoc => format!("`{}`", text.replace('|', "\\|")),
+        Markup::Org => format!("={}=", text.replace('|', "\\vert{}")),
+    }
+}
+
+fn table(head: &[String], rows: &[Vec<String>], markup: Markup) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    match markup {
+        Markup::Markdown => {
+            let rule = format!("|:---|{}:---|\n", "---:|".repeat(head.len().saturating_sub(2)));
+            let body: String = rows.iter().map(|row| line(row)).collect();
+            format!("{}{rule}{body}", line(head))
+        }
+        Markup::Org => {
+            let rule = format!("|{}-|\n", vec!["--"; head.len()].join("+"));
+            let body: String = rows.iter().map(|row| line(row)).collect();
+            format!("{}{rule}{body}", line(head))
+        }
+        Markup::AsciiDoc => {
+            let cells = |row: &[String]| row.iter().map(|cell| format!("| {cell}\n")).collect::<String>();
+            let body: Vec<String> = rows.iter().map(|row| cells(row)).collect();
+            let columns = format!("<,{}<", ">,".repeat(head.len().saturating_sub(2)));
+            format!(
+                "[cols=\"{columns}\", options=\"header\"]\n|===\n{}\n{}|===\n",
+                cells(head),
+                body.join("\n")
+            )
+        }
+    }
+}

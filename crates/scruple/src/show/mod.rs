@@ -1,0 +1,295 @@
+//! Reports: one view of a run and what may be said of it, written in several formats.
+
+pub mod align;
+pub mod args;
+pub mod chart;
+pub mod csv;
+pub mod flame;
+pub mod json;
+pub mod junit;
+pub mod markup;
+pub mod output;
+pub mod picture;
+pub mod ranking;
+pub mod sentence;
+pub mod svg;
+pub mod terminal;
+pub mod verb;
+
+use crate::load::windows::Loads;
+use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
+use scruple_core::compare::{Comparison, Direction, Verdict};
+use scruple_core::evidence::Evidence;
+use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
+use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
+use scruple_core::run::Run;
+use scruple_core::sample::Sample;
+use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::{Unit, change, change_between, exact, share};
+use scruple_measure::memory_map::Course;
+use std::borrow::Cow;
+
+/// A run and what may be said of it.
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// The comparisons, in every metric.
+    pub judged: Vec<Judged>,
+    /// How metrics grow with parameters.
+    pub fits: Vec<Fit>,
+    /// Limits and whether they were kept.
+    pub checked: Vec<Checked>,
+    /// The keys of the metrics to show in tables, in order.
+    pub shown: Vec<String>,
+    /// Show the diagnostic panel of each case.
+    pub detail: bool,
+    /// Whether the arms were taken in the same blocks.
+    pub side_by_side: bool,
+    /// The memory of the arms that was watched, by their names.
+    pub memory_maps: Vec<(&'a str, &'a Course)>,
+    /// What a load brought besides the readings; none for a stored run.
+    pub loads: Option<&'a Loads>,
+}
+
+impl<'a> Report<'a> {
+    /// Judges a run whose arms were taken side by side.
+    pub fn of(run: &'a Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
+        Report::of_pairs(run, &judge::pairs(run), metrics, budgets)
+    }
+
+    /// Judges these pairs of a run's arms.
+    pub fn of_pairs(run: &'a Run, pairs: &[Pair<'_>], metrics: &[String], budgets: &[Budget]) -> Report<'a> {
+        let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+        let shown = shown_metrics(&subjects, metrics);
+        let judged = judge::compare_pairs(pairs, &run.terms);
+        let of_cases = is_of_cases(run);
+        let fitted: Vec<String> = match of_cases {
+            true => ["time.wall", "alloc.bytes", "malloc.bytes"].map(str::to_owned).to_vec(),
+            false => shown.clone(),
+        };
+        let sample_of = |arm: &Arm, key: &str| {
+            let sample = arm.sample(key)?;
+            Some(match tare_of(run, arm) {
+                Some(tare) => judge::cases::counted(sample, tare),
+                None => sample.clone(),
+            })
+        };
+        let fits = judge::fits(&subjects, &fitted, run.terms.level, sample_of);
+        let side_by_side = pairs.iter().all(|pair| pair.paired);
+        let mut report = Report {
+            run,
+            judged,
+            fits,
+            checked: Vec::new(),
+            shown,
+            side_by_side,
+            detail: false,
+            memory_maps: Vec::new(),
+            loads: None,
+        };
+        report.checked = report.check(budgets, pairs);
+        report
+    }
+
+    fn check(&self, budgets: &[Budget], pairs: &[Pair<'_>]) -> Vec<Checked> {
+        let mut checked = Vec::new();
+        let several = self.run.arms_of(Role::Subject).count() > 1;
+        // An arm of the same name in an earlier run is not this arm.
+        let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
+        for budget in budgets {
+            let key = &budget.metric;
+            let own = || self.run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
+            let metric = metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key));
+            let relative = budget.limit.is_relative() && budget.against.is_none();
+            for arm in self.run.arms_of(Role::Subject).filter(|arm| meant(budget, arm)) {
+                // A reference has nothing to be relative to; and where it is an earlier run, it is not on trial at all.
+                if reference(arm) && several && (relative || !self.side_by_side) {
+                    continue;
+                }
+                let with_case = self.against_case(budget, arm);
+                let judged = match budget.against {
+                    Some(_) => with_case.as_ref(),
+                    None => self.judged_of(&arm.name, key),
+                };
+                checked.push(check(
+                    budget,
+                    &arm.name,
+                    &metric,
+                    self.amount(arm, key),
+                    judged,
+                    arm.absent(key),
+                ));
+            }
+        }
+        checked
+    }
+
+    /// What an absolute limit on a metric of an arm is held against.
+    fn amount(&self, arm: &Arm, key: &str) -> Option<Amount> {
+        let sample = self.counted(arm, key)?;
+        let level = self.run.terms.level;
+        let value = judge::estimate(&sample, level).value;
+        Some(Amount { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
+    }
+
+    /// The readings of a metric of an arm that count: of a case, those of undisturbed blocks.
+    fn counted(&self, arm: &Arm, key: &str) -> Option<Sample> {
+        let sample = arm.sample(key)?;
+        Some(match tare_of(self.run, arm) {
+            Some(tare) => judge::cases::counted(sample, tare),
+            None => sample.clone(),
+        })
+    }
+
+    /// The comparison of an arm with the case that a budget names, of the same version.
+    fn against_case(&self, budget: &Budget, arm: &Arm) -> Option<Judged> {
+        let name = budget.against.as_ref()?;
+        let full = arm.version.as_ref().map_or(name.clone(), |version| format!("{name} @{version}"));
+        let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
+        let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
+        let pair = Pair { reference, arm, paired: true, tares };
+        judge::compare_pairs(&[pair], &self.run.terms)
+            .into_iter()
+            .find(|judged| judged.metric == budget.metric)
+    }
+
+    /// Whether the arms are cases of bench programs.
+    pub fn of_cases(&self) -> bool {
+        is_of_cases(self.run)
+    }
+
+    /// The estimate of a metric of an arm; of a case, over the blocks that count.
+    pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
+        Some(judge::estimate(&self.counted(arm, key)?, self.run.terms.level))
+    }
+
+    /// The comparison of an arm with the reference in one metric.
+    pub fn judged_of(&self, arm: &str, key: &str) -> Option<&Judged> {
+        self.judged.iter().find(|judged| judged.arm == arm && judged.metric == key)
+    }
+
+    /// The arms that tables have rows for: subjects, the shell and the twin; the tare has a line of its own.
+    pub fn rows(&self) -> impl Iterator<Item = &'a Arm> {
+        self.run.arms.iter().filter(|arm| arm.role != Role::Tare)
+    }
+
+    /// Whether limits were kept, all in all: exceeded outweighs unknown.
+    pub fn kept(&self) -> Kept {
+        self.checked.iter().map(|checked| checked.kept).fold(Kept::Yes, |all, one| match (all, one) {
+            (Kept::No, _) | (_, Kept::No) => Kept::No,
+            (Kept::CantTell, _) | (_, Kept::CantTell) => Kept::CantTell,
+            _ => Kept::Yes,
+        })
+    }
+}
+
+/// Whether a limit is meant for an arm, by its name with or without its version.
+pub fn meant(budget: &Budget, arm: &Arm) -> bool {
+    let plain = arm.version.as_ref().and_then(|version| arm.name.strip_suffix(version)?.strip_suffix(" @"));
+    budget.applies_to(&arm.name) || plain.is_some_and(|name| budget.applies_to(name))
+}
+
+/// Whether the arms are servers under load.
+fn is_of_requests(run: &Run) -> bool {
+    matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Request { .. }))
+}
+
+fn is_of_cases(run: &Run) -> bool {
+    matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
+}
+
+/// The arm that bears witness to how disturbed the blocks of a case were; a tare is its own.
+pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
+    if !is_of_cases(run) {
+        return None;
+    }
+    // Ten thousand cases are asked for their tares: the position is told by the address, without a search.
+    let offset = std::ptr::from_ref(arm).addr().checked_sub(run.arms.as_ptr().addr())?;
+    let position = offset / size_of::<Arm>();
+    run.arms.get(position).filter(|found| std::ptr::eq(*found, arm))?;
+    match arm.role {
+        Role::Tare => Some(&run.arms[position]),
+        _ => judge::cases::tare_at(run, position),
+    }
+}
+
+/// The metrics that tables show: those asked for, or the default ones of which something is known.
+fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
+    let mut keys = judge::keys_of(arms);
+    if asked.is_empty() {
+        let read = |key: &String| arms.iter().any(|arm| arm.sample(key).is_some());
+        keys.retain(|key| match metric(key) {
+            // An absent runtime is the ordinary case; absent allocations are news.
+            Some(_) => {
+                DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || key.starts_with("malloc.count"))
+            }
+            None => true,
+        });
+        return keys;
+    }
+    keys.retain(|key| asked.iter().any(|pattern| declared(key).matches(pattern)));
+    keys
+}
+
+pub fn declared(key: &str) -> Metric {
+    use scruple_core::metric::{Pass, Quality};
+    metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Timing))
+}
+
+/// The column head of a metric.
+pub fn title(key: &str) -> String {
+    declared(key).title.into_owned()
+}
+
+/// A verdict in the words of its metric.
+pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
+    let metric = declared(key);
+    let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
+    let higher = metric.better == Better::Higher;
+    let word = match (comparison.verdict, comparison.direction) {
+        // The margin of a metric that identical programs differ in may be far above the one asked for.
+        (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Ranges { floor, .. } if floor > 0.0) => {
+            return format!("same within {}", share(comparison.margin)).into();
+        }
+        (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Interval { resolution, .. } if resolution > 0.0) =>
+        {
+            return format!("same within {}", share(comparison.margin)).into();
+        }
+        (Verdict::Same, _) => "same",
+        (Verdict::CantTell, _) => "can’t tell",
+        (Verdict::Different, Some(Direction::Better)) if time => "faster",
+        (Verdict::Different, Some(Direction::Worse)) if time => "slower",
+        (Verdict::Different, Some(Direction::Better)) if !higher => "less",
+        (Verdict::Different, Some(Direction::Worse)) if higher => "less",
+        (Verdict::Different, _) => "more",
+        (Verdict::Small, Some(Direction::Better)) if time => "slightly faster",
+        (Verdict::Small, Some(Direction::Worse)) if time => "slightly slower",
+        (Verdict::Small, Some(Direction::Better)) if !higher => "slightly less",
+        (Verdict::Small, Some(Direction::Worse)) if higher => "slightly less",
+        (Verdict::Small, _) => "slightly more",
+    };
+    word.into()
+}
+
+/// The effect of a comparison with its interval, as a table shows it.
+pub fn effect_text(key: &str, comparison: &Comparison) -> String {
+    let evidence = &comparison.evidence;
+    let signed = |difference: f64| {
+        let sign = if difference > 0.0 { "+" } else { "" };
+        format!("{sign}{}", exact(difference, &declared(key).unit))
+    };
+    match (evidence, evidence.effect()) {
+        (Evidence::Exact { reference, arm, .. }, _) if reference == arm => "±0".to_owned(),
+        (Evidence::Exact { reference, arm, .. }, Some(effect)) if effect != 0.0 => {
+            format!("{} ({})", change(effect), signed(arm - reference))
+        }
+        (Evidence::Exact { reference, arm, .. }, _) => signed(arm - reference),
+        (Evidence::Interval { effect, .. }, _) => {
+            change_between(effect.ratio, effect.interval.low, effect.interval.high)
+        }
+        (Evidence::Ranges { reference, arm, .. }, None) => signed(arm.middle - reference.middle),
+        (Evidence::Ranges { .. }, Some(1.0)) => "±0".to_owned(),
+        (Evidence::Ranges { .. } | Evidence::Absent { .. }, Some(effect)) => change(effect),
+        (Evidence::Absent { .. }, None) => String::new(),
+    }
+}

@@ -1,0 +1,67 @@
+//! Several commands in the order of their time.
+
+use super::Report;
+use scruple_core::compare::Verdict;
+use scruple_core::judge::{self, Judged, Pair};
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
+
+/// Which of three commands or more is the fastest, and how far the others are from it. None where there is nothing to
+/// rank: fewer commands, sizes of one command, or readings that were not taken side by side.
+pub(crate) fn line(report: &Report<'_>) -> Option<String> {
+    let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
+    let sizes = |arm: &&Arm| arm.params.values().any(|value| matches!(value, Parameter::Number(_)));
+    let commands =
+        arms.iter().all(|arm| matches!(arm.subject, Subject::Command { .. }) && arm.version.is_none());
+    if arms.len() < 3 || !commands || !report.side_by_side || arms.iter().any(sizes) {
+        return None;
+    }
+    let quoted =
+        |key: &str| judge::headlines(&report.judged, &report.shown).values().any(|one| one.metric == key);
+    let key = if quoted("time.cpu") { "time.cpu" } else { "time.wall" };
+    let what = if key == "time.cpu" { "cpu time" } else { "wall time" };
+    if !report.shown.iter().any(|shown| shown == key) {
+        return None;
+    }
+    let time = |arm: &&&Arm| report.estimate(arm, key).map_or(f64::INFINITY, |estimate| estimate.value);
+    let best = *arms.iter().min_by(|a, b| time(a).total_cmp(&time(b)))?;
+    let pairs: Vec<Pair<'_>> = arms
+        .iter()
+        .filter(|arm| arm.name != best.name)
+        .map(|arm| Pair { reference: best, arm, paired: true, tares: None })
+        .collect();
+    let mut found: Vec<Judged> = judge::compare_pairs(&pairs, &report.run.terms);
+    found.retain(|judged| judged.metric == key);
+    found.sort_by(|a, b| effect(a).total_cmp(&effect(b)));
+    let slower: Vec<String> = found.iter().filter(|one| sure(one)).map(behind).collect();
+    let close: Vec<String> =
+        found.iter().filter(|one| !sure(one)).map(|one| format!("‘{}’", one.arm)).collect();
+    let first = match close.as_slice() {
+        [] => format!("Fastest in {what}: ‘{}’", best.name),
+        close => {
+            format!("Fastest in {what}: ‘{}’, which cannot be told from {}", best.name, close.join(", "))
+        }
+    };
+    Some(match slower.as_slice() {
+        [] => format!("{first}."),
+        slower => format!("{first}; then {}.", slower.join(", ")),
+    })
+}
+
+fn effect(judged: &Judged) -> f64 {
+    judged.comparison.evidence.effect().unwrap_or(f64::INFINITY)
+}
+
+/// Whether an arm surely takes longer than the fastest one.
+fn sure(judged: &Judged) -> bool {
+    matches!(judged.comparison.verdict, Verdict::Different | Verdict::Small) && effect(judged) > 1.0
+}
+
+fn behind(judged: &Judged) -> String {
+    let name = &judged.arm;
+    match judged.comparison.interval() {
+        Some(interval) => {
+            format!("‘{name}’ {:.2} × [{:.2}, {:.2}]", effect(judged), interval.low, interval.high)
+        }
+        None => format!("‘{name}’ {:.2} ×", effect(judged)),
+    }
+}

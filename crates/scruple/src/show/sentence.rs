@@ -1,0 +1,277 @@
+//! The verdict as a sentence that a person can quote.
+
+use super::Report;
+use scruple_core::compare::{Comparison, Direction, Verdict, WIDEST_MARGIN};
+use scruple_core::evidence::{Evidence, Replicate};
+use scruple_core::judge::{self, Judged};
+use scruple_core::metric::metric;
+use scruple_core::stats::paired::Why;
+use scruple_core::stats::tare;
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::{Unit, change_bounds, quantity, share};
+
+/// One sentence for each arm that was compared.
+pub(crate) fn verdicts(report: &Report<'_>) -> Vec<String> {
+    report
+        .run
+        .arms_of(Role::Subject)
+        .filter_map(|arm| Some((arm, judge::headline(&report.judged, &report.shown, &arm.name)?)))
+        .map(|(arm, judged)| sentence(report, arm, judged))
+        .collect()
+}
+
+fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
+    let comparison = &judged.comparison;
+    let (a, b) = (&arm.name, &judged.reference);
+    let what = measure(&judged.metric);
+    let sure = certainty(judged);
+    let margin = share(comparison.margin);
+    let statement = match comparison.verdict {
+        Verdict::Same if comparison.evidence.difference().is_some() => {
+            format!("‘{a}’ and ‘{b}’ take exactly the same {what}")
+        }
+        Verdict::Different if comparison.evidence.difference().is_some() => exact_difference(judged, what),
+        Verdict::Different if comparison.evidence.effect().is_none() => {
+            format!("‘{a}’ takes some {what}, where ‘{b}’ takes none")
+        }
+        Verdict::Different => format!("‘{a}’ {} ‘{b}’{}", difference(judged, what), sure),
+        Verdict::Same => format!("‘{a}’ and ‘{b}’ take the same {what}, within {margin}{sure}"),
+        Verdict::Small => format!(
+            "‘{a}’ takes {} {what} than ‘{b}’ by an amount that is surely not zero, but maybe below {margin}{sure}",
+            if effect_of(comparison) > 1.0 { "more" } else { "less" }
+        ),
+        Verdict::CantTell => unknown(report, comparison, a, b, what),
+    };
+    format!("{statement}{}.", carried_by(report, arm, judged))
+}
+
+/// The ratio of a comparison whose evidence has one.
+fn effect_of(comparison: &Comparison) -> f64 {
+    comparison.evidence.effect().unwrap_or(f64::NAN)
+}
+
+fn exact_difference(judged: &Judged, what: &str) -> String {
+    let evidence = &judged.comparison.evidence;
+    let difference = evidence.difference().unwrap_or(0.0);
+    let unit = metric(&judged.metric).map_or(Unit::Count, |metric| metric.unit.clone());
+    let relative = match evidence.effect() {
+        Some(effect) => format!(" ({})", scruple_core::unit::change(effect)),
+        None => String::new(),
+    };
+    format!(
+        "‘{}’ takes exactly {}{relative} {} {what} than ‘{}’",
+        judged.arm,
+        scruple_core::unit::exact(difference.abs(), &unit),
+        if difference > 0.0 { "more" } else { "less" },
+        judged.reference
+    )
+}
+
+/// What is compared, as a noun.
+fn measure(key: &str) -> &str {
+    match key {
+        "time.wall" => "wall time",
+        "time.cpu" => "cpu time",
+        key => metric(key).map_or(key, |metric| metric.title.as_ref()),
+    }
+}
+
+fn difference(judged: &Judged, what: &str) -> String {
+    let comparison = &judged.comparison;
+    let effect = effect_of(comparison);
+    let faster = comparison.direction == Some(Direction::Better);
+    if in_times(judged) {
+        let (times, word) = if faster { (1.0 / effect, "fast") } else { (effect, "slow") };
+        return format!("is {times:.2} times as {word} in {what} as");
+    }
+    let percent = (effect - 1.0).abs() * 100.0;
+    format!("takes {percent:.1} % {} {what} than", if effect < 1.0 { "less" } else { "more" })
+}
+
+fn certainty(judged: &Judged) -> String {
+    let comparison = &judged.comparison;
+    let Some(interval) = comparison.interval() else { return String::new() };
+    let (low, high) = match (in_times(judged), comparison.direction) {
+        (true, Some(Direction::Better)) => multiples(1.0 / interval.high, 1.0 / interval.low),
+        (true, _) => multiples(interval.low, interval.high),
+        _ => change_bounds(interval.low, interval.high),
+    };
+    let of = match comparison.evidence {
+        Evidence::Interval { of: Replicate::Process, .. } => "processes",
+        Evidence::Interval { of: Replicate::Launch, .. } => "launches",
+        _ => "blocks",
+    };
+    format!(" ({}: {low} to {high}, {} {of})", level_text(interval.level), comparison.evidence.readings())
+}
+
+/// Two multiples with enough decimals to tell them apart, within reason.
+fn multiples(low: f64, high: f64) -> (String, String) {
+    let decimals = if high - low < 0.02 { 4 } else { 2 };
+    (format!("{low:.decimals$} ×"), format!("{high:.decimals$} ×"))
+}
+
+/// Large differences in time read better as multiples.
+fn in_times(judged: &Judged) -> bool {
+    judged.comparison.verdict == Verdict::Different
+        && judged.metric.starts_with("time.")
+        && !(1.0 / 1.5..1.5).contains(&effect_of(&judged.comparison))
+}
+
+/// The level of an interval; looks and several comparisons raise it above the usual 95 %.
+fn level_text(level: f64) -> String {
+    let percent = format!("{:.1}", level * 100.0);
+    format!("{} % sure", percent.trim_end_matches(".0"))
+}
+
+fn unknown(report: &Report<'_>, comparison: &Comparison, a: &str, b: &str, what: &str) -> String {
+    let evidence = &comparison.evidence;
+    let found = match (evidence.interval(), evidence.why()) {
+        (Some(_), _) if comparison.margin > WIDEST_MARGIN => {
+            format!("identical programs differed by {} here", share(comparison.margin))
+        }
+        (Some(interval), _) => {
+            let (low, high) = change_bounds(interval.low, interval.high);
+            format!("anything from {low} to {high} fits the readings")
+        }
+        (None, Some(why)) => why.to_string(),
+        (None, None) => "the ranges of the readings overlap".to_owned(),
+    };
+    format!(
+        "Can’t tell whether ‘{a}’ takes more or less {what} than ‘{b}’: {found}{}",
+        advice(report, comparison)
+    )
+}
+
+/// What to do where nobody can tell.
+fn advice(report: &Report<'_>, comparison: &Comparison) -> String {
+    let more = comparison.more_blocks;
+    if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
+        return format!("; --processes {need} would tell more");
+    }
+    match more {
+        0 => String::new(),
+        _ if more < 100_000 => {
+            let blocks = if more == 1 { "block" } else { "blocks" };
+            let option = match (report.of_cases(), report.side_by_side) {
+                (true, _) => "--processes asks for more".to_owned(),
+                (_, true) => format!("-r {}", comparison.evidence.readings() + more),
+                (_, false) => "in each of two new runs, or better in one of both".to_owned(),
+            };
+            format!("; about {more} more {blocks} would tell ({option})")
+        }
+        _ => "; no reasonable number of blocks would tell".to_owned(),
+    }
+}
+
+/// Where processor time had to carry the verdict, why that is.
+fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
+    if judged.metric != "time.cpu" {
+        return String::new();
+    }
+    let shown = report.shown.iter().any(|key| key == "time.wall");
+    let Some(wall) = report.judged_of(&arm.name, "time.wall") else { return String::new() };
+    let waited = match wall.waiting {
+        waiting if waiting > 0.02 => format!(", since {} of it was waiting for a core", share(waiting)),
+        _ => String::new(),
+    };
+    let (wall, cpu) = (&wall.comparison, &judged.comparison);
+    match wall.verdict {
+        Verdict::CantTell if waited.is_empty() => "; wall time cannot tell here".to_owned(),
+        Verdict::CantTell => format!("; wall time cannot tell{waited}"),
+        Verdict::Different if shown && wall.direction == cpu.direction => {
+            format!("; wall time agrees, but is blurred{waited}")
+        }
+        _ if shown && !waited.is_empty() => format!("; wall time says less{waited}"),
+        _ => String::new(),
+    }
+}
+
+/// What launching anything at all costs, and what is left without it where that matters.
+pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
+    let Some(tare_arm) = report.run.arms_of(Role::Tare).next() else { return Vec::new() };
+    let (Some(estimate), Some(tare_sample)) =
+        (report.estimate(tare_arm, "time.wall"), tare_arm.sample("time.wall"))
+    else {
+        return Vec::new();
+    };
+    let ns = Unit::Nanoseconds;
+    let mut lines = vec![format!(
+        "Tare: launching an empty program takes {} of wall time; it is part of the figures above.",
+        quantity(estimate.value, &ns)
+    )];
+    for arm in report.run.arms_of(Role::Subject) {
+        let Some(sample) = arm.sample("time.wall") else { continue };
+        if report.estimate(arm, "time.wall").is_none_or(|raw| estimate.value < 0.02 * raw.value) {
+            continue;
+        }
+        let (raw, tare_readings) = sample.paired(tare_sample);
+        if let Ok(net) = tare::net(&raw, &tare_readings, report.run.terms.level) {
+            let text = match net.below_resolution {
+                Some(resolution) => {
+                    format!("takes less than {}, which is below resolution", quantity(resolution, &ns))
+                }
+                None if net.unknown => format!(
+                    "may take anything from {} to {}",
+                    quantity(net.interval.low.max(0.0), &ns),
+                    quantity(net.interval.high, &ns)
+                ),
+                None => format!(
+                    "takes {} [{}, {}]",
+                    quantity(net.estimate, &ns),
+                    quantity(net.interval.low, &ns),
+                    quantity(net.interval.high, &ns)
+                ),
+            };
+            lines.push(format!("      net of that, ‘{}’ {text}.", arm.name));
+        }
+    }
+    lines
+}
+
+/// How metrics grow with parameters.
+pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
+    use scruple_core::stats::growth::Form;
+    // That a count stays what it is goes without saying; that a time does may be news.
+    let worth = |fit: &&judge::Fit| fit.growth.form != Form::Constant || fit.metric.starts_with("time.");
+    report.fits.iter().filter(worth).map(growth_line).collect()
+}
+
+fn growth_line(fit: &judge::Fit) -> String {
+    use scruple_core::stats::growth::Form;
+    let unit = metric(&fit.metric).map_or(Unit::Count, |metric| metric.unit.clone());
+    let growth = &fit.growth;
+    let figure = |value: f64| match growth.exact {
+        true => scruple_core::unit::exact(value, &unit),
+        false => quantity(value, &unit),
+    };
+    let title = measure(&fit.metric);
+    let of = if fit.family.is_empty() { String::new() } else { format!(" of ‘{}’", fit.family) };
+    if growth.form == Form::Constant {
+        return format!("Growth: {title}{of} does not grow with {}.", fit.parameter);
+    }
+    if let (Form::Other, Some([(first, least), (last, most)])) = (growth.form, growth.ends) {
+        let (name, least, most) = (&fit.parameter, quantity(least, &unit), quantity(most, &unit));
+        return format!(
+            "Growth: {title}{of} goes from {least} at {name} = {first} to {most} at {name} = {last}, and none of the forms fits."
+        );
+    }
+    let form = growth.form.to_string().replace('n', &fit.parameter);
+    let form = form.replace(&format!("lo{}", fit.parameter), "log").replace("^2", "²").replace("^3", "³");
+    let interval = growth.slope_interval.map_or(String::new(), |interval| {
+        format!(" [{}, {}]", quantity(interval.low, &unit), quantity(interval.high, &unit))
+    });
+    let others: Vec<String> = growth.also_possible.iter().map(ToString::to_string).collect();
+    let rough = growth.slope_interval.is_some_and(|slope| slope.low <= 0.0);
+    let doubt = match others.is_empty() {
+        true if rough => "; so few sizes show no more than that it grows".to_owned(),
+        true => String::new(),
+        false => format!("; the readings do not exclude growth as {}", others.join(" or ")),
+    };
+    let sign = if growth.slope < 0.0 { "−" } else { "+" };
+    format!(
+        "Growth: {title}{of} is {} {sign} {}{interval} · {form}{}{doubt}.",
+        figure(growth.intercept),
+        figure(growth.slope.abs()),
+        if growth.exact { ", exactly" } else { "" }
+    )
+}

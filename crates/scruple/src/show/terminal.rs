@@ -1,0 +1,313 @@
+//! The report on a terminal: a section for each metric, a row for each arm, verdicts, remarks.
+
+use super::align::{fit, right, wrap};
+use super::{Report, effect_text, is_of_requests, picture, ranking, sentence, title, verdict_words};
+use crate::bench::report::table;
+use crate::fault::Fault;
+use crate::inspect::report::memory;
+use crate::load::report::terminal;
+use anstyle::{AnsiColor, Style};
+use scruple_core::budget::Kept;
+use scruple_core::compare::{Direction, Verdict};
+use scruple_core::judge::{Estimate, declaration};
+use scruple_core::metric::Quality;
+use scruple_core::sample::Sample;
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::{Scale, Unit, exact};
+use std::fmt::Write as _;
+use std::path::Path;
+use unicode_width::UnicodeWidthStr;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const OPEN: Style = AnsiColor::Yellow.on_default();
+
+/// The bins of a distribution's picture.
+const PICTURE: usize = 12;
+
+/// One row before it is laid out.
+struct RowText {
+    name: String,
+    value: String,
+    interval: String,
+    picture: String,
+    effect: String,
+    verdict: String,
+    style: Style,
+}
+
+/// Writes the report for a terminal of that many columns. Colours are written always; the stream strips them.
+pub fn text(report: &Report<'_>, width: usize) -> String {
+    if report.of_cases() {
+        return table::text(report, width);
+    }
+    if let Some(loads) = report.loads {
+        return terminal::text(report, loads, width);
+    }
+    format!("{}\n\n{}", header(report), body(report, width))
+}
+
+/// The sections, the verdicts and the remarks.
+pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
+    let mut out = String::new();
+    let sections: Vec<(String, Vec<RowText>, Vec<String>)> =
+        report.shown.iter().map(|key| section(report, key)).collect();
+    let rows = || sections.iter().flat_map(|(_, rows, _)| rows);
+    let widest = |of: fn(&RowText) -> &str| rows().map(|row| of(row).width()).max().unwrap_or(0);
+    let (value, interval) = (widest(|r| &r.value), widest(|r| &r.interval));
+    let (effect, verdict) = (widest(|r| &r.effect), widest(|r| &r.verdict));
+    let fixed = 2 + 2 + value + 2 + interval + 2 + effect + 2 + verdict;
+    let with_picture = rows().any(|row| !row.picture.is_empty()) && fixed + PICTURE + 2 + 16 <= width;
+    let room = width.saturating_sub(fixed + if with_picture { PICTURE + 2 } else { 0 });
+    let name = widest(|r| &r.name).min(room.max(12));
+    for (head, rows, absent) in &sections {
+        let _ = writeln!(out, "{BOLD}{head}{BOLD:#}");
+        for row in rows {
+            let mut line = format!(
+                "  {}  {}  {}",
+                fit(&row.name, name),
+                right(&row.value, value),
+                fit(&row.interval, interval)
+            );
+            if with_picture {
+                let _ = write!(line, "  {}", fit(&row.picture, PICTURE));
+            }
+            let _ = write!(line, "  {}  ", fit(&row.effect, effect));
+            let style = row.style;
+            let plain = format!("{line}{}", row.verdict);
+            let line = if row.verdict.is_empty() {
+                line.trim_end().to_owned()
+            } else {
+                format!("{line}{style}{}{style:#}", row.verdict)
+            };
+            let _ = writeln!(out, "{}", if plain.trim_end().is_empty() { "" } else { &line });
+        }
+        for line in absent {
+            let _ = writeln!(out, "  {DIM}{line}{DIM:#}");
+        }
+    }
+    out.push('\n');
+    let paragraphs = [
+        sentence::verdicts(report),
+        ranking::line(report).into_iter().collect(),
+        sentence::growth_lines(report),
+        sentence::tare_lines(report),
+    ];
+    for (index, lines) in paragraphs.iter().enumerate() {
+        for line in lines {
+            let style = if index == 0 { BOLD } else { Style::new() };
+            let _ = writeln!(out, "{style}{}{style:#}", wrap(line, width));
+        }
+    }
+    remarks(report, width, &mut out);
+    for (name, course) in &report.memory_maps {
+        let _ = write!(out, "\n{}", memory::text(name, course, width));
+    }
+    out
+}
+
+/// Limits and warnings, below any table.
+pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
+    checked(report, width, out);
+    for warning in &report.run.warnings {
+        let _ = writeln!(
+            out,
+            "{OPEN}!{OPEN:#} {}",
+            wrap(&warning.text, width.saturating_sub(2)).replace('\n', "\n  ")
+        );
+    }
+}
+
+/// The line that says where a run is kept.
+pub fn stored(id: &str, path: &Path) -> String {
+    let path = std::env::current_dir()
+        .ok()
+        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned))
+        .unwrap_or_else(|| path.to_owned());
+    format!("{DIM}Stored as {id} in {}; `scruple show {id}` shows it again.{DIM:#}", path.display())
+}
+
+/// An error, as it stands on standard error.
+pub fn fault(fault: &Fault) -> String {
+    format!("{BAD}error:{BAD:#} {fault}")
+}
+
+fn header(report: &Report<'_>) -> String {
+    let arms = report.run.arms_of(Role::Subject).count();
+    // A comparison of two stored runs has each arm twice, told apart by the run they are from.
+    let of_two_runs =
+        !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
+    let subjects = if of_two_runs { arms / 2 } else { arms };
+    let requests = is_of_requests(report.run);
+    let (what, clock) = if requests { ("server", "load.rate") } else { ("command", "time.wall") };
+    let blocks = report
+        .run
+        .arms_of(Role::Subject)
+        .filter_map(|arm| arm.sample(clock).map(|sample| sample.readings.len()))
+        .min()
+        .unwrap_or(0);
+    let state = match report.run.state {
+        scruple_core::run::State::Complete => String::new(),
+        state => format!(" · {}: these are the readings taken so far", state.word()),
+    };
+    if let Some(tool) = &report.run.provenance.tool {
+        return format!("{subjects} {what}{} · imported from {tool}", if subjects == 1 { "" } else { "s" });
+    }
+    format!(
+        "{subjects} {what}{} · {blocks} {}{}{} · seed {}{state}",
+        if subjects == 1 { "" } else { "s" },
+        if requests { "window" } else { "block" },
+        if blocks == 1 { "" } else { "s" },
+        match subjects {
+            _ if of_two_runs => " of each run",
+            1 => "",
+            _ => ", interleaved",
+        },
+        report.run.seed
+    )
+}
+
+fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>) {
+    let arms: Vec<(&Arm, &Sample, Estimate)> =
+        report.rows().filter_map(|arm| Some((arm, arm.sample(key)?, report.estimate(arm, key)?))).collect();
+    let unit = arms.first().map(|(_, sample, _)| sample.unit.clone());
+    let counted = arms.iter().all(|(_, sample, estimate)| {
+        let whole = sample.readings.iter().all(|reading| reading.fract() == 0.0);
+        sample.quality <= Quality::Near && estimate.interval.is_none() && whole
+    });
+    let highest = |of: fn(&Estimate) -> f64| arms.iter().map(|(_, _, e)| of(e)).fold(0.0, f64::max);
+    let scale = unit.as_ref().map(|unit| match highest(|estimate| estimate.value) {
+        0.0 => unit.scale(highest(|estimate| estimate.range.1)),
+        value => unit.scale(value),
+    });
+    let decimals = scale.as_ref().map_or(0, |scale| common_decimals(scale, &arms));
+    let range = picture::common_range(arms.iter().map(|(_, sample, _)| sample.readings.as_slice()));
+    let reference =
+        |arm: &Arm| report.judged.iter().any(|judged| judged.metric == key && judged.reference == arm.name);
+    let rows = arms
+        .iter()
+        .map(|(arm, sample, estimate)| {
+            let judged = report.judged_of(&arm.name, key);
+            let (value, interval) = match (&scale, &unit) {
+                (Some(_), Some(unit)) if counted => {
+                    (exact(estimate.value, unit), disagreement(sample, estimate))
+                }
+                (Some(scale), _) => {
+                    (scale.text(estimate.value, decimals), interval_text(scale, estimate, decimals))
+                }
+                _ => (String::new(), String::new()),
+            };
+            RowText {
+                name: arm.name.clone(),
+                value: format!("{}{value}", sample.quality.mark()),
+                interval,
+                picture: match sample.readings.len() >= 6 && estimate.interval.is_some() {
+                    true => picture::histogram(&sample.readings, range, PICTURE),
+                    false => String::new(),
+                },
+                effect: judged.map_or(String::new(), |judged| effect_text(key, &judged.comparison)),
+                verdict: match judged {
+                    Some(judged) => verdict_words(key, &judged.comparison).into_owned(),
+                    None if reference(arm) => "reference".to_owned(),
+                    None => String::new(),
+                },
+                style: judged.map_or(DIM, |judged| {
+                    match (judged.comparison.verdict, judged.comparison.direction) {
+                        (Verdict::CantTell, _) => OPEN,
+                        (_, Some(Direction::Better)) => GOOD,
+                        (_, Some(Direction::Worse)) => BAD,
+                        _ => DIM,
+                    }
+                }),
+            }
+        })
+        .collect();
+    let head = title(key);
+    (head, rows, absences(report, key))
+}
+
+/// Decimals that suit the most precise row, so that all rows align on the point.
+fn common_decimals(scale: &Scale, arms: &[(&Arm, &Sample, Estimate)]) -> usize {
+    let whole = |(_, sample, _): &(&Arm, &Sample, Estimate)| {
+        sample.unit == Unit::Count && sample.readings.iter().all(|r| (r / scale.divisor).fract() == 0.0)
+    };
+    if arms.iter().all(whole) {
+        return 0;
+    }
+    arms.iter()
+        .map(|(_, sample, estimate)| {
+            let width = estimate.interval.map(|interval| (interval.high - interval.low) / 2.0);
+            let width = width.or_else(|| {
+                let spread = (estimate.range.1 - estimate.range.0) / 2.0;
+                (!sample.repeats()).then_some(spread)
+            });
+            scale.decimals(estimate.value, width)
+        })
+        .max()
+        .unwrap_or(0)
+        .min(4)
+}
+
+fn interval_text(scale: &Scale, estimate: &Estimate, decimals: usize) -> String {
+    let bounds =
+        |low: f64, high: f64| format!("{}, {}", scale.number(low, decimals), scale.number(high, decimals));
+    match estimate.interval {
+        Some(interval) => format!("[{}]", bounds(interval.low, interval.high)),
+        None if estimate.range.0 < estimate.range.1 => {
+            format!("({})", bounds(estimate.range.0, estimate.range.1))
+        }
+        None => String::new(),
+    }
+}
+
+/// Counted readings ought to agree; where they do not, their range says so.
+fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
+    match sample.repeats() {
+        true => String::new(),
+        false => {
+            let unit = &declaration("", sample).unit;
+            format!("({}, {})", exact(estimate.range.0, unit), exact(estimate.range.1, unit))
+        }
+    }
+}
+
+/// Why a metric is absent, arms with the same reason together.
+fn absences(report: &Report<'_>, key: &str) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for arm in report.rows() {
+        if let Some(reason) = arm.absent(key) {
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(&arm.name),
+                None => reasons.push((reason, vec![&arm.name])),
+            }
+        }
+    }
+    reasons
+        .into_iter()
+        .map(|(reason, names)| format!("{}: absent, because {reason}", names.join(", ")))
+        .collect()
+}
+
+/// Above this many limits, those that are kept are only counted.
+const LIMITS: usize = 8;
+
+fn checked(report: &Report<'_>, width: usize, out: &mut String) {
+    let few = report.checked.len() <= LIMITS;
+    for checked in report.checked.iter().filter(|checked| few || checked.kept != Kept::Yes) {
+        let (arm, found) = (&checked.arm, &checked.found);
+        let (style, word, rest) = match checked.kept {
+            Kept::Yes => (GOOD, "kept", format!("by ‘{arm}’, which has {found}")),
+            Kept::No => (BAD, "EXCEEDED", format!("by ‘{arm}’, which has {found}")),
+            Kept::CantTell => (OPEN, "can’t tell", format!("for ‘{arm}’: {found}")),
+        };
+        let line = wrap(&format!("Limit {}: {word} {rest}", checked.budget), width).replace('\n', "\n  ");
+        let _ = writeln!(out, "{}", line.replacen(word, &format!("{style}{word}{style:#}"), 1));
+    }
+    let kept = report.checked.iter().filter(|checked| checked.kept == Kept::Yes).count();
+    if !few && kept > 0 {
+        let others = if kept < report.checked.len() { "other " } else { "" };
+        let _ = writeln!(out, "{GOOD}Kept{GOOD:#}: {kept} {others}limits");
+    }
+}

@@ -1,0 +1,17 @@
+//! `scruple show`: a stored run again, in any format.
+
+use super::Report;
+use super::args::ShowArgs;
+use super::output;
+use crate::fault::{Code, Fault};
+use crate::place;
+
+/// Prints a stored run.
+pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.metrics)?;
+    output::check_exports(&args.results)?;
+    let mut run = place::existing_store(args.store.as_deref())?.find(&args.run)?;
+    run.name_versions();
+    let report = Report::of(&run, &args.metrics, &[]);
+    output::write(&report, &args.results, None)
+}

@@ -1,0 +1,39 @@
+//! A reading as it stands in the journal of a run under way.
+
+use scruple_core::metric::Quality;
+use scruple_core::sample::Reading;
+use scruple_core::unit::Unit;
+use serde::{Deserialize, Serialize};
+
+/// A reading, under short keys, since a run may have a million.
+#[derive(Serialize, Deserialize)]
+pub struct Journalled {
+    k: String,
+    u: Unit,
+    q: Quality,
+    s: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    v: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl From<&Reading> for Journalled {
+    fn from(reading: &Reading) -> Journalled {
+        Journalled {
+            k: reading.key.clone(),
+            u: reading.unit.clone(),
+            q: reading.quality,
+            s: reading.source.clone(),
+            v: reading.value.as_ref().ok().copied(),
+            why: reading.value.as_ref().err().cloned(),
+        }
+    }
+}
+
+impl From<Journalled> for Reading {
+    fn from(line: Journalled) -> Reading {
+        let value = line.v.ok_or_else(|| line.why.unwrap_or_default());
+        Reading { key: line.k, unit: line.u, quality: line.q, source: line.s, value }
+    }
+}

@@ -1,0 +1,68 @@
+//! `scruple list`: the stored runs.
+
+use super::Listed;
+use super::args::ListArgs;
+use crate::cli::Colour;
+use crate::fault::{Code, Fault};
+use crate::place;
+use crate::show::json::timestamp;
+use crate::show::output;
+use scruple_core::run::State;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    label: Option<&'a str>,
+    started: String,
+    state: &'static str,
+    arms: &'a [String],
+    argv: &'a [String],
+}
+
+/// Prints the newest runs.
+pub fn list(args: &ListArgs) -> Result<Code, Fault> {
+    let runs = place::existing_store(args.store.as_deref())?.list(args.most)?;
+    let text = if args.json { as_json(&runs) } else { as_table(&runs) };
+    output::print(&text, Colour::Auto)?;
+    Ok(Code::Fine)
+}
+
+fn as_json(runs: &[Listed]) -> String {
+    let lines: Vec<Line<'_>> = runs
+        .iter()
+        .map(|run| Line {
+            id: &run.id,
+            label: run.label.as_deref(),
+            started: timestamp(run.started),
+            state: run.state.word(),
+            arms: &run.arms,
+            argv: &run.argv,
+        })
+        .collect();
+    serde_json::to_string_pretty(&lines).unwrap_or_default() + "\n"
+}
+
+fn as_table(runs: &[Listed]) -> String {
+    let labels = runs
+        .iter()
+        .filter_map(|run| run.label.as_ref())
+        .map(|label| label.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    for run in runs {
+        let state =
+            if run.state == State::Complete { String::new() } else { format!(" ({})", run.state.word()) };
+        let label = run.label.as_deref().unwrap_or("");
+        let gap = if labels > 0 { "  " } else { "" };
+        let when = timestamp(run.started);
+        let when = when.split('.').next().unwrap_or(&when).trim_end_matches('Z').replace('T', " ");
+        let _ = writeln!(text, "{}  {when}  {label:<labels$}{gap}{}{state}", run.id, run.arms.join(" | "));
+    }
+    if text.is_empty() {
+        text.push_str("No runs are stored yet: `scruple run` stores the first.\n");
+    }
+    text
+}

@@ -1,0 +1,137 @@
+//! Histories that are taken up again, named, and told about while they are taken.
+
+use crate::repository::Repository;
+use crate::support::Place;
+
+/// A program that allocates as much as its environment holds.
+const COPIES: &str = "extern char **environ;\nsize_t held = 0;\n\
+    for (char **e = environ; *e; e++) for (char *c = *e; *c; c++) held++;\nvoid *volatile q = malloc(held);\nq = q;";
+
+#[test]
+fn what_is_counted_is_the_same_when_a_history_is_taken_up_from_another_shell() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let first = repository.commit_program("first", 10, 100, COPIES);
+    repository.commit_program("second", 20, 100, COPIES);
+    let words = ["--rounds", "2", "--json"];
+    let answer = place.history(&[&[first.as_str()], &words[..]].concat());
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let all = ["history", "--repo", "repo", "--build", "cc -O1 -o app app.c", "--artifact", "app"];
+    let other = [("SHELL_OF_ANOTHER_KIND", "with a long value, as they have"), ("LANG", "C.UTF-8")];
+    let mut again = place.command(all.iter().chain(&words).chain(&["--", "./app"]));
+    let answer = place.finish(again.envs(other));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    let bytes = |title: &str| recorded.readings(title, "malloc.bytes");
+    assert!(
+        !bytes("first").is_empty() && bytes("first")[0] == bytes("second")[0],
+        "{:?} {:?}",
+        bytes("first"),
+        bytes("second")
+    );
+    let series = answer.json()["series"].clone();
+    let series =
+        series.as_array().expect("series").iter().find(|one| one["metric"] == "malloc.bytes").cloned();
+    let series = series.expect("bytes were counted");
+    assert_eq!(
+        (series["exact"].as_bool(), series["changes"].as_array().map(Vec::len)),
+        (Some(true), Some(0))
+    );
+}
+
+#[test]
+fn here_is_the_folder_of_the_configuration_in_build_steps_too() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1]);
+    place.write("flags", "-O1");
+    place.write(
+        "scruple.toml",
+        "[[command]]\nname = \"work\"\nrun = \"./app\"\n[build]\n\
+         steps = [\"here=x; test ${here} = x && cc $(cat {here}/flags) -o app app.c\"]\nartifacts = [\"app\"]\n",
+    );
+    let answer = place.run(["history", "--repo", "repo", "--rounds", "1", "--time-only"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().states(), ["built"]);
+}
+
+#[test]
+fn each_build_and_each_round_is_told_where_no_terminal_shows_it() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2]);
+    let answer = place.history(&["--rounds", "2"]);
+    let told = |what: &str| answer.stderr.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((told(" built in "), told("timed 2 versions")), (2, 2), "{}", answer.stderr);
+    assert!(told("counted and checked: ") >= 2, "{}", answer.stderr);
+    assert!(answer.stderr.contains("version 2 of 2 built in "), "{}", answer.stderr);
+}
+
+#[test]
+fn six_builds_that_fail_in_a_row_end_it_and_the_same_command_goes_on() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for version in 0..8 {
+        repository.commit_program(&format!("broken {version}"), 10, 100, "fail_to_compile(;");
+    }
+    repository.commit_program("good", 10, 100, "");
+    let take = |words: &[&str]| place.history(&[words, &["--rounds", "1", "--time-only", "--all"]].concat());
+    let answer = take(&[]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(answer.stderr.contains("6 builds failed one after the other, the last at "), "{}", answer.stderr);
+    let states = |wanted: &str| place.recorded().states().iter().filter(|state| **state == wanted).count();
+    assert_eq!((states("build-failed"), states("queued")), (6, 3));
+    assert_eq!(take(&[]).code, 0);
+    assert_eq!((states("build-failed"), states("built")), (8, 1));
+    // Or it does not stop at all.
+    assert_eq!(take(&["--retry", "--keep-going"]).code, 0);
+}
+
+#[test]
+fn a_history_that_is_a_mistake_hides_none_and_each_can_be_named() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2]);
+    assert_eq!(place.history(&["--rounds", "1", "--time-only"]).code, 0);
+    let status = |words: &[&str]| {
+        let answer = place.run(["history", "status", "--repo", "repo"].iter().chain(words));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.stdout
+    };
+    let good = status(&[]).split_whitespace().next().expect("an id").to_owned();
+    let wrong =
+        ["history", "--repo", "repo", "--build", "cc -o app app.c", "--artifact", "app", "--", "./ap"];
+    assert_eq!(place.run(wrong).code, 4);
+    // What went wrong is told by status; the report is of what could be weighed.
+    let told = status(&[]);
+    assert!(!told.starts_with(&good) && told.contains("run-failed"), "{told}");
+    assert!(place.run(["history", "report", "--repo", "repo"]).stdout.contains("2 versions: 2 weighed"));
+    let (_, others) = told.split_once("Other histories of this repository").expect("others");
+    let other = others.lines().nth(1).and_then(|line| line.split_whitespace().next()).expect("an id");
+    assert!(other == good && others.contains("-- ./app"), "{others}");
+    assert!(status(&[other]).contains("  built "));
+    let wrong = told.split_whitespace().next().expect("an id");
+    assert_eq!(place.run(["history", "report", wrong]).code, 0);
+    // What there is not is an error.
+    let missing = place.run(["history", "report", "nothing"]);
+    assert_ne!(missing.code, 0);
+}
+
+#[test]
+fn an_interrupted_history_with_nothing_left_to_do_is_complete() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1]);
+    assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
+    let store = rusqlite::Connection::open(place.file("store.db")).expect("the store");
+    store.execute("UPDATE run SET state = 'interrupted'", []).expect("changed");
+    drop(store);
+    let answer = place.history(&["--rounds", "2", "--time-only"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().ended(), "complete");
+}
+
+#[test]
+fn a_shown_history_names_the_versions_of_its_arms() {
+    let place = Place::new();
+    let commits = Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
+    assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
+    let shown = place.run(["show", "last"]).stdout;
+    assert!(commits.iter().all(|commit| shown.contains(&format!("./app @{}", &commit[..10]))), "{shown}");
+}

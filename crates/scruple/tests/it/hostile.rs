@@ -1,0 +1,67 @@
+//! What comes from outside: names, labels, the configuration of a repository that may be anybody's.
+
+use crate::repository::Repository;
+use crate::support::Place;
+
+#[test]
+fn a_repository_runs_nothing_by_being_measured_in() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "theirs");
+    repository.write("data.bin", "one");
+    repository.commit("data");
+    let trap = |name: &str| {
+        let seen = place.file(&format!("{name}-ran"));
+        place.shell_script(name, &format!("touch {}; cat", seen.display()));
+        (place.file(name).display().to_string(), seen)
+    };
+    let (monitor, monitored) = trap("monitor");
+    let (filter, filtered) = trap("filter");
+    repository.git(&["config", "core.fsmonitor", &monitor]);
+    repository.git(&["config", "filter.trap.clean", &filter]);
+    repository.write(".gitattributes", "*.bin filter=trap\n");
+    repository.write("data.bin", "two");
+    let mut command = place.command(["run", "--json", "--time-only", "-r", "1", "true"]);
+    let answer = place.finish(command.current_dir(place.file("theirs")));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(answer.json()["provenance"]["dirty"], true);
+    assert!(!monitored.exists() && !filtered.exists(), "a program that the repository names has run");
+}
+
+#[test]
+fn a_callers_variables_do_not_name_another_repository() {
+    let place = Place::new();
+    let (ours, theirs) = (Repository::new(&place, "ours"), Repository::new(&place, "theirs"));
+    for (repository, text) in [(&ours, "one"), (&theirs, "two")] {
+        repository.write("file", text);
+        repository.commit(text);
+    }
+    let mut command = place.command(["run", "--json", "--time-only", "-r", "1", "true"]);
+    command.current_dir(place.file("ours")).env("GIT_DIR", place.file("theirs/.git"));
+    let answer = place.finish(&mut command);
+    let commit = answer.json()["provenance"]["commit"].as_str().expect("a commit").to_owned();
+    assert_eq!(commit, ours.git(&["rev-parse", "HEAD"]).trim());
+}
+
+#[test]
+fn a_name_steers_neither_a_terminal_nor_a_reader() {
+    let place = Place::new();
+    let name = "a\u{1b}]0;title\u{7}\u{202e}b\u{9b}31m";
+    let words = ["run", "--color=always", "--time-only", "-r", "1", "-n", name, "true"];
+    let text = place.run(words).stdout;
+    for steering in ["\u{1b}]", "\u{7}", "\u{202e}", "\u{9b}"] {
+        assert!(!text.contains(steering), "{text:?}");
+    }
+    assert!(text.contains("a�]0;title��b�31m"), "{text}");
+}
+
+#[test]
+fn a_label_can_be_found_and_shown() {
+    let place = Place::new();
+    for label in ["", "last", "last~2", "two\nlines", "\u{202e}"] {
+        let answer = place.run(["run", "--time-only", "-r", "1", "--label", label, "true"]);
+        assert_eq!(answer.code, 2, "{label:?}: {}", answer.exchange());
+        assert!(answer.stderr.contains("give another --label"), "{}", answer.exchange());
+    }
+    let answer = place.run(["run", "--time-only", "-r", "1", "--label", "lasting", "true"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}

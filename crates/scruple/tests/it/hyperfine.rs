@@ -1,0 +1,87 @@
+//! The lines that users of hyperfine know, with the word replaced.
+
+use crate::script::arm;
+use crate::support::{Answer, Place};
+
+fn run(place: &Place, words: &[&str]) -> Answer {
+    let answer = place.run(["run", "--time-only", "--budget", "1ms"].iter().chain(words));
+    assert_eq!(answer.code, 0, "{words:?}: {}", answer.exchange());
+    answer
+}
+
+#[test]
+fn the_lines_of_its_introduction_run() {
+    let place = Place::new();
+    place.write("file", "TODO: nothing\n");
+    place.write("Makefile", "all:\n\ttouch made\nclean:\n\trm -f made\n");
+    let lines: &[&[&str]] = &[
+        &["sleep 0.01"],
+        &["--runs", "5", "sleep 0.01"],
+        &["od file", "cat file"],
+        &["--warmup", "3", "grep -R TODO *"],
+        &["--prepare", "make clean", "--parameter-scan", "num_threads", "1", "3", "make -j {num_threads}"],
+        &["--parameter-scan", "delay", "0.01", "0.03", "-D", "0.01", "sleep {delay}"],
+        &["-L", "compiler", "gcc,cc", "{compiler} --version"],
+        &["-L", "offset", "-1,-2", "echo {offset}"],
+        &["--shell", "bash", "for i in {1..100}; do echo test; done"],
+        &["-N", "true"],
+        &["--shell=none", "true"],
+        &["-i=1,2", "false"],
+        &["--ignore-failure", "false"],
+        &["--reference", "true", "--reference-name", "nothing", "sleep 0.01"],
+        &["-u", "millisecond", "--style", "basic", "--sort", "command", "true"],
+        &["--export-markdown", "out.md", "--export-orgmode", "out.org", "--export-json", "out.json", "true"],
+    ];
+    for words in lines {
+        run(&place, words);
+    }
+    assert!(place.read("out.org").starts_with('|') && place.read("out.md").contains("`true`"));
+}
+
+#[test]
+fn an_exported_function_is_a_command_of_its_shell() {
+    let place = Place::new();
+    let mut command = place.command(["run", "--time-only", "-r", "1", "--shell=bash", "my_function"]);
+    let answer = place.finish(command.env("BASH_FUNC_my_function%%", "() { true; }"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+#[test]
+fn a_shell_that_nobody_asked_for_is_a_row_and_a_remark() {
+    let place = Place::new();
+    let answer = run(&place, &["-r", "1", "true | cat"]);
+    assert!(answer.stdout.contains("(sh -c '')"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("uses ‘|’"), "{}", answer.exchange());
+    let plain = run(&place, &["-r", "1", "true"]);
+    assert!(!plain.stdout.contains("sh -c"), "{}", plain.exchange());
+}
+
+#[test]
+fn only_the_named_exit_codes_are_ignored() {
+    let place = Place::new();
+    let answer = place.run(["run", "--time-only", "-r", "1", "-i=2,3", "false"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    let answer = place.run(["run", "--time-only", "-r", "1", "-i=two", "false"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+}
+
+#[test]
+fn three_commands_are_ranked() {
+    let timed = |cost: f64| {
+        move |seed| {
+            arm(1.0, seed).with("timing", "time.cpu", move |launch| cost * (1e6 + (launch * 37 % 11) as f64))
+        }
+    };
+    let place = Place::new();
+    let arms = [("slow", timed(2.0)(1)), ("fast", timed(1.0)(2)), ("alike", timed(1.0)(3))];
+    let words =
+        ["--no-store", "-r", "10", "--metrics", "time.cpu", "-n", "slow", "-n", "fast", "-n", "alike"];
+    let words: Vec<&str> = words.iter().chain(&["true", "true", "true"]).copied().collect();
+    let answer = place.play(&arms, &words);
+    assert!(
+        answer.stdout.contains("cannot be told from ‘")
+            && answer.stdout.contains("then ‘slow’ 2.00 × [2.00, 2.00]"),
+        "{}",
+        answer.exchange()
+    );
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Scruple's call tree: instructions, calls and allocations by calling context, counted exactly.
+ *
+ * A tool for Valgrind, under GPL-2.0-or-later as Valgrind's core is; see COPYING. */
+#ifndef CALLTREE_H
+#define CALLTREE_H
+
+#include "pub_tool_basics.h"
+#include "pub_tool_vki.h"
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+#include "pub_tool_options.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_tooliface.h"
+
+/* What a function does with the heap, by its name. */
+typedef enum {
+    HEAP_NONE,
+    HEAP_SIZE_FIRST,  /* malloc, valloc, operator new */
+    HEAP_PRODUCT,     /* calloc */
+    HEAP_RESIZE,      /* realloc */
+    HEAP_SIZE_SECOND, /* memalign, aligned_alloc */
+    HEAP_SIZE_THIRD,  /* posix_memalign: its result is 0 where it succeeded */
+    HEAP_FREE,
+} HeapKind;
+
+/* A file that code comes from. */
+typedef struct Object {
+    struct Object *next;
+    const HChar *path; /* NULL: code that no file holds */
+    UInt id;
+} Object;
+
+/* A function: known by its file and the place there, so that it stays the same when its file is loaded again. */
+typedef struct Function {
+    struct Function *in_bucket, *next;
+    Object *object;
+    Addr offset;       /* the address that the file itself gives it; the address in memory where no file does */
+    const HChar *name; /* NULL: no symbol covers it */
+    HeapKind heap;
+    Bool is_resolver; /* of the dynamic linker: whatever it jumps to was called by its own caller */
+    UInt id;
+} Function;
+
+struct Edge;
+
+/* A calling context: the functions from the start of a thread to this one. A function that is on the path already is
+ * not added again: a recursive call leads back to the context it has there. */
+typedef struct Context {
+    struct Context *parent, *next; /* next: in the order of creation, parents before children */
+    Function *function;            /* NULL: the root */
+    struct Edge *last;
+    ULong self;
+    ULong allocations, bytes, frees;
+    UInt id;
+} Context;
+
+/* Calls from a context. `to` is a child of `from`, or an ancestor of it where the call is recursive. */
+typedef struct Edge {
+    Context *from, *to;
+    Function *function;
+    struct Edge *next;
+    ULong calls;
+} Edge;
+
+/* Where a call is made, and where the last one led. */
+typedef struct {
+    Addr target;
+    Function *function; /* NULL: a stub */
+    Context *from;
+    Edge *edge;
+    UInt epoch; /* of the files in memory; only where the target varies */
+} CallSite;
+
+/* Instructions that are only ever executed together, one after the other. */
+typedef struct Run {
+    struct Run *in_bucket, *next;
+    Function *function; /* NULL: code without a symbol */
+    Object *object;
+    Addr offset;
+    UInt instructions;
+    const HChar *lengths; /* in bytes, one hexadecimal digit for each instruction */
+    ULong count;
+} Run;
+
+/* What the translated code looks at. */
+typedef struct {
+    ULong instructions;
+    Context *context;
+    Function *function; /* NULL: it will be known by the next instruction that belongs to one */
+    UInt function_id;   /* its number, or 0 */
+    UInt nameless_in;   /* where the function has no symbol: the number of its file; else 0 */
+} Now;
+
+extern Now now;
+
+/* What is known of the function that an address is in. */
+typedef enum {
+    CODE_NAMED,    /* a symbol covers it */
+    CODE_NAMELESS, /* none does */
+    CODE_FILELESS, /* no file holds it: made by the program itself */
+    CODE_STUB,     /* it only jumps on to a function of another file */
+} CodeKind;
+
+/* functions.c */
+CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **object);
+Function *function_at(Addr address);
+Run *run_at(Addr address, Function *function, UInt instructions, const UChar *lengths);
+Object *all_objects(void);
+Function *all_functions(void);
+Run *all_runs(void);
+void *take(SizeT size);
+
+/* contexts.c */
+extern ULong cut_calls; /* edges to functions that have no context of their own, because there are too many */
+void contexts_start(ULong limit, Bool fold);
+Context *root_context(void);
+Edge *follow(Context *from, Function *function);
+Context *all_contexts(void);
+Edge *all_edges(void);
+void zero_counts(void);
+
+extern ULong settled_instructions;
+
+/* Charges what was executed since the last time to the present context. */
+static inline void settle_instructions(void) {
+    now.context->self += now.instructions - settled_instructions;
+    settled_instructions = now.instructions;
+}
+
+/* stack.c */
+VG_REGPARM(2) void on_call(CallSite *site, Addr sp);
+VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target);
+VG_REGPARM(2) void on_return(Addr sp, UWord result);
+VG_REGPARM(2) void on_entry(Function *function, Addr sp);
+VG_REGPARM(2) void on_jump(Function *function, Addr sp);
+VG_REGPARM(2) void on_nameless(Addr address, Addr sp);
+VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second);
+void thread_runs(ThreadId thread, ULong blocks);
+void thread_begins(ThreadId parent, ThreadId child);
+void signal_begins(ThreadId thread, Int signal, Bool own_stack);
+void signal_ends(ThreadId thread, Int signal);
+
+/* translate.c */
+extern Bool total_only;
+extern UInt heap_hooks;
+IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
+                const VexArchInfo *host, IRType guest_word, IRType host_word);
+
+/* profile.c */
+void profile_start(const HChar *out);
+void profile_forked(void);
+/* The number of the part, or 0 where it could not be written. */
+UInt profile_write(const HChar *reason, Int status);
+void profile_withdraw(UInt part);
+void profile_end(void);
+void profile_label(const HChar *label);
+
+/* control.c */
+Bool on_request(ThreadId thread, UWord *arguments, UWord *result);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What Valgrind asks of a tool, and its options. */
+#include "calltree.h"
+
+#include "pub_tool_vkiscnums.h"
+
+static const HChar *out;
+static Int fixed_random, fold_recursion = 1;
+static Long context_limit = 4000000;
+static UInt part_before_exec;
+
+/* Line tables and unwinding tables are read by whoever shows the profile, and only where they are needed. The linker
+ * puts these in the place of the core's readers, which take most of the start of a large program. */
+void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
+void __wrap_vgModuleLocal_read_callframe_info_dwarf3(void);
+void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void) {}
+void __wrap_vgModuleLocal_read_callframe_info_dwarf3(void) {}
+
+static UChar next_random(void) {
+    static ULong state = 0x5c0b1e5c0b1eull;
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return state >> 56;
+}
+
+#if defined(VGO_linux)
+#define AUXV_RANDOM 25
+
+/* The random bytes that the kernel gives to each program. */
+static void fix_start(ThreadId thread) {
+    static Bool done;
+    if (done) return;
+    done = True;
+    UWord *word = (UWord *)VG_(get_SP)(thread);
+    word += *word + 2; /* the count of arguments, they themselves, a zero */
+    while (*word++) {}
+    for (; word[0]; word += 2)
+        if (word[0] == AUXV_RANDOM && word[1])
+            for (Int i = 0; i < 16; i++) ((UChar *)word[1])[i] = next_random();
+}
+#endif
+
+static void code_runs(ThreadId thread, ULong blocks) {
+    if (fixed_random) fix_start(thread);
+    thread_runs(thread, blocks);
+}
+
+static Bool executes(UInt number) {
+#ifdef __NR_execveat
+    if (number == __NR_execveat) return True;
+#endif
+    return number == __NR_execve;
+}
+
+/* A process that executes another program does not come back to say what it counted. */
+static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
+    if (executes(number)) part_before_exec = profile_write("exec", 0);
+}
+
+static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt given, SysRes result) {
+    if (executes(number)) {
+        profile_withdraw(part_before_exec);
+        part_before_exec = 0;
+    }
+    if (fixed_random && number == __NR_getrandom && !sr_isError(result))
+        for (UWord i = 0; i < sr_Res(result); i++) ((UChar *)arguments[0])[i] = next_random();
+}
+
+static void forked(ThreadId thread) {
+    profile_forked();
+}
+
+static void ended(Int status) {
+    profile_write("exit", status);
+    profile_end();
+}
+
+static Bool option(const HChar *word) {
+    if VG_STR_CLO (word, "--out", out) return True;
+    if VG_BOOL_CLO (word, "--total", total_only) return True;
+    if VG_BOOL_CLO (word, "--fixed-random", fixed_random) return True;
+    if VG_BOOL_CLO (word, "--fold-recursion", fold_recursion) return True;
+    if VG_BINT_CLO (word, "--contexts", context_limit, 2, 100000000) return True;
+    return False;
+}
+
+static void usage(void) {
+    VG_(printf)("    --out=<path>               each process writes <path>.<its number>.<part>\n"
+                "    --total=yes|no             count nothing but all instructions [no]\n"
+                "    --fixed-random=yes|no      getrandom and AT_RANDOM are the same in each run [no]\n"
+                "    --fold-recursion=yes|no    a recursive call leads back to the context on the path [yes]\n"
+                "    --contexts=<number>        at most so many calling contexts [4000000]\n");
+}
+
+static void no_debugging(void) {}
+
+static void options_are_known(void) {
+    if (!out) VG_(fmsg_bad_option)("--out", "it is needed\n");
+    /* A block that goes on behind a jump may hold instructions that are not executed. */
+    VG_(clo_vex_control).guest_chase = False;
+    VG_(clo_vex_control).iropt_unroll_thresh = 0;
+    contexts_start(context_limit, fold_recursion);
+    profile_start(out);
+}
+
+static void start(void) {
+    VG_(details_name)("Scruple's call tree");
+    VG_(details_version)(NULL);
+    VG_(details_description)("instructions, calls and allocations by calling context");
+    VG_(details_copyright_author)("GPL-2.0-or-later");
+    VG_(details_bug_reports_to)("Scruple");
+    VG_(clo_vex_control).iropt_register_updates_default = VG_(clo_px_file_backed) = VexRegUpdSpAtMemAccess;
+    VG_(basic_tool_funcs)(options_are_known, translate, ended);
+    VG_(needs_command_line_options)(option, usage, no_debugging);
+    VG_(needs_client_requests)(on_request);
+    VG_(needs_syscall_wrapper)(before_call, after_call);
+    VG_(track_start_client_code)(code_runs);
+    VG_(track_pre_thread_ll_create)(thread_begins);
+    VG_(track_pre_deliver_signal)(signal_begins);
+    VG_(track_post_deliver_signal)(signal_ends);
+    VG_(atfork)(NULL, NULL, forked);
+}
+
+VG_DETERMINE_INTERFACE_VERSION(start)

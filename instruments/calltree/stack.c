@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The shadow stack: which context each thread is in.
+ *
+ * A frame is known by the stack pointer right after its call, and is gone as soon as the stack pointer is seen above
+ * it. So nothing has to be known of longjmp, exceptions, or calls that never return. */
+#include "calltree.h"
+
+/* A call, or a signal that interrupted. */
+typedef struct {
+    Addr sp;
+    Context *context, *base; /* those of the caller */
+    Function *function;
+    Int signal_floor;        /* -1 for a call; else the floor below a signal */
+} Frame;
+
+typedef struct {
+    Frame *frames;
+    Int depth, room;
+    Int floor;           /* frames below this one are on another stack than the signal handler that runs */
+    Addr low, high;      /* that handler's stack */
+    Context *context;    /* while another thread runs */
+    Function *function;
+    Context *base;       /* where the present frame began; NULL: not known yet */
+    Int allocating;      /* depth of the call that allocates; 0: none does */
+    HeapKind heap;
+    ULong size;
+    Bool resizes;        /* a block was given to realloc */
+    Context *allocator;
+} Thread;
+
+static Thread *threads, *running;
+static ThreadId running_id;
+
+/* A function that stands for the code that was interrupted. */
+static Function signal_function = {.name = "(signal)", .id = 0};
+
+static inline void enter_context(Thread *thread, Context *context, Context *base, Function *function) {
+    now.context = context;
+    thread->base = base;
+    now.function = function;
+    now.function_id = function ? function->id : 0;
+    now.nameless_in = function && !function->name ? function->object->id : 0;
+}
+
+static inline void pop(Thread *thread) {
+    Frame *frame = &thread->frames[--thread->depth];
+    if (UNLIKELY(frame->signal_floor >= 0)) thread->floor = frame->signal_floor;
+    enter_context(thread, frame->context, frame->base, frame->function);
+}
+
+static inline void push(Thread *thread, Addr sp, Int signal_floor) {
+    if (UNLIKELY(thread->depth == thread->room)) {
+        thread->room = thread->room ? thread->room * 2 : 256;
+        thread->frames = VG_(realloc)("calltree.frames", thread->frames, thread->room * sizeof(Frame));
+    }
+    thread->frames[thread->depth++] = (Frame){.sp = sp,
+                                              .context = now.context,
+                                              .base = thread->base,
+                                              .function = now.function,
+                                              .signal_floor = signal_floor};
+}
+
+static void forget_allocation(Thread *thread) {
+    if (thread->depth < thread->allocating) thread->allocating = 0;
+}
+
+/* Drops the frames that are gone when the stack pointer is here. */
+static inline void unwind(Thread *thread, Addr sp) {
+    if (UNLIKELY(thread->floor) && (sp < thread->low || sp > thread->high)) {
+        /* The handler was left without a return. */
+        Int floor = thread->floor;
+        while (thread->depth >= floor) pop(thread);
+    }
+    while (thread->depth > thread->floor && thread->frames[thread->depth - 1].sp < sp) pop(thread);
+}
+
+#define KNOWN 4096
+
+static Function *known_function(Addr target, UInt epoch) {
+    static struct {
+        Addr address;
+        Function *function;
+    } known[KNOWN];
+    static UInt known_epoch;
+    if (UNLIKELY(epoch != known_epoch)) {
+        VG_(memset)(known, 0, sizeof known);
+        known_epoch = epoch;
+    }
+    UWord at = (target ^ (target >> 12)) % KNOWN;
+    if (UNLIKELY(known[at].address != target)) {
+        known[at].function = function_at(target);
+        known[at].address = target;
+    }
+    return known[at].function;
+}
+
+static inline void call(CallSite *site, Addr sp) {
+    Thread *thread = running;
+    settle_instructions();
+    unwind(thread, sp + 1);
+    forget_allocation(thread);
+    push(thread, sp, -1);
+    if (UNLIKELY(!site->function)) {
+        /* A stub: the caller goes on until it is known what is called. */
+        enter_context(thread, now.context, NULL, NULL);
+        return;
+    }
+    if (UNLIKELY(site->from != now.context)) {
+        site->from = now.context;
+        site->edge = follow(now.context, site->function);
+    }
+    site->edge->calls++;
+    enter_context(thread, site->edge->to, site->edge->to, site->function);
+}
+
+VG_REGPARM(2) void on_call(CallSite *site, Addr sp) {
+    call(site, sp);
+}
+
+VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target) {
+    /* Where a file was unloaded, another may be at its addresses now. */
+    UInt epoch = VG_(current_DiEpoch)().n;
+    if (UNLIKELY(site->target != target || site->epoch != epoch)) {
+        site->function = known_function(target, epoch);
+        site->target = target;
+        site->epoch = epoch;
+        site->from = NULL;
+    }
+    call(site, sp);
+}
+
+static void settle_allocation(Thread *thread, UWord result) {
+    Context *context = thread->allocator;
+    Bool failed = thread->heap == HEAP_SIZE_THIRD ? result != 0 : result == 0;
+    thread->allocating = 0;
+    if (failed || thread->heap == HEAP_FREE) return;
+    context->allocations++;
+    context->bytes += thread->size;
+    context->frees += thread->resizes;
+}
+
+VG_REGPARM(2) void on_return(Addr sp, UWord result) {
+    Thread *thread = running;
+    settle_instructions();
+    unwind(thread, sp);
+    if (UNLIKELY(thread->depth < thread->allocating)) settle_allocation(thread, result);
+}
+
+/* The first instructions of a function, or instructions in the middle of one, while another was the present one: a
+ * jump. What a function jumps to belongs to the same frame, and is shown as called by the function that the frame
+ * began with. */
+static void go_to(Function *function, Addr sp, Bool is_call) {
+    Thread *thread = running;
+    settle_instructions();
+    unwind(thread, sp);
+    forget_allocation(thread);
+    if (now.function == function) return;
+    Context *base = thread->base, *from = base;
+    if (base && base->function == function) {
+        enter_context(thread, base, base, function);
+        return;
+    }
+    Bool replaces = !base || (base->function && base->function->is_resolver);
+    if (!base) from = now.context;
+    else if (replaces) from = thread->depth ? thread->frames[thread->depth - 1].context : root_context();
+    Edge *edge = follow(from, function);
+    if (is_call || replaces) edge->calls++;
+    enter_context(thread, edge->to, replaces ? edge->to : base, function);
+}
+
+VG_REGPARM(2) void on_entry(Function *function, Addr sp) {
+    go_to(function, sp, True);
+}
+
+VG_REGPARM(2) void on_jump(Function *function, Addr sp) {
+    go_to(function, sp, False);
+}
+
+/* Code without a symbol, while the present function has one or is in another file. */
+VG_REGPARM(2) void on_nameless(Addr address, Addr sp) {
+    Thread *thread = running;
+    Function *function = function_at(address);
+    settle_instructions();
+    unwind(thread, sp);
+    if (function && now.nameless_in != function->object->id) go_to(function, sp, True);
+    forget_allocation(thread);
+}
+
+VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
+    Thread *thread = running;
+    /* One that another allocates with was counted already. */
+    if (thread->allocating) return;
+    Context *context = now.context;
+    if (kind == HEAP_RESIZE && first && !second) kind = HEAP_FREE;
+    if (kind == HEAP_FREE && first) context->frees++;
+    thread->heap = kind;
+    thread->allocator = context;
+    thread->allocating = thread->depth;
+    thread->resizes = kind == HEAP_RESIZE && first != 0;
+    thread->size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
+    /* Its return is seen by its frame; where there is none, it is taken to succeed. */
+    if (!thread->depth) settle_allocation(thread, kind != HEAP_SIZE_THIRD);
+}
+
+static Thread *thread_of(ThreadId id) {
+    if (!threads) threads = VG_(calloc)("calltree.threads", VG_N_THREADS, sizeof *threads);
+    if (!threads[id].context) threads[id].context = root_context();
+    return &threads[id];
+}
+
+void thread_runs(ThreadId id, ULong blocks) {
+    if (LIKELY(id == running_id)) return;
+    settle_instructions();
+    if (running) {
+        running->context = now.context;
+        running->function = now.function;
+    }
+    running = thread_of(id);
+    running_id = id;
+    enter_context(running, running->context, running->base, running->function);
+}
+
+/* A new thread begins at the root: threads of one kind have one tree. */
+void thread_begins(ThreadId parent, ThreadId child) {
+    Thread *thread = thread_of(child);
+    thread->depth = thread->floor = thread->allocating = 0;
+    thread->context = root_context();
+    thread->base = NULL;
+    thread->function = NULL;
+}
+
+void signal_begins(ThreadId id, Int signal, Bool own_stack) {
+    thread_runs(id, 0);
+    Thread *thread = running;
+    settle_instructions();
+    Addr sp = VG_(get_SP)(id);
+    unwind(thread, sp);
+    /* Gone as soon as the stack pointer is where it was, which a return from the handler makes it. */
+    push(thread, sp - 1, thread->floor);
+    if (own_stack) {
+        thread->floor = thread->depth;
+        thread->low = VG_(thread_get_altstack_min)(id);
+        thread->high = thread->low + VG_(thread_get_altstack_size)(id);
+    }
+    Edge *edge = follow(root_context(), &signal_function);
+    edge->calls++;
+    /* The handler is known by its first instruction. */
+    enter_context(thread, edge->to, edge->to, &signal_function);
+}
+
+void signal_ends(ThreadId id, Int signal) {
+    thread_runs(id, 0);
+    Thread *thread = running;
+    settle_instructions();
+    Int at = thread->depth;
+    while (at > 0 && thread->frames[at - 1].signal_floor < 0) at--;
+    /* Where a handler was left by a jump, its frame is gone. */
+    if (at == 0) return;
+    while (thread->depth >= at) pop(thread);
+}

@@ -1,0 +1,12 @@
+{-# OPTIONS_GHC -O2 #-}
+
+-- | Suites written for the package gauge, with the import of this module instead of @Gauge@ or @Gauge.Main@.
+module Scruple.Gauge
+  ( defaultMain, defaultMainWith, defaultConfig
+  , Benchmark, Benchmarkable, toBenchmarkable, bench, bgroup
+  , nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO
+  , env, envWithCleanup, perBatchEnv, perBatchEnvWithCleanup, perRunEnv, perRunEnvWithCleanup
+  ) where
+
+import Scruple.Criterion
+import Scruple.Criterion.Types (toBenchmarkable)
