@@ -33,5 +33,5 @@ echo
 "$scruple" run --label demo-versions --store "$work/store.db" './words-old text.txt' './words-new text.txt'
 
 echo
-echo "Both runs are kept in target/demo/store.db: \`scruple list --store target/demo/store.db\` lists them,"
+echo "Both runs are kept in target/demo/store.db: \`scruple store list --store target/demo/store.db\` lists them,"
 echo "\`scruple show demo-versions --json --store target/demo/store.db\` has every reading."

@@ -74,22 +74,24 @@ def trimmed(text):
 
 
 def reference(place):
-    """The help of the program and of each of its verbs."""
+    """The help of the program, of each of its verbs, and of theirs."""
 
-    def help_of(*verb):
+    def help_of(verb):
         code, text = place.run(["scruple", *verb, "--help"])
         if code != 0:
             sys.exit(f"`scruple {' '.join(verb)} --help` exits with {code}:\n{text}")
         return trimmed(text)
 
-    top = help_of()
-    listed = top.split("Commands:\n")[1].split("\n\n")[0]
-    verbs = [line.split()[0] for line in listed.split("\n") if re.match(r"  \S", line)]
-    parts = [HEAD, f"```\n{top}```\n"]
-    for verb in verbs:
-        if verb != "help":
-            parts.append(f"## scruple {verb}\n\n```\n{help_of(verb)}```\n")
-    return "\n".join(parts)
+    def sections(verb):
+        text = help_of(verb)
+        yield f"## scruple {' '.join(verb)}\n\n```\n{text}```\n" if verb else f"```\n{text}```\n"
+        # Verbs stand before the options, with their first letter in the third column.
+        head = text.split("Usage:", 1)[1].split("\nOptions:", 1)[0]
+        for name in re.findall(r"^  ([a-z]\S*)", head, re.M):
+            if name != "help":
+                yield from sections([*verb, name])
+
+    return "\n".join([HEAD, *sections([])])
 
 
 LESS_EFFORT = """#!/bin/sh

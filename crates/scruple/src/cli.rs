@@ -4,12 +4,12 @@ use crate::bench::args::BenchArgs;
 use crate::command::args::RunArgs;
 use crate::compare::args::CompareArgs;
 use crate::history::args::HistoryArgs;
-use crate::import::args::ImportArgs;
-use crate::inspect::args::{GhcArgs, LeakArgs, MemoryArgs};
+use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
 use crate::show::args::ShowArgs;
-use crate::store::args::ListArgs;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::store::args::StoreVerb;
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Weighs programs: time, allocations and memory, side by side, with honest intervals.
@@ -27,7 +27,7 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    // What these four say of themselves stands with their options.
+    // What these say of themselves stands with their options.
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Load(Box<LoadArgs>),
@@ -35,18 +35,20 @@ pub enum Verb {
     History(Box<HistoryArgs>),
     /// Show a stored run again, in any format.
     Show(ShowArgs),
-    /// Read the results of other benchmark tools into the store.
-    Import(ImportArgs),
-    /// List the stored runs.
-    List(ListArgs),
-    // What these say of themselves stands with their options.
-    Memory(MemoryArgs),
-    Leak(LeakArgs),
-    Ghc(GhcArgs),
-    /// Say what this machine can and cannot measure, why, and how noisy it is now.
+    /// Keep runs: list them, import those of other tools.
+    Store {
+        /// What to do with them.
+        #[command(subcommand)]
+        verb: StoreVerb,
+    },
+    /// Look at one program: memory, leaks, Haskell runtime; list metrics.
+    Inspect {
+        /// What to look at.
+        #[command(subcommand)]
+        verb: InspectVerb,
+    },
+    /// Say what this machine can measure, and how noisy it is now.
     Doctor(DoctorArgs),
-    /// List the metrics, with their units and meanings.
-    Metrics,
     /// Burn processor time, for doctor's own comparison.
     #[command(hide = true)]
     Burn {
@@ -58,6 +60,54 @@ pub enum Verb {
         /// The shell.
         shell: clap_complete::Shell,
     },
+}
+
+/// The groups in which `scruple --help` lists the verbs.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Weigh", &["run", "bench", "load", "history"]),
+    ("Judge", &["compare"]),
+    ("Look", &["show"]),
+    ("Keep", &["store"]),
+    ("Machine", &["doctor", "inspect", "completions"]),
+];
+
+/// Verbs that had another name, each with the one that it has now.
+const RENAMED: [(&str, &str); 6] = [
+    ("list", "store list"),
+    ("import", "store import"),
+    ("memory", "inspect memory"),
+    ("leak", "inspect leak"),
+    ("ghc", "inspect ghc"),
+    ("metrics", "inspect metrics"),
+];
+
+/// The description of the command line, with the verbs in groups.
+pub fn description() -> Command {
+    let mut command = Cli::command();
+    command.build();
+    let mut verbs = String::new();
+    for (group, names) in GROUPS {
+        let _ = writeln!(verbs, "{group}:");
+        for verb in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(verbs, "  {:<12} {about}", verb.get_name());
+        }
+        verbs.push('\n');
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}Options:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// Reads the command line; help, versions and errors of usage are printed, and end the process.
+pub fn parse() -> Cli {
+    let matches = description().get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// What to type instead of the first word, where that is a verb's former name.
+pub fn renamed(verb: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == verb).map(|(_, new)| *new)
 }
 
 /// Where results go.
@@ -127,4 +177,30 @@ pub struct DoctorArgs {
     /// A program to look at: what can be had of it, and why not the rest.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_lists_every_verb_once_and_in_eighty_columns() {
+        let mut command = description();
+        let help = command.render_help().to_string();
+        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help")
+        {
+            let start = format!("  {} ", verb.get_name());
+            let lines: Vec<&str> = help.lines().filter(|line| line.starts_with(&start)).collect();
+            assert!(matches!(lines[..], [line] if line.len() <= 80), "{}: {lines:?}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn former_names_lead_to_verbs_that_exist() {
+        let command = description();
+        for (old, new) in RENAMED {
+            let found = new.split(' ').try_fold(&command, |at, name| at.find_subcommand(name));
+            assert!(found.is_some() && command.find_subcommand(old).is_none(), "{old} → {new}");
+        }
+    }
 }

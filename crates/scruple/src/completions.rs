@@ -1,14 +1,14 @@
 //! `scruple completions`: completion scripts for shells.
 
-use crate::cli::{Cli, Colour};
+use crate::cli;
+use crate::cli::Colour;
 use crate::fault::{Code, Fault};
 use crate::show::output;
-use clap::CommandFactory;
 
 /// Prints the script.
 pub fn completions(shell: clap_complete::Shell) -> Result<Code, Fault> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "scruple", &mut script);
+    clap_complete::generate(shell, &mut cli::description(), "scruple", &mut script);
     output::print(&String::from_utf8_lossy(&script), Colour::Auto)?;
     Ok(Code::Fine)
 }

@@ -221,15 +221,15 @@ fn program(words: &[String]) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Which profiles for `scruple ghc` the program can be asked for.
+/// Which profiles for `scruple inspect ghc` the program can be asked for.
 fn haskell_profiles(text: &mut String, program: &Program) {
     let profiles = ghc::profiles(program);
     let heap = match profiles.heap_by_type {
-        true => "yes: run it with +RTS -hT, then `scruple ghc heap`",
+        true => "yes: run it with +RTS -hT, then `scruple inspect ghc heap`",
         false => "no: link it with -rtsopts",
     };
     let centres = match profiles.by_cost_centre {
-        true => "yes: run it with +RTS -P or -hc, then `scruple ghc profile` or `heap`",
+        true => "yes: run it with +RTS -P or -hc, then `scruple inspect ghc profile` or `heap`",
         false => "no: build it with -prof -fprof-auto -rtsopts",
     };
     line(text, "", &format!("heap by closure type: {heap}"));

@@ -11,7 +11,6 @@ mod doctor;
 mod fault;
 mod git;
 mod history;
-mod import;
 mod inspect;
 mod load;
 mod new_run;
@@ -20,29 +19,29 @@ mod progress;
 mod show;
 mod store;
 
-use crate::cli::{Cli, Verb};
+use crate::cli::Verb;
 use crate::fault::{Code, Fault};
-use clap::Parser;
 use scruple_core::plain::for_terminal;
 use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = match cli.verb {
+    let words: Vec<_> = std::env::args_os().take(2).collect();
+    let old = words.get(1).and_then(|verb| verb.to_str());
+    if let Some((old, new)) = old.and_then(|old| Some((old, cli::renamed(old)?))) {
+        let fault = Fault::usage(format!("`scruple {old}` is now `scruple {new}`"));
+        return ExitCode::from(complain(&fault) as u8);
+    }
+    let result = match cli::parse().verb {
         Verb::Run(args) => command::verb::run(&args),
         Verb::Bench(args) => bench::verb::bench(&args),
         Verb::Load(args) => load::verb::load(&args),
         Verb::Compare(args) => compare::verb::compare(&args),
         Verb::History(args) => history::verb::history(&args),
         Verb::Show(args) => show::verb::show(&args),
-        Verb::Import(args) => import::verb::import(&args),
-        Verb::List(args) => store::list::list(&args),
-        Verb::Memory(args) => inspect::memory::memory(&args),
-        Verb::Leak(args) => inspect::leak::leak(&args),
-        Verb::Ghc(args) => inspect::ghc::ghc(&args),
+        Verb::Store { verb } => store::verb::store(&verb),
+        Verb::Inspect { verb } => inspect::verb::inspect(&verb),
         Verb::Doctor(args) => doctor::doctor(&args),
-        Verb::Metrics => inspect::metrics::metrics(),
         Verb::Burn { rounds } => Ok(doctor::burn(rounds)),
         Verb::Completions { shell } => completions::completions(shell),
     };

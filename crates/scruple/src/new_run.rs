@@ -2,11 +2,9 @@
 
 use crate::fault::Fault;
 use crate::git;
-use crate::import::Imported;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, State, Terms};
 use scruple_core::stats::Pcg;
-use scruple_core::subject::Subject;
 use scruple_measure::host;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
@@ -55,20 +53,9 @@ pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run
     }
 }
 
-/// A run of another tool's readings; `position` keeps runs in order that do not say when they were taken.
-pub fn imported_run(imported: Imported, label: Option<&str>, position: usize) -> Run {
-    let margin = match imported.arms.first().map(|arm| &arm.subject) {
-        Some(Subject::Case { .. }) => 0.01,
-        _ => Terms::default().margin,
-    };
-    let mut run = empty_run(Some(0), label, Terms { margin, ..Terms::default() }, &[]);
-    run.started = imported.started.filter(|moment| *moment > 0).unwrap_or(run.started + position as i64);
-    run.id = identifier(run.started as u64, entropy() ^ position as u64);
-    run.state = State::Complete;
-    run.provenance = imported.provenance;
-    run.arms = imported.arms;
-    run.warnings = imported.warnings;
-    run
+/// A new identifier for a run that began earlier; `position` tells apart runs that began at the same time.
+pub fn identifier_of(milliseconds: u64, position: usize) -> String {
+    identifier(milliseconds, entropy() ^ position as u64)
 }
 
 fn provenance(programs: &[&Path]) -> Provenance {

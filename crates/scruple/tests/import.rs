@@ -1,4 +1,4 @@
-//! `scruple import` as a whole: what is typed, what is printed, what is then in the store.
+//! `scruple store import` as a whole: what is typed, what is printed, what is then in the store.
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
@@ -45,10 +45,10 @@ fn json(text: &str) -> serde_json::Value {
 fn an_imported_run_is_listed_and_shown_with_its_tool() {
     let place = Place::new();
     let file = place.path("google-benchmark/repetitions.json");
-    let printed = place.output(&["import", "--label", "before", &file]);
+    let printed = place.output(&["store", "import", "--label", "before", &file]);
     assert!(printed.starts_with("Imported 6 benchmarks of google-benchmark from "), "{printed}");
     assert!(printed.contains("built for debugging"), "{printed}");
-    let listed = json(&place.output(&["list", "--json"]));
+    let listed = json(&place.output(&["store", "list", "--json"]));
     assert_eq!(listed[0]["label"], "before");
     assert_eq!(listed[0]["started"], "2026-11-20T18:56:40Z");
     let shown = place.output(&["show", "before"]);
@@ -67,8 +67,8 @@ fn imported_runs_are_compared_like_any_other() {
     let more = place.0.path().join("more.txt");
     let text = std::fs::read_to_string(golden("weigh/default.txt")).expect("readable");
     std::fs::write(&more, text.replace("   47,952", "   63,936")).expect("written");
-    place.output(&["import", "--label", "old", &file]);
-    place.output(&["import", "--label", "new", &more.display().to_string()]);
+    place.output(&["store", "import", "--label", "old", &file]);
+    place.output(&["store", "import", "--label", "new", &more.display().to_string()]);
     let compared = json(&place.output(&["compare", "--json", "old", "new"]));
     let of = |arm: &str| {
         let all = compared["comparisons"].as_array().expect("a list");
@@ -83,7 +83,7 @@ fn imported_runs_are_compared_like_any_other() {
 #[test]
 fn commands_of_hyperfine_are_not_paired_by_the_number_of_their_run() {
     let place = Place::new();
-    place.output(&["import", &place.path("hyperfine/params.json")]);
+    place.output(&["store", "import", &place.path("hyperfine/params.json")]);
     let shown = place.output(&["show"]);
     assert!(shown.starts_with("2 commands · imported from hyperfine\n"), "{shown}");
     assert!(shown.contains("one after the other"), "{shown}");
@@ -96,11 +96,17 @@ fn commands_of_hyperfine_are_not_paired_by_the_number_of_their_run() {
 #[test]
 fn a_folder_of_criterion_rs_is_one_run_and_a_pipe_is_read_too() {
     let place = Place::new();
-    let printed = place.output(&["import", &place.path("criterion-rs")]);
+    let printed = place.output(&["store", "import", &place.path("criterion-rs")]);
     assert!(printed.starts_with("Imported 3 benchmarks of criterion.rs from 3 folders as run "), "{printed}");
     let text = std::fs::read_to_string(golden("go/bench.txt")).expect("readable");
-    let output =
-        place.scruple(&["import", "-"]).write_stdin(text).assert().success().get_output().stdout.clone();
+    let output = place
+        .scruple(&["store", "import", "-"])
+        .write_stdin(text)
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
     let printed = String::from_utf8(output).expect("text");
     assert!(printed.starts_with("Imported 6 benchmarks of go test from - as run "), "{printed}");
 }
@@ -112,7 +118,7 @@ fn one_bad_file_imports_none() {
     let text = std::fs::read_to_string(golden("pytest-benchmark/report.json")).expect("readable");
     std::fs::write(&cut, &text[..text.len() / 2]).expect("written");
     let good = place.path("hyperfine/params.json");
-    let said = place.refused(&["import", &good, "cut.json"]);
+    let said = place.refused(&["store", "import", &good, "cut.json"]);
     assert!(
         said.starts_with("error: cannot import ‘cut.json’ as results of pytest-benchmark: line "),
         "{said}"
@@ -128,11 +134,11 @@ fn what_cannot_be_imported_is_said_with_a_way_out() {
     std::fs::write(place.0.path().join("other.txt"), "hello\n").expect("written");
     std::fs::write(place.0.path().join("binary"), [0x7f, 0xff, 0x00]).expect("written");
     std::fs::create_dir(place.0.path().join("empty")).expect("made");
-    assert!(place.refused(&["import", "other.txt"]).contains("name one with --format"));
-    assert!(place.refused(&["import", "binary"]).contains("byte 1 is not UTF-8 text"));
-    assert!(place.refused(&["import", "empty"]).contains("no new/sample.json of criterion.rs"));
-    assert!(place.refused(&["import", "missing.json"]).contains("cannot import ‘missing.json’"));
+    assert!(place.refused(&["store", "import", "other.txt"]).contains("name one with --format"));
+    assert!(place.refused(&["store", "import", "binary"]).contains("byte 1 is not UTF-8 text"));
+    assert!(place.refused(&["store", "import", "empty"]).contains("no new/sample.json of criterion.rs"));
+    assert!(place.refused(&["store", "import", "missing.json"]).contains("cannot import ‘missing.json’"));
     let (a, b) = (place.path("go/bench.txt"), place.path("weigh/default.txt"));
-    assert!(place.refused(&["import", "--label", "x", &a, &b]).contains("a label names one run"));
-    assert!(place.refused(&["import", "--format", "jmh", &b]).contains("as results of JMH: line 2"));
+    assert!(place.refused(&["store", "import", "--label", "x", &a, &b]).contains("a label names one run"));
+    assert!(place.refused(&["store", "import", "--format", "jmh", &b]).contains("as results of JMH: line 2"));
 }

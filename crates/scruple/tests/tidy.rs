@@ -260,10 +260,10 @@ fn nothing_names_a_folder_of_a_developers_machine() {
 
 #[test]
 fn every_metric_is_listed_with_its_meaning() {
-    let listed = said(&scruple(&["metrics"]).output().expect("scruple runs"));
+    let listed = said(&scruple(&["inspect", "metrics"]).output().expect("scruple runs"));
     for metric in METRICS {
         let line = listed.lines().find(|line| line.split_whitespace().next() == Some(&metric.key));
-        let line = line.unwrap_or_else(|| panic!("`scruple metrics` does not list {}", metric.key));
+        let line = line.unwrap_or_else(|| panic!("`scruple inspect metrics` does not list {}", metric.key));
         let parts = [metric.unit.name(), metric.pass.word(), metric.quality.word(), &metric.help];
         assert!(parts.iter().all(|part| line.contains(part)), "{line}");
     }
@@ -298,27 +298,34 @@ fn the_glossary_explains_the_words_of_the_code() {
     nothing("words that docs/glossary.md does not explain", &missing);
 }
 
+/// What `--help` says of the program, of each of its verbs, and of theirs.
+fn helps() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![String::new()];
+    while let Some(verb) = open.pop() {
+        let words: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
+        let answer = said(&scruple(&words).output().expect("scruple runs"));
+        let lines: Vec<&str> = answer.trim_matches('\n').lines().map(str::trim_end).collect();
+        // Verbs stand between the usage and the options, indented by two.
+        let head = lines.iter().skip_while(|line| !line.starts_with("Usage:"));
+        let listed = head.take_while(|line| !line.starts_with("Options:"));
+        let names = listed
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+        let below = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+        open.extend(below.map(|name| format!("{verb} {name}").trim().to_owned()));
+        found.insert(verb, lines.join("\n"));
+    }
+    found
+}
+
 #[test]
 fn the_reference_of_the_command_line_is_up_to_date() {
     let document = read("docs/cli.md");
-    let help = |words: &[&str]| {
-        let answer = said(&scruple(&[words, &["--help"]].concat()).output().expect("scruple runs"));
-        let lines: Vec<&str> = answer.trim_matches('\n').lines().map(str::trim_end).collect();
-        lines.join("\n")
-    };
-    let top = help(&[]);
-    let listed =
-        top.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
-    // Deeper lines go on with a description that was too long for one.
-    let verbs = listed
-        .lines()
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|verb| *verb != "help");
-    assert!(document.contains(&format!("```\n{top}\n```")), "docs/cli.md is not up to date: run `make docs`");
-    for verb in verbs {
-        let section = format!("## scruple {verb}\n\n```\n{}\n```", help(&[verb]));
-        assert!(document.contains(&section), "docs/cli.md is not up to date for {verb}: run `make docs`");
+    for (verb, help) in helps() {
+        let head = if verb.is_empty() { String::new() } else { format!("## scruple {verb}\n\n") };
+        let section = format!("{head}```\n{help}\n```\n");
+        assert!(document.contains(&section), "docs/cli.md is not up to date for ‘{verb}’: run `make docs`");
     }
 }
 

@@ -4,7 +4,7 @@ use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Weigh the cases of a bench program: time net of the harness, allocations, collections.
+/// Weigh the cases of a bench program, net of the harness.
 ///
 /// The program declares cases through one of the SDKs. Each case is timed in several fresh processes, in blocks that
 /// visit every case beside its tare: the same loop around an identity body. Raw, tare and net are shown apart.

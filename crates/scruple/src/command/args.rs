@@ -73,7 +73,7 @@ pub struct SamplingArgs {
     /// Seed of every random choice; printed with each result.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The metrics to show: keys, families such as ‘malloc’, or ‘all’ (see `scruple metrics`).
+    /// The metrics to show: keys, families such as ‘malloc’, or ‘all’ (see `scruple inspect metrics`).
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Fail with exit code 1 when a metric exceeds a limit, which itself may be reached: an amount or, with a sign, a

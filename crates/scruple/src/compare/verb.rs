@@ -37,7 +37,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let (left, right) = (store.find(reference)?, store.find(run)?);
     if left.id == right.id {
         return Err(Fault::usage(format!(
-            "‘{reference}’ and ‘{run}’ are the same run, {}: `scruple list` shows which there are",
+            "‘{reference}’ and ‘{run}’ are the same run, {}: `scruple store list` shows which there are",
             left.id
         )));
     }

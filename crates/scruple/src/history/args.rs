@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub const BUILD_LIMIT: &str = "30min";
 pub const TIME_LIMIT: &str = "5min";
 
-/// Weigh every version of a range of commits, and say which of them changed what.
+/// Weigh the versions of a range of commits; say which changed what.
 ///
 /// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin, so
 /// that what the machine does meanwhile meets all of them. Commits that cannot be built, fail the check or hang are

@@ -261,7 +261,7 @@ pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, 
     found.map(view).ok_or_else(|| {
         let path = store.path().display();
         match which {
-            Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is no history: `scruple list` shows all runs")),
+            Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is no history: `scruple store list` shows all runs")),
             _ => Fault::usage(format!(
                 "the store ‘{path}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo"
             )),

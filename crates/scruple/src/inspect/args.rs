@@ -1,8 +1,18 @@
-//! The verbs that look into one program: its memory, its leaks, its Haskell runtime.
+//! The words of `scruple inspect`.
 
 use crate::cli::Colour;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+
+/// What there is to look at.
+#[derive(Debug, Subcommand)]
+pub enum InspectVerb {
+    Memory(MemoryArgs),
+    Leak(LeakArgs),
+    Ghc(GhcArgs),
+    /// List the metrics, with their units and meanings.
+    Metrics,
+}
 
 /// Show the memory map of a running process: what is shared, private, clean, dirty.
 ///
@@ -11,8 +21,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  scruple memory --pid 1234
-  scruple memory --pid 1234 --for 30s --json
+  scruple inspect memory --pid 1234
+  scruple inspect memory --pid 1234 --for 30s --json
   scruple run --memory-map './server --once'
 ")]
 pub struct MemoryArgs {
@@ -41,8 +51,8 @@ pub struct MemoryArgs {
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  scruple leak --sizes 1k,2k,4k,8k,16k,32k -- ./server --requests {size}
-  scruple leak --check --sizes 10k,20k,40k,80k,160k -- python3 job.py {size}
+  scruple inspect leak --sizes 1k,2k,4k,8k,16k,32k -- ./server --requests {size}
+  scruple inspect leak --check --sizes 10k,20k,40k,80k,160k -- python3 job.py {size}
 ")]
 pub struct LeakArgs {
     /// The sizes of the work: four at least, better six, the largest four times the smallest or more.

@@ -1,4 +1,4 @@
-//! `scruple ghc`: pauses, heap profiles and cost-centre profiles of Haskell programs.
+//! `scruple inspect ghc`: pauses, heap profiles and cost-centre profiles of Haskell programs.
 
 use super::args::{Cost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
 use super::launch;

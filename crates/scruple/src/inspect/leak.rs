@@ -1,4 +1,4 @@
-//! `scruple leak`: the live heap against the size of the work.
+//! `scruple inspect leak`: the live heap against the size of the work.
 
 use super::args::LeakArgs;
 use super::launch;

@@ -1,4 +1,4 @@
-//! `scruple memory`: the memory map of a running process.
+//! `scruple inspect memory`: the memory map of a running process.
 
 use super::args::MemoryArgs;
 use super::report::memory;

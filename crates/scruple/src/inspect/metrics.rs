@@ -1,4 +1,4 @@
-//! `scruple metrics`: the table of metrics.
+//! `scruple inspect metrics`: the table of metrics.
 
 use crate::cli::Colour;
 use crate::fault::{Code, Fault};

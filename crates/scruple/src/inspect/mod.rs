@@ -1,4 +1,4 @@
-//! `scruple memory`, `leak`, `ghc` and `metrics`: one program looked at by itself.
+//! `scruple inspect`: one program looked at by itself.
 
 pub mod args;
 pub mod ghc;
@@ -7,3 +7,4 @@ pub mod leak;
 pub mod memory;
 pub mod metrics;
 pub mod report;
+pub mod verb;

@@ -4,7 +4,7 @@ use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Load a server and weigh what a request takes: its latency, and what it costs the server.
+/// Load a server and weigh its latency and its cost per request.
 ///
 /// Without --rate every connection sends its next request when the last was answered (a closed loop). With --rate
 /// requests are due at set times whatever the server does, and latency counts from then, so that a stall counts for
@@ -214,7 +214,7 @@ pub struct JudgingArgs {
     /// Fail with exit code 1 when a metric exceeds a limit, with 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
-    /// The metrics to compare: keys, families such as ‘request’, or ‘all’ (see `scruple metrics`).
+    /// The metrics to compare: keys, families such as ‘request’, or ‘all’ (see `scruple inspect metrics`).
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Do not fail when requests fail.

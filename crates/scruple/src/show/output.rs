@@ -18,7 +18,7 @@ pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
     for pattern in asked {
         if !METRICS.iter().any(|metric| metric.matches(pattern)) {
             return Err(Fault::usage(format!(
-                "there is no metric ‘{pattern}’: did you mean ‘{}’? `scruple metrics` lists them all",
+                "there is no metric ‘{pattern}’: did you mean ‘{}’? `scruple inspect metrics` lists them all",
                 nearest(pattern)
             )));
         }

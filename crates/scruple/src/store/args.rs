@@ -1,7 +1,15 @@
-//! The words of `scruple list`.
+//! The words of `scruple store`.
 
-use clap::Args;
+use super::import::args::ImportArgs;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
+
+/// What can be done with stored runs.
+#[derive(Debug, Subcommand)]
+pub enum StoreVerb {
+    List(ListArgs),
+    Import(ImportArgs),
+}
 
 /// List the stored runs.
 #[derive(Args, Debug)]

@@ -57,7 +57,7 @@ pub enum StoreError {
     #[error("there is no store at ‘{0}’: `scruple run` makes one, or name another with --store FILE")]
     Missing(String),
     /// The name fits no run.
-    #[error("no stored run is called ‘{name}’ in ‘{path}’: `scruple list` shows them all")]
+    #[error("no stored run is called ‘{name}’ in ‘{path}’: `scruple store list` shows them all")]
     NoSuchRun {
         /// What was asked for.
         name: String,

@@ -1,4 +1,4 @@
-//! `scruple list`: the stored runs.
+//! `scruple store list`: the stored runs.
 
 use super::Listed;
 use super::args::ListArgs;

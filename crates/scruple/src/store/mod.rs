@@ -6,10 +6,12 @@
 pub mod args;
 pub mod error;
 pub mod histories;
+pub mod import;
 pub mod journal;
 pub mod ledger;
 pub mod list;
 pub mod sqlite;
+pub mod verb;
 
 pub use error::StoreError;
 pub use histories::{Entry, StoredHistory};

@@ -65,7 +65,7 @@ fn a_program_that_fails_later_does_not_undo_what_was_measured() {
         "error: ‘./tires’ exited with code 1 in the timing pass (-i measures it regardless)\n"
     );
     assert!(place.run(["show"]).stdout.starts_with("1 command · 8 blocks"));
-    assert!(place.run(["list"]).stdout.contains("./tires (failed)"));
+    assert!(place.run(["store", "list"]).stdout.contains("./tires (failed)"));
 }
 
 #[test]

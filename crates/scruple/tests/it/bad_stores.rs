@@ -23,7 +23,7 @@ fn a_file_that_is_no_store_is_not_touched() {
     --- stderr
     error: the store ‘store.db’ is damaged or not a store (file is not a database): move it away to start a new one, or use --store FILE or --no-store
     ");
-    assert_eq!(place.run(["list"]).exchange(), answer.exchange());
+    assert_eq!(place.run(["store", "list"]).exchange(), answer.exchange());
     assert_eq!(place.read("store.db"), text);
 }
 
@@ -38,7 +38,7 @@ fn a_database_of_something_else_is_not_touched() {
     --- stderr
     error: the store ‘store.db’ is damaged or not a store (it holds the tables of something else): move it away to start a new one, or use --store FILE or --no-store
     ");
-    assert_eq!(place.run(["list"]).code, 2);
+    assert_eq!(place.run(["store", "list"]).code, 2);
     let tables: i64 =
         other.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).expect("a count");
     assert_eq!(tables, 1);
@@ -156,7 +156,7 @@ fn a_disk_that_is_full_from_the_start_is_an_error_at_once() {
 fn a_store_on_a_read_only_disk_can_be_read_and_not_written() {
     let place = Place::new();
     let script = "\"$0\" run --store disk/store.db --time-only -r 6 true >/dev/null && mount -o remount,ro disk && \
-                  \"$0\" list --store disk/store.db; \"$0\" run --store disk/store.db -r 1 true";
+                  \"$0\" store list --store disk/store.db; \"$0\" run --store disk/store.db -r 1 true";
     let Some(answer) = on_a_small_disk(&place, "1m", script) else {
         return skip("mounting a small disk is not allowed here");
     };

@@ -13,7 +13,7 @@ fn sample(place: &Place, name: &str, as_name: &str) -> PathBuf {
 }
 
 fn ghc(place: &Place, words: &[&str]) -> Answer {
-    place.run(["ghc"].iter().chain(words))
+    place.run(["inspect", "ghc"].iter().chain(words))
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_program_that_never_ends_is_ended_by_an_interruption() {
     --- stderr
     error: interrupted
     ");
-    assert!(place.run(["list"]).stdout.contains("./endless (interrupted)"));
+    assert!(place.run(["store", "list"]).stdout.contains("./endless (interrupted)"));
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn several_writers_share_one_store_from_its_first_moment() {
         let output = child.wait_with_output().expect("an answer");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let list = place.run(["list", "--json"]).json();
+    let list = place.run(["store", "list", "--json"]).json();
     let runs = list.as_array().expect("runs");
     assert_eq!(runs.len(), 4);
     for run in runs {

@@ -171,14 +171,14 @@ fn a_running_process_can_be_looked_at_and_watched() {
     let mut ready = String::new();
     BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut ready).expect("a line");
     let pid = child.id().to_string();
-    let once = place.run(["memory", "--pid", &pid, "--json"]).json();
+    let once = place.run(["inspect", "memory", "--pid", &pid, "--json"]).json();
     assert_touched(at(&once, "/memory_map"));
-    let watched = place.run(["memory", "--pid", &pid, "--for", "100ms", "--json"]).json();
+    let watched = place.run(["inspect", "memory", "--pid", &pid, "--for", "100ms", "--json"]).json();
     assert_touched(at(&watched, "/memory_map"));
     assert!(at(&watched, "/memory_map/course").as_array().is_some_and(|course| course.len() > 1));
     drop(child.stdin.take());
     child.wait().expect("it ends");
-    let gone = place.run(["memory", "--pid", &pid]);
+    let gone = place.run(["inspect", "memory", "--pid", &pid]);
     assert_eq!(gone.code, 2, "{}", gone.exchange());
 }
 
@@ -188,7 +188,7 @@ fn leaks(place: &Place, of: &[(u64, Value)], words: &[&str]) -> crate::support::
     let arms: serde_json::Map<String, Value> =
         of.iter().map(|(n, passes)| (format!("./prog {n}"), passes.clone())).collect();
     place.write("leak.json", json!({"arms": arms}).to_string());
-    let all = ["leak", "--scripted", "leak.json", "--sizes", "1000,2000,4000,8k,16k,32k"];
+    let all = ["inspect", "leak", "--scripted", "leak.json", "--sizes", "1000,2000,4000,8k,16k,32k"];
     place.run(all.iter().chain(words).chain(&["--", "./prog", "{n}"]))
 }
 
@@ -283,7 +283,7 @@ fn without_a_runtime_the_allocator_is_asked_and_that_is_said() {
 
 #[test]
 fn requests_for_a_verdict_that_none_can_give() {
-    let said = |words: &[&str]| Place::new().run(["leak"].iter().chain(words)).stderr;
+    let said = |words: &[&str]| Place::new().run(["inspect", "leak"].iter().chain(words)).stderr;
     assert_snapshot!(said(&["--sizes", "1,2,8", "--", "true"]), @r"error: the command has no {size}: write it where the program takes the size of its work, as in -- ./prog {size}");
     assert_snapshot!(said(&["--sizes", "1,2,4", "--", "true", "{size}"]), @r"error: growth shows over four sizes at least, the largest four times the smallest or more, such as --sizes 1000,2000,4000,8000,16000");
     assert_snapshot!(said(&["--sizes", "1,2,4,8", "--metric", "time.cpu", "--", "true", "{n}"]), @r"error: ‘time.cpu’ does not tell a leak: take heap.live, malloc.live, memory.peak, malloc.peak or heap.live_max");
@@ -303,7 +303,7 @@ int main(int argc, char **argv) {
 "#;
 
 fn verdict(place: &Place, words: &[&str]) -> Value {
-    let answer = place.run(["leak", "--json"].iter().chain(words));
+    let answer = place.run(["inspect", "leak", "--json"].iter().chain(words));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     answer.json()
 }

@@ -30,13 +30,13 @@ fn show(place: &Place, name: &str) -> Answer {
 #[test]
 fn the_list_has_the_newest_run_first() {
     let place = place_with_two_runs();
-    assert_snapshot!(place.run(["list"]).exchange(), @r"
+    assert_snapshot!(place.run(["store", "list"]).exchange(), @r"
     exit 0
     --- stdout
     scripted-2  1970-01-01 00:00:00          old | new
     scripted-1  1970-01-01 00:00:00  before  old | new
     ");
-    assert_snapshot!(place.run(["list", "--json", "-n", "1"]).exchange(), @r#"
+    assert_snapshot!(place.run(["store", "list", "--json", "-n", "1"]).exchange(), @r#"
     exit 0
     --- stdout
     [
@@ -109,7 +109,7 @@ fn a_name_that_fits_nothing_is_an_error() {
     assert_snapshot!(show(&place, "after").exchange(), @r"
     exit 2
     --- stderr
-    error: no stored run is called ‘after’ in ‘store.db’: `scruple list` shows them all
+    error: no stored run is called ‘after’ in ‘store.db’: `scruple store list` shows them all
     ");
     for name in ["last~2", "last~x", "lastly", "", "%", "_cripted-1"] {
         let answer = show(&place, name);
@@ -181,7 +181,7 @@ fn single_arms_are_compared_whatever_their_names() {
 #[test]
 fn without_a_store_there_is_nothing_to_show() {
     let place = Place::new();
-    for words in [vec!["list"], vec!["show"], vec!["compare", "last~1", "last"]] {
+    for words in [vec!["store", "list"], vec!["show"], vec!["compare", "last~1", "last"]] {
         let answer = place.run(&words);
         assert_eq!(answer.code, 2);
         assert!(
@@ -222,7 +222,7 @@ fn a_run_is_not_compared_with_itself() {
     assert_snapshot!(place.run(["compare", "last", "scripted-2"]).exchange(), @r"
     exit 2
     --- stderr
-    error: ‘last’ and ‘scripted-2’ are the same run, scripted-2: `scruple list` shows which there are
+    error: ‘last’ and ‘scripted-2’ are the same run, scripted-2: `scruple store list` shows which there are
     ");
 }
 
@@ -230,7 +230,7 @@ fn a_run_is_not_compared_with_itself() {
 fn an_empty_file_is_a_store_without_runs() {
     let place = Place::new();
     place.write("store.db", "");
-    assert_snapshot!(place.run(["list"]).exchange(), @r"
+    assert_snapshot!(place.run(["store", "list"]).exchange(), @r"
     exit 2
     --- stderr
     error: there is no store at ‘store.db’: `scruple run` makes one, or name another with --store FILE

@@ -51,7 +51,7 @@ fn commands_that_are_none() {
 
 #[test]
 fn metrics_that_do_not_exist() {
-    assert_snapshot!(refusal(&["--metrics", "time.cpuu", "true"]), @r"error: there is no metric ‘time.cpuu’: did you mean ‘time.cpu’? `scruple metrics` lists them all");
+    assert_snapshot!(refusal(&["--metrics", "time.cpuu", "true"]), @r"error: there is no metric ‘time.cpuu’: did you mean ‘time.cpu’? `scruple inspect metrics` lists them all");
 }
 
 #[test]
@@ -173,4 +173,14 @@ fn standard_output_that_cannot_be_written() {
     error: cannot write to standard output: No space left on device (os error 28)
     ");
     assert!(place.run(["show"]).stdout.contains("10 blocks"), "what was measured is kept");
+}
+
+#[test]
+fn former_names_of_verbs_answer_with_the_new_ones() {
+    let place = Place::new();
+    for (old, new) in [("list", "store list"), ("import", "store import"), ("ghc", "inspect ghc")] {
+        let answer = place.run([old, "--json"]);
+        let said = format!("error: `scruple {old}` is now `scruple {new}`\n");
+        assert_eq!((answer.code, answer.stdout.as_str(), answer.stderr), (2, "", said));
+    }
 }

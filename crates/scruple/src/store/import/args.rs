@@ -1,4 +1,4 @@
-//! The words of `scruple import`.
+//! The words of `scruple store import`.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  scruple import --label before hyperfine.json
-  scruple import target/criterion
-  go test -bench . -count 10 | scruple import --label new -
-  scruple import old.json new.json && scruple compare last~1 last
+  scruple store import --label before hyperfine.json
+  scruple store import target/criterion
+  go test -bench . -count 10 | scruple store import --label new -
+  scruple store import old.json new.json && scruple compare last~1 last
 ")]
 pub struct ImportArgs {
     /// Files of other tools; a folder of criterion.rs; ‘-’ for standard input.
@@ -22,7 +22,7 @@ pub struct ImportArgs {
     pub files: Vec<PathBuf>,
     /// The format (default: recognised by the content).
     #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub format: Option<crate::import::Format>,
+    pub format: Option<super::Format>,
     /// A name for the run, to find it by.
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,

@@ -1,4 +1,4 @@
-//! `scruple import`: results of other benchmark tools, read into the store.
+//! `scruple store import`: results of other benchmark tools, read into the store.
 
 use super::args::ImportArgs;
 use super::criterion_rs;
@@ -6,12 +6,12 @@ use super::criterion_rs::Folder;
 use super::{Format, ImportError, Imported};
 use crate::cli::Colour;
 use crate::fault::{Code, Fault};
-use crate::import;
 use crate::new_run;
 use crate::place;
 use crate::show::output;
 use crate::store::Store;
-use scruple_core::run::Run;
+use scruple_core::run::{Run, State, Terms};
+use scruple_core::subject::Subject;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read;
@@ -33,7 +33,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             continue;
         }
         let text = text_of(path)?;
-        let format = match args.format.or_else(|| import::recognise(&text)) {
+        let format = match args.format.or_else(|| super::recognise(&text)) {
             Some(format) => format,
             None => return Err(unknown(path)),
         };
@@ -42,7 +42,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
                 folders.insert(folder.to_owned());
             }
             None => {
-                let imported = import::read(format, &text).map_err(|error| refusal(path, format, &error))?;
+                let imported = super::read(format, &text).map_err(|error| refusal(path, format, &error))?;
                 found.push((path.display().to_string(), format, imported));
             }
         }
@@ -59,13 +59,29 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     let mut runs: Vec<Run> = Vec::new();
     let mut text = String::new();
     for (position, (path, format, imported)) in found.into_iter().enumerate() {
-        let run = new_run::imported_run(imported, args.label.as_deref(), position);
+        let run = run_of(imported, args.label.as_deref(), position);
         text.push_str(&summary(&run, &path, format));
         runs.push(run);
     }
     store.add(&runs)?;
     output::print(&text, Colour::Auto)?;
     Ok(Code::Fine)
+}
+
+/// A run of another tool's readings; `position` keeps runs in order that do not say when they were taken.
+fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
+    let margin = match imported.arms.first().map(|arm| &arm.subject) {
+        Some(Subject::Case { .. }) => 0.01,
+        _ => Terms::default().margin,
+    };
+    let mut run = new_run::empty_run(Some(0), label, Terms { margin, ..Terms::default() }, &[]);
+    run.started = imported.started.filter(|moment| *moment > 0).unwrap_or(run.started + position as i64);
+    run.id = new_run::identifier_of(run.started as u64, position);
+    run.state = State::Complete;
+    run.provenance = imported.provenance;
+    run.arms = imported.arms;
+    run.warnings = imported.warnings;
+    run
 }
 
 /// What was imported, and the remarks about it.
@@ -106,7 +122,7 @@ fn text_of(path: &Path) -> Result<String, Fault> {
 fn unknown(path: &Path) -> Fault {
     Fault::usage(format!(
         "cannot import ‘{}’: it looks like none of the formats that are known; name one with --format, or see \
-         `scruple import --help`",
+         `scruple store import --help`",
         path.display()
     ))
 }

@@ -1,0 +1,18 @@
+//! `scruple inspect`: one program looked at by itself.
+
+use super::args::InspectVerb;
+use super::ghc::ghc;
+use super::leak::leak;
+use super::memory::memory;
+use super::metrics::metrics;
+use crate::fault::{Code, Fault};
+
+/// Does one of the group's verbs.
+pub fn inspect(verb: &InspectVerb) -> Result<Code, Fault> {
+    match verb {
+        InspectVerb::Memory(args) => memory(args),
+        InspectVerb::Leak(args) => leak(args),
+        InspectVerb::Ghc(args) => ghc(args),
+        InspectVerb::Metrics => metrics(),
+    }
+}
