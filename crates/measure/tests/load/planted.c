@@ -28,7 +28,8 @@
  *     seed=1
  *
  * With PLANTED_LOG=FILE in its environment it writes, when it is told to end, a line for each request in the order in
- * which they came: when it came and when its answer was due, in nanoseconds on the monotonic clock; 0 for no answer.
+ * which they came: when it came, when its answer was due, and when it was sent, in nanoseconds on the monotonic clock;
+ * 0 for no answer. A busy machine makes the third later than the second; what a client sees is the third.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -62,7 +63,7 @@ static const struct { const char *name; double *value; } options[] = {
     { "leakshare", &plan.leakshare }, { "errors", &plan.errors }, { "body", &plan.body }, { "seed", &plan.seed },
 };
 
-struct answer { uint64_t due; int fd; unsigned life; int bad; };
+struct answer { uint64_t due; size_t entry; int fd; unsigned life; int bad; };
 static struct answer *waiting;
 static size_t count, room;
 
@@ -73,7 +74,7 @@ static unsigned accepted;
 static uint64_t first, requests, stall_from, stall_to, held_until;
 static double free_at[WORKERS];
 
-static struct { uint64_t came, due; } *entries;
+static struct { uint64_t came, due, sent; } *entries;
 static size_t written, entry_room;
 
 static volatile sig_atomic_t over;
@@ -155,14 +156,16 @@ static struct answer take(void) {
     return top;
 }
 
-static void note(uint64_t came, uint64_t due) {
-    if (!getenv("PLANTED_LOG")) return;
+/* The number of the entry. */
+static size_t note(uint64_t came, uint64_t due) {
     if (written == entry_room) {
         entry_room = entry_room ? entry_room * 2 : 65536;
         entries = realloc(entries, entry_room * sizeof *entries);
     }
     entries[written].came = came;
-    entries[written++].due = due;
+    entries[written].due = due;
+    entries[written].sent = 0;
+    return written++;
 }
 
 static void end(int signal) { (void)signal; over = 1; }
@@ -189,8 +192,7 @@ static void readable(int fd) {
         lost += (uintptr_t)block;
     }
     uint64_t due = served(came);
-    note(came, due);
-    put((struct answer){ due, fd, life[fd], plan.errors > 0 && unit() < plan.errors });
+    put((struct answer){ due, note(came, due), fd, life[fd], plan.errors > 0 && unit() < plan.errors });
 }
 
 int main(int words, char **word) {
@@ -229,8 +231,10 @@ int main(int words, char **word) {
     while (!over) {
         while (count && waiting[0].due <= now()) {
             struct answer due = take();
-            if (due.life == life[due.fd])
+            if (due.life == life[due.fd]) {
+                entries[due.entry].sent = now();
                 (void)!send(due.fd, due.bad ? bad : good, due.bad ? strlen(bad) : head + (size_t)plan.body, MSG_NOSIGNAL);
+            }
         }
         if (count && waiting[0].due != armed) {
             armed = waiting[0].due;
@@ -261,7 +265,9 @@ int main(int words, char **word) {
     const char *path = getenv("PLANTED_LOG");
     FILE *log = path ? fopen(path, "w") : NULL;
     if (log) {
-        for (size_t i = 0; i < written; i++) fprintf(log, "%llu %llu\n", (unsigned long long)entries[i].came, (unsigned long long)entries[i].due);
+        for (size_t i = 0; i < written; i++)
+            fprintf(log, "%llu %llu %llu\n", (unsigned long long)entries[i].came, (unsigned long long)entries[i].due,
+                    (unsigned long long)entries[i].sent);
         fclose(log);
     }
     return 0;
