@@ -335,7 +335,7 @@ fn a_range_that_goes_back_and_forth_has_two_modes_and_no_change() {
 }
 
 #[test]
-fn versions_weighed_one_after_the_other_are_judged_with_the_drift_they_show() {
+fn only_a_series_of_ones_own_is_judged_by_values_that_follow_each_other() {
     let mut history = range(40);
     let mut pcg = Pcg::new(15);
     for version in 0..40 {
@@ -344,6 +344,10 @@ fn versions_weighed_one_after_the_other_are_judged_with_the_drift_they_show() {
         let readings: Vec<f64> = (0..5).map(|_| CPU * level * (0.02 * normal(&mut pcg)).exp()).collect();
         read(&mut history, "parse", "time.cpu", version, &readings, &blocks);
     }
+    let series = only(&history);
+    assert!(series.changes.is_empty() && series.whole.is_some_and(|whole| !whole.surely));
+    assert!(series.cannot.is_some_and(|why| why.contains("one after another")));
+    history.run.provenance.tool = Some("CSV".to_owned());
     assert_eq!(forms(&only(&history)), [(Form::Step, 25)]);
     history.versions.truncate(5);
     history.run.arms.truncate(5);
@@ -400,30 +404,60 @@ fn more_series_make_each_change_harder_to_name() {
     assert!(alone > among && p <= 0.05 && p_among <= 0.05, "{alone} {among} {p} {p_among}");
 }
 
-/// Twelve versions of which the later six take another time to build and to run.
-fn rebuilt(run: f64, seconds: [f64; 2], seed: u64) -> History {
+/// Twelve versions of which the later six take another time to build and to run; each is built as often as is said.
+fn rebuilt(run: f64, seconds: [f64; 2], builds: u32, seed: u64) -> History {
     let levels: Vec<f64> = (0..12).map(|version| if version < 6 { 1.0 } else { run }).collect();
     let mut history = cpu(&levels, 12, 0.01, seed);
-    let mut pcg = Pcg::new(seed);
-    for version in 0..12 {
-        let took = seconds[version / 6] * (0.03 * normal(&mut pcg)).exp();
-        read(&mut history, "parse", "build.time", version, &[took * 1e9], &[0]);
-    }
+    let took: Vec<f64> = (0..12).map(|version| seconds[version / 6] * 1e9).collect();
+    weigh(&mut history, "parse", "build.time", &took, builds, 0.03, &mut Pcg::new(seed));
     history
+}
+
+/// The series of what building costs.
+fn building(history: &History) -> Series {
+    let series = judge(history, 0.05).series;
+    series.into_iter().find(|one| one.metric == "build.time").expect("builds")
+}
+
+#[test]
+fn no_step_of_the_machine_between_single_builds_is_put_down_to_a_version() {
+    for seed in 0..20 {
+        let mut history = cpu(&[1.0; 30], 12, 0.01, seed);
+        let mut pcg = Pcg::new(seed);
+        for version in 0..30 {
+            // Other work begins after a third of the builds, and more of it after two thirds.
+            let load = [1.0, 1.6, 2.4][version / 10] * (0.02 * normal(&mut pcg)).exp();
+            read(&mut history, "parse", "build.time", version, &[load * 1e9], &[0]);
+        }
+        let series = building(&history);
+        assert!(series.changes.is_empty() && series.borders.is_empty(), "{:?}", series.changes);
+        assert_eq!(series.points.len(), 30);
+        assert!(series.whole.as_ref().is_some_and(|whole| !whole.surely && whole.interval.is_none()));
+        assert!(series.cannot.as_ref().is_some_and(|why| why.contains("built once")), "{series:?}");
+    }
+}
+
+#[test]
+fn versions_built_in_turns_show_what_building_costs() {
+    let series = building(&rebuilt(1.0, [10.0, 14.0], 8, 21));
+    assert_eq!(forms(&series), [(Form::Step, 6)]);
+    for builds in 2..6 {
+        assert_eq!(forms(&building(&rebuilt(1.0, [10.0, 40.0], builds, 22))), []);
+    }
 }
 
 #[test]
 fn a_dearer_build_pays_after_so_many_runs() {
-    let judged = judge(&rebuilt(0.9, [10.0, 40.0], 16), 0.05);
+    let judged = judge(&rebuilt(0.9, [10.0, 40.0], 8, 16), 0.05);
     let [even] = judged.break_even.as_slice() else { panic!("one subject") };
     assert_eq!((even.subject.as_str(), even.from, even.to), ("parse", 0, 11));
     assert!((even.build / 30e9 - 1.0).abs() < 0.1 && (even.run / CPU + 0.1).abs() < 0.02, "{even:?}");
     assert!(even.runs.is_some_and(|runs| (runs * -even.run / even.build - 1.0).abs() < 1e-9));
     assert!(even.build_surely && even.run_surely);
     // Where nothing is sure about the run, nothing is said of it.
-    assert_eq!(judge(&rebuilt(1.0, [10.0, 40.0], 17), 0.05).break_even[0].runs, None);
+    assert_eq!(judge(&rebuilt(1.0, [10.0, 40.0], 8, 17), 0.05).break_even[0].runs, None);
     // Where nothing differs, nothing is said.
-    assert!(judge(&rebuilt(1.0, [10.0, 10.0], 18), 0.05).break_even.is_empty());
+    assert!(judge(&rebuilt(1.0, [10.0, 10.0], 8, 18), 0.05).break_even.is_empty());
 }
 
 #[test]
@@ -438,7 +472,7 @@ fn one_build_of_each_of_two_versions_does_not_tell_what_builds_cost() {
 
 #[test]
 fn on_a_busy_machine_wall_time_does_not_tell_what_a_run_costs() {
-    let mut history = rebuilt(1.0, [10.0, 40.0], 19);
+    let mut history = rebuilt(1.0, [10.0, 40.0], 8, 19);
     let slower: Vec<f64> = (0..12).map(|version| if version < 6 { CPU } else { 1.5 * CPU }).collect();
     weigh(&mut history, "parse", "time.wall", &slower, 12, 0.01, &mut Pcg::new(20));
     let run = |history: &History| judge(history, 0.05).break_even[0].run_surely;

@@ -385,3 +385,25 @@ fn a_pipe_that_a_build_leaves_is_no_artefact() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     assert_eq!(place.recorded().states(), ["built"]);
 }
+
+#[test]
+fn a_machine_that_slows_down_between_builds_changes_no_version() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations((0..12).map(|version| 1000 + version));
+    // From the seventh build on, each takes half a second longer.
+    let count = place.file("builds");
+    let slows = format!(
+        "echo x >> {0}; if [ $(wc -l < {0}) -gt 6 ]; then sleep 0.5; fi",
+        shell_words::quote(&count.display().to_string())
+    );
+    let answer = place.history(&["--build", &slows, "--rounds", "1", "--all", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let page = answer.json();
+    let builds = page["series"].as_array().expect("series").iter().find(|one| one["metric"] == "build.time");
+    let builds = builds.expect("what building took");
+    assert_eq!(builds["points"].as_array().map(Vec::len), Some(12));
+    assert_eq!(builds["changes"].as_array().map(Vec::len), Some(0), "{builds:#}");
+    assert!(builds["cannot"].as_str().is_some_and(|why| why.contains("built once")), "{builds:#}");
+    assert_eq!(page["break_even"].as_array().map(Vec::len), Some(0));
+}

@@ -20,6 +20,8 @@ pub(super) struct Gathered {
     pub exact: bool,
     /// Whether readings repeat within each visit of a version, and not from one visit to the next.
     pub shifting: bool,
+    /// Whether the values are a series that the user brought, and not readings that Scruple took.
+    pub own_series: bool,
     /// Whether readings of the metric are counted, so that a step of any size is of interest.
     pub counted: bool,
     /// The smallest step between readings, in the unit; 0 where they are continuous.
@@ -83,7 +85,8 @@ pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> 
                 .iter()
                 .map(|arm| arm.and_then(|arm| arm.sample(key)).filter(|sample| !sample.readings.is_empty()))
                 .collect();
-            all.extend(series(subject, key, &samples, artefacts));
+            let own_series = history.run.provenance.tool.is_some();
+            all.extend(series(subject, key, &samples, artefacts).map(|one| Gathered { own_series, ..one }));
         }
     }
     all
@@ -134,7 +137,8 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
     let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
-    Some(Gathered { subject, metric, points, reads, exact, shifting, counted, resolution, cannot })
+    let own_series = false;
+    Some(Gathered { subject, metric, points, reads, exact, shifting, own_series, counted, resolution, cannot })
 }
 
 fn cannot(readings: &[f64], slope: bool) -> Option<String> {

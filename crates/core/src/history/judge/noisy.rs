@@ -64,9 +64,13 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     let tick = gathered.resolution / typical;
     let least = if gathered.counted { 0.0 } else { least }.max(tick / 2.0);
     let beside = Beside::of(&all);
-    // Builds follow each other, whatever their blocks say.
-    if beside.none() || gathered.metric.pass == Pass::Build {
-        return apart(graph, gathered, all, error, least);
+    // Where versions were built once, all builds have the same block, although they followed each other.
+    let built_apart = gathered.metric.pass == Pass::Build && beside.most() < READINGS;
+    if beside.none() || built_apart {
+        return match gathered.own_series {
+            true => apart(graph, gathered, all, error, least),
+            false => Judged::without(all, Some(one_after_another(gathered))),
+        };
     }
     // A version of which too little was read is one that was not weighed.
     let enough = |read: &&Read| beside.readings(&all, read.version) >= READINGS;
@@ -97,6 +101,17 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     Judged { noisy: true, steps, places, blocks: fit.blocks, cannot: None }
 }
 
+/// A step of the machine between two versions would look like a step of the code.
+fn one_after_another(gathered: &Gathered) -> String {
+    let once = gathered.points.iter().all(|point| point.readings.len() < 2);
+    let read = match (gathered.metric.pass, once) {
+        (Pass::Build, true) => "each version was built once, one after another",
+        (Pass::Build, false) => "the versions were built one after another",
+        _ => "the versions were weighed one after another",
+    };
+    format!("{read}, so that what the machine did meanwhile looks like a change")
+}
+
 fn too_few(most: usize) -> String {
     let readings = if most == 1 { "1 reading".to_owned() } else { format!("{most} readings") };
     format!("{readings} of a version beside others are too few: at least {READINGS} are needed")
@@ -117,6 +132,11 @@ impl Beside {
 
     fn none(&self) -> bool {
         self.0.iter().all(|count| *count == 0)
+    }
+
+    /// The largest number of them.
+    fn most(&self) -> usize {
+        self.0.iter().copied().max().unwrap_or(0)
     }
 
     fn readings(&self, places: &Places, version: usize) -> usize {
@@ -163,8 +183,8 @@ fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
     }
 }
 
-/// Versions that were weighed one after the other, so that what the machine did meanwhile is in their differences. Only
-/// the line of first parents is judged: the machine did not follow the branches.
+/// A series that the user brought: its changes are those of the values, whatever caused them. Only the line of first
+/// parents is judged, since that is the order of the values.
 fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64) -> Judged {
     let line = all.forest().line_to(all.newest);
     let on_line = |read: &&Read| all.of.get(&read.version).is_some_and(|place| line.contains(place));

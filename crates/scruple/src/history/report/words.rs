@@ -213,34 +213,28 @@ pub(crate) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
 
 /// What a change of build cost buys between two versions of these names, as a sentence.
 pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
-    let part = |what: &str, value: f64, surely: bool| {
-        let amount = quantity(value.abs(), &Unit::Nanoseconds);
-        match surely {
-            true => format!("{what} takes {amount} {}", if value < 0.0 { "less" } else { "more" }),
-            false => format!("{what} takes about the same, as far as the readings tell"),
-        }
+    let amount = |value: f64| {
+        let more = if value < 0.0 { "less" } else { "more" };
+        format!("{} {more}", quantity(value.abs(), &Unit::Nanoseconds))
     };
-    let costs = format!(
-        "{}, from {} to {}: {}, {}",
-        plain(&one.subject),
-        from,
-        to,
-        part("a build", one.build, one.build_surely),
-        part("a run of it", one.run, one.run_surely),
-    );
-    let verdict = match (one.runs, one.build > 0.0, one.run > 0.0) {
-        (Some(runs), true, _) => {
+    let build = match one.build_surely {
+        true => format!("a build takes {}", amount(one.build)),
+        false => format!("a build took {}, which may be chance", amount(one.build)),
+    };
+    let run = match one.run_surely {
+        true => format!("a run of it takes {}", amount(one.run)),
+        false => "a run of it does not surely take more or less".to_owned(),
+    };
+    let costs = format!("{}, from {from} to {to}: {build}; {run}", plain(&one.subject));
+    let verdict = match one.runs {
+        Some(runs) if one.build > 0.0 => {
             format!(": it pays off after {} for each build", number(runs.ceil() as usize, "run"))
         }
-        (Some(runs), false, _) => {
-            format!(": it pays off up to {} for each build", number(runs.floor() as usize, "run"))
+        Some(runs) => format!(": it pays off up to {} for each build", number(runs.floor() as usize, "run")),
+        None if one.build_surely && one.run_surely => {
+            (if one.run > 0.0 { ": a loss in both" } else { ": a win in both" }).to_owned()
         }
-        (None, dearer, slower) => match (one.build_surely, one.run_surely) {
-            (false, false) => String::new(),
-            (true, false) => (if dearer { ": a loss" } else { ": a win" }).to_owned(),
-            (false, true) => (if slower { ": a loss" } else { ": a win" }).to_owned(),
-            (true, true) => (if slower { ": a loss in both" } else { ": a win in both" }).to_owned(),
-        },
+        None => ": whether it pays off can't be told".to_owned(),
     };
     format!("{costs}{verdict}.")
 }
@@ -361,19 +355,21 @@ mod tests {
         };
         assert_eq!(
             told(3e9, -0.12e9, Some(25.0)),
-            "a build takes 3.00 s more, a run of it takes 120 ms less: it pays off after 25 runs for each build."
+            "a build takes 3.00 s more; a run of it takes 120 ms less: it pays off after 25 runs for each build."
         );
         assert!(told(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
         assert!(told(-3e9, -1.0, None).ends_with(": a win in both."));
         assert!(told(3e9, 1.0, None).ends_with(": a loss in both."));
-        assert!(
-            told(0.0, -0.12e9, None).contains("a build takes about the same, as far as the readings tell")
-        );
-        assert!(told(0.0, -0.12e9, None).ends_with("120 ms less: a win."));
-        assert!(told(3e9, 0.0, None).ends_with("as far as the readings tell: a loss."));
-        assert!(
-            told(0.0, 0.0, None).ends_with("a run of it takes about the same, as far as the readings tell.")
-        );
+        let unsure = |build_surely: bool, run_surely: bool| {
+            let (build, run, subject) = (3e9, -0.12e9, "parse".to_owned());
+            break_even(
+                &page,
+                &BreakEven { subject, from: 0, to: 1, build, run, build_surely, run_surely, runs: None },
+            )
+        };
+        assert!(unsure(false, true).contains("a build took 3.00 s more, which may be chance; a run of it"));
+        assert!(unsure(false, true).ends_with("takes 120 ms less: whether it pays off can't be told."));
+        assert!(unsure(true, false).contains("a run of it does not surely take more or less: whether"));
     }
 
     #[test]
