@@ -138,7 +138,18 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
     let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
     let own_series = false;
-    Some(Gathered { subject, metric, points, reads, exact, shifting, own_series, counted, resolution, cannot })
+    Some(Gathered {
+        subject,
+        metric,
+        points,
+        reads,
+        exact,
+        shifting,
+        own_series,
+        counted,
+        resolution,
+        cannot,
+    })
 }
 
 fn cannot(readings: &[f64], slope: bool) -> Option<String> {
