@@ -30,7 +30,7 @@ pub struct Course {
     /// The moments, at most some thousands: of a longer course every second one is given up again and again, the
     /// smaller of two.
     pub moments: Vec<Moment>,
-    /// The map of the largest process, when the tree was near its largest.
+    /// The map of the largest process, at the look at which the tree was largest.
     pub largest: Option<Largest>,
 }
 
@@ -178,7 +178,7 @@ impl Follower {
             let before = own_time();
             moment.divided = divided(tree);
             let mapped = self.course.largest.as_ref().map_or(0, |largest| largest.resident);
-            if moment.resident > mapped + mapped / 20
+            if moment.resident > mapped
                 && let Some(largest) = largest(tree, &moment)
             {
                 self.course.largest = Some(largest);

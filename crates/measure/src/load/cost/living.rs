@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 /// What one thread has counted since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,21 +35,13 @@ pub struct Counted {
 }
 
 impl Living {
-    /// Adds the threads of a process.
+    /// Adds the threads of a process; one that ends while it is read is left out.
     pub(super) fn add(&mut self, pid: i32) {
         for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            let folder = thread.path();
-            let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-            let (times, status) = (text("schedstat"), text("status"));
-            let time = |place: usize| {
-                times.split_whitespace().nth(place).and_then(|word| word.parse().ok()).unwrap_or(0)
-            };
-            let switches = (
-                super::tree::field(&status, "voluntary_ctxt_switches"),
-                super::tree::field(&status, "nonvoluntary_ctxt_switches"),
-            );
-            self.each.insert((pid, id), Counts { cpu: time(0), waited: time(1), switches });
+            if let Some(counts) = Counts::read(&thread.path()) {
+                self.each.insert((pid, id), counts);
+            }
         }
     }
 
@@ -61,7 +54,10 @@ impl Living {
     /// those lived that have ended by now, such as the threads of connections before these are closed.
     pub fn since(&self, before: &Living, at_end: &Living) -> Counted {
         let mut last = at_end.each.clone();
-        last.extend(&self.each);
+        for (id, counts) in &self.each {
+            let last = last.entry(*id).or_default();
+            *last = last.most(*counts);
+        }
         let growth = |threads: &BTreeMap<(i32, i32), Counts>| {
             let of = |(id, counts): (&(i32, i32), &Counts)| {
                 counts.less(before.each.get(id).copied().unwrap_or_default())
@@ -74,6 +70,28 @@ impl Living {
 }
 
 impl Counts {
+    /// `None` when the thread has ended.
+    fn read(folder: &Path) -> Option<Counts> {
+        let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
+        let (times, status) = (text("schedstat")?, text("status")?);
+        let mut times = times.split_whitespace().map_while(|word| word.parse().ok());
+        let switches = |kind: &str| super::tree::number(&status, &format!("{kind}_ctxt_switches"));
+        Some(Counts {
+            cpu: times.next()?,
+            waited: times.next()?,
+            switches: (switches("voluntary")?, switches("nonvoluntary")?),
+        })
+    }
+
+    /// The later of two readings of one thread: a thread that is just ending may be read as if it had done nothing.
+    fn most(self, other: Counts) -> Counts {
+        Counts {
+            cpu: self.cpu.max(other.cpu),
+            waited: self.waited.max(other.waited),
+            switches: (self.switches.0.max(other.switches.0), self.switches.1.max(other.switches.1)),
+        }
+    }
+
     fn plus(self, other: Counts) -> Counts {
         Counts {
             cpu: self.cpu + other.cpu,
@@ -109,6 +127,14 @@ mod tests {
         let at_end = living(400, &[(1, 150), (2, 200), (3, 50)]);
         let found = living(410, &[(1, 155)]).since(&before, &at_end);
         assert_eq!((found.seen.switches.0, found.seen.waited, found.unseen), (305, 610, 0));
+    }
+
+    #[test]
+    fn a_thread_that_was_read_while_it_ended_keeps_what_it_had() {
+        let before = living(100, &[(1, 100)]);
+        let at_end = living(300, &[(1, 100), (2, 200)]);
+        let found = living(310, &[(1, 100), (2, 0)]).since(&before, &at_end);
+        assert_eq!((found.seen.switches.0, found.seen.cpu, found.unseen), (200, 200, 0));
     }
 
     #[test]

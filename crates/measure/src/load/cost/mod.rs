@@ -13,3 +13,4 @@ pub mod sheet;
 pub mod start;
 pub mod syscalls;
 pub mod tree;
+mod unseen;

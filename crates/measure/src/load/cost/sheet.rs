@@ -2,12 +2,13 @@
 
 use super::living::Living;
 use super::tree::{Accounts, Memory, Tree};
+use super::unseen::Unseen;
 use crate::load::{LoadError, LoadResult, Plan};
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::Quality;
 use scruple_core::per_request::{self, Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::unit::{Unit, share};
+use scruple_core::unit::Unit;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -89,18 +90,17 @@ pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 /// does.
 pub type Drive<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, LoadError> + 'a;
 
-/// What threads take with them when they end.
+/// What threads take with them when they end; absent where threads that were never seen had too much of the time.
 const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
 
-/// These are absent where threads that were never seen had more than this share of the processor time, and of more
-/// nanoseconds than this.
-const UNSEEN: (f64, u64) = (0.05, 100_000);
+/// How long a server is given to come to rest before it is read.
+const REST: Duration = Duration::from_millis(500);
 
 /// What glibc's allocator takes from the kernel at a time, in bytes.
 const ARENA: f64 = 132.0 * 1024.0;
 
 /// The confidence of every interval.
-const LEVEL: f64 = 0.95;
+pub(super) const LEVEL: f64 = 0.95;
 
 /// The lengths of windows for a number of requests in all: each of three lengths in turn, so that a drift of the server
 /// is not taken for the cost of requests.
@@ -155,8 +155,7 @@ pub struct Watch {
     windows: Vec<Window>,
     before: Option<Before>,
     known: Vec<Reading>,
-    /// Processor time under load in nanoseconds: of threads that were never seen, and of all.
-    unseen: (u64, u64),
+    unseen: Unseen,
 }
 
 impl Watch {
@@ -173,7 +172,7 @@ impl Watch {
             windows: Vec::new(),
             before: None,
             known: Vec::new(),
-            unseen: (0, 0),
+            unseen: Unseen::default(),
         })
     }
 
@@ -187,11 +186,15 @@ impl Watch {
         drive: &mut Drive<'_>,
         more: &mut Counters<'_>,
     ) -> Result<LoadResult, LoadError> {
+        // What the threads of the connections before do while they end is no cost of this window.
+        self.tree.wait_for_rest(REST);
         self.begin(0, more)?;
         let at_end = Mutex::new(None);
         let tree = self.tree.clone();
-        let load =
-            drive(plan, &|| *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living()))?;
+        let load = drive(plan, &|| {
+            tree.wait_for_rest(REST);
+            *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living());
+        })?;
         let at_end = at_end.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.end(load.generator.requests, at_end.as_ref(), more);
         Ok(load)
@@ -218,14 +221,15 @@ impl Watch {
         let elapsed = before.began.elapsed().as_nanos() as u64;
         // A server that has ended in the window cannot be read behind it, but what the load found is the news.
         let mut after = self.tree.read().unwrap_or_else(|_| before.accounts.clone());
-        self.unseen.0 += after.go_on_from(&before.accounts, at_end);
-        self.unseen.1 += after.cpu.saturating_sub(before.accounts.cpu);
+        let requests = handled.saturating_sub(before.handled);
+        let unseen = after.go_on_from(&before.accounts, at_end);
+        self.unseen.add(requests, unseen, after.cpu.saturating_sub(before.accounts.cpu));
         let counters = all(&after, more);
         if self.known.is_empty() {
             self.known = counters.clone();
         }
         self.windows.push(Window {
-            requests: handled.saturating_sub(before.handled),
+            requests,
             elapsed,
             grown: grown(&before.counters, &counters),
             memory: after.memory,
@@ -251,7 +255,7 @@ impl Watch {
     pub fn costs_from(&self, first: usize) -> Vec<Vec<(String, f64)>> {
         let idle =
             |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
-        let untold = self.untold().is_some();
+        let untold = self.unseen.too_much().is_some();
         let told = |(key, _): &&(String, f64)| !untold || !OF_THREADS.contains(&key.as_str());
         let of = |window: &Window| {
             let each = |(key, growth): &(String, f64)| {
@@ -264,21 +268,9 @@ impl Watch {
         self.windows.iter().skip(first).map(of).collect()
     }
 
-    /// Why nothing can be said of what threads take with them, where too much was taken.
-    fn untold(&self) -> Option<String> {
-        let (unseen, all) = self.unseen;
-        let part = unseen as f64 / all.max(1) as f64;
-        (part > UNSEEN.0 && unseen > UNSEEN.1).then(|| {
-            format!(
-                "threads that began and ended under load had {} of the processor time",
-                share(part.min(1.0))
-            )
-        })
-    }
-
     /// The sheet of all windows.
     pub fn finish(self) -> Sheet {
-        let untold = self.untold();
+        let untold = self.unseen.too_much();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
         let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, maps);

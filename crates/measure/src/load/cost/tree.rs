@@ -7,6 +7,7 @@ use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A process and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +96,15 @@ impl Tree {
         Ok(sum)
     }
 
+    /// Waits until none of its threads runs or waits for a core, such as those that end with their connections; no longer
+    /// than `patience`, because some servers are never at rest.
+    pub fn wait_for_rest(&self, patience: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < patience && self.processes().into_iter().any(is_at_work) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Reads what its living threads have counted, and nothing else.
     pub fn living(&self) -> Living {
         let (mut living, processes) = (Living::default(), self.processes());
@@ -153,6 +163,15 @@ fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
     Some(())
 }
 
+/// Whether a thread of a process runs, or is ready to.
+fn is_at_work(pid: i32) -> bool {
+    let running = |folder: fs::DirEntry| {
+        let stat = fs::read_to_string(folder.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('R'))
+    };
+    fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(running)
+}
+
 /// What the stat file of a process says, its awaited children included.
 struct Times {
     /// Its own processor time in nanoseconds, ended threads included.
@@ -186,10 +205,15 @@ impl Times {
     }
 }
 
-/// The number behind `name:` in a file of such lines; 0 where there is none.
-pub(super) fn field(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+/// The number behind `name:` in a file of such lines.
+pub(super) fn number(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The same; 0 where there is none.
+fn field(text: &str, name: &str) -> u64 {
+    number(text, name).unwrap_or(0)
 }
 
 fn ticks_per_second() -> u64 {

@@ -1,0 +1,80 @@
+//! How much of a server's processor time was of threads that nobody saw, because they began and ended under load.
+
+use super::sheet::LEVEL;
+use scruple_core::per_request;
+use scruple_core::unit::share;
+
+/// More than this share of the processor time, and more nanoseconds than this, are too much.
+const MOST: (f64, f64) = (0.05, 100_000.0);
+
+/// The processor time of threads that were never seen, window by window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unseen {
+    requests: Vec<f64>,
+    unseen: Vec<f64>,
+    all: Vec<f64>,
+}
+
+impl Unseen {
+    /// Adds a window: its requests, and nanoseconds of unseen threads and of all.
+    pub(super) fn add(&mut self, requests: u64, unseen: u64, all: u64) {
+        self.requests.push(requests as f64);
+        self.unseen.push(unseen as f64);
+        self.all.push(all as f64);
+    }
+
+    /// Why nothing can be said of what threads take with them when they end, where unseen threads had too much.
+    ///
+    /// A few threads in every window are no cost of requests: each window begins with a connection that only shows that
+    /// the server is there, for which some servers have a thread.
+    pub(super) fn too_much(&self) -> Option<String> {
+        let (unseen, all) = (self.unseen.iter().sum::<f64>(), self.all.iter().sum::<f64>());
+        let part = unseen / all.max(1.0);
+        let each = |costs: &[f64]| per_request::fit(&self.requests, costs, LEVEL).map(|cost| cost.each);
+        let only_windows = || {
+            let (unseen, all) = (each(&self.unseen)?, each(&self.all)?);
+            Some(unseen.interval?.high <= MOST.0 * all.value)
+        };
+        (part > MOST.0 && unseen > MOST.1 && only_windows() != Some(true)).then(|| {
+            format!(
+                "threads that began and ended under load had {} of the processor time",
+                share(part.min(1.0))
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTHS: [u64; 6] = [100, 400, 200, 400, 100, 200];
+
+    fn of(unseen: impl Fn(u64) -> u64) -> Option<String> {
+        let mut sum = Unseen::default();
+        for (window, requests) in LENGTHS.into_iter().enumerate() {
+            // Neither is the same in each window.
+            sum.add(requests, unseen(requests) + 20_000 * (window as u64 % 2), 25_000 * requests + 500_000);
+        }
+        sum.too_much()
+    }
+
+    #[test]
+    fn a_thread_in_each_window_says_nothing_about_requests() {
+        assert_eq!(of(|_| 500_000), None);
+    }
+
+    #[test]
+    fn a_thread_for_each_request_does() {
+        let why = of(|requests| 20_000 * requests).expect("too much");
+        assert_eq!(why, "threads that began and ended under load had 74 % of the processor time");
+    }
+
+    #[test]
+    fn little_is_not_too_much_and_windows_of_one_length_cannot_excuse_much() {
+        assert_eq!(of(|_| 0), None);
+        let mut same = Unseen::default();
+        (0..4).for_each(|_| same.add(100, 500_000, 2_500_000));
+        assert!(same.too_much().is_some());
+    }
+}
