@@ -4,11 +4,13 @@
 //! [`Metric::custom`].
 
 mod declaration;
+mod defaults;
 mod kinds;
 mod nearest;
 mod served;
 
 pub use declaration::Metric;
+pub use defaults::DEFAULT_METRICS;
 pub use kinds::{Better, Pass, Quality};
 pub use nearest::{edit_distance, nearest};
 
@@ -199,6 +201,14 @@ pub static METRICS: &[Metric] = &[
         Counting,
         "instructions",
         "instructions in user space over the process tree; only where asked for (docs/instructions.md)",
+    ),
+    Metric::built_in(
+        "instructions.intercept",
+        Unit::Count,
+        Exact,
+        Counting,
+        "fixed instructions",
+        "instructions of a bench program that do not grow with the iterations: its start, and being asked",
     ),
     Metric::built_in(
         "cycles",
@@ -460,28 +470,6 @@ pub static METRICS: &[Metric] = &[
         "system calls / request",
         "system calls per request, counted by strace",
     ),
-];
-
-/// The metrics shown when none are asked for.
-pub const DEFAULT_METRICS: &[&str] = &[
-    "time.wall",
-    "time.cpu",
-    "memory.peak",
-    "malloc.count",
-    "malloc.bytes",
-    "malloc.peak",
-    "alloc.bytes",
-    "gc.count",
-    "build.time",
-    "build.bytes",
-    "load.p50",
-    "load.p99",
-    "load.rate",
-    "load.errors",
-    "request.cpu",
-    "request.malloc.count",
-    "request.malloc.bytes",
-    "request.instructions",
 ];
 
 /// The declared metric of that key.

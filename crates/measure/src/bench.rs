@@ -79,6 +79,9 @@ pub enum BenchError {
     /// The allocation counter could not be attached.
     #[error(transparent)]
     Heap(#[from] HeapError),
+    /// Its instructions could not be counted.
+    #[error("{0}")]
+    NotCounted(String),
 }
 
 fn seconds(limit: Duration) -> String {
@@ -100,6 +103,8 @@ pub struct Start<'a> {
     pub folder: Option<&'a Path>,
     /// Variables on top of Scruple's own.
     pub env: &'a [(OsString, OsString)],
+    /// Whether `env` is the whole environment.
+    pub whole_env: bool,
 }
 
 impl BenchProgram {
@@ -114,6 +119,9 @@ impl BenchProgram {
         command.args(start.argv.iter().skip(1));
         if let Some(folder) = start.folder {
             command.current_dir(folder);
+        }
+        if start.whole_env {
+            command.env_clear();
         }
         command.envs(start.env.iter().map(|(name, value)| (name, value)));
         command.env("SCRUPLE_BENCH_IN", format!("/dev/fd/{}", their_in.as_raw_fd()));
@@ -198,18 +206,23 @@ impl BenchProgram {
     }
 
     /// Says goodbye and waits a moment; a program that stays is ended.
-    pub fn finish(mut self) {
-        if self.requests.write_all(format!("{}\n", Request::Bye.line()).as_bytes()).is_ok() {
-            let began = Instant::now();
-            let mut pause = Duration::from_micros(100);
-            while began.elapsed() < Duration::from_secs(2) {
-                if matches!(self.child.try_wait(), Ok(Some(_))) {
-                    return;
-                }
-                std::thread::sleep(pause);
-                pause = (2 * pause).min(Duration::from_millis(10));
+    pub fn finish(self) {
+        self.finish_within(Duration::from_secs(2));
+    }
+
+    /// Says goodbye and waits for the program's end, which is told; a program that stays longer is ended.
+    pub fn finish_within(mut self, limit: Duration) -> Option<ExitStatus> {
+        self.requests.write_all(format!("{}\n", Request::Bye.line()).as_bytes()).ok()?;
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(100);
+        while began.elapsed() < limit {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
             }
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(10));
         }
+        None
     }
 
     /// Whether the allocation counter was loaded by the program.

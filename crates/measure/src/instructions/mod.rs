@@ -1,9 +1,11 @@
 //! How many instructions a command executes: by the processor's counter where there is one, else by the call tree in
 //! its cheapest form, with whatever makes counts vary taken out of the way.
 
+mod bench;
 mod hardware;
 mod steady;
 
+pub use bench::CountedBench;
 pub use hardware::{Event, Hardware};
 pub use steady::steady;
 
@@ -89,6 +91,40 @@ impl Instructions {
         Ok(means)
     }
 
+    /// What was counted of the program that has just ended.
+    fn readings(&mut self) -> Vec<Reading> {
+        match std::mem::replace(&mut self.running, Running::Nothing) {
+            Running::Nothing => Vec::new(),
+            Running::Hardware(counters) => counters
+                .into_iter()
+                .filter_map(|(counter, key)| {
+                    let metric = metric(key)?;
+                    Some(match counter.read() {
+                        Ok(value) => {
+                            Reading::of(metric, value as f64, self.name()).with_quality(Quality::Near)
+                        }
+                        Err(why) => Reading::absent(metric, why),
+                    })
+                })
+                .collect(),
+            Running::Tool(session) => {
+                let mut readings = match (session.read(), metric(KEY)) {
+                    (Ok(counted), Some(metric)) if counted.profiles.lost.is_empty() => {
+                        vec![Reading::of(metric, counted.total as f64, counted.by.name())]
+                    }
+                    (Ok(_), _) => self.absent(&[KEY], "a process was killed, and its counts are lost"),
+                    (Err(why), _) => self.absent(&[KEY], &why.to_string()),
+                };
+                let why = match &self.means {
+                    Some(Means::Tool { no_hardware, .. }) => no_hardware.clone(),
+                    _ => String::new(),
+                };
+                readings.extend(self.absent(&KEYS[1..], &why));
+                readings
+            }
+        }
+    }
+
     fn absent(&self, keys: &[&str], why: &str) -> Vec<Reading> {
         keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
     }
@@ -140,36 +176,7 @@ impl Instrument for Instructions {
     }
 
     fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
-        match std::mem::replace(&mut self.running, Running::Nothing) {
-            Running::Nothing => Vec::new(),
-            Running::Hardware(counters) => counters
-                .into_iter()
-                .filter_map(|(counter, key)| {
-                    let metric = metric(key)?;
-                    Some(match counter.read() {
-                        Ok(value) => {
-                            Reading::of(metric, value as f64, self.name()).with_quality(Quality::Near)
-                        }
-                        Err(why) => Reading::absent(metric, why),
-                    })
-                })
-                .collect(),
-            Running::Tool(session) => {
-                let mut readings = match (session.read(), metric(KEY)) {
-                    (Ok(counted), Some(metric)) if counted.profiles.lost.is_empty() => {
-                        vec![Reading::of(metric, counted.total as f64, counted.by.name())]
-                    }
-                    (Ok(_), _) => self.absent(&[KEY], "a process was killed, and its counts are lost"),
-                    (Err(why), _) => self.absent(&[KEY], &why.to_string()),
-                };
-                let why = match &self.means {
-                    Some(Means::Tool { no_hardware, .. }) => no_hardware.clone(),
-                    _ => String::new(),
-                };
-                readings.extend(self.absent(&KEYS[1..], &why));
-                readings
-            }
-        }
+        self.readings()
     }
 }
 

@@ -79,6 +79,9 @@ pub struct BenchArgs {
     /// Write the cases and their budgets as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// The metrics to show; instructions are counted only where they are named.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
     /// Seed of every random choice; printed with each result.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -3,6 +3,7 @@
 use super::args::BenchArgs;
 use super::suite::{Alike, Effort, Selection, Side, Stop, Suite};
 use crate::command::arms;
+use crate::command::verb::asks_for_instructions;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 /// Measures the cases, stores the run, prints the report.
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.metrics)?;
     output::check_exports(&args.results)?;
     let config = Config::find()?;
     let sides = sides(args, &config)?;
@@ -56,6 +58,9 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     if let Some(store) = store {
         suite.keep_in(store);
     }
+    if asks_for_instructions(&args.metrics, &budgets) {
+        suite.count_instructions();
+    }
     if !args.results.json {
         suite.show_progress(Progress::new());
     }
@@ -76,8 +81,8 @@ fn conclude(
 ) -> Result<Code, Fault> {
     let footer = suite.stored_at().map(|path| terminal::stored(&suite.run.id, path));
     let mut report = match baseline {
-        Some(baseline) => against_baseline(&suite.run, baseline, budgets),
-        None => Report::of(&suite.run, &[], budgets),
+        Some(baseline) => against_baseline(&suite.run, baseline, &args.metrics, budgets),
+        None => Report::of(&suite.run, &args.metrics, budgets),
     };
     report.detail = args.detail;
     if let Some(path) = &args.junit {
@@ -127,7 +132,7 @@ fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Re
 }
 
 /// Judges each case against the case of the same name in a stored run.
-fn against_baseline<'a>(run: &'a Run, baseline: &Run, budgets: &[Budget]) -> Report<'a> {
+fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
     let subjects: BTreeMap<&str, &Arm> =
         baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)).collect();
     let pairs: Vec<Pair<'_>> = run
@@ -137,7 +142,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, budgets: &[Budget]) -> Rep
             Some(Pair { reference, arm, paired: false, tares: None })
         })
         .collect();
-    Report::of_pairs(run, &pairs, &[], budgets)
+    Report::of_pairs(run, &pairs, metrics, budgets)
 }
 
 /// The programs to weigh: those of the command line, or those of the configuration.

@@ -24,6 +24,7 @@ pub struct Benches {
     /// How the cases of each subject are run at every version.
     alike: HashMap<usize, Alike>,
     work: PathBuf,
+    instructions: bool,
     interrupted: Arc<AtomicBool>,
     time_limit: Option<Duration>,
 }
@@ -50,8 +51,13 @@ pub struct Visit<'a> {
 
 impl Benches {
     /// None yet. Files of the allocation counter go to `work`.
-    pub fn new(work: PathBuf, interrupted: Arc<AtomicBool>, time_limit: Option<Duration>) -> Benches {
-        Benches { open: HashMap::new(), alike: HashMap::new(), work, interrupted, time_limit }
+    pub fn new(
+        work: PathBuf,
+        instructions: bool,
+        interrupted: Arc<AtomicBool>,
+        time_limit: Option<Duration>,
+    ) -> Benches {
+        Benches { open: HashMap::new(), alike: HashMap::new(), work, instructions, interrupted, time_limit }
     }
 
     /// Times all cases in one fresh process, or counts each in one of its own.
@@ -106,6 +112,11 @@ impl Benches {
             arms: Vec::new(),
             warnings: Vec::new(),
         };
-        Suite::open(vec![side], run, &Selection::default(), effort, self.interrupted.clone(), &self.work)
+        let interrupted = self.interrupted.clone();
+        let mut suite = Suite::open(vec![side], run, &Selection::default(), effort, interrupted, &self.work)?;
+        if self.instructions {
+            suite.count_instructions();
+        }
+        Ok(suite)
     }
 }

@@ -54,6 +54,7 @@ pub struct Campaign {
     effort: Effort,
     same_output: bool,
     time_only: bool,
+    instructions: bool,
     time_limit: Option<Duration>,
     suspected: Vec<Suspected>,
     /// Versions that are to be counted again, the first last.
@@ -98,10 +99,16 @@ impl Campaign {
             effort,
             same_output: request.same_output,
             time_only: request.time_only,
+            instructions: weighing.instructions,
             time_limit: request.time_limit,
             suspected: Vec::new(),
             again: Vec::new(),
-            benches: Benches::new(weighing.work, interrupted.clone(), request.time_limit),
+            benches: Benches::new(
+                weighing.work,
+                weighing.instructions,
+                interrupted.clone(),
+                request.time_limit,
+            ),
             interrupted,
             sequence,
             block,
@@ -194,10 +201,26 @@ impl Campaign {
         let seen = |entry: &crate::store::Entry| Seen {
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
-            counted: entry.counted > 0 || self.time_only,
+            counted: (entry.counted > 0 && !self.lacks_instructions(entry)) || self.time_only,
             rounds: self.rounds(&entry.version.commit),
         };
         self.history.entries.iter().map(seen).collect()
+    }
+
+    /// Whether instructions are wanted, and the version was counted when they were not. Where they cannot be counted,
+    /// that is said of it.
+    fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
+        let commit = &entry.version.commit;
+        let lacks = |subject: usize, template: &Template| {
+            let places = match template.bench {
+                true => self.arms.cases(subject, commit),
+                false => self.arms.launched(subject, commit),
+            };
+            let known = |place: &usize| self.history.run.arms[*place].figures.contains_key("instructions");
+            !places.iter().all(known)
+        };
+        let mut subjects = self.subjects.iter().enumerate();
+        self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
     }
 
     /// Timing launches of the subject that has the fewest.

@@ -130,6 +130,8 @@ pub struct Weighing {
     pub progress: Progress,
     /// Where files of instruments go.
     pub work: PathBuf,
+    /// Whether instructions are counted.
+    pub instructions: bool,
 }
 
 /// Brings a history to where nothing is left to do, and hands it back; with the error that ended it early, if one did.

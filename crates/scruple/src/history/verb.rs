@@ -9,7 +9,7 @@ use super::args::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, T
 use super::config::ConfiguredHistory;
 use super::{Aim, Effort, Recipe, Request, Selection, Starter, Weighing, Which, accept, environment};
 use crate::command::arms;
-use crate::command::verb::Source;
+use crate::command::verb::{Source, asks_for_instructions};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
@@ -105,10 +105,12 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         }
     };
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let instructions = !effort.time_only && asks_for_instructions(&args.page.metrics, &[]);
     let weighing = Weighing {
-        weigher: source.into_weigher(&interrupted, &work, false),
+        weigher: source.into_weigher(&interrupted, &work, instructions),
         progress: Progress::new(),
         work: work.path().to_owned(),
+        instructions,
     };
     let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);

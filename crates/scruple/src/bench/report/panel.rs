@@ -4,6 +4,7 @@ use crate::show::picture;
 use scruple_core::judge::cases;
 use scruple_core::protocol::Timing;
 use scruple_core::run::Run;
+use scruple_core::stats::quantile::median;
 use scruple_core::stats::summary::Summary;
 use scruple_core::stats::{ols, outlier};
 use scruple_core::subject::Arm;
@@ -90,6 +91,15 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         picture::histogram(&per_iteration, range, 40),
         ns(range.1)
     );
+    if let Some(fixed) = arm.sample("instructions.intercept") {
+        let count = |value: f64| quantity(value, &Unit::Count);
+        let tare = crate::show::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
+        let tare = tare.map_or(String::new(), |tare| {
+            format!("the tare’s {} instructions are taken off, ", count(median(&tare.readings)))
+        });
+        let _ =
+            writeln!(out, "      {tare}{} of the process are no iteration’s", count(median(&fixed.readings)));
+    }
     let net =
         crate::show::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
     if let Some(net) = net {

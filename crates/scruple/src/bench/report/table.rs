@@ -17,7 +17,8 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 /// The counters that have columns, where anything is known of them.
-const COUNTERS: [&str; 10] = [
+const COUNTERS: [&str; 11] = [
+    "instructions",
     "alloc.bytes",
     "alloc.objects",
     "gc.count",
@@ -142,7 +143,7 @@ fn header(report: &Report<'_>, rows: &[Row<'_>]) -> String {
 const NAME: usize = 36;
 
 /// The columns that are left out where the table is too wide, the least important first.
-const LEAST_IMPORTANT: [&str; 13] = [
+const LEAST_IMPORTANT: [&str; 14] = [
     "threads.fairness",
     "ghc.mapped.max",
     "ghc.live.max",
@@ -156,6 +157,7 @@ const LEAST_IMPORTANT: [&str; 13] = [
     "alloc.bytes",
     "tare",
     "timing",
+    "instructions",
 ];
 
 type Columns = Vec<(String, Vec<String>)>;

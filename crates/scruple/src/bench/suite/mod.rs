@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod calibrate;
 pub mod counting;
+pub mod instructions;
 pub mod readings;
 pub mod same_iterations;
 pub mod single_process;
@@ -12,6 +13,7 @@ pub use same_iterations::Alike;
 pub use single_process::OfCase;
 
 use crate::fault::Fault;
+use crate::place;
 use crate::progress::Progress;
 use crate::store::{Ledger, Store, add_readings};
 use scruple_core::budget::Budget;
@@ -22,6 +24,7 @@ use scruple_core::run::{Run, State};
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::bench::{BenchError, BenchProgram, Start};
+use scruple_measure::instructions::Instructions;
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -104,6 +107,8 @@ pub struct Suite {
     calibrated: bool,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
+    /// What counts instructions, where they are wanted.
+    instructions: Option<Instructions>,
 }
 
 /// Why a suite ended before its plan did.
@@ -128,6 +133,7 @@ impl Side {
             count_in,
             folder: self.folder.as_deref(),
             env: &self.env,
+            whole_env: false,
         }
     }
 }
@@ -225,6 +231,7 @@ impl Suite {
             effort,
             calibrated: false,
             alike: Alike::default(),
+            instructions: None,
         })
     }
 
@@ -239,6 +246,11 @@ impl Suite {
                 Ledger::begin(Some(store), &self.run).map_err(|error| Stop::Failed(Fault::from(error)))?;
         }
         Ok(())
+    }
+
+    /// Counts the instructions of each case as well.
+    pub fn count_instructions(&mut self) {
+        self.instructions = Some(Instructions::new(0, &self.work, &place::calltree_folder()));
     }
 
     /// Shows progress from here on.
@@ -298,7 +310,7 @@ impl Suite {
         if !self.effort.time_only {
             self.counting_pass()?;
         }
-        Ok(())
+        self.instruction_pass()
     }
 
     /// A fresh process of one side.

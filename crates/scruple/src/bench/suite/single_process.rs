@@ -1,5 +1,6 @@
 //! One fresh process at a time, for who weighs a bench program beside others: each process is one reading of a case.
 
+use super::instructions::INTERCEPT;
 use super::{Stop, Suite, Weighed};
 use scruple_core::judge::{RESOLUTION, cases};
 use scruple_core::metric::{Pass, metric};
@@ -40,9 +41,10 @@ impl Suite {
     /// Counts every case in a fresh process of its own, without the tare's.
     pub fn count_once(&mut self) -> Result<Vec<OfCase>, Stop> {
         self.counting_pass()?;
+        self.instruction_pass()?;
         Ok(self.hand_over(|_, _, key, sample| match sample.pass {
-            // How far a coarse counter can be wrong is no cost.
-            Pass::Counting if !key.ends_with(RESOLUTION) => {
+            // How far a coarse counter can be wrong is no cost, and what a start takes is none of a case's.
+            Pass::Counting if !key.ends_with(RESOLUTION) && key != INTERCEPT => {
                 let each = sample.blocks.iter().zip(&sample.readings);
                 each.map(|(block, value)| (*block, *value, sample.source.clone())).collect()
             }

@@ -1,0 +1,23 @@
+//! Which metrics tables show by themselves.
+
+/// The metrics shown when none are asked for.
+pub const DEFAULT_METRICS: &[&str] = &[
+    "time.wall",
+    "time.cpu",
+    "memory.peak",
+    "malloc.count",
+    "malloc.bytes",
+    "malloc.peak",
+    "alloc.bytes",
+    "gc.count",
+    "build.time",
+    "build.bytes",
+    "load.p50",
+    "load.p99",
+    "load.rate",
+    "load.errors",
+    "request.cpu",
+    "request.malloc.count",
+    "request.malloc.bytes",
+    "request.instructions",
+];

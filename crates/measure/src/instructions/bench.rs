@@ -1,0 +1,85 @@
+//! A bench program whose instructions are counted, from its start to its end.
+
+use super::{Instructions, KEY, Running};
+use crate::bench::{BenchError, BenchProgram, Start};
+use crate::instrument::Instrument;
+use crate::launch::{Launch, Options};
+use crate::program::Program;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a program may take to end after it was told to. Where a tool counts, it writes down its counts meanwhile.
+const END: Duration = Duration::from_secs(60);
+
+/// A bench program under way, and what counts it.
+pub struct CountedBench {
+    /// The program, to be asked.
+    pub program: BenchProgram,
+    counting: Running,
+}
+
+impl Instructions {
+    /// Starts a bench program so that its instructions are counted.
+    ///
+    /// # Errors
+    /// If it cannot be started, or nothing can count it.
+    pub fn start_bench(&mut self, start: &Start<'_>) -> Result<CountedBench, BenchError> {
+        self.available(&Program { path: start.path.to_owned() }).map_err(BenchError::NotCounted)?;
+        let mut launch = launch(start)?;
+        self.decorate(&mut launch).map_err(BenchError::NotCounted)?;
+        let counting = std::mem::replace(&mut self.running, Running::Nothing);
+        let start = Start {
+            path: &launch.path,
+            argv: &launch.argv,
+            env: &launch.env,
+            whole_env: true,
+            padding: 0,
+            ..start.clone()
+        };
+        Ok(CountedBench { program: BenchProgram::start(&start)?, counting })
+    }
+
+    /// Ends the program; all instructions of the process and its children.
+    ///
+    /// # Errors
+    /// If it does not end well, or its counts are lost.
+    pub fn end_bench(&mut self, bench: CountedBench) -> Result<u64, BenchError> {
+        let lost = |why: String| BenchError::NotCounted(why);
+        match bench.program.finish_within(END) {
+            Some(status) if status.success() => {}
+            Some(status) => {
+                return Err(lost(format!("the program ended badly ({status}) while it was counted")));
+            }
+            None => return Err(lost("the program does not end when it is told to".to_owned())),
+        }
+        self.running = bench.counting;
+        let readings = self.readings();
+        let reading = readings.into_iter().find(|reading| reading.key == KEY);
+        let value = reading.map_or(Err("nothing was counted".to_owned()), |reading| reading.value);
+        value.map(|value| value as u64).map_err(lost)
+    }
+}
+
+/// The start as a launch, with everything that a launch says of the program itself.
+fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
+    let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    for (name, value) in start.env {
+        env.retain(|(other, _)| other != name);
+        env.push((name.clone(), value.clone()));
+    }
+    let folder = match start.folder {
+        Some(folder) => folder.to_owned(),
+        None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+    };
+    Ok(Launch {
+        path: start.path.to_owned(),
+        argv: start.argv.to_vec(),
+        env,
+        folder,
+        stdio: [nowhere()?, nowhere()?, nowhere()?],
+        options: Options::default(),
+    })
+}

@@ -1,0 +1,188 @@
+//! Instructions of one iteration: by the difference of processes that run more or fewer of them.
+//!
+//! What a process executes besides its iterations (its start, reading requests, writing answers) is the same in all of
+//! them but for the digits of the times that it answers with. Of each repeat there are three processes, of few iterations
+//! of case and tare, of more of the case, and of more of the tare; the differences, divided by the further iterations,
+//! are those of case and tare, and what is left is the intercept.
+
+use super::{Stop, Suite, reason};
+use scruple_core::judge::resolution_key;
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::protocol::Kind;
+use scruple_core::sample::Reading;
+use scruple_core::unit::Unit;
+use scruple_measure::bench::BenchError;
+use scruple_measure::instructions::Instructions;
+
+/// The key of what does not grow with the iterations.
+pub const INTERCEPT: &str = "instructions.intercept";
+
+/// Repeats of every process; where they do not agree, as many as a verdict needs.
+const REPEATS: u32 = 2;
+const ENOUGH: u32 = 4;
+
+/// Iterations of the first try, and the most; each number of iterations in between is a power of ten, so that two
+/// versions of a case run the same number of them.
+const LEAST: u64 = 10;
+const MOST: u64 = 1_000_000;
+
+/// So many instructions of a case are counted at most, unless fewer iterations than [`LEAST`] would be.
+const CLEAR: f64 = 3e7;
+
+/// What the text of an answer may add or take away: numbers of up to twenty digits, for each of a few readings.
+const ANSWER: f64 = 500.0;
+
+/// What one repeat told of one iteration.
+struct Counted {
+    net: f64,
+    tare: f64,
+    intercept: f64,
+}
+
+impl Suite {
+    /// Counts the instructions of every case, where that was asked for.
+    pub(crate) fn instruction_pass(&mut self) -> Result<(), Stop> {
+        let Some(mut counter) = self.instructions.take() else { return Ok(()) };
+        let mut result = Ok(());
+        for index in 0..self.weighed.len() {
+            if self.weighed[index].failed {
+                continue;
+            }
+            let name = &self.run.arms[self.weighed[index].arm].name;
+            self.progress.step("counting instructions", 0, index, self.weighed.len(), name);
+            result =
+                self.stop_if_interrupted().and_then(|()| self.count_instructions_of(index, &mut counter));
+            if result.is_err() {
+                break;
+            }
+        }
+        self.instructions = Some(counter);
+        result
+    }
+
+    fn count_instructions_of(&mut self, index: usize, counter: &mut Instructions) -> Result<(), Stop> {
+        let counted = match self.iterations_to_count(index, counter) {
+            Ok(iterations) => self.repeats(index, iterations, counter).map(|counted| (counted, iterations)),
+            Err(error) => Err(error),
+        };
+        let (arm, tare) = (self.weighed[index].arm, self.weighed[index].tare);
+        let (counted, iterations) = match counted {
+            Ok(counted) => counted,
+            Err(error) => {
+                let why = reason(&error)?;
+                let absent = metric("instructions").map(|metric| Reading::absent(metric, why));
+                self.keep(arm, Pass::Counting, 0, absent.into_iter().collect());
+                return Ok(());
+            }
+        };
+        let resolution = ANSWER / iterations as f64;
+        let (nets, net_quality) = settled(counted.iter().map(|one| one.net), resolution);
+        let (tares, tare_quality) = settled(counted.iter().map(|one| one.tare), resolution);
+        for (repeat, one) in counted.iter().enumerate() {
+            let mut of_case = of("instructions", nets[repeat], net_quality);
+            if net_quality != Quality::Exact {
+                let key = resolution_key("instructions");
+                let metric = Metric::custom(&key, Unit::Count, Quality::Exact, Pass::Counting);
+                of_case.push(Reading::of(&metric, resolution, "lengths of answers, over the iterations"));
+            }
+            of_case.extend(of(INTERCEPT, one.intercept, Quality::Near));
+            self.keep(arm, Pass::Counting, repeat as u32, of_case);
+            self.keep(tare, Pass::Counting, repeat as u32, of("instructions", tares[repeat], tare_quality));
+        }
+        Ok(())
+    }
+
+    /// As many iterations as make a difference clear against the text of an answer.
+    fn iterations_to_count(&self, index: usize, counter: &mut Instructions) -> Result<u64, BenchError> {
+        let most = self.weighed[index].case.max_iterations.unwrap_or(u64::MAX) / 2;
+        if most < 1 {
+            let why = "the case runs once in a process, so that there is no difference of two sizes";
+            return Err(BenchError::NotCounted(why.to_owned()));
+        }
+        let least = LEAST.min(most);
+        let few = self.process(index, least, least, counter)?;
+        let more = self.process(index, 2 * least, least, counter)?;
+        let each = (more.saturating_sub(few) as f64 / least as f64).max(1.0);
+        let mut iterations = least;
+        while iterations * 10 <= MOST.min(most) && iterations as f64 * 10.0 * each <= CLEAR {
+            iterations *= 10;
+        }
+        Ok(iterations)
+    }
+
+    fn repeats(
+        &self,
+        index: usize,
+        iterations: u64,
+        counter: &mut Instructions,
+    ) -> Result<Vec<Counted>, BenchError> {
+        let mut counted = Vec::new();
+        let mut wanted = REPEATS;
+        while counted.len() < wanted as usize {
+            // As many digits in every request.
+            let base = self.process(index, iterations, iterations, counter)? as f64;
+            let case = self.process(index, 2 * iterations, iterations, counter)? as f64;
+            let tare = self.process(index, iterations, 2 * iterations, counter)? as f64;
+            let intercept = 3.0 * base - case - tare;
+            let (case, tare) = ((case - base) / iterations as f64, (tare - base) / iterations as f64);
+            counted.push(Counted { net: case - tare, tare, intercept });
+            let resolution = ANSWER / iterations as f64;
+            if settled(counted.iter().map(|one| one.net), resolution).1 != Quality::Exact {
+                wanted = ENOUGH;
+            }
+        }
+        Ok(counted)
+    }
+
+    /// All instructions of a process that runs so many iterations of case and tare.
+    fn process(
+        &self,
+        index: usize,
+        case: u64,
+        tare: u64,
+        counter: &mut Instructions,
+    ) -> Result<u64, BenchError> {
+        let mut bench = counter.start_bench(&self.sides[self.weighed[index].side].start(0, None))?;
+        bench.program.ask(&scruple_core::protocol::Request::Hello, super::FIRST_WORDS, &self.interrupted)?;
+        let batches = vec![self.batch_of(index, Kind::Tare, tare), self.batch_of(index, Kind::Case, case)];
+        self.block(index, &mut bench.program, batches)?;
+        counter.end_bench(bench)
+    }
+}
+
+/// What the repeats come to, and what that is worth: exact where all are the same. Where each iteration does the same,
+/// its instructions are a whole number, which is the same to within what the answers may add.
+fn settled(counts: impl Iterator<Item = f64>, resolution: f64) -> (Vec<f64>, Quality) {
+    let counts: Vec<f64> = counts.collect();
+    let whole = counts.first().map_or(0.0, |first| first.round());
+    let is_whole = |count: &f64| (count - whole).abs() <= resolution;
+    if resolution <= 0.1 && counts.iter().all(is_whole) {
+        return (vec![whole; counts.len()], Quality::Exact);
+    }
+    match counts.iter().all(|count| Some(count) == counts.first()) {
+        true => (counts, Quality::Exact),
+        false => (counts, Quality::Near),
+    }
+}
+
+fn of(key: &str, value: f64, quality: Quality) -> Vec<Reading> {
+    let reading = metric(key).map(|metric| {
+        Reading::of(metric, value, "difference of two numbers of iterations").with_quality(quality)
+    });
+    reading.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_exact_where_all_repeats_are_one_whole_number_to_within_the_answers() {
+        assert_eq!(settled([57.004, 57.004].into_iter(), 0.05), (vec![57.0, 57.0], Quality::Exact));
+        assert_eq!(settled([57.02, 56.99].into_iter(), 0.1), (vec![57.0, 57.0], Quality::Exact));
+        assert_eq!(settled([57.02, 58.0].into_iter(), 0.1).1, Quality::Near);
+        assert_eq!(settled([57.4, 57.4].into_iter(), 0.1), (vec![57.4, 57.4], Quality::Exact));
+        // Where answers weigh as much as iterations, nothing is known to a whole number.
+        assert_eq!(settled([57.0, 57.5].into_iter(), 5.0).1, Quality::Near);
+    }
+}
