@@ -57,3 +57,14 @@ pub(super) fn gain(wanted: f64, n: usize) -> f64 {
     }
     high
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_in_a_long_series_has_to_be_large_enough_to_be_placed() {
+        let more = gain(0.01, 1000) - gain(0.01, 60);
+        assert!(more > 2.5, "{more}");
+    }
+}

@@ -159,6 +159,7 @@ mod tests {
                 let (rank, stated) = approximate_rank(mean, variance, level).expect("n is large");
                 let outside: f64 = chances[..rank as usize].iter().sum();
                 assert!((stated - (1.0 - 2.0 * outside)).abs() < 0.001, "{n} at {level}");
+                assert!(1.0 - 2.0 * outside > level - 0.001, "{n} at {level}: {outside}");
             }
         }
     }

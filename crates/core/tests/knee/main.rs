@@ -126,3 +126,12 @@ fn void_measurements_are_repeated_and_then_end_it() {
         find(Search::default(), |rate| Measurement { outcome: Outcome::Void, ..sharp(rate, 500.0) });
     assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 3));
 }
+
+#[test]
+fn a_rate_that_breaks_its_limits_half_of_the_time_is_not_sustained() {
+    let mut knee = Knee::new(Search::default(), &Slo::parse("errors<1%").expect("valid"));
+    for (rate, capacity) in [(100.0, 200.0), (200.0, 200.0), (200.0, 150.0)] {
+        knee.report(sharp(rate, capacity));
+    }
+    assert_eq!(knee.next(), Next::Measure(141.0));
+}

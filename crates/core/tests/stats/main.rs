@@ -7,6 +7,7 @@ mod coverage;
 mod evidence;
 mod graphs;
 mod growth;
+mod guards;
 mod histories;
 mod laws;
 mod noise;

@@ -254,3 +254,35 @@ pub(super) fn field(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_on_its_way_is_told_from_the_stop_that_it_brings() {
+        // SAFETY: the child calls nothing but ptrace, raise and _exit, which may be called after a fork.
+        let pid = unsafe {
+            let pid = libc::fork();
+            if pid == 0 {
+                libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<u8>(), ptr::null_mut::<u8>());
+                libc::raise(libc::SIGSTOP);
+                libc::_exit(0);
+            }
+            pid
+        };
+        let stopped = || {
+            let mut status = 0;
+            // SAFETY: the status is plain data that the kernel fills in.
+            assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+            libc::WIFSTOPPED(status)
+        };
+        assert!(stopped());
+        assert!(!is_group_stop(pid, libc::SIGSTOP), "the signal is on its way");
+        ptrace(libc::PTRACE_CONT, pid, libc::SIGSTOP as usize);
+        assert!(stopped());
+        assert!(is_group_stop(pid, libc::SIGSTOP), "the signal has stopped it");
+        ptrace(libc::PTRACE_CONT, pid, 0);
+        assert!(!stopped());
+    }
+}

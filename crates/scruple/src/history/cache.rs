@@ -249,4 +249,16 @@ mod tests {
         let again = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
         assert_eq!((again.digest, fs::read_to_string(&app).ok()), (kept.digest, Some("as built".to_owned())));
     }
+
+    #[test]
+    fn artefacts_whose_folder_is_gone_are_built_again() {
+        let place = tempfile::tempdir().expect("a folder");
+        let cache = Cache::take(place.path().to_owned(), &[]).expect("nobody else has it");
+        fs::create_dir_all(cache.tree()).expect("a tree");
+        fs::write(cache.tree().join("app"), "as built").expect("a file");
+        let kept = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
+        cache.remember("recipe", &kept).expect("remembered");
+        fs::remove_dir_all(cache.built(&kept.digest)).expect("removed");
+        assert_eq!(cache.find("recipe").expect("readable"), None);
+    }
 }

@@ -179,3 +179,16 @@ fn a_program_within_its_time_limit_is_left_alone() {
     let answer = Place::new().run(["run", "--no-store", "-r", "3", "--time-limit", "5 min", "true"]);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
 }
+
+#[test]
+fn processes_that_end_soon_after_their_program_end_by_themselves() {
+    let place = Place::new();
+    place.shell_script("soon", "(sleep 0.01; echo over >> over) &");
+    // On a busy machine one may take longer than it is given.
+    let ended = (0..20).any(|_| {
+        let answer = place.run(["run", "--no-store", "--time-only", "-r", "1", "./soon"]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        place.file("over").exists()
+    });
+    assert!(ended, "all were ended before they could write");
+}

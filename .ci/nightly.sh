@@ -1,0 +1,41 @@
+#!/bin/sh
+# What takes too long for every push: planted wrong edits, long simulations, other toolchains, sanitizers.
+# Steps that need something that is not there are skipped with a line that says so.
+set -eu
+cd "$(dirname "$0")/.."
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+step() {
+    echo "== $*"
+    { "$@" 2>&1 || echo "FAILED: $*"; } | tee -a "$log"
+}
+has() { command -v "$1" >/dev/null 2>&1 || { echo "skipped: $1 is not there" | tee -a "$log"; return 1; }; }
+
+step python3 tests/planted/run.py
+step cargo test --release --package scruple-core --test stats -- --ignored --nocapture
+if has cargo-deny; then step cargo deny check; fi
+
+# The oldest compiler that is promised to do.
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+if has rustup; then step rustup run --install "$oldest" cargo check --workspace --locked; fi
+
+# The other architecture: built across, its pure tests under an emulator.
+if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
+    other=aarch64-unknown-linux-gnu
+    rustup target add "$other"
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
+    step cargo build --target "$other" --package scruple
+    step cargo test --target "$other" --package scruple-core
+fi
+
+# The C library of the SDK under the sanitizers of memory and of undefined behaviour.
+built=$(mktemp -d)
+trap 'rm -rf "$log" "$built"' EXIT
+for sanitizer in address undefined; do
+    step gcc -std=c99 -O1 -g -pthread "-fsanitize=$sanitizer" -fno-sanitize-recover=all \
+        sdk/c/tests/conformance.c -o "$built/$sanitizer"
+    step python3 sdk/conformance/run.py -- "$built/$sanitizer"
+done
+
+if grep -q '^FAILED: ' "$log"; then grep '^FAILED: ' "$log"; exit 1; fi

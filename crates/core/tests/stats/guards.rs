@@ -1,0 +1,109 @@
+//! What single constants and corrections guard against, each by a case in which it decides.
+
+use scruple_core::budget::{self, Amount, Budget, Kept};
+use scruple_core::compare::Verdict;
+use scruple_core::history::judge;
+use scruple_core::judge::{Pair, compare_pairs};
+use scruple_core::metric::metric;
+use scruple_core::run::Terms;
+use scruple_core::stats::paired;
+use scruple_core::stats::quantile::median_interval;
+use scruple_core::stats::rng::Pcg;
+
+use crate::noise::normal;
+use crate::range::{range, read, same};
+
+#[test]
+fn with_fewer_than_ten_blocks_the_interval_needs_no_symmetry() {
+    let arm: Vec<f64> = (0..12).map(|i| 100.0 * (0.01 * f64::from(i)).exp()).collect();
+    for n in 6..=9 {
+        let found = paired::effect(&[100.0; 9][..n], &arm[..n], 0.95).expect("enough blocks");
+        let logs: Vec<f64> = arm[..n].iter().map(|reading| (reading / 100.0).ln()).collect();
+        let order = median_interval(&logs, 0.95).expect("enough blocks");
+        assert!((found.interval.low.ln() - order.low).abs() < 1e-12, "{n}: {found:?}");
+        assert!((found.interval.high.ln() - order.high).abs() < 1e-12, "{n}: {found:?}");
+    }
+    let found = paired::effect(&[100.0; 12], &arm, 0.95).expect("enough blocks");
+    assert!(found.method.contains("signed ranks"), "{found:?}");
+}
+
+#[test]
+fn what_was_looked_at_several_times_is_judged_at_the_level_of_one_look() {
+    let mut history = range(2);
+    let mut pcg = Pcg::new(3);
+    for version in 0..2 {
+        let readings: Vec<f64> = (0..40).map(|_| 1e6 * (0.01 * normal(&mut pcg)).exp()).collect();
+        read(&mut history, "app", "time.cpu", version, &readings, &(0..40).collect::<Vec<u32>>());
+    }
+    let level = |looks: u32| {
+        let terms = Terms { looks, ..Terms::default() };
+        let [reference, arm] = &history.run.arms[..] else { panic!("two versions") };
+        let pair = Pair { reference, arm, paired: true, tares: None };
+        let judged = compare_pairs(&[pair], &terms);
+        judged[0].comparison.interval().expect("forty blocks").level
+    };
+    assert!((0.95..0.96).contains(&level(1)), "{}", level(1));
+    assert!((0.99..0.995).contains(&level(5)), "{}", level(5));
+}
+
+#[test]
+fn a_limit_across_which_the_interval_lies_is_neither_kept_nor_exceeded() {
+    let limit = Budget::parse("time.cpu<5ms").expect("a limit");
+    let held = |low: f64, high: f64| {
+        let amount = Amount { value: (low + high) / 2.0, bounds: Ok((low * 1e6, high * 1e6)) };
+        budget::check(&limit, "app", metric("time.cpu").expect("declared"), Some(amount), None, None).kept
+    };
+    assert_eq!([held(4.0, 5.0), held(4.0, 6.0), held(5.1, 6.0)], [Kept::Yes, Kept::CantTell, Kept::No]);
+}
+
+#[test]
+fn a_percentage_without_a_sign_is_no_limit() {
+    assert!(Budget::parse("time.cpu<103%").is_err_and(|why| why.contains("no sign")));
+    assert!(Budget::parse("time.cpu<+3%").is_ok());
+}
+
+#[test]
+fn peak_memory_that_differs_by_less_than_page_faults_move_it_is_not_different() {
+    let mut history = range(2);
+    let blocks: Vec<u32> = (0..4).collect();
+    read(
+        &mut history,
+        "app",
+        "memory.peak",
+        0,
+        &[8_000_000.0, 8_004_096.0, 8_000_000.0, 8_004_096.0],
+        &blocks,
+    );
+    read(
+        &mut history,
+        "app",
+        "memory.peak",
+        1,
+        &[8_200_704.0, 8_204_800.0, 8_204_800.0, 8_200_704.0],
+        &blocks,
+    );
+    let [reference, arm] = &history.run.arms[..] else { panic!("two versions") };
+    let pair = Pair { reference, arm, paired: true, tares: None };
+    let judged = compare_pairs(&[pair], &Terms { margin: 0.01, ..Terms::default() });
+    assert_eq!(judged[0].comparison.verdict, Verdict::Same, "{judged:?}");
+    assert!(judged[0].comparison.margin > 0.03, "{judged:?}");
+}
+
+#[test]
+fn readings_of_twins_in_one_block_are_averaged() {
+    let blocks: Vec<u32> = (0..12).collect();
+    let mut pcg = Pcg::new(5);
+    let mut readings = |level: f64| -> Vec<f64> {
+        (0..12).map(|_| level * 1e8 * (0.001 * normal(&mut pcg)).exp()).collect()
+    };
+    let (low, high) = (readings(1.0), readings(1.2));
+    let mut history = range(3);
+    read(&mut history, "app", "time.cpu", 0, &low, &blocks);
+    read(&mut history, "app", "time.cpu", 1, &high, &blocks);
+    same(&mut history, 1, 0);
+    read(&mut history, "app", "time.cpu", 2, &readings(2.0), &blocks);
+    let series = judge(&history, 0.05).series.remove(0);
+    let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
+    // Twice as much as the first alone would be 100 %; the two that are alike stand between, at 1.1.
+    assert!((1.75..1.9).contains(&change.ratio), "{change:?}");
+}
