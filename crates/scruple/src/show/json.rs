@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// The version of the shape below; it grows, and what is there keeps its meaning.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -54,6 +54,8 @@ pub(crate) struct RunHead<'a> {
     margin: f64,
     level: f64,
     looks: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -189,6 +191,7 @@ pub(crate) fn run_head(run: &Run) -> RunHead<'_> {
         margin: run.terms.margin,
         level: run.terms.level,
         looks: run.terms.looks,
+        reference: run.terms.reference.as_deref(),
     }
 }
 
@@ -205,9 +208,13 @@ pub fn document(rest: &impl Serialize) -> String {
     written(&Other { scruple, rest })
 }
 
-/// The document as text, in which what would steer a terminal is written by its number.
+/// The document as text.
 fn written(document: &impl Serialize) -> String {
-    let text = serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
+    inert(&(serde_json::to_string_pretty(document).unwrap_or_default() + "\n"))
+}
+
+/// JSON in which what would steer a terminal is written by its number.
+pub(crate) fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

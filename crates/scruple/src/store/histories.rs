@@ -99,8 +99,8 @@ impl Store {
             );
             let rows = self.database.query(&sql, &[source.into(), State::Built.word().into()])?;
             let listed = |row: &Row| {
-                let (id, state) = (row.text(0).to_owned(), row.text(2).to_owned());
-                Ok(Listed { id, started: row.integer(1), state, argv: parse(row.text(3), "argv")? })
+                let (id, state) = (row.text(0)?.to_owned(), row.text(2)?.to_owned());
+                Ok(Listed { id, started: row.integer(1)?, state, argv: parse(row.text(3)?, "argv")? })
             };
             rows.iter().map(listed).collect()
         };
@@ -111,7 +111,7 @@ impl Store {
         self.load_history(which, value).map_err(|failure| self.error(failure))
     }
 
-    fn load_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, Failure> {
+    pub(super) fn load_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, Failure> {
         let sql = format!(
             "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits FROM history h \
              JOIN run r ON r.id = h.run_id WHERE {which} ORDER BY r.started DESC, r.id DESC LIMIT 1"
@@ -125,17 +125,17 @@ impl Store {
         let versions = self.database.query(
             "SELECT commit_id, position, state, why, log, same_as, artefacts, counted, outputs, facts FROM version \
              WHERE run_id = $1 ORDER BY position",
-            &[row.text(0).into()],
+            &[row.text(0)?.into()],
         )?;
         let mut history = StoredHistory {
-            identity: row.text(1).to_owned(),
-            source: row.text(2).to_owned(),
-            repository: row.text(3).to_owned(),
-            remote: row.optional_text(4).map(str::to_owned),
-            range: row.text(5).to_owned(),
+            identity: row.text(1)?.to_owned(),
+            source: row.text(2)?.to_owned(),
+            repository: row.text(3)?.to_owned(),
+            remote: row.optional_text(4)?.map(str::to_owned),
+            range: row.text(5)?.to_owned(),
             entries: Vec::new(),
             unlisted: Vec::new(),
-            run: self.load(row.text(0))?,
+            run: self.load(row.text(0)?)?,
         };
         for row in &versions {
             let list = if row.is_null(1) { &mut history.unlisted } else { &mut history.entries };
@@ -242,8 +242,9 @@ impl Store {
     /// The number that the next launch has in the journal of a run.
     pub fn next_sequence(&self, run: &str) -> Result<u64, StoreError> {
         let sql = "SELECT COALESCE(MAX(sequence) + 1, 0) FROM journal WHERE run_id = $1";
-        let rows = self.database.query(sql, &[run.into()]).map_err(|failure| self.error(failure))?;
-        Ok(rows.first().map_or(0, |row| row.integer(0) as u64))
+        let rows = self.database.query(sql, &[run.into()]);
+        let next = rows.and_then(|rows| rows.first().map_or(Ok(0), |row| row.count(0)));
+        next.map_err(|failure| self.error(failure))
     }
 
     /// Writes a history that has ended for now: its samples, old and new, take the place of its journal.
@@ -275,26 +276,26 @@ fn link(entries: &mut [Entry]) {
 }
 
 fn entry(row: &Row) -> Result<Entry, Failure> {
-    let facts: Facts = parse(row.text(9), "a version")?;
+    let facts: Facts = parse(row.text(9)?, "a version")?;
     let version = Version {
-        commit: row.text(0).to_owned(),
+        commit: row.text(0)?.to_owned(),
         parents: facts.parents,
         follows: facts.follows.unwrap_or_else(|| UNKNOWN.map(str::to_owned).to_vec()),
         title: facts.title,
         author: facts.author,
         time: facts.time,
         tags: facts.tags,
-        state: State::from_word(row.text(2)).ok_or_else(|| damaged("a version has an unknown state"))?,
-        why: row.optional_text(3).map(str::to_owned),
-        log: row.optional_text(4).map(str::to_owned),
-        same_as: row.optional_text(5).map(str::to_owned),
+        state: State::from_word(row.text(2)?).ok_or_else(|| damaged("a version has an unknown state"))?,
+        why: row.optional_text(3)?.map(str::to_owned),
+        log: row.optional_text(4)?.map(str::to_owned),
+        same_as: row.optional_text(5)?.map(str::to_owned),
         accepted: facts.accepted,
         left_out: facts.left_out,
     };
     Ok(Entry {
         version,
-        artefacts: row.optional_text(6).map(str::to_owned),
-        counted: row.integer(7) as u32,
-        outputs: parse(row.text(8), "outputs")?,
+        artefacts: row.optional_text(6)?.map(str::to_owned),
+        counted: row.count(7)?,
+        outputs: parse(row.text(8)?, "outputs")?,
     })
 }

@@ -4,12 +4,16 @@
 //! ends. A run whose process was killed is read back from its journal, so that at most the reading under way is lost.
 
 pub mod args;
+pub mod check;
 pub mod error;
+pub mod export;
 pub mod histories;
 pub mod import;
 pub mod journal;
 pub mod ledger;
 pub mod list;
+pub mod reading;
+pub mod remove;
 pub mod sqlite;
 pub mod verb;
 
@@ -18,14 +22,13 @@ pub use histories::{Entry, StoredHistory};
 pub use ledger::Ledger;
 
 use journal::Journalled;
-use scruple_core::metric::{Pass, Quality};
+use scruple_core::metric::Pass;
 use scruple_core::run::{Run, State};
-use scruple_core::sample::{Figure, Reading, Sample};
-use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::Unit;
+use scruple_core::sample::{Figure, Reading};
+use scruple_core::subject::Arm;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlite::{Database, Failure, Refusal, Row, Value};
+use sqlite::{Database, Failure, Refusal, Value};
 use std::path::{Path, PathBuf};
 
 /// The migrations, in order; the position of the last one applied is the version of a store.
@@ -48,6 +51,8 @@ pub struct Listed {
     pub started: i64,
     /// How it ended.
     pub state: State,
+    /// The class of the machine that took it.
+    pub machine: String,
     /// The words of its command line.
     pub argv: Vec<String>,
     /// The names of its arms.
@@ -106,7 +111,7 @@ impl Store {
 
     fn version(&self) -> Result<i64, Failure> {
         let rows = self.database.query("SELECT version FROM schema_version", &[])?;
-        Ok(rows.first().map_or(0, |row| row.integer(0)))
+        rows.first().map_or(Ok(0), |row| row.integer(0))
     }
 
     fn check_version(&self) -> Result<(), StoreError> {
@@ -257,157 +262,6 @@ impl Store {
         )?;
         Ok(())
     }
-
-    /// The runs, newest first.
-    pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
-        let work = || -> Result<Vec<Listed>, Failure> {
-            let rows = self.database.query(
-                "SELECT id, label, started, state, owner, argv FROM run ORDER BY started DESC, id DESC LIMIT $1",
-                &[(most as i64).into()],
-            )?;
-            rows.iter()
-                .map(|row| {
-                    let id = row.text(0).to_owned();
-                    let names = self.database.query(
-                        // The versions of a history share the names of its subjects.
-                        "SELECT name FROM arm WHERE run_id = $1 AND role = 'subject' GROUP BY name ORDER BY MIN(position)",
-                        &[id.clone().into()],
-                    )?;
-                    Ok(Listed {
-                        label: row.optional_text(1).map(str::to_owned),
-                        started: row.integer(2),
-                        state: state(row.text(3), row.integer(4)),
-                        argv: parse(row.text(5), "argv")?,
-                        arms: names.iter().map(|row| row.text(0).to_owned()).collect(),
-                        id,
-                    })
-                })
-                .collect()
-        };
-        work().map_err(|failure| self.error(failure))
-    }
-
-    /// The run of that name: an id, the beginning of one, a label (the newest run that bears it), `last`, or `last~N`.
-    pub fn find(&self, name: &str) -> Result<Run, StoreError> {
-        self.load(&self.find_id(name)?).map_err(|failure| self.error(failure))
-    }
-
-    /// The id of the run that [`Store::find`] would load, with the same errors.
-    pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
-        let ids = |sql: &str, value: Value| -> Result<Vec<String>, StoreError> {
-            let rows = self.database.query(sql, &[value]).map_err(|failure| self.error(failure))?;
-            Ok(rows.iter().map(|row| row.text(0).to_owned()).collect())
-        };
-        let missing =
-            || StoreError::NoSuchRun { name: name.to_owned(), path: self.path.display().to_string() };
-        if let Some(back) = name.strip_prefix("last") {
-            let back: i64 = match back.strip_prefix('~') {
-                Some(number) => number.parse().map_err(|_| missing())?,
-                None if back.is_empty() => 0,
-                None => -1,
-            };
-            if back >= 0 {
-                let sql = "SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1 OFFSET $1";
-                return ids(sql, back.into())?.pop().ok_or_else(missing);
-            }
-        }
-        let labelled =
-            ids("SELECT id FROM run WHERE label = $1 ORDER BY started DESC, id DESC LIMIT 1", name.into())?;
-        if let Some(id) = labelled.into_iter().next() {
-            return Ok(id);
-        }
-        // Ids are made of letters, digits and hyphens, so that nothing else can begin one or mean something in a pattern.
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
-            return Err(missing());
-        }
-        let mut begun = ids("SELECT id FROM run WHERE id LIKE $1 ORDER BY id", format!("{name}%").into())?;
-        match begun.len() {
-            0 => Err(missing()),
-            1 => Ok(begun.remove(0)),
-            _ => Err(StoreError::Ambiguous { name: name.to_owned(), matches: begun.join(", ") }),
-        }
-    }
-
-    fn load(&self, id: &str) -> Result<Run, Failure> {
-        let rows = self.database.query(
-            "SELECT label, started, state, owner, seed, argv, terms, provenance, warnings FROM run WHERE id = $1",
-            &[id.into()],
-        )?;
-        let row = rows.first().ok_or_else(|| damaged("a run vanished while it was read"))?;
-        let mut arms = self.load_arms(id)?;
-        self.load_samples(id, &mut arms)?;
-        self.load_journal(id, &mut arms)?;
-        Ok(Run {
-            id: id.to_owned(),
-            label: row.optional_text(0).map(str::to_owned),
-            started: row.integer(1),
-            state: state(row.text(2), row.integer(3)),
-            seed: row.text(4).parse().map_err(|_| damaged("a seed is not a number"))?,
-            argv: parse(row.text(5), "argv")?,
-            terms: parse(row.text(6), "terms")?,
-            provenance: parse(row.text(7), "provenance")?,
-            arms,
-            warnings: parse(row.text(8), "warnings")?,
-        })
-    }
-
-    fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
-        let rows = self.database.query(
-            "SELECT name, role, version, subject, params FROM arm WHERE run_id = $1 ORDER BY position",
-            &[id.into()],
-        )?;
-        rows.iter()
-            .map(|row| {
-                let role =
-                    Role::from_word(row.text(1)).ok_or_else(|| damaged("an arm has an unknown role"))?;
-                let mut arm = Arm::new(row.text(0), parse(row.text(3), "subject")?, role);
-                arm.version = row.optional_text(2).map(str::to_owned);
-                arm.params = parse(row.text(4), "params")?;
-                Ok(arm)
-            })
-            .collect()
-    }
-
-    fn load_samples(&self, id: &str, arms: &mut [Arm]) -> Result<(), Failure> {
-        let rows = self.database.query(
-            "SELECT position, metric, pass, unit, quality, source, readings, blocks, absent FROM sample \
-             WHERE run_id = $1",
-            &[id.into()],
-        )?;
-        for row in &rows {
-            let arm = arm_at(arms, row)?;
-            let figure = match row.optional_text(8) {
-                Some(absent) => Figure::Absent { absent: absent.to_owned() },
-                None => Figure::Sample(Sample {
-                    pass: Pass::from_word(row.text(2))
-                        .ok_or_else(|| damaged("a sample has an unknown pass"))?,
-                    unit: Unit::from(row.text(3).to_owned()),
-                    quality: Quality::from_word(row.text(4))
-                        .ok_or_else(|| damaged("a sample has an unknown quality"))?,
-                    source: row.text(5).to_owned(),
-                    readings: parse(row.text(6), "readings")?,
-                    blocks: parse(row.text(7), "blocks")?,
-                }),
-            };
-            arm.figures.insert(row.text(1).to_owned(), figure);
-        }
-        Ok(())
-    }
-
-    fn load_journal(&self, id: &str, arms: &mut [Arm]) -> Result<(), Failure> {
-        let rows = self.database.query(
-            "SELECT position, pass, block, readings FROM journal WHERE run_id = $1 ORDER BY sequence",
-            &[id.into()],
-        )?;
-        for row in &rows {
-            let arm = arm_at(arms, row)?;
-            let pass =
-                Pass::from_word(row.text(1)).ok_or_else(|| damaged("the journal has an unknown pass"))?;
-            let readings: Vec<Journalled> = parse(row.text(3), "journal")?;
-            add_readings(arm, readings.into_iter().map(Reading::from), pass, row.integer(2) as u32);
-        }
-        Ok(())
-    }
 }
 
 /// Adds the readings of one launch to an arm's figures.
@@ -420,20 +274,6 @@ pub fn add_readings(arm: &mut Arm, readings: impl IntoIterator<Item = Reading>, 
             arm.figures.insert(key, figure);
         }
     }
-}
-
-/// A run that claims to be under way while its process is gone was interrupted.
-fn state(word: &str, owner: i64) -> State {
-    match State::from_word(word) {
-        Some(State::Running) if !Path::new(&format!("/proc/{owner}")).exists() => State::Interrupted,
-        Some(state) => state,
-        None => State::Interrupted,
-    }
-}
-
-fn arm_at<'a>(arms: &'a mut [Arm], row: &Row) -> Result<&'a mut Arm, Failure> {
-    arms.get_mut(row.integer(0) as usize)
-        .ok_or_else(|| damaged("readings belong to an arm that is not there"))
 }
 
 fn json(value: &impl Serialize) -> Value {

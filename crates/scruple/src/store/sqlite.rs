@@ -11,6 +11,8 @@ pub(super) enum Value {
     Null,
     Integer(i64),
     Text(String),
+    /// A type that the store never writes.
+    Other,
 }
 
 impl From<&str> for Value {
@@ -41,17 +43,18 @@ impl From<i64> for Value {
 pub(super) struct Row(Vec<Value>);
 
 impl Row {
-    pub(super) fn text(&self, column: usize) -> &str {
+    pub(super) fn text(&self, column: usize) -> Result<&str, Failure> {
         match self.0.get(column) {
-            Some(Value::Text(text)) => text,
-            _ => "",
+            Some(Value::Text(text)) => Ok(text),
+            _ => Err(unexpected(column, "a text")),
         }
     }
 
-    pub(super) fn optional_text(&self, column: usize) -> Option<&str> {
+    pub(super) fn optional_text(&self, column: usize) -> Result<Option<&str>, Failure> {
         match self.0.get(column) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(unexpected(column, "a text or nothing")),
         }
     }
 
@@ -59,12 +62,23 @@ impl Row {
         matches!(self.0.get(column), None | Some(Value::Null))
     }
 
-    pub(super) fn integer(&self, column: usize) -> i64 {
+    pub(super) fn integer(&self, column: usize) -> Result<i64, Failure> {
         match self.0.get(column) {
-            Some(Value::Integer(number)) => *number,
-            _ => 0,
+            Some(Value::Integer(number)) => Ok(*number),
+            _ => Err(unexpected(column, "a whole number")),
         }
     }
+
+    /// A whole number that is not negative, as positions and counts are.
+    pub(super) fn count<T: TryFrom<i64>>(&self, column: usize) -> Result<T, Failure> {
+        T::try_from(self.integer(column)?).map_err(|_| unexpected(column, "a number in its range"))
+    }
+}
+
+/// Something else wrote into the database.
+fn unexpected(column: usize, what: &str) -> Failure {
+    let message = format!("column {} of a row does not hold {what}", column + 1);
+    Failure { refusal: Refusal::Corrupt, message }
 }
 
 /// Why the database refused, as far as it matters to what the user can do.
@@ -152,7 +166,7 @@ impl Database {
     /// Whether there are tables, but not ours, which are all made in one transaction.
     fn is_of_something_else(&self) -> Result<bool, Failure> {
         let tables = self.tables()?;
-        let has = |name: &str| tables.iter().any(|row| row.text(0) == name);
+        let has = |name: &str| tables.iter().any(|row| row.text(0).is_ok_and(|table| table == name));
         let ours = has("schema_version") && has("run");
         Ok(!tables.is_empty() && !ours)
     }
@@ -203,7 +217,7 @@ fn escaped(path: &Path) -> String {
 
 fn to_sql(value: &Value) -> SqlValue {
     match value {
-        Value::Null => SqlValue::Null,
+        Value::Null | Value::Other => SqlValue::Null,
         Value::Integer(number) => SqlValue::Integer(*number),
         Value::Text(text) => SqlValue::Text(text.clone()),
     }
@@ -212,7 +226,8 @@ fn to_sql(value: &Value) -> SqlValue {
 fn from_sql(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Integer(number) => Value::Integer(number),
-        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-        _ => Value::Null,
+        ValueRef::Text(text) => std::str::from_utf8(text).map_or(Value::Other, Value::from),
+        ValueRef::Null => Value::Null,
+        _ => Value::Other,
     }
 }

@@ -1,8 +1,11 @@
 //! `scruple store`: the runs that are kept.
 
 use super::args::StoreVerb;
+use super::check::check;
+use super::export::export;
 use super::import::verb::import;
 use super::list::list;
+use super::remove::{gc, rm};
 use crate::fault::{Code, Fault};
 
 /// Does one of the group's verbs.
@@ -10,5 +13,9 @@ pub fn store(verb: &StoreVerb) -> Result<Code, Fault> {
     match verb {
         StoreVerb::List(args) => list(args),
         StoreVerb::Import(args) => import(args),
+        StoreVerb::Export(args) => export(args),
+        StoreVerb::Rm(args) => rm(args),
+        StoreVerb::Gc(args) => gc(args),
+        StoreVerb::Check(args) => check(args),
     }
 }

@@ -13,6 +13,7 @@ pub mod go;
 pub mod google;
 pub mod hyperfine;
 pub mod jmh;
+pub mod own;
 pub mod pytest;
 pub mod table;
 #[cfg(test)]
@@ -45,6 +46,8 @@ pub enum Format {
     Jmh,
     /// pytest-benchmark: JSON.
     PytestBenchmark,
+    /// Scruple: what --json or --export-json wrote of a run.
+    Scruple,
     /// weigh: its tables, plain or Markdown.
     Weigh,
 }
@@ -60,6 +63,7 @@ impl Format {
             Format::Hyperfine => "hyperfine",
             Format::Jmh => "JMH",
             Format::PytestBenchmark => "pytest-benchmark",
+            Format::Scruple => "Scruple",
             Format::Weigh => "weigh",
         }
     }
@@ -74,6 +78,7 @@ impl Format {
             Format::Hyperfine => "write it again with --export-json FILE",
             Format::Jmh => "write it again with -rf json -rff FILE",
             Format::PytestBenchmark => "write it again with --benchmark-json=FILE",
+            Format::Scruple => "write it again with `scruple show RUN --json > FILE`",
             Format::Weigh => "write its output to the file again",
         }
     }
@@ -90,6 +95,8 @@ pub struct Imported {
     pub arms: Vec<Arm>,
     /// What a reader needs to know in order not to be misled.
     pub warnings: Vec<Warning>,
+    /// What else the run is, where it is one of Scruple's.
+    pub identity: Option<own::Identity>,
 }
 
 impl Imported {
@@ -138,6 +145,7 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
         Format::Hyperfine => hyperfine::read(text),
         Format::Jmh => jmh::read(text),
         Format::PytestBenchmark => pytest::read(text),
+        Format::Scruple => own::read(text),
         Format::Weigh => weigh::read(text),
     }
 }
@@ -150,6 +158,7 @@ pub fn recognise(text: &str) -> Option<Format> {
     if text.starts_with(['{', '[']) {
         return match () {
             () if text.starts_with("[\"criteri") => Some(Format::Criterion),
+            () if own::recognises(text) => Some(Format::Scruple),
             () if has("\"primaryMetric\"") || has("\"jmhVersion\"") => Some(Format::Jmh),
             () if has("\"machine_info\"") => Some(Format::PytestBenchmark),
             () if has("\"context\"") => Some(Format::GoogleBenchmark),

@@ -63,6 +63,15 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         text.push_str(&summary(&run, &path, format));
         runs.push(run);
     }
+    for run in &runs {
+        if store.has(&run.id)? || runs.iter().filter(|other| other.id == run.id).count() > 1 {
+            return Err(Fault::usage(format!(
+                "the run {} is in the store already, or named twice: `scruple store rm {}` removes it, and --store \
+                 names another store. Nothing was imported",
+                run.id, run.id
+            )));
+        }
+    }
     store.add(&runs)?;
     output::print(&text, Colour::Auto)?;
     Ok(Code::Fine)
@@ -81,6 +90,11 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
     run.provenance = imported.provenance;
     run.arms = imported.arms;
     run.warnings = imported.warnings;
+    if let Some(own) = imported.identity {
+        (run.id, run.state, run.seed, run.argv, run.terms) =
+            (own.id, own.state, own.seed, own.argv, own.terms);
+        run.label = run.label.or(own.label);
+    }
     run
 }
 
@@ -90,8 +104,9 @@ fn summary(run: &Run, path: &str, format: Format) -> String {
     let plural = if count == 1 { "" } else { "s" };
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let tool = format.tool();
+    let of = if format == Format::Scruple { "arm" } else { "benchmark" };
     let mut text = format!(
-        "Imported {count} benchmark{plural} of {tool} from {path} as run {}{label}; `scruple show {}` shows it.\n",
+        "Imported {count} {of}{plural} of {tool} from {path} as run {}{label}; `scruple show {}` shows it.\n",
         run.id, run.id
     );
     for warning in &run.warnings {

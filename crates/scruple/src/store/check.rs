@@ -1,0 +1,55 @@
+//! `scruple store check`: everything in the store is read, and what is damaged is told.
+
+use super::args::CheckArgs;
+use super::sqlite::Failure;
+use super::{Store, StoreError};
+use crate::cli::Colour;
+use crate::fault::{Code, Fault};
+use crate::place;
+use crate::show::output;
+
+impl Store {
+    /// How many runs there are, and what is wrong with the file or with any of them.
+    fn examine(&self) -> Result<(usize, Vec<String>), StoreError> {
+        let work = || -> Result<(usize, Vec<String>), Failure> {
+            let mut wrong = Vec::new();
+            for row in self.database.query("PRAGMA integrity_check(20)", &[])? {
+                let text = row.text(0)?;
+                if text != "ok" {
+                    wrong.push(format!("the file: {text}"));
+                }
+            }
+            for row in self.database.query("PRAGMA foreign_key_check", &[])? {
+                wrong.push(format!("a row of the table ‘{}’ belongs to no run", row.text(0)?));
+            }
+            let ids = self.database.query("SELECT id FROM run ORDER BY started, id", &[])?;
+            for row in &ids {
+                let id = row.text(0)?;
+                if let Err(failure) = self.load(id) {
+                    wrong.push(format!("the run {id}: {}", failure.message));
+                } else if let Err(failure) = self.load_history("h.run_id = $1", id) {
+                    wrong.push(format!("the history {id}: {}", failure.message));
+                }
+            }
+            Ok((ids.len(), wrong))
+        };
+        work().map_err(|failure| self.error(failure))
+    }
+}
+
+/// Reads everything.
+pub fn check(args: &CheckArgs) -> Result<Code, Fault> {
+    let store = place::existing_store(args.store.as_deref())?;
+    let (count, wrong) = store.examine()?;
+    let path = store.path().display();
+    if wrong.is_empty() {
+        let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+        output::print(&format!("The store ‘{path}’ is sound: {runs} can be read.\n"), Colour::Auto)?;
+        return Ok(Code::Fine);
+    }
+    Err(Fault::usage(format!(
+        "the store ‘{path}’ is damaged: {}; `scruple store rm` removes a run, and `scruple store export` saves those that can \
+         be read",
+        wrong.join("; ")
+    )))
+}

@@ -1,0 +1,164 @@
+//! `scruple store export`: every reading of stored runs, one in a row.
+
+use super::Store;
+use super::args::{ExportArgs, Rows};
+use crate::fault::{Code, Fault};
+use crate::place;
+use crate::show::csv::quoted;
+use crate::show::json::{inert, timestamp};
+use scruple_core::plain::for_terminal;
+use scruple_core::run::Run;
+use scruple_core::sample::Figure;
+use scruple_core::subject::Parameter;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+
+/// One reading, or the reason why there is none.
+#[derive(Serialize)]
+struct Line<'a> {
+    run: &'a str,
+    label: Option<&'a str>,
+    started: &'a str,
+    arm: &'a str,
+    role: &'static str,
+    version: Option<&'a str>,
+    params: &'a BTreeMap<String, Parameter>,
+    metric: &'a str,
+    unit: Option<&'a str>,
+    pass: Option<&'static str>,
+    quality: Option<&'static str>,
+    source: Option<&'a str>,
+    block: Option<u32>,
+    value: Option<f64>,
+    absent: Option<&'a str>,
+}
+
+const HEAD: &str =
+    "run,label,started,arm,role,version,params,metric,unit,pass,quality,source,block,value,absent";
+
+/// Writes the rows of the runs that are asked for.
+pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
+    let store = place::existing_store(args.store.as_deref())?;
+    let ids: Vec<String> = match args.runs.is_empty() {
+        true => store.list(usize::MAX)?.into_iter().rev().map(|run| run.id).collect(),
+        false => args.runs.iter().map(|name| store.find_id(name)).collect::<Result<_, _>>()?,
+    };
+    let named = |ending: &str| {
+        args.output.as_ref().is_some_and(|path| path.extension().is_some_and(|found| found == ending))
+    };
+    let format = args.format.unwrap_or(if named("csv") { Rows::Csv } else { Rows::Jsonl });
+    let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let target: Box<dyn Write> = match file {
+        Some(path) => Box::new(File::create(path).map_err(|error| {
+            Fault::usage(format!(
+                "cannot write ‘{}’: {error}; name another file, or make its folder writable first",
+                path.display()
+            ))
+        })?),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    match write(&store, &ids, format, &mut BufWriter::new(target))? {
+        // Whoever reads standard output may have seen enough.
+        Err(error) if file.is_none() && error.kind() == ErrorKind::BrokenPipe => Ok(Code::Fine),
+        Err(error) => {
+            let name = file.map_or("standard output".to_owned(), |path| format!("‘{}’", path.display()));
+            Err(Fault::usage(format!("cannot write {name}: {error}; what was written is not complete")))
+        }
+        Ok(()) => Ok(Code::Fine),
+    }
+}
+
+/// The outer error is the store's, the inner one the target's.
+fn write(
+    store: &Store,
+    ids: &[String],
+    format: Rows,
+    out: &mut impl Write,
+) -> Result<std::io::Result<()>, Fault> {
+    if format == Rows::Csv
+        && let Err(error) = writeln!(out, "{HEAD}")
+    {
+        return Ok(Err(error));
+    }
+    for id in ids {
+        if let Err(error) = write_run(&store.find(id)?, format, out) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(out.flush())
+}
+
+fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<()> {
+    let started = timestamp(run.started);
+    for arm in &run.arms {
+        for (metric, figure) in &arm.figures {
+            let line = Line {
+                run: &run.id,
+                label: run.label.as_deref(),
+                started: &started,
+                arm: &arm.name,
+                role: arm.role.word(),
+                version: arm.version.as_deref(),
+                params: &arm.params,
+                metric,
+                unit: None,
+                pass: None,
+                quality: None,
+                source: None,
+                block: None,
+                value: None,
+                absent: None,
+            };
+            match figure {
+                Figure::Absent { absent } => {
+                    write_line(&Line { absent: Some(absent), ..line }, format, out)?;
+                }
+                Figure::Sample(sample) => {
+                    let line = Line {
+                        unit: Some(sample.unit.name()),
+                        pass: Some(sample.pass.word()),
+                        quality: Some(sample.quality.word()),
+                        source: Some(&sample.source),
+                        ..line
+                    };
+                    for (block, value) in sample.blocks.iter().zip(&sample.readings) {
+                        let line = Line { block: Some(*block), value: Some(*value), ..line };
+                        write_line(&line, format, out)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_line(line: &Line<'_>, format: Rows, out: &mut impl Write) -> std::io::Result<()> {
+    if format == Rows::Jsonl {
+        return writeln!(out, "{}", inert(&serde_json::to_string(line)?));
+    }
+    let text = |text: Option<&str>| quoted(text.unwrap_or(""));
+    let params = match line.params.is_empty() {
+        true => String::new(),
+        false => quoted(&serde_json::to_string(line.params)?),
+    };
+    let cells = [
+        text(Some(line.run)),
+        text(line.label),
+        text(Some(line.started)),
+        text(Some(line.arm)),
+        text(Some(line.role)),
+        text(line.version),
+        params,
+        text(Some(line.metric)),
+        text(line.unit),
+        text(line.pass),
+        text(line.quality),
+        text(line.source),
+        line.block.map_or(String::new(), |block| block.to_string()),
+        line.value.map_or(String::new(), |value| value.to_string()),
+        text(line.absent),
+    ];
+    writeln!(out, "{}", for_terminal(&cells.join(",")))
+}

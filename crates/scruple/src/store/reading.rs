@@ -1,0 +1,193 @@
+//! Runs read back from the store: found by name, listed, with their readings or their journal.
+
+use super::journal::Journalled;
+use super::sqlite::{Failure, Row, Value};
+use super::{Listed, Store, StoreError, add_readings, damaged, parse};
+use scruple_core::metric::{Pass, Quality};
+use scruple_core::run::{Run, State};
+use scruple_core::sample::{Figure, Reading, Sample};
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::Unit;
+use std::path::Path;
+
+impl Store {
+    /// The runs, newest first.
+    pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
+        let work = || -> Result<Vec<Listed>, Failure> {
+            let rows = self.database.query(
+                "SELECT id, label, started, state, owner, argv, machine_class FROM run ORDER BY started DESC, id DESC LIMIT $1",
+                &[i64::try_from(most).unwrap_or(i64::MAX).into()],
+            )?;
+            rows.iter()
+                .map(|row| {
+                    let id = row.text(0)?.to_owned();
+                    let names = self.database.query(
+                        // The versions of a history share the names of its subjects.
+                        "SELECT name FROM arm WHERE run_id = $1 AND role = 'subject' GROUP BY name ORDER BY MIN(position)",
+                        &[id.clone().into()],
+                    )?;
+                    Ok(Listed {
+                        label: row.optional_text(1)?.map(str::to_owned),
+                        started: row.integer(2)?,
+                        state: state(row.text(3)?, row.integer(4)?)?,
+                        argv: parse(row.text(5)?, "argv")?,
+                        machine: row.text(6)?.to_owned(),
+                        arms: texts(&names)?,
+                        id,
+                    })
+                })
+                .collect()
+        };
+        work().map_err(|failure| self.error(failure))
+    }
+
+    /// The run of that name: an id, the beginning of one, a label (the newest run that bears it), `last`, or `last~N`.
+    pub fn find(&self, name: &str) -> Result<Run, StoreError> {
+        self.load(&self.find_id(name)?).map_err(|failure| self.error(failure))
+    }
+
+    /// The id of the run that [`Store::find`] would load, with the same errors.
+    pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
+        let ids = |sql: &str, value: Value| -> Result<Vec<String>, StoreError> {
+            let rows = self.database.query(sql, &[value]);
+            rows.and_then(|rows| texts(&rows)).map_err(|failure| self.error(failure))
+        };
+        let missing =
+            || StoreError::NoSuchRun { name: name.to_owned(), path: self.path.display().to_string() };
+        if let Some(back) = name.strip_prefix("last") {
+            let back: i64 = match back.strip_prefix('~') {
+                Some(number) => number.parse().map_err(|_| missing())?,
+                None if back.is_empty() => 0,
+                None => -1,
+            };
+            if back >= 0 {
+                let sql = "SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1 OFFSET $1";
+                return ids(sql, back.into())?.pop().ok_or_else(missing);
+            }
+        }
+        let labelled =
+            ids("SELECT id FROM run WHERE label = $1 ORDER BY started DESC, id DESC LIMIT 1", name.into())?;
+        if let Some(id) = labelled.into_iter().next() {
+            return Ok(id);
+        }
+        // Ids are made of letters, digits and hyphens, so that nothing else can begin one or mean something in a pattern.
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return Err(missing());
+        }
+        let mut begun = ids("SELECT id FROM run WHERE id LIKE $1 ORDER BY id", format!("{name}%").into())?;
+        match begun.len() {
+            0 => Err(missing()),
+            1 => Ok(begun.remove(0)),
+            _ => Err(StoreError::Ambiguous { name: name.to_owned(), matches: begun.join(", ") }),
+        }
+    }
+
+    /// Whether there is a run of that id.
+    pub fn has(&self, id: &str) -> Result<bool, StoreError> {
+        let rows = self.database.query("SELECT id FROM run WHERE id = $1", &[id.into()]);
+        rows.map(|rows| !rows.is_empty()).map_err(|failure| self.error(failure))
+    }
+
+    pub(super) fn load(&self, id: &str) -> Result<Run, Failure> {
+        let rows = self.database.query(
+            "SELECT label, started, state, owner, seed, argv, terms, provenance, warnings FROM run WHERE id = $1",
+            &[id.into()],
+        )?;
+        let row = rows.first().ok_or_else(|| damaged("a run vanished while it was read"))?;
+        let mut arms = self.load_arms(id)?;
+        self.load_samples(id, &mut arms)?;
+        self.load_journal(id, &mut arms)?;
+        Ok(Run {
+            id: id.to_owned(),
+            label: row.optional_text(0)?.map(str::to_owned),
+            started: row.integer(1)?,
+            state: state(row.text(2)?, row.integer(3)?)?,
+            seed: row.text(4)?.parse().map_err(|_| damaged("a seed is not a number"))?,
+            argv: parse(row.text(5)?, "argv")?,
+            terms: parse(row.text(6)?, "terms")?,
+            provenance: parse(row.text(7)?, "provenance")?,
+            arms,
+            warnings: parse(row.text(8)?, "warnings")?,
+        })
+    }
+
+    fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
+        let rows = self.database.query(
+            "SELECT name, role, version, subject, params FROM arm WHERE run_id = $1 ORDER BY position",
+            &[id.into()],
+        )?;
+        rows.iter()
+            .map(|row| {
+                let role =
+                    Role::from_word(row.text(1)?).ok_or_else(|| damaged("an arm has an unknown role"))?;
+                let mut arm = Arm::new(row.text(0)?, parse(row.text(3)?, "subject")?, role);
+                arm.version = row.optional_text(2)?.map(str::to_owned);
+                arm.params = parse(row.text(4)?, "params")?;
+                Ok(arm)
+            })
+            .collect()
+    }
+
+    fn load_samples(&self, id: &str, arms: &mut [Arm]) -> Result<(), Failure> {
+        let rows = self.database.query(
+            "SELECT position, metric, pass, unit, quality, source, readings, blocks, absent FROM sample \
+             WHERE run_id = $1",
+            &[id.into()],
+        )?;
+        for row in &rows {
+            let arm = arm_at(arms, row)?;
+            let figure = match row.optional_text(8)? {
+                Some(absent) => Figure::Absent { absent: absent.to_owned() },
+                None => Figure::Sample(Sample {
+                    pass: Pass::from_word(row.text(2)?)
+                        .ok_or_else(|| damaged("a sample has an unknown pass"))?,
+                    unit: Unit::from(row.text(3)?.to_owned()),
+                    quality: Quality::from_word(row.text(4)?)
+                        .ok_or_else(|| damaged("a sample has an unknown quality"))?,
+                    source: row.text(5)?.to_owned(),
+                    readings: parse(row.text(6)?, "readings")?,
+                    blocks: parse(row.text(7)?, "blocks")?,
+                }),
+            };
+            if let Figure::Sample(sample) = &figure
+                && sample.readings.len() != sample.blocks.len()
+            {
+                return Err(damaged("a sample does not have one block for each reading"));
+            }
+            arm.figures.insert(row.text(1)?.to_owned(), figure);
+        }
+        Ok(())
+    }
+
+    fn load_journal(&self, id: &str, arms: &mut [Arm]) -> Result<(), Failure> {
+        let rows = self.database.query(
+            "SELECT position, pass, block, readings FROM journal WHERE run_id = $1 ORDER BY sequence",
+            &[id.into()],
+        )?;
+        for row in &rows {
+            let arm = arm_at(arms, row)?;
+            let pass =
+                Pass::from_word(row.text(1)?).ok_or_else(|| damaged("the journal has an unknown pass"))?;
+            let readings: Vec<Journalled> = parse(row.text(3)?, "journal")?;
+            add_readings(arm, readings.into_iter().map(Reading::from), pass, row.count(2)?);
+        }
+        Ok(())
+    }
+}
+
+/// A run that claims to be under way while its process is gone was interrupted.
+pub(super) fn state(word: &str, owner: i64) -> Result<State, Failure> {
+    let state = State::from_word(word).ok_or_else(|| damaged("a run has an unknown state"))?;
+    let gone = state == State::Running && !Path::new(&format!("/proc/{owner}")).exists();
+    Ok(if gone { State::Interrupted } else { state })
+}
+
+/// The first column of some rows.
+fn texts(rows: &[Row]) -> Result<Vec<String>, Failure> {
+    rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
+}
+
+fn arm_at<'a>(arms: &'a mut [Arm], row: &Row) -> Result<&'a mut Arm, Failure> {
+    let position: usize = row.count(0)?;
+    arms.get_mut(position).ok_or_else(|| damaged("readings belong to an arm that is not there"))
+}

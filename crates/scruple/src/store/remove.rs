@@ -1,0 +1,210 @@
+//! `scruple store rm` and `scruple store gc`: runs are removed, those that are named or those that nothing needs.
+
+use super::args::{GcArgs, RmArgs};
+use super::{Listed, Store, StoreError};
+use crate::cli::Colour;
+use crate::fault::{Code, Fault};
+use crate::place;
+use crate::show::json::timestamp;
+use crate::show::output;
+use scruple_core::run::State;
+use scruple_core::unit::{Unit, parse_quantity, quantity};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// An id of fewer characters than this on a command line is rather something else.
+const SHORTEST_ID: usize = 6;
+
+impl Store {
+    /// Opens a store that must be there, for writing.
+    fn open_for_change(path: &Path) -> Result<Store, StoreError> {
+        Store::open_existing(path)?;
+        Store::open(path)
+    }
+
+    /// Removes runs with everything that was read of them: all of them or none.
+    fn remove(&self, ids: &[String]) -> Result<(), StoreError> {
+        let remove = |id: &String| {
+            self.database.execute("DELETE FROM run WHERE id = $1", &[id.clone().into()]).map(|_| ())
+        };
+        let removed = self.database.transaction(|| ids.iter().try_for_each(remove));
+        removed.map_err(|failure| self.error(failure))
+    }
+
+    /// The ids of runs that are histories.
+    fn ids_of_histories(&self) -> Result<HashSet<String>, StoreError> {
+        let work = || {
+            if self.version()? < 2 {
+                return Ok(HashSet::new());
+            }
+            let rows = self.database.query("SELECT run_id FROM history", &[])?;
+            rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
+        };
+        work().map_err(|failure| self.error(failure))
+    }
+
+    /// Gives room that is not used any more back to the disk.
+    fn compact(&self) -> Result<(), StoreError> {
+        let compact = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)";
+        self.database.batch(compact).map_err(|failure| self.error(failure))
+    }
+}
+
+/// Removes the runs of these names.
+pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
+    let path = place::store_path(args.store.as_deref())?;
+    let store = if args.dry_run { Store::open_existing(&path)? } else { Store::open_for_change(&path)? };
+    let all = store.list(usize::MAX)?;
+    let mut chosen: Vec<&Listed> = Vec::new();
+    for name in &args.runs {
+        let id = store.find_id(name)?;
+        let Some(run) = all.iter().find(|run| run.id == id) else { continue };
+        if run.state == State::Running {
+            return Err(Fault::usage(format!(
+                "the run ‘{name}’ ({id}) is under way: end it first. Nothing was removed"
+            )));
+        }
+        if !chosen.iter().any(|other| other.id == id) {
+            chosen.push(run);
+        }
+    }
+    let ids: Vec<String> = chosen.iter().map(|run| run.id.clone()).collect();
+    if !args.dry_run {
+        store.remove(&ids)?;
+    }
+    output::print(&lines(&chosen, args.dry_run), Colour::Auto)?;
+    Ok(Code::Fine)
+}
+
+/// Removes what is old and not needed.
+pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
+    let age = age(&args.older_than)?;
+    let path = place::store_path(args.store.as_deref())?;
+    let store = if args.dry_run { Store::open_existing(&path)? } else { Store::open_for_change(&path)? };
+    let all = store.list(usize::MAX)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let limit = now.saturating_sub(age).as_millis() as i64;
+    let unneeded = unneeded(&all, &store.ids_of_histories()?, limit);
+    let before = size(&path);
+    if !args.dry_run {
+        store.remove(&unneeded.iter().map(|run| run.id.clone()).collect::<Vec<String>>())?;
+        store.compact()?;
+    }
+    let mut text = lines(&unneeded, args.dry_run);
+    let kept = all.len() - unneeded.len();
+    let runs = if kept == 1 { "run stays" } else { "runs stay" };
+    let _ = match args.dry_run {
+        true => writeln!(text, "{kept} {runs}."),
+        false => {
+            let freed = before.saturating_sub(size(&path));
+            writeln!(text, "{kept} {runs}; {} were freed.", quantity(freed as f64, &Unit::Bytes))
+        }
+    };
+    output::print(&text, Colour::Auto)?;
+    Ok(Code::Fine)
+}
+
+/// The runs that began before the limit and that nothing needs; the newest run comes first in the list.
+fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> Vec<&'a Listed> {
+    let words: HashSet<&str> = all
+        .iter()
+        .flat_map(|run| run.argv.iter().skip(1))
+        .map(|word| word.rsplit('=').next().unwrap_or(word))
+        .filter(|word| word.len() >= SHORTEST_ID)
+        .collect();
+    let mut newest: BTreeMap<(&str, &[String]), &str> = BTreeMap::new();
+    for run in all.iter().filter(|run| run.state == State::Complete) {
+        newest.entry((&run.machine, &run.arms)).or_insert(&run.id);
+    }
+    let needed = |run: &Listed| {
+        run.label.is_some()
+            || run.state == State::Running
+            || histories.contains(&run.id)
+            || newest.get(&(run.machine.as_str(), run.arms.as_slice())) == Some(&run.id.as_str())
+            || words.iter().any(|word| run.id.starts_with(word))
+    };
+    all.iter().filter(|run| run.started < limit && !needed(run)).collect()
+}
+
+/// A time in days, or in a unit that other times are given in.
+fn age(text: &str) -> Result<Duration, Fault> {
+    let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
+    if let Some(days) = days {
+        return Ok(Duration::from_secs(24 * 3600) * days);
+    }
+    match parse_quantity(text, &Unit::Nanoseconds) {
+        Ok(ns) if (0.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
+        _ => Err(Fault::usage(format!("‘{text}’ is not an age: give one such as 30d, 12h or 10min"))),
+    }
+}
+
+/// The room that a store takes, with its log.
+fn size(path: &Path) -> u64 {
+    let log = format!("{}-wal", path.display());
+    let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
+    size(path) + size(Path::new(&log))
+}
+
+fn lines(runs: &[&Listed], only_say: bool) -> String {
+    let verb = if only_say { "Would remove" } else { "Removed" };
+    let mut text = String::new();
+    for run in runs {
+        let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
+        let when = timestamp(run.started);
+        let _ = writeln!(text, "{verb} {}{label} of {when}: {}", run.id, run.arms.join(" | "));
+    }
+    if runs.is_empty() {
+        let _ = writeln!(text, "{verb} nothing.");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(id: &str, started: i64, arm: &str) -> Listed {
+        Listed {
+            id: id.to_owned(),
+            label: None,
+            started,
+            state: State::Complete,
+            machine: "m".to_owned(),
+            argv: vec!["scruple".to_owned()],
+            arms: vec![arm.to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_a_label_a_baseline_or_a_history_needs_stays() {
+        let mut all = vec![
+            run("newest", 9, "a"),
+            run("recent", 8, "a"),
+            run("old-one", 1, "a"),
+            run("labelled", 1, "a"),
+            run("history", 1, "a"),
+            run("baseline-1", 1, "a"),
+            run("another", 1, "b"),
+            run("under-way", 1, "a"),
+            run("cut-short", 1, "c"),
+        ];
+        all[0].argv.extend(["--baseline".to_owned(), "--against=baseline".to_owned()]);
+        all[3].label = Some("v1".to_owned());
+        all[7].state = State::Running;
+        all[8].state = State::Interrupted;
+        let histories = HashSet::from(["history".to_owned()]);
+        let gone: Vec<&str> = unneeded(&all, &histories, 5).iter().map(|run| run.id.as_str()).collect();
+        assert_eq!(gone, ["old-one", "cut-short"]);
+        assert!(unneeded(&all, &histories, 0).is_empty());
+    }
+
+    #[test]
+    fn ages_have_units() {
+        assert_eq!(age("30d").ok(), Some(Duration::from_secs(30 * 86400)));
+        assert_eq!(age("12h").ok(), Some(Duration::from_secs(12 * 3600)));
+        assert_eq!(age("0d").ok(), Some(Duration::ZERO));
+        assert!(age("30").is_err() && age("-1d").is_err() && age("soon").is_err());
+    }
+}
