@@ -1,4 +1,4 @@
-//! A bench program under way: started with two pipes, asked line by line, ended when it does not answer.
+//! A running bench program: started with two pipes, asked line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
 use scruple_core::protocol::{Case, Complaint, Reply, Request};
@@ -32,7 +32,7 @@ pub struct BenchProgram {
     heap: Option<heap::Session>,
 }
 
-/// What a bench program did instead of answering.
+/// Why a bench program gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// It could not be started.
@@ -169,7 +169,7 @@ impl BenchProgram {
         })
     }
 
-    /// Sends a request and reads one reply. A complaint of the program's is an error.
+    /// Sends a request and reads one reply. An error that the program reports is returned as an error.
     pub fn ask(
         &mut self,
         request: &Request,
@@ -205,12 +205,12 @@ impl BenchProgram {
         }
     }
 
-    /// Says goodbye and waits a moment; a program that stays is ended.
+    /// Asks the program to end, and ends it if it does not within a moment.
     pub fn finish(self) {
         self.finish_within(Duration::from_secs(2));
     }
 
-    /// Says goodbye and waits for the program's end, which is told; a program that stays longer is ended.
+    /// Asks the program to end, waits, and returns how it ended; a program that does not end in time is killed.
     pub fn finish_within(mut self, limit: Duration) -> Option<ExitStatus> {
         self.requests.write_all(format!("{}\n", Request::Bye.line()).as_bytes()).ok()?;
         let began = Instant::now();
@@ -302,11 +302,11 @@ impl BenchProgram {
             status = self.child.try_wait().ok().flatten();
             std::thread::sleep(Duration::from_millis(1));
         }
-        let mut how = status.map_or_else(|| "it closed its end of the line".to_owned(), how_it_ended);
+        let mut how = status.map_or_else(|| "it closed its end of the pipe".to_owned(), how_it_ended);
         if !self.buffer.is_empty() {
             how.push_str(", in the middle of a line");
         }
-        // What it said last may still be on its way; a process that it left behind may hold the line open.
+        // Its last output may not have arrived yet; a process that it left behind may hold the pipe open.
         let is_reading = || self.reader.as_ref().is_some_and(|reader| !reader.is_finished());
         while is_reading() && began.elapsed() < Duration::from_secs(3) {
             std::thread::sleep(Duration::from_millis(1));
@@ -341,7 +341,7 @@ impl Drop for BenchProgram {
     }
 }
 
-/// Reads a reply. A case is told from everything else by its beginning, since there may be a million of them.
+/// Reads a reply. A case is recognised by its beginning, because there may be a million of them.
 fn parse(line: &[u8]) -> Result<Reply, serde_json::Error> {
     #[derive(serde::Deserialize)]
     struct Listed {

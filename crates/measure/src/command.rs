@@ -23,11 +23,11 @@ pub struct Job {
     pub name: String,
     /// The file to execute.
     pub program: Program,
-    /// Its words, the first being its own name.
+    /// Its arguments; the first is the program's name.
     pub argv: Vec<OsString>,
     /// Variables set on top of Scruple's own environment.
     pub env: Vec<(OsString, OsString)>,
-    /// What takes the place of Scruple's own environment in the memory and counting passes, where anything does.
+    /// The environment of the memory and counting passes; none for Scruple's own.
     pub counted_env: Option<Vec<(OsString, OsString)>>,
     /// The working folder.
     pub folder: PathBuf,
@@ -56,16 +56,16 @@ pub struct Weighing {
     pub last_words: String,
     /// Processes that outlived it and were ended.
     pub left_behind: u32,
-    /// Why the shield was not or not all the time up.
+    /// Why real-time scheduling was refused, or ended early.
     pub shield_lost: Option<String>,
     /// From before the start to after the end.
     pub wall: Duration,
 }
 
-/// Why a launch yielded nothing.
+/// Why a launch gave no readings.
 #[derive(Debug, thiserror::Error)]
 pub enum WeighError {
-    /// It did not run.
+    /// The program could not be run.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// Its input or output could not be opened.
@@ -191,12 +191,12 @@ impl Commands {
     }
 }
 
-/// By what a job is known again.
+/// What identifies a job.
 fn words(job: &Job) -> (PathBuf, Vec<OsString>) {
     (job.program.path.clone(), job.argv.clone())
 }
 
-/// How long a watcher sleeps between two moments, in the beginning.
+/// How long the watcher sleeps between two samples at first.
 const WATCHING: Duration = Duration::from_millis(1);
 
 impl Weigher for Commands {
@@ -223,7 +223,7 @@ impl Weigher for Commands {
 
     fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
         let (stop, launcher) = (AtomicBool::new(false), self.launcher.pid());
-        // A program under a real-time priority would leave the watcher no time to look.
+        // A program with real-time priority would keep the watcher from running.
         let job = Job { shield: None, ..job.clone() };
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| memory_map::watch(launcher, WATCHING, &stop));
@@ -256,7 +256,7 @@ pub(crate) fn seen(course: &Course) -> Vec<Reading> {
 }
 
 impl Weighing {
-    /// Nothing had to be run to know these readings.
+    /// Readings for which nothing was run.
     pub(crate) fn not_launched(readings: Vec<Reading>) -> Weighing {
         Weighing {
             readings,
@@ -320,7 +320,7 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
 }
 
 const OTHERS_RAN: &str =
-    "other threads or processes of it ran, and how long they waited for a core the kernel does not keep";
+    "other threads or processes ran, and the kernel does not keep how long they waited for a core";
 
 /// Whether threads or processes besides the first one ran. Both figures come from one clock of the scheduler: of 2000
 /// launches of programs with one thread, the account was never above the thread's own time, and at most 2 µs below it,

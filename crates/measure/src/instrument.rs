@@ -1,4 +1,4 @@
-//! Instruments: what can be read of a launch besides what the launcher itself sees.
+//! Instruments: what is read of a launch besides the clock and the kernel's accounts.
 
 use crate::launch::{Launch, Outcome};
 use crate::program::Program;
@@ -31,8 +31,8 @@ pub trait Instrument {
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading>;
 }
 
-/// A program with the address sanitizer refuses to run when another library is loaded before it, unless it is told not
-/// to mind. By the colon at the end the allocation counter knows what it may hide from the program.
+/// A program with the address sanitizer refuses to run when another library is loaded before it, unless this option
+/// is set. The colon at the end tells the allocation counter which part it may hide from the program.
 pub(crate) fn let_sanitizers_be_second(env: &mut Vec<(OsString, OsString)>) {
     let own = env.iter().position(|(name, _)| name == "ASAN_OPTIONS").map(|at| env.remove(at).1);
     let mut value = own.unwrap_or_default();

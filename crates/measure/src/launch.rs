@@ -1,4 +1,4 @@
-//! What the launcher is asked to do, and what it answers.
+//! Requests to the launcher, and its answers.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -87,11 +87,11 @@ pub struct Outcome {
     pub ran_go: bool,
     /// The counters of each Go process of the tree, where they were asked for.
     pub exits: Vec<crate::runtimes::go::Exit>,
-    /// Processes that were still there when the program had ended.
+    /// How many processes outlived the program.
     pub left_behind: u32,
     /// Whether the shield's cap was reached.
     pub unshielded: bool,
-    /// Why the shield could not be raised.
+    /// Why real-time priority was refused.
     pub shield_refused: Option<String>,
 }
 

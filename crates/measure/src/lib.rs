@@ -1,4 +1,4 @@
-//! The hands of Scruple: starts programs and reads what they cost.
+//! Starts programs and reads what they cost.
 //!
 //! The only crate that touches the machine, and the only one with `unsafe` code.
 #![allow(unsafe_code)]

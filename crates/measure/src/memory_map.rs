@@ -1,5 +1,5 @@
 //! The memory map of a process: how much of it is shared or private, clean or dirty, mapped from files or anonymous,
-//! by what may be done with it; and how that goes on over time.
+//! by access rights; and its course over time.
 //!
 //! Private dirty memory is what a process alone costs, and the figure to compare versions by: the proportional and
 //! unique sizes move with whatever else happens to map the same libraries.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// Bytes of memory, by who has them and whether they differ from what is on disk.
+/// Bytes of memory, by whether they are shared and whether they differ from what is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Address space, whether used or not.

@@ -1,4 +1,4 @@
-//! The fake instrument: readings from a file, so that everything behind the machine can be tested bit for bit.
+//! Readings from a script instead of the machine, so that tests get the same figures everywhere.
 
 use crate::command::{Job, WeighError, Weigher, Weighing, seen};
 use crate::launch::Ending;

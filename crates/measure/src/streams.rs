@@ -63,10 +63,10 @@ pub(crate) enum Capture {
     Digests,
 }
 
-/// What the streams have yielded: digests where they were asked for, and the end of standard error.
+/// What was captured of the streams: digests where they were asked for, and the end of standard error.
 pub(crate) type Yield = (Option<Captured>, String);
 
-/// All that a stream carried, in short, and its end.
+/// The digest of a stream, and its last bytes.
 type Carried = (Digest, Vec<u8>);
 
 /// The three descriptors of a launch, and the threads at the other ends of pipes.
@@ -122,7 +122,7 @@ impl Streams {
         Ok(Streams { stdio: [stdin, stdout, stderr], ends })
     }
 
-    /// Hands out the descriptors for the launch, and what remains to be awaited after it.
+    /// Splits off the descriptors for the launch; the closure waits for the captured streams after it.
     pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> Yield) {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {
@@ -156,7 +156,7 @@ fn open_input(input: &Input) -> io::Result<OwnedFd> {
             let mut file = File::open(path).map_err(|error| named(error, "cannot read input from", path))?;
             let (reader, mut writer) = io::pipe()?;
             std::thread::spawn(move || {
-                // A program that stops reading closes the pipe, which is its right.
+                // A write error means that the program stopped reading, which is no error.
                 let _ = io::copy(&mut file, &mut writer).and_then(|_| writer.flush());
             });
             Ok(reader.into())
@@ -176,7 +176,7 @@ fn dup(stream: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
     stream.as_fd().try_clone_to_owned()
 }
 
-/// Reads a stream to its end. All of it is hashed: how it came in pieces must not matter.
+/// Reads a stream to its end and hashes all of it, so that the sizes of its pieces do not matter.
 fn digest(mut stream: impl Read) -> io::Result<Carried> {
     let mut buffer = vec![0; 1 << 20];
     let mut digest = Digest { hash: 0xcbf2_9ce4_8422_2325, length: 0 };

@@ -4,7 +4,7 @@ use super::trace::field;
 use crate::runtimes::go::{self, Exit, Layouts, counters};
 use std::collections::HashMap;
 
-/// Those that run, and what those have told that run no longer.
+/// The running Go processes, and the counters of those that have ended.
 #[derive(Default)]
 pub(super) struct GoProcesses {
     layouts: Layouts,
@@ -13,8 +13,8 @@ pub(super) struct GoProcesses {
 }
 
 impl GoProcesses {
-    /// The process has executed a program. A copy of a Go process that has executed none of its own (Go makes one to
-    /// try the kernel out) holds its parent's counts, and is not looked at.
+    /// The process has executed a program. A fork of a Go process that has not called exec (Go makes one to
+    /// probe the kernel) holds its parent's counters, and is not read.
     pub(super) fn executes(&mut self, pid: libc::pid_t) {
         if self.running.remove(&pid).is_some() {
             self.fails(pid, go::EXECUTED);
@@ -24,7 +24,7 @@ impl GoProcesses {
         }
     }
 
-    /// The process is let go, since it traces others itself.
+    /// Stops following the process, because it traces others itself.
     pub(super) fn is_let_go(&mut self, pid: libc::pid_t) {
         self.executes(pid);
         if self.running.remove(&pid).is_some() {
@@ -32,7 +32,7 @@ impl GoProcesses {
         }
     }
 
-    /// A thread is on its way out. Each one stops, and the last to stop sees the final counters.
+    /// A thread is about to exit. Each thread stops there, and the last one to stop sees the final counters.
     pub(super) fn leaves(&mut self, thread: libc::pid_t) {
         let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
         let Some(told) = self.running.get_mut(&pid) else { return };
@@ -52,7 +52,7 @@ impl GoProcesses {
         }
     }
 
-    /// What all of them have told, once the tree has ended.
+    /// The counters of all processes, once the tree has ended.
     pub(super) fn exits(mut self) -> Vec<Exit> {
         let left: Vec<libc::pid_t> = self.running.keys().copied().collect();
         left.into_iter().for_each(|pid| self.ends(pid));

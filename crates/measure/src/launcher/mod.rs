@@ -26,7 +26,7 @@ pub struct Launcher {
     pid: libc::pid_t,
 }
 
-/// Why a launch gave no outcome.
+/// Why a launch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The program could not be started.
@@ -67,7 +67,7 @@ impl Launcher {
         }
     }
 
-    /// The launcher's process: whatever runs is below it, for those who watch.
+    /// The launcher's process id: every measured process is a descendant of it.
     pub fn pid(&self) -> i32 {
         self.pid
     }

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Set by the signal that says: end what you run.
+/// Set by the signal that asks the launcher to end the running program.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
 /// The process that the launcher works for.
@@ -19,7 +19,7 @@ static PARENT: AtomicI32 = AtomicI32::new(0);
 /// How often the timer wakes a waiting launcher once a limit is near or past.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The timer makes sure that the word is heard even if it came just before a call that blocks.
+/// The timer makes sure that the signal takes effect even if it arrived just before a blocking call.
 extern "C" fn on_stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
     set_timer(Some(TICK));
@@ -57,7 +57,7 @@ fn not_started((step, error): (String, io::Error)) -> Answer {
     Answer::NotStarted { step, errno: error.raw_os_error().unwrap_or(0) }
 }
 
-/// Makes the process what a launcher has to be: reaper of orphans, dead when its parent is, deaf to the terminal.
+/// Sets up the launcher process: it reaps orphans, ends with its parent, and ignores the signals of the terminal.
 fn settle(parent: libc::pid_t) {
     PARENT.store(parent, Ordering::Relaxed);
     // SAFETY: plain system calls and handlers that only store to an atomic. Handlers, unlike ignored signals, do not
@@ -81,7 +81,7 @@ fn settle(parent: libc::pid_t) {
     }
 }
 
-/// Whether nobody waits for answers any more.
+/// Whether the process that asks has closed its end.
 fn orphaned() -> bool {
     // SAFETY: a system call that cannot fail.
     unsafe { libc::getppid() != PARENT.load(Ordering::Relaxed) }
@@ -139,7 +139,7 @@ impl Watch<'_> {
     }
 }
 
-/// Waits for the program and for whatever it left behind, and gathers what the kernel accounted.
+/// Waits for the program and for the processes it left behind, and collects the kernel's accounts.
 fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
     let options = &request.options;
     let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();
@@ -154,7 +154,7 @@ fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
         unshielded: false,
         killed_at: None,
     };
-    // The word to stop may have come while the program was being started.
+    // The signal to stop may have arrived while the program was being started.
     watch.look();
     let mut follower = Follower::of(spawned.pid, options);
     match &mut follower {

@@ -9,17 +9,17 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::time::Instant;
 
-/// A process that has been made, and will execute its program if it can.
+/// A cloned process that is about to execute its program.
 pub(super) struct Spawned {
     pub(super) pid: libc::pid_t,
     pub(super) started: Instant,
     child: Box<Child>,
-    // The child stands on it until it executes its program.
+    // The child's stack until it executes its program.
     _stack: Vec<u8>,
 }
 
 impl Spawned {
-    /// The step at which the start failed, if it did. To be asked after the process has ended.
+    /// The step at which the start failed, if it did. Valid after the process has ended.
     pub(super) fn failure(&self) -> Option<(String, io::Error)> {
         // SAFETY: both fields belong to `child`; another process wrote them, which the compiler must not overlook.
         let (errno, step) = unsafe {
@@ -31,7 +31,7 @@ impl Spawned {
         (errno != 0).then(|| (STEPS[step.min(2)].to_owned(), io::Error::from_raw_os_error(errno)))
     }
 
-    /// Why the shield could not be raised, if so. To be asked after the process has ended.
+    /// Why real-time priority was refused, if it was. Valid after the process has ended.
     pub(super) fn shield_refused(&self) -> Option<String> {
         // SAFETY: as above.
         let errno = unsafe { ptr::read_volatile(&raw const self.child.shield_errno) };
@@ -67,7 +67,7 @@ const TOUCHED: usize = 16 * 1024;
 pub(super) fn spawn(request: &Request) -> Result<Spawned, (String, io::Error)> {
     let mut child = Box::new(lay_out(request));
     let mut stack = vec![0_u8; STACK];
-    // The pages that the child will stand on are there before the clock starts.
+    // The pages of the child's stack are mapped before the clock starts.
     stack[STACK - TOUCHED..].fill(1);
     // SAFETY: the pointer is one past the end of `stack`, aligned down to 16; `child` and `stack` go into the result,
     // which is kept until the process has ended, so they outlive its use of them.
@@ -101,7 +101,7 @@ fn lay_out(request: &Request) -> Child {
         stdio: [0, 1, 2].map(|i| request.stdio[i].as_raw_fd()),
         fixed_addresses: request.options.fixed_addresses,
         traced: request.options.trace_memory || request.options.read_counters,
-        // A program that reads from a terminal must stay in the group that the terminal listens to.
+        // A program that reads from a terminal must stay in the terminal's foreground group.
         // SAFETY: asks about a descriptor that we own.
         own_group: unsafe { libc::isatty(request.stdio[0].as_raw_fd()) } == 0,
         shield: request.options.shield.as_ref().map(core_set),

@@ -22,10 +22,10 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
-/// How far the kernel's marks may be off: it adds up what its cores have counted apart.
+/// The error of the kernel's high-water marks, in bytes: it adds up counters of its cores only now and then.
 const BLUR: u64 = 1 << 20;
 
-/// Traces a tree, and keeps what its processes tell at their ends.
+/// Traces a tree of processes, and keeps what is read of each at its exit.
 pub(super) struct Follower {
     main: libc::pid_t,
     attached: bool,
@@ -91,7 +91,7 @@ impl Follower {
         }
     }
 
-    /// Notes what a stop tells, and lets the process go on.
+    /// Handles one stop of a traced process, and resumes it.
     pub(super) fn stopped(&mut self, pid: libc::pid_t, status: c_int) {
         let event = status >> 16;
         let begins = !self.attached && pid == self.main;
@@ -144,7 +144,7 @@ impl Follower {
         }
     }
 
-    /// A thread or process is on its way out.
+    /// A thread or process is about to exit.
     fn leaves(&mut self, thread: libc::pid_t) {
         if let Some(go) = &mut self.go {
             go.leaves(thread);
@@ -162,7 +162,7 @@ impl Follower {
         let Some(memory) = &mut self.memory else { return };
         let peak = usage.ru_maxrss as u64 * 1024;
         // The first process began in the launcher's memory, whose mark stands in its account. What is above that mark
-        // is its own: what it held as a program that it is no longer.
+        // is its own: memory that it held before it executed another program.
         let is_own = match pid == self.main {
             true => self.replaced && self.mark.is_some_and(|mark| peak > mark + BLUR),
             false => self.made.contains(&pid),
@@ -171,13 +171,13 @@ impl Follower {
             keep_peak(pid, peak, memory);
         }
         if pid == self.main && !memory.iter().any(|process| process.pid == pid) {
-            // Without the first process the others are only a part.
+            // Without the first process the total would be partial.
             memory.clear();
         }
     }
 }
 
-/// Takes the launcher's high-water mark down to what it holds now, where the kernel lets it.
+/// Resets the launcher's high-water mark to what it holds now, where the kernel permits it.
 pub(super) fn forget_own_mark() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
@@ -249,7 +249,7 @@ fn keep_peak(pid: libc::pid_t, peak: u64, memory: &mut Vec<PeakMemory>) {
     }
 }
 
-/// A number of one of the kernel's pages about a process.
+/// A number from a file of /proc about a process.
 pub(super) fn field(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

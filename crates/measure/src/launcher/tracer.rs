@@ -1,18 +1,19 @@
-//! Programs that trace others themselves (debuggers, strace): a process has one tracer at most, so they are let go.
+//! Programs that trace others themselves, such as debuggers and strace. A process can have one tracer only, so they are
+//! not traced by the launcher.
 
 use object::{Object, ObjectSymbol, ReadCache};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
-/// Which program files trace others, as far as they have been looked at.
+/// Which program files call ptrace; each file is read once.
 #[derive(Default)]
 pub(super) struct Tracers {
     known: HashMap<(u64, u64), bool>,
 }
 
 impl Tracers {
-    /// Whether the program that this process has executed calls for tracing others.
+    /// Whether the program that this process has executed calls ptrace.
     pub(super) fn has(&mut self, pid: libc::pid_t) -> bool {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return false };

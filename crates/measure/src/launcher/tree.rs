@@ -12,7 +12,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(300);
 /// How long processes that outlive the program may take to end by themselves.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// What became of the processes that were left behind.
+/// The processes that outlived the program, and their processor time in nanoseconds.
 pub(super) struct LeftBehind {
     pub(super) ended: u32,
     pub(super) user: u64,
@@ -30,7 +30,7 @@ pub(super) fn signal(group: libc::pid_t, signal: c_int) {
     }
 }
 
-/// Puts the tree back under ordinary scheduling.
+/// Gives every process of the tree its ordinary scheduling back.
 pub(super) fn unshield(group: libc::pid_t) {
     let ordinary = libc::sched_param { sched_priority: 0 };
     for pid in std::iter::once(group).chain(descendants(own_id())) {
@@ -43,14 +43,14 @@ pub(super) fn unshield(group: libc::pid_t) {
     }
 }
 
-/// The launcher itself.
+/// The process id of the launcher.
 fn own_id() -> i32 {
     std::process::id() as i32
 }
 
-/// After the program has been reaped: gives whatever it left behind a moment, then ends it, and adds up its accounts.
-/// `at_once` skips the moment, because the tree is being ended anyway. A tree that was followed is followed to its end;
-/// its threads and grandchildren are reported too then, whose accounts are in those of others, so that none are added.
+/// Waits a moment for processes that outlived the program, then ends them, and adds up their accounts.
+/// `at_once` skips the wait, because the tree is being ended anyway. A traced tree is traced to its end; the kernel
+/// then reports threads and grandchildren too, whose time is already in that of their parents, so it is not added.
 pub(super) fn end_what_is_left(
     group: libc::pid_t,
     at_once: bool,

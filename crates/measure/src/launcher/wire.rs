@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// What the launcher receives: strings already ended by zeros, ready to be pointed at.
+/// What the launcher receives: zero-terminated strings.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) options: Options,
@@ -60,7 +60,7 @@ pub(super) fn send_launch(socket: BorrowedFd<'_>, launch: &Launch) -> io::Result
     send_all(socket, &strings)
 }
 
-/// Waits for a request; `None` when the other end is gone.
+/// Waits for a request; `None` when the other end is closed.
 pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<Request>> {
     let Some((stdio, head_length)) = receive_descriptors(socket)? else { return Ok(None) };
     let head: Head = serde_json::from_slice(&receive_exactly(socket, head_length)?)?;
@@ -187,7 +187,7 @@ fn receive_descriptors(socket: BorrowedFd<'_>) -> io::Result<Option<([OwnedFd; 3
             || (*header).cmsg_type != libc::SCM_RIGHTS
             || (*header).cmsg_len as u32 != libc::CMSG_LEN(size_of_val(&descriptors) as u32)
         {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "no descriptors came with a launch"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a launch came without descriptors"));
         }
         std::ptr::copy_nonoverlapping(
             libc::CMSG_DATA(header),
