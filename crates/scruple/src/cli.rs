@@ -7,18 +7,26 @@ use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
 use crate::show::args::ShowArgs;
+use crate::show::export::ExportArgs;
 use crate::store::args::StoreVerb;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+
+/// The last line of the help.
+const EVERY_VERB: &str = "Every verb takes --color auto, always or never; NO_COLOR is obeyed as well.";
 
 /// Weighs programs: time, allocations and memory, side by side, with honest intervals.
 ///
 /// A difference is reported with one of four verdicts: different, same (within the margin), small (surely not zero,
 /// maybe below the margin), or can't tell (and about how many more blocks would).
 #[derive(Debug, Parser)]
-#[command(name = "scruple", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "scruple", version, max_term_width = 100, arg_required_else_help = true, after_help = EVERY_VERB)]
 pub struct Cli {
+    /// When to use colour.
+    // Help of the program says it once; in that of each verb it would only be in the way.
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", alias = "style", global = true, hide = true)]
+    pub color: Colour,
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -83,8 +91,7 @@ const RENAMED: [(&str, &str); 6] = [
 
 /// The description of the command line, with the verbs in groups.
 pub fn description() -> Command {
-    let mut command = Cli::command();
-    command.build();
+    let command = Cli::command();
     let mut verbs = String::new();
     for (group, names) in GROUPS {
         let _ = writeln!(verbs, "{group}:");
@@ -117,24 +124,9 @@ pub struct ResultArgs {
     /// Print JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Write JSON to a file (‘-’ for standard output, and the table to standard error).
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Write CSV to a file.
-    #[arg(long, value_name = "FILE")]
-    pub export_csv: Option<PathBuf>,
-    /// Write a Markdown table to a file.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
-    /// Write an AsciiDoc table to a file.
-    #[arg(long, value_name = "FILE")]
-    pub export_asciidoc: Option<PathBuf>,
-    /// Write an Org table to a file.
-    #[arg(long, value_name = "FILE", alias = "export-orgmode")]
-    pub export_org: Option<PathBuf>,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", alias = "style")]
-    pub color: Colour,
+    /// Files.
+    #[command(flatten)]
+    pub export: ExportArgs,
 }
 
 /// When to use colour.
@@ -150,18 +142,30 @@ pub enum Colour {
     Never,
 }
 
+impl Colour {
+    /// Applies the choice to everything that is printed.
+    pub fn choose(self) {
+        let choice = match self {
+            Colour::Auto => anstream::ColorChoice::Auto,
+            Colour::Always => anstream::ColorChoice::Always,
+            Colour::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
 /// Where runs are kept.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Store")]
 pub struct StoreArgs {
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_short_help = true)]
     pub store: Option<PathBuf>,
     /// Keep nothing, whatever store is named.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_store: bool,
     /// A name for this run, to find it by.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub label: Option<String>,
 }
 

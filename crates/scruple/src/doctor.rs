@@ -1,6 +1,6 @@
 //! `scruple doctor`: what this machine can and cannot measure, why, how noisy it is now, what to change.
 
-use crate::cli::{Colour, DoctorArgs};
+use crate::cli::DoctorArgs;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::place;
@@ -52,10 +52,10 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
         text.push_str(&program(&args.command)?);
     }
     if !args.quick {
-        output::print("Comparing a program with itself for five seconds …\n", Colour::Auto)?;
+        output::print("Comparing a program with itself for five seconds …\n")?;
         text.push_str(&noise(&mut weigher, &job, &interrupted)?);
     }
-    output::print(&text, Colour::Auto)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 

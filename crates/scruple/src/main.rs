@@ -32,7 +32,9 @@ fn main() -> ExitCode {
         let fault = Fault::usage(format!("`scruple {old}` is now `scruple {new}`"));
         return ExitCode::from(complain(&fault) as u8);
     }
-    let result = match cli::parse().verb {
+    let cli = cli::parse();
+    cli.color.choose();
+    let result = match cli.verb {
         Verb::Run(args) => command::verb::run(&args),
         Verb::Bench(args) => bench::verb::bench(&args),
         Verb::Load(args) => load::verb::load(&args),

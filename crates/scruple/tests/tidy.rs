@@ -45,6 +45,14 @@ const WORDS: [&str; 26] = [
     "gate",
 ];
 
+/// The names of options in all verbs together, the options of one verb, and the lines of its short help.
+const MOST_OPTIONS: usize = 130;
+const MOST_OF_A_VERB: usize = 42;
+const MOST_LINES: usize = 40;
+
+/// Verbs that have more of both.
+const LONG: [&str; 1] = ["load"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -316,6 +324,31 @@ fn helps() -> BTreeMap<String, String> {
         found.insert(verb, lines.join("\n"));
     }
     found
+}
+
+/// The options that a help lists, besides those of every program.
+fn options(help: &str) -> BTreeSet<&str> {
+    let words = |line: &str| !line.is_empty() && line.starts_with('-');
+    let lines = help.lines().map(str::trim_start).filter(|line| words(line));
+    let names = lines.filter_map(|line| line.split([' ', ',', '=', '[']).find(|word| word.starts_with("--")));
+    names.filter(|name| !["--", "--help", "--version"].contains(name)).collect()
+}
+
+#[test]
+fn options_stay_few_and_the_common_ones_fit_a_screen() {
+    let helps = helps();
+    let all: BTreeSet<&str> = helps.values().flat_map(|help| options(help)).collect();
+    assert!(all.len() <= MOST_OPTIONS, "{} options in all: {all:?}", all.len());
+    for (verb, help) in helps.iter().filter(|(verb, _)| !LONG.contains(&verb.as_str())) {
+        let count = options(help).len();
+        assert!(count <= MOST_OF_A_VERB, "`scruple {verb}` has {count} options");
+        let words: Vec<&str> = verb.split_whitespace().chain(["-h"]).collect();
+        let lines = said(&scruple(&words).output().expect("scruple runs")).lines().count();
+        assert!(
+            lines <= MOST_LINES,
+            "`scruple {verb} -h` has {lines} lines: hide rare options with hide_short_help"
+        );
+    }
 }
 
 #[test]

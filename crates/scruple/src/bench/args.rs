@@ -2,7 +2,6 @@
 
 use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
-use std::path::PathBuf;
 
 /// Weigh the cases of a bench program, net of the harness.
 ///
@@ -15,7 +14,7 @@ Examples:
   scruple bench -- ./micro-bench
   scruple bench --filter parse --detail -- python3 bench.py
   scruple bench --against ./old/micro-bench -- ./new/micro-bench
-  scruple bench --check --junit report.xml -- ./micro-bench
+  scruple bench --check --export report.xml -- ./micro-bench
 ")]
 pub struct BenchArgs {
     /// The bench program and its arguments (default: the [[bench]] of scruple.toml).
@@ -27,12 +26,21 @@ pub struct BenchArgs {
     /// List the selected cases and end.
     #[arg(long)]
     pub list: bool,
-    /// Compare with another build of the suite, interleaved case by case; the first is the reference. Several, each
-    /// perhaps named, give a matrix: --against c=./fnv-c --against clang=./fnv-clang.
+    /// Compare with another build of the suite, case by case.
+    ///
+    /// The first is the reference. Several, each perhaps named, give a matrix: --against c=./fnv-c --against
+    /// clang=./fnv-clang.
     #[arg(long, value_name = "[NAME=]PROGRAM")]
     pub against: Vec<String>,
     /// The name of the program behind `--` where several are compared.
-    #[arg(long, value_name = "NAME", default_value = "new", requires = "against")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "new",
+        requires = "against",
+        short = 'n',
+        hide_short_help = true
+    )]
     pub name: String,
     /// Compare with a stored run: an id, a label, ‘last’.
     #[arg(long, value_name = "RUN", conflicts_with = "against")]
@@ -50,40 +58,45 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Exactly this many fresh processes.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub processes: Option<u32>,
     /// This many blocks in each process.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub blocks: Option<u32>,
     /// Numbers of threads for cases that declare several.
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, value_name = "N", value_delimiter = ',', hide_short_help = true)]
     pub threads: Vec<u32>,
     /// Differences within this margin do not matter.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub margin: String,
     /// The time limit of one batch; a case that exceeds it fails, the others go on.
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    #[arg(
+        long = "time-limit",
+        alias = "case-limit",
+        value_name = "TIME",
+        default_value = "60s",
+        hide_short_help = true
+    )]
     pub case_limit: String,
     /// Measure time only: no counting pass.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub time_only: bool,
-    /// Fail with exit code 3 when the readings cannot tell whether a budget is kept; 1 is that one is exceeded.
+    /// Exit with code 3 when the readings cannot tell whether a budget is kept.
+    ///
+    /// When one is exceeded, the code is 1 also without this.
     #[arg(long)]
     pub check: bool,
     /// Report budgets and leave the exit code alone.
-    #[arg(long, conflicts_with = "check")]
+    #[arg(long, conflicts_with = "check", hide_short_help = true)]
     pub no_check: bool,
-    /// A limit besides those of the cases; any is checked as with --check.
+    /// Add a limit to those of the cases; implies --check.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
-    /// Write the cases and their budgets as JUnit XML.
-    #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
     /// The metrics to show; instructions are counted only where they are named.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Seed of every random choice; printed with each result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Where results go.
     #[command(flatten)]

@@ -10,8 +10,9 @@ use crate::new_run;
 use crate::place;
 use crate::place::WorkFolder;
 use crate::progress::Progress;
+use crate::show::export::OF_RUNS;
 use crate::show::output;
-use crate::show::{Report, junit, terminal};
+use crate::show::{Report, terminal};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::judge::Pair;
 use scruple_core::run::{Run, Terms};
@@ -24,7 +25,7 @@ use std::time::Duration;
 /// Measures the cases, stores the run, prints the report.
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
-    output::check_exports(&args.results)?;
+    args.results.export.checked(&OF_RUNS)?;
     let config = Config::find()?;
     let sides = sides(args, &config)?;
     let terms =
@@ -37,7 +38,7 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     let mut suite = Suite::open(sides, run, &selection, effort(args)?, interrupted, work.path())?;
     if args.list {
         let names: String = suite.names().iter().map(|name| format!("{name}\n")).collect();
-        output::print(&names, args.results.color)?;
+        output::print(&names)?;
         return Ok(Code::Fine);
     }
     check_reference(args, &suite)?;
@@ -85,10 +86,6 @@ fn conclude(
         None => Report::of(&suite.run, &args.metrics, budgets),
     };
     report.detail = args.detail;
-    if let Some(path) = &args.junit {
-        std::fs::write(path, junit::text(&report))
-            .map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))?;
-    }
     output::write(&report, &args.results, footer.as_deref())?;
     match result {
         Err(Stop::Failed(fault)) => return Err(fault),

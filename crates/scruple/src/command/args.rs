@@ -52,39 +52,47 @@ pub struct SamplingArgs {
     /// Run each command this many times first, without measuring.
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub warmup: u32,
-    /// Launch each command exactly this many times for time, and at most as often for memory and with each instrument.
+    /// Launch each command exactly this many times for time.
+    ///
+    /// For memory and with each instrument it is launched at most as often.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
     /// Measure at least this many blocks.
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", hide_short_help = true)]
     pub min_runs: Option<u32>,
     /// Measure at most this many blocks.
-    #[arg(short = 'M', long, value_name = "N")]
+    #[arg(short = 'M', long, value_name = "N", hide_short_help = true)]
     pub max_runs: Option<u32>,
-    /// Spend about this long on all launches together, even if the verdict is open.
+    /// Spend about this long, even if the verdict is open.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
     /// Differences within this margin do not matter.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub margin: String,
-    /// Also weigh the reference against itself; no margin is then narrower than what that shows.
+    /// Also weigh the reference against itself.
+    ///
+    /// No margin is then narrower than what that shows.
     #[arg(long = "self")]
     pub twin: bool,
     /// Seed of every random choice; printed with each result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// The metrics to show: keys, families such as ‘malloc’, or ‘all’ (see `scruple inspect metrics`).
+    /// Show these metrics: keys, families such as ‘malloc’, or ‘all’.
+    ///
+    /// `scruple inspect metrics` lists them.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Fail with exit code 1 when a metric exceeds a limit, which itself may be reached: an amount or, with a sign, a
-    /// change from the reference in percent.
+    /// Exit with code 1 when a metric exceeds this, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’.
+    ///
+    /// With a sign, the limit is a change from the reference in percent. The limit itself may be reached. The code is 3
+    /// when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// Measure time only: no runs for memory, allocations and output.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub time_only: bool,
     /// Run each command once more and watch its memory map: by class, permission, shared or private, clean or dirty.
-    #[arg(long, conflicts_with = "time_only")]
+    #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub memory_map: bool,
 }
 
@@ -92,17 +100,17 @@ pub struct SamplingArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Around the runs")]
 pub struct HookArgs {
-    /// Run this (in a shell) before each run; give it once for all commands or once for each.
+    /// Run this in a shell before each run; once for all commands, or one for each.
     #[arg(short, long, value_name = "CMD")]
     pub prepare: Vec<String>,
     /// Run this after each run; give it once for all commands or once for each.
-    #[arg(short = 'C', long, value_name = "CMD")]
+    #[arg(short = 'C', long, value_name = "CMD", hide_short_help = true)]
     pub conclude: Vec<String>,
     /// Run this once for each command, before its first run.
     #[arg(short, long, value_name = "CMD")]
     pub setup: Option<String>,
     /// Run this once for each command, after its last run.
-    #[arg(short, long, value_name = "CMD")]
+    #[arg(short, long, value_name = "CMD", hide_short_help = true)]
     pub cleanup: Option<String>,
 }
 
@@ -119,10 +127,13 @@ pub struct ScanArgs {
         long,
         value_name = "STEP",
         requires = "parameter_scan",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        hide_short_help = true
     )]
     pub parameter_step_size: Option<String>,
-    /// Replace {VAR} by every value of a comma-separated list; several lists give all combinations.
+    /// Replace {VAR} by every value of a comma-separated list.
+    ///
+    /// Several lists give all combinations.
     #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], allow_hyphen_values = true)]
     pub parameter_list: Vec<String>,
 }
@@ -131,23 +142,25 @@ pub struct ScanArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub struct LaunchArgs {
-    /// Run commands in this shell (‘sh’, ‘bash --norc’, or ‘none’); its own cost is then shown as a row.
+    /// Run commands in this shell: ‘sh’, ‘bash --norc’, or ‘none’.
+    ///
+    /// Its own cost is then shown as a row.
     #[arg(short = 'S', long, value_name = "SHELL")]
     pub shell: Option<String>,
     /// Run without a shell: the default here, accepted for the habit.
-    #[arg(short = 'N', conflicts_with = "shell")]
+    #[arg(short = 'N', conflicts_with = "shell", hide = true)]
     pub no_shell: bool,
-    /// Go on when a command exits with another code than 0; with -i=1,2 only when it exits with one of these.
+    /// Go on when a command fails; with -i=1,2 only when it exits with one of these codes.
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = "all-non-zero")]
     pub ignore_failure: Option<String>,
-    /// Give a command another name; in the order of the commands.
-    #[arg(short = 'n', long, value_name = "NAME")]
-    pub command_name: Vec<String>,
-    /// Compare with this command, which becomes the first arm (default: the first one given).
+    /// Name a command; in the order of the commands.
+    #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Compare with this command (default: the first one given).
     #[arg(long, value_name = "CMD")]
     pub reference: Option<String>,
     /// A name for the command of --reference.
-    #[arg(long, value_name = "NAME", requires = "reference", hide_short_help = true)]
+    #[arg(long, value_name = "NAME", requires = "reference", hide = true)]
     pub reference_name: Option<String>,
     /// Accepted for the habit: units are chosen by the size of what is shown.
     #[arg(short = 'u', long, hide = true, value_name = "UNIT")]
@@ -156,24 +169,24 @@ pub struct LaunchArgs {
     #[arg(long, hide = true, value_name = "ORDER")]
     pub sort: Option<String>,
     /// Where standard input comes from: ‘null’, ‘inherit’, ‘pipe:FILE’, or a file.
-    #[arg(long, value_name = "WHERE", default_value = "null")]
+    #[arg(long, value_name = "WHERE", default_value = "null", hide_short_help = true)]
     pub input: String,
     /// Where standard output goes: ‘null’, ‘pipe’, ‘inherit’, or a file.
-    #[arg(long, value_name = "WHERE", default_value = "null")]
+    #[arg(long, value_name = "WHERE", default_value = "null", hide_short_help = true)]
     pub output: String,
-    /// Show what the commands print (the same as --output=inherit).
-    #[arg(long, conflicts_with = "output")]
+    /// The same as --output=inherit, accepted for the habit.
+    #[arg(long, conflicts_with = "output", hide = true)]
     pub show_output: bool,
     /// End a run that takes longer, and call it a failure.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub time_limit: Option<String>,
     /// Run with real-time priority, on these cores if any are named (‘--shield=1’); falls back where not permitted.
-    #[arg(long, value_name = "CORES", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "CORES", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true)]
     pub shield: Option<String>,
     /// Turn off address randomisation in the memory and counting passes, so that their figures repeat.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_aslr: bool,
     /// Copy each program into the work folder first, the same way and under names of the same length.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub pin: bool,
 }

@@ -70,7 +70,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> 
     check_parameters(args, &templates)?;
     let arms: usize = templates.iter().map(|template| template.combinations.len()).sum();
     check_counts(args, templates.len(), arms)?;
-    let names = &args.launch.command_name;
+    let names = &args.launch.names;
     let mut prepared = Vec::new();
     for (index, template) in templates.iter().enumerate() {
         for params in &template.combinations {
@@ -197,7 +197,7 @@ fn check_counts(args: &RunArgs, commands: usize, arms: usize) -> Result<(), Faul
             )));
         }
     }
-    let names = args.launch.command_name.len();
+    let names = args.launch.names.len();
     if names > arms {
         return Err(Fault::usage(format!(
             "{names} names were given with -n for {arms} commands: leave some out"

@@ -12,6 +12,7 @@ use crate::new_run;
 use crate::place;
 use crate::place::WorkFolder;
 use crate::progress::Progress;
+use crate::show::export::OF_RUNS;
 use crate::show::output;
 use crate::show::{Report, declared, terminal};
 use scruple_core::budget::Budget;
@@ -32,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 /// Weighs the commands, stores the run, prints the report.
 pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
-    output::check_exports(&args.results)?;
+    args.results.export.checked(&OF_RUNS)?;
     let config = Config::find()?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.commands.is_empty() {

@@ -17,36 +17,37 @@ Examples:
   scruple compare --base main --limit 'time.cpu<+3%' --build make --artifact app -- ./app input.txt
 ")]
 pub struct CompareArgs {
-    /// The run compared with: an id or its beginning, a label, ‘last’, or ‘last~1’; with a command, or where no
-    /// run is called so, a revision.
+    /// The run compared with (an id, a label, ‘last’, ‘last~1’), or a revision.
+    ///
+    /// The beginning of an id is enough. With a command, or where no run is called so, it is a revision.
     #[arg(required_unless_present = "base", value_name = "REFERENCE")]
     pub reference: Option<String>,
-    /// The run compared; with a command, a revision, or what is in the working tree where it is left out.
+    /// The run compared, or a revision (default: the working tree).
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
     /// Compare with the merge base of this branch and HEAD.
     #[arg(long, value_name = "BRANCH", conflicts_with = "reference")]
     pub base: Option<String>,
-    /// The command to weigh at two revisions (default: all [[command]]s of scruple.toml).
+    /// The command to weigh at two revisions (default: those of scruple.toml).
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A name for the command; without one behind --, weigh only the one of scruple.toml that has this name.
-    #[arg(short = 'n', long, value_name = "NAME")]
-    pub command_name: Vec<String>,
+    /// Name the command, or pick one of scruple.toml.
+    #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
+    pub names: Vec<String>,
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,
     /// Measure exactly this many blocks of two revisions.
     #[arg(short, long, value_name = "N")]
     pub runs: Option<u32>,
-    /// Stop measuring time after about this long, even if the verdict is open.
+    /// Spend about this long, even if the verdict is open.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
     /// Seed of every random choice; printed with each result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Measure time only: no runs for memory, allocations and output.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub time_only: bool,
     /// Differences within this margin do not matter.
     #[arg(long, value_name = "PERCENT")]
@@ -54,7 +55,7 @@ pub struct CompareArgs {
     /// The metrics to show.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Fail with exit code 1 when a metric exceeds a limit; with 3 when the readings cannot tell.
+    /// Exit with code 1 when a metric exceeds this, with 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// Where results go.

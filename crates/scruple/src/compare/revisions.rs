@@ -20,6 +20,7 @@ use crate::new_run;
 use crate::place;
 use crate::place::WorkFolder;
 use crate::progress::Progress;
+use crate::show::export::OF_RUNS;
 use crate::show::output;
 use scruple_core::compare::Verdict;
 use scruple_core::history::{BreakEven, Costs};
@@ -47,14 +48,14 @@ pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Res
 /// Builds both, weighs them, stores the run, prints the report.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
-    output::check_exports(&args.results)?;
+    args.results.export.checked(&OF_RUNS)?;
     let budgets = output::budgets(&args.limit, &[])?;
     let launcher = start_launcher()?;
     let source = Source::open(None)?;
     let config = Config::find()?;
     let recipe = recipe(&args.build, config.history()?)?;
     let clean = recipe.clean;
-    let wanted = Wanted { command: &args.command, bench: false, names: &args.command_name };
+    let wanted = Wanted { command: &args.command, bench: false, names: &args.names };
     let subjects: Vec<_> = wanted.subjects(&config)?.into_iter().filter(|one| !one.bench).collect();
     if subjects.is_empty() {
         return Err(Fault::usage(

@@ -6,6 +6,7 @@ use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::place;
 use crate::show::Report;
+use crate::show::export::OF_RUNS;
 use crate::show::output;
 use scruple_core::judge::Pair;
 use scruple_core::run::{Run, Terms};
@@ -14,7 +15,7 @@ use scruple_core::subject::{Arm, Role};
 /// Prints the comparison.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let (reference, run) = match (&args.reference, &args.run) {
-        _ if args.base.is_some() || !args.command.is_empty() || !args.command_name.is_empty() => {
+        _ if args.base.is_some() || !args.command.is_empty() || !args.names.is_empty() => {
             return revisions::compare(args);
         }
         // What was never stored under these names may be revisions, for the commands of scruple.toml.
@@ -31,7 +32,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         }
     };
     output::check_metrics(&args.metrics)?;
-    output::check_exports(&args.results)?;
+    args.results.export.checked(&OF_RUNS)?;
     let budgets = output::budgets(&args.limit, &[])?;
     let store = place::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);

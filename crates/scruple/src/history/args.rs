@@ -1,12 +1,20 @@
 //! The command line of histories.
 
-use crate::cli::{Colour, StoreArgs};
-use clap::{Args, Subcommand};
+use crate::cli::StoreArgs;
+use crate::show::export::ExportArgs;
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// How long a step and a launch may take where nobody says so.
 pub const BUILD_LIMIT: &str = "30min";
 pub const TIME_LIMIT: &str = "5min";
+
+/// The files that a history can be written to.
+const EXPORT: &str = "Write a file whose ending says the format: .html, .svg, .md, .csv or .json";
+const EXPORT_LONG: &str = "\
+Write a file whose ending says the format: .html (a page), .svg (the chart), .md (lines for a message), .csv \
+(commit;allocations;memory;time) or .json; json:- is standard output, and readings:FILE is CSV with a row for each \
+metric of each command at each version";
 
 /// Weigh the versions of a range of commits; say which changed what.
 ///
@@ -18,6 +26,7 @@ pub const TIME_LIMIT: &str = "5min";
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_long_help = "\
 Examples:
   scruple history v1.0..HEAD --build 'make' --artifact app -- ./app input.txt
@@ -38,40 +47,47 @@ pub struct HistoryArgs {
 /// What else can be done with histories.
 #[derive(Debug, Subcommand)]
 pub enum HistoryVerb {
-    /// Look closer where a change is: build and weigh the versions there that were skipped, or left out by the
-    /// selection. Without a range, of the versions that the history lists; without a command, of the newest history of
+    /// Look closer where a change is: weigh versions that were skipped or left out.
+    ///
+    /// Without a range, these are the versions that the history lists; without a command, those of the newest history of
     /// the repository.
     Bisect(Box<TakeArgs>),
-    /// Weigh more commits beside those that the history has already; without a command, beside those of the newest
-    /// history of the repository.
+    /// Weigh more commits beside those that a history has already.
+    ///
+    /// Without a command, this is the newest history of the repository.
     Extend(Box<TakeArgs>),
-    /// Declare a change as intended: print the trailer for the commit's message, or add a line to a tracked file.
+    /// Declare a change as intended, in the commit's message or in a tracked file.
     Accept(AcceptArgs),
-    /// Say what has become of each version of a history of a repository, and which other histories there are.
-    Status(StoredArgs),
+    /// Say what has become of each version, and which other histories there are.
+    Status(StatusArgs),
     /// Report a history of a repository again, without measuring.
-    Report(StoredArgs),
-    /// Say how much room the builds of versions take, and free it. Readings stay, and what is gone is built again when it
-    /// is needed.
+    Report(Box<StoredArgs>),
+    /// Say how much room the builds of versions take, and free it.
+    ///
+    /// Readings stay, and what is gone is built again when it is needed.
     Clean(CleanArgs),
 }
 
 /// What to weigh.
+// A history goes on from what is stored, so that it has no use for --no-store.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("no_store", |arg| arg.hide(true)))]
 pub struct TakeArgs {
-    /// The commits, as git understands ranges, such as v1.0..HEAD, of which v1.0 itself is no part, or v1.0^..HEAD
-    /// (default: the range of scruple.toml, else all that HEAD reaches).
+    /// The commits, as git understands ranges (default: all that HEAD reaches).
+    ///
+    /// A range in scruple.toml takes the place of the default. v1.0 itself is no part of v1.0..HEAD; it is the first of v1.0^..HEAD.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
-    /// The command to weigh, run among the artefacts (default: the [[command]]s and [[bench]]es of scruple.toml). In it
-    /// and in scruple.toml, {here} is the working folder or that of scruple.toml.
+    /// The command to weigh, run among the artefacts (default: those of scruple.toml).
+    ///
+    /// In it and in scruple.toml, {here} is the working folder or that of scruple.toml.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A name for the command; without one behind --, weigh only what has this name in scruple.toml.
-    #[arg(short = 'n', long, value_name = "NAME")]
-    pub command_name: Vec<String>,
+    /// Name the command, or pick one of scruple.toml.
+    #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
+    pub names: Vec<String>,
     /// The command is a bench program, of which each case is weighed.
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "command", hide_short_help = true)]
     pub bench: bool,
     /// Which commits.
     #[command(flatten)]
@@ -80,10 +96,10 @@ pub struct TakeArgs {
     #[command(flatten)]
     pub build: BuildArgs,
     /// Build again what could not be built or weighed before.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub retry: bool,
     /// Go on when six builds have failed one after the other.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub keep_going: bool,
     /// How long and how often to measure.
     #[command(flatten)]
@@ -107,31 +123,37 @@ pub struct SelectArgs {
     #[arg(long)]
     pub first_parent: bool,
     /// Merges only.
-    #[arg(long, conflicts_with = "no_merges")]
+    #[arg(long, conflicts_with = "no_merges", hide_short_help = true)]
     pub merges: bool,
     /// No merges.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_merges: bool,
     /// Only commits that have a tag.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub tags: bool,
     /// Every N-th commit, counted from the last.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub every: Option<u32>,
     /// N commits, evenly over the range, with both ends.
     #[arg(long, value_name = "N", conflicts_with = "every", value_parser = clap::value_parser!(u32).range(2..))]
     pub steps: Option<u32>,
     /// Commits that are not older than this.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", hide_short_help = true)]
     pub since: Option<String>,
     /// Commits that are not younger than this.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", hide_short_help = true)]
     pub until: Option<String>,
-    /// These commits and no others.
-    #[arg(long, value_name = "COMMITS", value_delimiter = ',', conflicts_with = "range")]
+    /// These commits and no others, divided by commas; ‘@FILE’ reads them from a file.
+    #[arg(
+        long,
+        value_name = "COMMITS",
+        value_delimiter = ',',
+        conflicts_with = "range",
+        hide_short_help = true
+    )]
     pub commits: Vec<String>,
     /// The commits that a file lists, one to a line.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["range", "commits"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["range", "commits"], hide = true)]
     pub commits_from: Option<PathBuf>,
 }
 
@@ -140,34 +162,34 @@ pub struct SelectArgs {
 #[command(next_help_heading = "Building")]
 pub struct BuildArgs {
     /// The repository: a path or a URL (default: the one of the working folder).
-    #[arg(long, value_name = "PATH_OR_URL")]
+    #[arg(long, value_name = "PATH_OR_URL", hide_short_help = true)]
     pub repo: Option<String>,
-    /// A build step, run by a shell in the tree of the version; several run in this order.
+    /// Build with this step, run by a shell in the tree; give several in order.
     #[arg(long, value_name = "STEP")]
     pub build: Vec<String>,
-    /// A file or folder of the tree to keep for weighing (default: the whole tree).
+    /// Keep this file or folder of the tree (default: the whole tree).
     #[arg(long, value_name = "PATH")]
     pub artifact: Vec<String>,
-    /// Run this in the tree after the build; a version for which it fails is not weighed.
+    /// Run this after the build; a version for which it fails is not weighed.
     #[arg(long, value_name = "CMD")]
     pub check: Option<String>,
     /// Set a variable for steps, check and command.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
     pub env: Vec<String>,
-    /// Commands whose output tells toolchains apart (default: which files the programs of the steps, cc and rustc are).
-    #[arg(long, value_name = "CMD")]
+    /// Commands whose output tells toolchains apart; usually said in scruple.toml.
+    #[arg(long, value_name = "CMD", hide = true)]
     pub toolchain: Vec<String>,
     /// Remove what earlier builds left before each build, so that build times can be compared.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub clean: bool,
-    /// End a step or a check that takes longer.
-    #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT)]
+    /// End a step or a check that takes longer; usually said in scruple.toml.
+    #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT, hide = true)]
     pub build_limit: String,
     /// Take a version whose command prints something else than the first one's for wrong.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub same_output: bool,
     /// End a launch of a command that takes longer.
-    #[arg(long, value_name = "TIME", default_value = TIME_LIMIT)]
+    #[arg(long, value_name = "TIME", default_value = TIME_LIMIT, hide_short_help = true)]
     pub time_limit: String,
 }
 
@@ -176,14 +198,15 @@ pub struct BuildArgs {
 #[command(next_help_heading = "Sampling")]
 pub struct EffortArgs {
     /// Launch every version exactly this often for its time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long = "runs", alias = "rounds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
-    /// Weigh the ends first, then where neighbours differ, then the rest while there is time (default: for more than 16
-    /// versions).
-    #[arg(long)]
+    /// Weigh the ends first, then where neighbours differ, then the rest while there is time.
+    ///
+    /// This is what happens by itself with more than 16 versions.
+    #[arg(long, hide_short_help = true)]
     pub adaptive: bool,
     /// Build and weigh every version.
-    #[arg(long, conflicts_with = "adaptive")]
+    #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
     /// Measuring time after which only what must be is done.
     #[arg(long, value_name = "TIME", default_value = "10min")]
@@ -192,10 +215,10 @@ pub struct EffortArgs {
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub margin: String,
     /// Seed of every random choice.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Measure time only: no runs for memory, allocations and output.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub time_only: bool,
 }
 
@@ -208,7 +231,7 @@ pub struct AcceptArgs {
     #[arg(long, value_name = "KEY")]
     pub metric: Option<String>,
     /// The command that it changed for (default: all).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true, hide_short_help = true)]
     pub subject: Option<String>,
     /// Why it is intended.
     #[arg(long, value_name = "TEXT")]
@@ -238,11 +261,36 @@ pub struct CleanArgs {
     pub dry_run: bool,
 }
 
-/// A stored history.
+/// A stored history, of which the states are told.
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    /// Which history.
+    #[command(flatten)]
+    pub which: WhichArgs,
+    /// Print JSON instead of lines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A stored history, reported again.
 #[derive(Args, Debug)]
 pub struct StoredArgs {
-    /// The history: the id of its run or the beginning of that, or its label (default: the newest of the repository; for
-    /// report, the newest in which a version could be weighed).
+    /// Which history.
+    #[command(flatten)]
+    pub which: WhichArgs,
+    /// Print only what changed between two of the versions, as a line of Markdown.
+    #[arg(long, value_name = "A..B", conflicts_with = "json")]
+    pub pair: Option<String>,
+    /// Where results go.
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+/// One of the stored histories.
+#[derive(Args, Debug)]
+pub struct WhichArgs {
+    /// The id of its run or the beginning of that, or its label (default: the newest of the repository; for report, the
+    /// newest in which a version could be weighed).
     #[arg(value_name = "HISTORY")]
     pub history: Option<String>,
     /// The repository (default: the one of the working folder).
@@ -251,52 +299,34 @@ pub struct StoredArgs {
     /// The store (default: .scruple/store.db of the project, else one for the user).
     #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
     pub store: Option<PathBuf>,
-    /// Where results go.
-    #[command(flatten)]
-    pub page: PageArgs,
+}
+
+/// How a chart is drawn otherwise than usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChartForm {
+    /// Equal lengths are equal differences instead of equal ratios.
+    Linear,
+    /// Allocations, memory and time share one panel with three axes.
+    Combined,
 }
 
 /// Where the results of a weighed range go.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Results")]
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Results", mut_arg("files", |arg| arg.help(EXPORT).long_help(EXPORT_LONG)))]
 pub struct PageArgs {
-    /// Show these metrics, divided by commas (default: those that tables usually show).
-    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
+    /// Show these metrics: keys, families such as ‘malloc’, or ‘all’.
+    #[arg(long, value_name = "METRICS", value_delimiter = ',', hide_short_help = true)]
     pub metrics: Vec<String>,
     /// Print JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Print only what changed between two of the versions, as a line of Markdown.
-    #[arg(long, value_name = "A..B", conflicts_with = "json")]
-    pub pair: Option<String>,
-    /// Write a page for browsers, which needs nothing besides itself.
-    #[arg(long, value_name = "FILE")]
-    pub export_html: Option<PathBuf>,
-    /// Write the chart.
-    #[arg(long, value_name = "FILE")]
-    pub export_svg: Option<PathBuf>,
-    /// In the chart, equal lengths are equal differences instead of equal ratios.
-    #[arg(long)]
-    pub linear: bool,
-    /// In the chart, allocations, memory and time share one panel with three axes.
-    #[arg(long)]
-    pub combined: bool,
-    /// Write Improvement and Regression lines in Markdown.
-    #[arg(long, value_name = "FILE")]
-    pub export_markdown: Option<PathBuf>,
-    /// Write commit;allocations;memory;time.
-    #[arg(long, value_name = "FILE")]
-    pub export_csv: Option<PathBuf>,
-    /// The command of which --export-csv writes (default: the first).
+    /// Files.
+    #[command(flatten)]
+    pub export: ExportArgs,
+    /// How the chart is drawn.
+    #[arg(long, value_enum, value_name = "HOW", value_delimiter = ',', hide_short_help = true)]
+    pub chart: Vec<ChartForm>,
+    /// The command of which .csv tells (default: the first).
     #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
-    /// Write a row for each metric of each command at each version, as CSV.
-    #[arg(long, value_name = "FILE")]
-    pub export_readings: Option<PathBuf>,
-    /// Write JSON, with every reading.
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
 }

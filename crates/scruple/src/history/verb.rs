@@ -5,7 +5,9 @@ mod page;
 mod resumed;
 pub mod wanted;
 
-use super::args::{AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, StoredArgs, TakeArgs};
+use super::args::{
+    AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
+};
 use super::config::ConfiguredHistory;
 use super::{Aim, Effort, Recipe, Request, Selection, Starter, Weighing, Which, accept, environment};
 use crate::command::arms;
@@ -63,7 +65,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
     let mut recipe = recipe(&args.build, configured.clone())?;
     put_here(&mut recipe, &config)?;
-    let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.command_name };
+    let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
     check_size(&recipe, &subjects)?;
     let request = Request {
@@ -131,14 +133,13 @@ pub fn start_launcher() -> Result<Launcher, Fault> {
 
 fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, Fault> {
     let select = &args.select;
-    let mut commits = select.commits.clone();
-    if let Some(path) = &select.commits_from {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display()))
-        })?;
-        commits.extend(text.split_whitespace().map(str::to_owned));
-        if commits.is_empty() {
-            return Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display())));
+    let mut commits = Vec::new();
+    let file = select.commits_from.as_ref().map(|path| format!("@{}", path.display()));
+    for named in select.commits.iter().chain(&file) {
+        // `@`, `@~2`, `@^` and `@{u}` are revisions.
+        match named.strip_prefix('@').filter(|path| !path.is_empty() && !path.starts_with(['~', '^', '{'])) {
+            Some(path) => commits.extend(commits_in(Path::new(path))?),
+            None => commits.push(named.clone()),
         }
     }
     Ok(Selection {
@@ -152,6 +153,17 @@ fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, F
         until: select.until.clone(),
         commits,
     })
+}
+
+/// The commits that a file lists.
+fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display())))?;
+    let commits: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    match commits.is_empty() {
+        false => Ok(commits),
+        true => Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display()))),
+    }
 }
 
 /// The recipe: what the command line says takes the place of what the configuration does.
@@ -182,22 +194,23 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
     })
 }
 
-fn status(args: &StoredArgs) -> Result<Code, Fault> {
-    let history = stored(args, Which::Newest)?;
-    match args.page.json {
-        true => page::show_stored(&history, &args.page)?,
-        false => output::print(&(states(&history) + &others(args, &history)?), args.page.color)?,
+fn status(args: &StatusArgs) -> Result<Code, Fault> {
+    let history = stored(&args.which, Which::Newest)?;
+    match args.json {
+        true => page::show_stored(&history, &PageArgs { json: true, ..PageArgs::default() }, None)?,
+        false => output::print(&(states(&history) + &others(&args.which, &history)?))?,
     }
     Ok(Code::Fine)
 }
 
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
     page::check(&args.page)?;
-    page::show_stored(&stored(args, Which::Weighed)?, &args.page)?;
+    let history = stored(&args.which, Which::Weighed)?;
+    page::show_stored(&history, &args.page, args.pair.as_deref())?;
     Ok(Code::Fine)
 }
 
-fn stored(args: &StoredArgs, unnamed: Which<'_>) -> Result<History, Fault> {
+fn stored(args: &WhichArgs, unnamed: Which<'_>) -> Result<History, Fault> {
     let store = place::existing_store(args.store.as_deref())?;
     match &args.history {
         Some(name) => history::stored("", &Which::Named(name), &store),
@@ -206,7 +219,7 @@ fn stored(args: &StoredArgs, unnamed: Which<'_>) -> Result<History, Fault> {
 }
 
 /// The other histories of the repository, and how they are named.
-fn others(args: &StoredArgs, shown: &History) -> Result<String, Fault> {
+fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     let Ok(place) = history::place_of(args.repo.as_deref()) else { return Ok(String::new()) };
     let listed = place::existing_store(args.store.as_deref())?.histories_of(&place)?;
     let mut text = String::new();
@@ -255,13 +268,13 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
     let acceptance = Acceptance { subject: args.subject.clone(), metric: args.metric.clone(), reason };
     let text = accept::text(&acceptance);
     if !args.file {
-        output::print(&format!("{}: {text}\n", accept::TRAILER), crate::cli::Colour::Auto)?;
+        output::print(&format!("{}: {text}\n", accept::TRAILER))?;
         return Ok(Code::Fine);
     }
     let path = Path::new(&place).join(accept::FILE);
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
     let written = file.and_then(|mut file| writeln!(file, "{commit} {text}"));
     written.map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))?;
-    output::print(&format!("added to {}: commit it\n", path.display()), crate::cli::Colour::Auto)?;
+    output::print(&format!("added to {}: commit it\n", path.display()))?;
     Ok(Code::Fine)
 }

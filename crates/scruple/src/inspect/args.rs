@@ -1,6 +1,5 @@
 //! The words of `scruple inspect`.
 
-use crate::cli::Colour;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -38,9 +37,6 @@ pub struct MemoryArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
 }
 
 /// Find out whether a program leaks: its live heap against the size of its work.
@@ -77,9 +73,6 @@ pub struct LeakArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
     /// Play readings from a file instead of measuring (for tests).
     #[arg(long, hide = true, value_name = "FILE")]
     pub scripted: Option<PathBuf>,
@@ -125,9 +118,6 @@ pub struct PausesArgs {
     /// Print JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "log")]
     pub command: Vec<String>,
@@ -147,9 +137,6 @@ pub struct HeapArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
 }
 
 /// Show a cost-centre profile: who took the time and the memory.
@@ -169,9 +156,6 @@ pub struct ProfileArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// When to use colour.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
 }
 
 /// What a cost centre costs.

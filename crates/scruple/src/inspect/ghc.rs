@@ -41,7 +41,7 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
         true => json::document(&found),
         false => pauses::text(&found, output::width()),
     };
-    output::print(&text, args.color)?;
+    output::print(&text)?;
     fault.map_or(Ok(Code::Fine), Err)
 }
 
@@ -94,7 +94,7 @@ fn heap(args: &HeapArgs) -> Result<Code, Fault> {
         true => json::document(&profile::heap_view(&profile, args.top)),
         false => profile::heap_text(&profile, args.top, output::width()),
     };
-    output::print(&text, args.color)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 
@@ -113,7 +113,7 @@ fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
         true => json::document(&profile::view(&profile, by, args.top)),
         false => profile::text(&title, &profile, by, args.top, output::width()),
     };
-    output::print(&text, args.color)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 

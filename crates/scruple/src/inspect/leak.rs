@@ -69,7 +69,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let found = Leak { command: args.command.clone(), metric: key, passed_over, points, verdict, peak };
     let text =
         if args.json { json::document(&leak::view(&found)) } else { leak::text(&found, output::width()) };
-    output::print(&text, args.color)?;
+    output::print(&text)?;
     Ok(match (&found.verdict, args.check) {
         (Retained::Grows { .. }, true) => Code::GateFailed,
         (Retained::Unknown(_), true) => Code::Unknown,

@@ -41,7 +41,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
             memory::text(&name.unwrap_or_else(|| args.pid.to_string()), &course, output::width())
         }
     };
-    output::print(&text, args.color)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 

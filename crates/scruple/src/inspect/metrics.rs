@@ -1,6 +1,5 @@
 //! `scruple inspect metrics`: the table of metrics.
 
-use crate::cli::Colour;
 use crate::fault::{Code, Fault};
 use crate::show::output;
 use scruple_core::metric::METRICS;
@@ -20,6 +19,6 @@ pub fn metrics() -> Result<Code, Fault> {
             metric.help
         );
     }
-    output::print(&text, Colour::Auto)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }

@@ -14,6 +14,7 @@ use crate::new_run;
 use crate::place;
 use crate::place::WorkFolder;
 use crate::progress::Progress;
+use crate::show::export::OF_RUNS;
 use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::knee::{Search, Slo};
@@ -32,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.judging.metrics)?;
-    output::check_exports(&args.results)?;
+    args.results.export.checked(&OF_RUNS)?;
     args.html.iter().chain(&args.hdr).try_for_each(|path| output::check_writable(path))?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
     let mut sides = sides(args)?;

@@ -4,6 +4,7 @@ pub mod align;
 pub mod args;
 pub mod chart;
 pub mod csv;
+pub mod export;
 pub mod flame;
 pub mod json;
 pub mod junit;

@@ -1,9 +1,10 @@
 //! Where reports go: the terminal, standard output as JSON, files.
 
+use super::export::{Export, Format, OF_RUNS};
 use super::markup;
 use super::markup::Markup;
-use super::{Report, csv, json, meant, terminal};
-use crate::cli::{Colour, ResultArgs};
+use super::{Report, csv, json, junit, meant, terminal};
+use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::metric::{METRICS, Metric, nearest};
@@ -50,12 +51,6 @@ pub fn check_limits<'a>(
     }
 }
 
-/// Checks that the files to be written can be, before anything is measured.
-pub fn check_exports(args: &ResultArgs) -> Result<(), Fault> {
-    let files = exports(args).into_iter().map(|(path, _)| path).filter(|path| *path != Path::new("-"));
-    files.into_iter().try_for_each(check_writable)
-}
-
 /// Checks that a file can be written, and leaves no trace of having tried.
 pub fn check_writable(path: &Path) -> Result<(), Fault> {
     let existed = path.exists();
@@ -73,24 +68,27 @@ pub fn check_writable(path: &Path) -> Result<(), Fault> {
     }
 }
 
-type Writer = fn(&Report<'_>) -> String;
-
-fn exports(args: &ResultArgs) -> Vec<(&Path, Writer)> {
-    let each: [(&Option<std::path::PathBuf>, Writer); 5] = [
-        (&args.export_json, json::text),
-        (&args.export_csv, csv::text),
-        (&args.export_markdown, |report| markup::text(report, Markup::Markdown)),
-        (&args.export_asciidoc, |report| markup::text(report, Markup::AsciiDoc)),
-        (&args.export_org, |report| markup::text(report, Markup::Org)),
-    ];
-    each.into_iter().filter_map(|(path, writer)| Some((path.as_deref()?, writer))).collect()
+/// A report in a format that any run can be written in; empty in those that it cannot.
+fn formatted(report: &Report<'_>, format: Format) -> String {
+    match format {
+        Format::Json => json::text(report),
+        Format::Csv => csv::text(report),
+        Format::Markdown => markup::text(report, Markup::Markdown),
+        Format::AsciiDoc => markup::text(report, Markup::AsciiDoc),
+        Format::Org => markup::text(report, Markup::Org),
+        Format::Junit => junit::text(report),
+        Format::Html | Format::Svg | Format::Readings => String::new(),
+    }
 }
 
 /// Writes a report everywhere it was asked for, and says what its limits make of the exit code.
 pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Result<Code, Fault> {
-    let files = exports(args);
-    let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
-    let unwritten = write_files(files.into_iter().map(|(path, writer)| (path, writer(report))), args.color)?;
+    let files = args.export.all();
+    let files = files.iter().filter(|export| OF_RUNS.contains(&export.format));
+    let files: Vec<&Export> = files.collect();
+    let aside = files.iter().any(|export| export.path == Path::new("-"));
+    let texts = files.iter().map(|export| (export.path.as_path(), formatted(report, export.format)));
+    let unwritten = write_files(texts)?;
     let text = match args.json {
         true => json::text(report),
         false => {
@@ -102,7 +100,7 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
             text
         }
     };
-    print_beside(aside, &text, args.color)?;
+    print_beside(aside, &text)?;
     if let Some(fault) = unwritten {
         return Err(fault);
     }
@@ -114,14 +112,11 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
 }
 
 /// Writes files, `-` being standard output. The last that could not be written is told once the rest have been.
-pub fn write_files<'a>(
-    files: impl IntoIterator<Item = (&'a Path, String)>,
-    colour: Colour,
-) -> Result<Option<Fault>, Fault> {
+pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> Result<Option<Fault>, Fault> {
     let mut unwritten = None;
     for (path, text) in files {
         if path == Path::new("-") {
-            print(&text, colour)?;
+            print(&text)?;
         } else if let Err(error) = std::fs::write(path, text) {
             unwritten = Some(Fault::usage(format!("cannot write ‘{}’: {error}", path.display())));
         }
@@ -130,28 +125,18 @@ pub fn write_files<'a>(
 }
 
 /// Writes what was not asked for as a file: to standard error where a file has standard output for itself.
-pub fn print_beside(file: bool, text: &str, colour: Colour) -> Result<(), Fault> {
+pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
     if !file {
-        return print(text, colour);
+        return print(text);
     }
-    let text = for_terminal(text);
     // Whoever closed standard error does not want to read this.
-    let _ = match colour {
-        Colour::Auto => anstream::stderr().write_all(text.as_bytes()),
-        Colour::Always => io::stderr().lock().write_all(text.as_bytes()),
-        Colour::Never => anstream::StripStream::new(io::stderr().lock()).write_all(text.as_bytes()),
-    };
+    let _ = anstream::stderr().write_all(for_terminal(text).as_bytes());
     Ok(())
 }
 
 /// Writes to standard output. A reader that has closed the pipe has seen enough, which is no error.
-pub fn print(text: &str, colour: Colour) -> Result<(), Fault> {
-    let text = for_terminal(text);
-    let result = match colour {
-        Colour::Auto => anstream::stdout().write_all(text.as_bytes()),
-        Colour::Always => io::stdout().lock().write_all(text.as_bytes()),
-        Colour::Never => anstream::StripStream::new(io::stdout().lock()).write_all(text.as_bytes()),
-    };
+pub fn print(text: &str) -> Result<(), Fault> {
+    let result = anstream::stdout().write_all(for_terminal(text).as_bytes());
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Fault::usage(format!("cannot write to standard output: {error}")))

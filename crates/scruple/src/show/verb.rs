@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::args::ShowArgs;
+use super::export::OF_RUNS;
 use super::output;
 use crate::fault::{Code, Fault};
 use crate::place;
@@ -9,7 +10,7 @@ use crate::place;
 /// Prints a stored run.
 pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
-    output::check_exports(&args.results)?;
+    args.results.export.checked(&OF_RUNS)?;
     let mut run = place::existing_store(args.store.as_deref())?.find(&args.run)?;
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &[]);

@@ -3,7 +3,6 @@
 use super::args::CheckArgs;
 use super::sqlite::Failure;
 use super::{Store, StoreError};
-use crate::cli::Colour;
 use crate::fault::{Code, Fault};
 use crate::place;
 use crate::show::output;
@@ -44,7 +43,7 @@ pub fn check(args: &CheckArgs) -> Result<Code, Fault> {
     let path = store.path().display();
     if wrong.is_empty() {
         let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
-        output::print(&format!("The store ‘{path}’ is sound: {runs} can be read.\n"), Colour::Auto)?;
+        output::print(&format!("The store ‘{path}’ is sound: {runs} can be read.\n"))?;
         return Ok(Code::Fine);
     }
     Err(Fault::usage(format!(

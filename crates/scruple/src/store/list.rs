@@ -2,7 +2,6 @@
 
 use super::Listed;
 use super::args::ListArgs;
-use crate::cli::Colour;
 use crate::fault::{Code, Fault};
 use crate::place;
 use crate::show::json::timestamp;
@@ -25,7 +24,7 @@ struct Line<'a> {
 pub fn list(args: &ListArgs) -> Result<Code, Fault> {
     let runs = place::existing_store(args.store.as_deref())?.list(args.most)?;
     let text = if args.json { as_json(&runs) } else { as_table(&runs) };
-    output::print(&text, Colour::Auto)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 

@@ -2,7 +2,6 @@
 
 use super::args::{GcArgs, RmArgs};
 use super::{Listed, Store, StoreError};
-use crate::cli::Colour;
 use crate::fault::{Code, Fault};
 use crate::place;
 use crate::show::json::timestamp;
@@ -74,7 +73,7 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
     if !args.dry_run {
         store.remove(&ids)?;
     }
-    output::print(&lines(&chosen, args.dry_run), Colour::Auto)?;
+    output::print(&lines(&chosen, args.dry_run))?;
     Ok(Code::Fine)
 }
 
@@ -102,7 +101,7 @@ pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
             writeln!(text, "{kept} {runs}; {} were freed.", quantity(freed as f64, &Unit::Bytes))
         }
     };
-    output::print(&text, Colour::Auto)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 

@@ -210,7 +210,7 @@ fn an_exceeded_budget_is_exit_code_1_unless_budgets_are_only_reported() {
     assert_eq!(bench(&place, &["--no-store", "--check"], &[fine]).code, 0);
     assert_eq!(bench(&place, &["--no-store"], &[fine, fat]).code, 1);
     assert_eq!(bench(&place, &["--no-store", "--no-check"], &[fine, fat]).code, 0);
-    let answer = bench(&place, &["--no-store", "--check", "--junit", "report.xml"], &[fine, fat]);
+    let answer = bench(&place, &["--no-store", "--check", "--export", "report.xml"], &[fine, fat]);
     assert_snapshot!(answer.exchange(), @r"
     exit 1
     --- stdout

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 #[test]
 fn markdown_has_a_table_and_sentences() {
     let place = Place::new();
-    play(&place, &["--export-markdown", "out.md"]);
+    play(&place, &["--export", "out.md"]);
     assert_snapshot!(place.read("out.md"), @r#"
     | Command | wall | cpu | peak memory | mallocs | malloc bytes | Compared |
     |:---|---:|---:|---:|---:|---:|:---|
@@ -21,7 +21,7 @@ fn markdown_has_a_table_and_sentences() {
 #[test]
 fn asciidoc_has_a_table_and_sentences() {
     let place = Place::new();
-    play(&place, &["--export-asciidoc", "out.adoc"]);
+    play(&place, &["--export", "out.adoc"]);
     assert_snapshot!(place.read("out.adoc"), @r#"
     [cols="<,>,>,>,>,>,<", options="header"]
     |===
@@ -57,7 +57,7 @@ fn asciidoc_has_a_table_and_sentences() {
 #[test]
 fn org_has_a_table_and_sentences() {
     let place = Place::new();
-    play(&place, &["--export-org", "out.org"]);
+    play(&place, &["--export", "out.org"]);
     assert_snapshot!(place.read("out.org"), @r#"
     | Command | wall | cpu | peak memory | mallocs | malloc bytes | Compared |
     |--+--+--+--+--+--+---|
@@ -71,9 +71,11 @@ fn org_has_a_table_and_sentences() {
 #[test]
 fn a_file_on_standard_output_has_it_for_itself() {
     let place = Place::new();
-    let answer = play(&place, &["--export-json", "-"]);
-    assert_eq!(answer.json()["arms"].as_array().map(Vec::len), Some(2));
-    assert!(answer.stderr.contains("takes 25.0 % more wall time"), "{}", answer.exchange());
+    for words in [["--export", "json:-"], ["--export-json", "-"]] {
+        let answer = play(&place, &words);
+        assert_eq!(answer.json()["arms"].as_array().map(Vec::len), Some(2));
+        assert!(answer.stderr.contains("takes 25.0 % more wall time"), "{}", answer.exchange());
+    }
 }
 
 #[test]

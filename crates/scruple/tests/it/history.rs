@@ -152,7 +152,9 @@ fn commits_are_selected_as_git_would_and_thinned() {
     assert_eq!(titles(&["--commits", "HEAD,HEAD~9"]), ["first", "merge"]);
     assert_eq!(titles(&["HEAD~1", "--since", "2026-01-01T00:08:30+0000"]), ["revert"]);
     place.write("list", "HEAD~1\nHEAD~9\n");
-    assert_eq!(titles(&["--commits-from", "list"]), ["first", "revert"]);
+    for words in [&["--commits", "@list"][..], &["--commits-from", "list"], &["--commits", "@~1,@~9"]] {
+        assert_eq!(titles(words), ["first", "revert"], "{words:?}");
+    }
 }
 
 #[test]

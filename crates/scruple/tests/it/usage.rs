@@ -176,6 +176,16 @@ fn standard_output_that_cannot_be_written() {
 }
 
 #[test]
+fn files_in_formats_that_are_not_written() {
+    assert_snapshot!(refusal(&["--export", "out.svg", "true"]), @"error: cannot export ‘out.svg’: this verb writes .json, .csv, .md, .adoc, .org, .xml");
+    assert_snapshot!(refusal(&["--export", "out.txt", "true"]), @r#"
+    error: invalid value 'out.txt' for '--export <FILE>': its ending is no format; write FORMAT:FILE, such as json:- for standard output
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[test]
 fn former_names_of_verbs_answer_with_the_new_ones() {
     let place = Place::new();
     for (old, new) in [("list", "store list"), ("import", "store import"), ("ghc", "inspect ghc")] {

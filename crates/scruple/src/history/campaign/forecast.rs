@@ -49,7 +49,7 @@ impl Campaign {
             let bound = match budget {
                 Some(_) if bounded < all => ", which --budget bounds",
                 Some(_) => "; --budget bounds it",
-                None => "; --rounds says how many",
+                None => "; --runs says how many",
             };
             self.progress.say(&format!(
                 "up to {} rounds of {launches} launches will take about {}{bound}; ^C keeps what was read",

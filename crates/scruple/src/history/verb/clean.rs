@@ -1,6 +1,5 @@
 //! `scruple history clean`: the room that builds take, and how to get it back.
 
-use crate::cli::Colour;
 use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::history;
@@ -40,7 +39,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     if text.is_empty() && fault.is_none() {
         text = "there is nothing to free: no version was built here\n".to_owned();
     }
-    output::print(&text, Colour::Auto)?;
+    output::print(&text)?;
     fault.map_or(Ok(Code::Fine), Err)
 }
 

@@ -1,11 +1,12 @@
 //! Where a weighed range is shown: the terminal, standard output, files.
 
 use crate::fault::Fault;
-use crate::history::args::PageArgs;
+use crate::history::args::{ChartForm, PageArgs};
 use crate::history::report::{Options, Page};
+use crate::show::export::{Export, Format};
 use crate::show::output;
 use scruple_core::history::{History, judge};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The share of false changes among those that are named.
 const ERROR: f64 = 0.05;
@@ -16,26 +17,25 @@ const LOG: usize = 4000;
 /// Checks what can be checked before anything is measured.
 pub fn check(args: &PageArgs) -> Result<(), Fault> {
     output::check_metrics(&args.metrics)?;
-    let files = files(args).into_iter().map(|(path, _)| path).filter(|path| *path != Path::new("-"));
-    files.into_iter().try_for_each(output::check_writable)
+    args.export.checked(&FORMATS).map(|_| ())
 }
 
-/// Writes a history that is stored everywhere it was asked for, if what is asked for is there.
-pub fn show_stored(history: &History, args: &PageArgs) -> Result<(), Fault> {
+/// Writes a stored history, or only what changed between two of its versions, if what is asked for is there.
+pub fn show_stored(history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
     let judgement = judge(history, ERROR);
     let page = Page::of(history, &judgement);
     check_subject(&page, args)?;
-    write(page, history, args)
+    write(page, history, args, pair)
 }
 
 /// Judges the history and writes it everywhere it was asked for. After hours of weighing, a name that is wrong keeps
 /// nothing from being shown but what it was given for.
 pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
     let judgement = judge(history, ERROR);
-    write(Page::of(history, &judgement), history, args)
+    write(Page::of(history, &judgement), history, args, None)
 }
 
-fn write(page: Page<'_>, history: &History, args: &PageArgs) -> Result<(), Fault> {
+fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
     let mut page = page.showing(&args.metrics);
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
         if let Ok(text) = std::fs::read(path) {
@@ -44,12 +44,13 @@ fn write(page: Page<'_>, history: &History, args: &PageArgs) -> Result<(), Fault
         }
     }
     let known = check_subject(&page, args);
-    let written = |(path, _): &(&Path, Writer)| known.is_ok() || Some(*path) != args.export_csv.as_deref();
-    let files: Vec<_> = files(args).into_iter().filter(written).collect();
-    let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
-    let files = files.into_iter().map(|(path, writer)| (path, writer(&page, args)));
-    let unwritten = output::write_files(files, args.color)?;
-    let text = match &args.pair {
+    let exports = args.export.all();
+    let written = exports.iter().filter(|export| known.is_ok() || export.format != Format::Csv);
+    let written: Vec<&Export> = written.collect();
+    let aside = written.iter().any(|export| export.path == Path::new("-"));
+    let texts = written.iter().map(|export| (export.path.as_path(), formatted(&page, args, export.format)));
+    let unwritten = output::write_files(texts)?;
+    let text = match pair {
         Some(pair) => {
             let (from, to) = places(history, pair)?;
             page.markdown_pair(from, to)
@@ -57,7 +58,7 @@ fn write(page: Page<'_>, history: &History, args: &PageArgs) -> Result<(), Fault
         None if args.json => page.json(),
         None => page.terminal(output::width()),
     };
-    output::print_beside(aside, &text, args.color)?;
+    output::print_beside(aside, &text)?;
     unwritten.map_or(known, Err)
 }
 
@@ -75,18 +76,24 @@ fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
     }
 }
 
-type Writer = fn(&Page<'_>, &PageArgs) -> String;
+/// The formats that a history is written in.
+const FORMATS: [Format; 6] =
+    [Format::Html, Format::Svg, Format::Markdown, Format::Csv, Format::Json, Format::Readings];
 
-fn files(args: &PageArgs) -> Vec<(&Path, Writer)> {
-    let each: [(&Option<PathBuf>, Writer); 6] = [
-        (&args.export_json, |page, _| page.json()),
-        (&args.export_csv, |page, args| page.csv(args.subject.as_deref())),
-        (&args.export_readings, |page, _| page.csv_all()),
-        (&args.export_markdown, |page, _| page.markdown()),
-        (&args.export_svg, |page, args| page.svg(Options { linear: args.linear, combined: args.combined })),
-        (&args.export_html, |page, _| page.html()),
-    ];
-    each.into_iter().filter_map(|(path, writer)| Some((path.as_deref()?, writer))).collect()
+/// The page in one of these formats; empty in another.
+fn formatted(page: &Page<'_>, args: &PageArgs, format: Format) -> String {
+    match format {
+        Format::Html => page.html(),
+        Format::Svg => page.svg(Options {
+            linear: args.chart.contains(&ChartForm::Linear),
+            combined: args.chart.contains(&ChartForm::Combined),
+        }),
+        Format::Markdown => page.markdown(),
+        Format::Csv => page.csv(args.subject.as_deref()),
+        Format::Json => page.json(),
+        Format::Readings => page.csv_all(),
+        Format::AsciiDoc | Format::Org | Format::Junit => String::new(),
+    }
 }
 
 /// The places of two versions that are written as `A..B`: beginnings of ids, or tags.

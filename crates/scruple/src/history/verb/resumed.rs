@@ -19,7 +19,7 @@ pub fn completed(args: &TakeArgs) -> TakeArgs {
         }
         args.effort.time_only |= past.effort.time_only;
         fill(&mut args.build, past.build);
-        fill_list(&mut args.command_name, past.command_name);
+        fill_list(&mut args.names, past.names);
         (args.command, args.bench) = (past.command, past.bench);
     }
     args

@@ -4,7 +4,6 @@ use super::args::ImportArgs;
 use super::criterion_rs;
 use super::criterion_rs::Folder;
 use super::{Format, ImportError, Imported};
-use crate::cli::Colour;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::place;
@@ -73,7 +72,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         }
     }
     store.add(&runs)?;
-    output::print(&text, Colour::Auto)?;
+    output::print(&text)?;
     Ok(Code::Fine)
 }
 
