@@ -171,9 +171,9 @@ pub struct Change {
     pub from: f64,
     /// The level after.
     pub to: f64,
-    /// New level by old level; infinite where the old one is zero.
+    /// New level by old level; infinite, with the sign of the difference, where the old one is zero or values cross zero.
     pub ratio: f64,
-    /// Interval of the ratio at 95 %; none for exact metrics.
+    /// Interval of the ratio at 95 %, or where that is infinite, of the difference; none for exact metrics.
     pub interval: Option<Interval>,
     /// How probable such a change is in noise alone, corrected for search and for the number of series; 0 for exact ones.
     pub p: f64,
@@ -190,9 +190,9 @@ pub struct Effect {
     pub from: usize,
     /// Index of the later version.
     pub to: usize,
-    /// Value at the later by value at the earlier.
+    /// Value at the later by value at the earlier; infinite, with the sign of the difference, where values cross zero.
     pub ratio: f64,
-    /// Its interval at 95 %, from readings taken side by side; none for exact metrics and where there are too few.
+    /// Its interval at 95 %, or where the ratio is infinite, that of the difference, from readings taken side by side; none for exact metrics and where there are too few.
     pub interval: Option<Interval>,
     /// Whether anything changed, surely: for exact metrics any difference, else an interval that excludes 1.
     pub surely: bool,

@@ -73,7 +73,7 @@ fn adjust(judged: &mut [Judged], tests: usize) {
 fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
     let (steps, places) = (&judged.steps, &judged.places);
     let levels: Vec<f64> =
-        steps.levels.iter().map(|level| if judged.noisy { level.0.exp() } else { level.0 }).collect();
+        steps.levels.iter().map(|level| if judged.logarithmic { level.0.exp() } else { level.0 }).collect();
     let points = points(gathered, judged);
     Series {
         subject: gathered.subject.clone(),
@@ -87,7 +87,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
         levels: stretches(places, steps, &levels),
         noise: steps.noise,
         twins: twins(&points, range.artefacts),
-        modes: steps.modes.map(|modes| modes.map(f64::exp)),
+        modes: steps.modes.map(|modes| if judged.logarithmic { modes.map(f64::exp) } else { modes }),
         detectable: steps.detectable.map(f64::exp_m1),
         whole: effects::whole(range.graph, gathered, judged),
         cannot: judged.cannot.clone(),
@@ -97,7 +97,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
 
 /// The points, less what their blocks met.
 fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
-    if !judged.noisy {
+    if !judged.logarithmic {
         return gathered.points.clone();
     }
     let corrected = |(point, read): (&Point, &places::Read)| {

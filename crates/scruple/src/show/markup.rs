@@ -69,6 +69,7 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
 /// Text set as code, in which nothing is markup.
 pub(crate) fn code(text: &str, markup: Markup) -> String {
     match markup {
+        _ if text.is_empty() => String::new(),
         Markup::Markdown => format!("`{}`", text.replace('|', "\\|").replace('`', "'")),
         Markup::AsciiDoc => format!("`{}`", text.replace('|', "\\|")),
         Markup::Org => format!("={}=", text.replace('|', "\\vert{}")),

@@ -147,23 +147,41 @@ impl Store {
 
     /// Writes a history that is about to be taken, without arms.
     pub fn begin_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
+        let work = || self.insert_history(history);
+        self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+
+    /// Writes runs and histories that were taken elsewhere, with all their readings: all of them or none.
+    pub fn add(&self, runs: &[Run], histories: &[StoredHistory]) -> Result<(), StoreError> {
         let work = || {
-            self.insert_run(&history.run)?;
-            self.database.execute(
-                "INSERT INTO history (run_id, identity, source, repository, remote, commits) \
-                 VALUES ($1, $2, $3, $4, $5, $6)",
-                &[
-                    history.run.id.clone().into(),
-                    history.identity.clone().into(),
-                    history.source.clone().into(),
-                    history.repository.clone().into(),
-                    history.remote.clone().into(),
-                    history.range.clone().into(),
-                ],
-            )?;
-            self.list_versions(history)
+            for run in runs {
+                self.insert_run(run)?;
+                self.insert_figures(run)?;
+            }
+            for history in histories {
+                self.insert_history(history)?;
+                self.insert_figures(&history.run)?;
+            }
+            Ok(())
         };
         self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+
+    fn insert_history(&self, history: &StoredHistory) -> Result<(), Failure> {
+        self.insert_run(&history.run)?;
+        self.database.execute(
+            "INSERT INTO history (run_id, identity, source, repository, remote, commits) \
+             VALUES ($1, $2, $3, $4, $5, $6)",
+            &[
+                history.run.id.clone().into(),
+                history.identity.clone().into(),
+                history.source.clone().into(),
+                history.repository.clone().into(),
+                history.remote.clone().into(),
+                history.range.clone().into(),
+            ],
+        )?;
+        self.list_versions(history)
     }
 
     /// Takes a history up again: this process owns it, and its range and versions are these.

@@ -137,12 +137,6 @@ impl Store {
         self.database.transaction(|| self.insert_run(run)).map_err(|failure| self.error(failure))
     }
 
-    /// Writes runs that were taken elsewhere, with all their readings: all of them or none.
-    pub fn add(&self, runs: &[Run]) -> Result<(), StoreError> {
-        let add = |run| self.insert_run(run).and_then(|()| self.insert_figures(run));
-        self.database.transaction(|| runs.iter().try_for_each(add)).map_err(|failure| self.error(failure))
-    }
-
     fn insert_run(&self, run: &Run) -> Result<(), Failure> {
         self.database.execute(
                     "INSERT INTO run (id, label, started, state, owner, seed, machine_class, argv, terms, provenance, \

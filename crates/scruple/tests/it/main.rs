@@ -18,6 +18,7 @@ mod load;
 mod remarks;
 mod scans;
 mod screens;
+mod series;
 mod store;
 mod stored;
 mod usage;

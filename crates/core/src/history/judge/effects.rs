@@ -50,6 +50,9 @@ pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Opti
     if judged.cannot.is_some() {
         return Some(told(false));
     }
+    if gathered.differences {
+        return Some(of_differences(judged, from, to).unwrap_or(told(false)));
+    }
     let ratios: Vec<f64> = early
         .cells
         .iter()
@@ -74,6 +77,20 @@ fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let interval = Interval { low: (step - error).exp(), high: (step + error).exp(), level: LEVEL };
     let surely = !interval.contains(1.0);
     (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely })
+}
+
+/// The same where levels are no logarithms: the ratio says the direction only, and the interval is of the difference.
+fn of_differences(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
+    let level = |version: usize| {
+        let place = judged.places.of.get(&version)?;
+        judged.steps.levels.get(*judged.steps.parts.get(*place)?)
+    };
+    let (old, new) = (level(from)?, level(to)?);
+    let (step, error) = (new.0 - old.0, normal::student(LEVEL, FEW) * new.1.hypot(old.1));
+    let ratio = if step > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
+    let interval = Interval { low: step - error, high: step + error, level: LEVEL };
+    let surely = !interval.contains(0.0);
+    (step != 0.0).then_some(Effect { from, to, ratio, interval: Some(interval), surely })
 }
 
 /// For each subject, what its last version costs more to build and to run than its first.

@@ -22,6 +22,8 @@ pub(super) struct Gathered {
     pub shifting: bool,
     /// Whether the values are a series that the user brought, and not readings that Scruple took.
     pub own_series: bool,
+    /// Whether some value of a series of the user's own is not above zero, so that steps are differences.
+    pub differences: bool,
     /// Whether readings of the metric are counted, so that a step of any size is of interest.
     pub counted: bool,
     /// The smallest step between readings, in the unit; 0 where they are continuous.
@@ -86,7 +88,7 @@ pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> 
                 .map(|arm| arm.and_then(|arm| arm.sample(key)).filter(|sample| !sample.readings.is_empty()))
                 .collect();
             let own_series = history.run.provenance.tool.is_some();
-            all.extend(series(subject, key, &samples, artefacts).map(|one| Gathered { own_series, ..one }));
+            all.extend(series(subject, key, &samples, artefacts, own_series));
         }
     }
     all
@@ -101,7 +103,13 @@ fn keys<'a>(arms: &[Option<&'a Arm>]) -> Vec<&'a str> {
     keys
 }
 
-fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Artefacts) -> Option<Gathered> {
+fn series(
+    subject: &str,
+    key: &str,
+    samples: &[Option<&Sample>],
+    artefacts: &Artefacts,
+    own_series: bool,
+) -> Option<Gathered> {
     let own: Vec<&Sample> = samples.iter().flatten().copied().collect();
     let first = *own.first()?;
     let metric = metric(key)
@@ -110,9 +118,15 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
     let counted = own.iter().all(|sample| sample.quality <= Quality::Near);
     let readings: Vec<f64> = own.iter().flat_map(|sample| sample.readings.iter().copied()).collect();
     let resolution = resolution(&readings);
-    let cannot = cannot(&readings, first.source.contains(SLOPE));
+    let finite = readings.iter().all(|reading| reading.is_finite());
+    let differences = own_series && finite && readings.iter().any(|reading| *reading <= 0.0);
+    let cannot = match differences {
+        true => None,
+        false => cannot(&readings, first.source.contains(SLOPE)),
+    };
     // A zero among positive readings is less than a step, not nothing.
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
+    let scaled = |reading: f64| if differences { reading } else { reading.max(least).ln() };
     let mut points: Vec<Point> = Vec::new();
     let mut reads: Vec<Read> = Vec::new();
     let mut twins_agree = true;
@@ -132,12 +146,11 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
             copied,
         });
         let visits = sample.visits().unwrap_or_default();
-        reads.push(Read { version, root, copied, seen: Seen { visits, cells: logarithms(sample, least) } });
+        reads.push(Read { version, root, copied, seen: Seen { visits, cells: cells(sample, scaled) } });
     }
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
     let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
-    let own_series = false;
     Some(Gathered {
         subject,
         metric,
@@ -146,6 +159,7 @@ fn series(subject: &str, key: &str, samples: &[Option<&Sample>], artefacts: &Art
         exact,
         shifting,
         own_series,
+        differences,
         counted,
         resolution,
         cannot,
@@ -169,17 +183,16 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
     }
 }
 
-/// Logarithms by block. Where there are several processes, each is one reading, since what a process drew at its start
+/// Readings by block, as they are judged. Where there are several processes, each is one reading, since what a process drew at its start
 /// all its readings share.
-fn logarithms(sample: &Sample, least: f64) -> Cells {
-    let log = |reading: f64| reading.max(least).ln();
+fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
     let processes: BTreeSet<u32> = sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS).collect();
     let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
         let group = if processes.len() > 1 { block / BLOCKS_OF_A_PROCESS } else { *block };
-        groups.entry(group).or_default().push(log(*reading));
+        groups.entry(group).or_default().push(scaled(*reading));
     }
-    groups.into_iter().map(|(group, logs)| (group, median(&logs))).collect()
+    groups.into_iter().map(|(group, values)| (group, median(&values))).collect()
 }
 
 /// The smallest step between readings where so many of them are equal that they must come in steps.

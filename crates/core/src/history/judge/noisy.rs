@@ -20,8 +20,10 @@ const LAYOUT: f64 = 0.002;
 
 /// A series with its cuts.
 pub(super) struct Judged {
-    /// Whether levels are logarithms, and probabilities anything but 0.
+    /// Whether the series was judged as a noisy one, whose cuts have probabilities anything but 0.
     pub noisy: bool,
+    /// Whether levels are logarithms.
+    pub logarithmic: bool,
     /// What was judged.
     pub places: Places,
     pub steps: Steps,
@@ -32,7 +34,14 @@ pub(super) struct Judged {
 
 impl Judged {
     fn without(places: Places, cannot: Option<String>) -> Judged {
-        Judged { noisy: false, places, steps: Steps::default(), blocks: BTreeMap::new(), cannot }
+        Judged {
+            noisy: false,
+            logarithmic: false,
+            places,
+            steps: Steps::default(),
+            blocks: BTreeMap::new(),
+            cannot,
+        }
     }
 
     /// The probabilities of its changes in noise alone; none of an exact series.
@@ -98,7 +107,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
         confirm: &confirm,
     };
     let steps = steps(&known, places.forest());
-    Judged { noisy: true, steps, places, blocks: fit.blocks, cannot: None }
+    Judged { noisy: true, logarithmic: true, steps, places, blocks: fit.blocks, cannot: None }
 }
 
 /// A step of the machine between two versions would look like a step of the code.
@@ -192,21 +201,24 @@ fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64
     let logs: Vec<Vec<f64>> =
         places.all.iter().map(|place| place.seen.cells.values().copied().collect()).collect();
     let centres: Vec<f64> = logs.iter().map(|logs| median(logs)).collect();
-    let values: Vec<f64> = centres.iter().map(|centre| centre.exp()).collect();
+    let logarithmic = !gathered.differences;
+    let values: Vec<f64> =
+        centres.iter().map(|centre| if logarithmic { centre.exp() } else { *centre }).collect();
     let errors = errors(&logs, &centres);
     let resolution = gathered.resolution;
     let options = Options { error, errors: &errors, resolution, ..Options::default() };
     match changepoint::noisy(&values, &options) {
         Ok(series) => {
-            let steps = of(&series, values.len(), least);
-            Judged { noisy: true, steps, places, blocks: BTreeMap::new(), cannot: None }
+            let steps = match logarithmic {
+                true => of(&series, values.len(), least),
+                false => of_differences(&series, values.len()),
+            };
+            Judged { noisy: true, logarithmic, steps, places, blocks: BTreeMap::new(), cannot: None }
         }
         Err(why) => {
             let why = match why {
                 paired::Why::TooFew { have, need } => {
-                    format!(
-                        "{have} versions that were not weighed in turns are too few: at least {need} are needed"
-                    )
+                    format!("{have} values are too few: at least {need} are needed")
                 }
                 why => why.to_string(),
             };
@@ -225,6 +237,26 @@ fn errors(logs: &[Vec<f64>], centres: &[f64]) -> Vec<f64> {
     }
     let scale = 1.4826 * median(&away);
     logs.iter().map(|logs| 1.2533 * scale / (logs.len() as f64).sqrt()).collect()
+}
+
+/// The cuts of a series in which steps are differences. There is no ratio but an infinite one, which says the direction.
+fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
+    let forest = Forest::line(n);
+    let starts: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
+    let (parts, count) = forest.parts(&starts);
+    let length = |part: usize| parts.iter().filter(|&&other| other == part).count().max(1) as f64;
+    let levels = (0..count).map(|part| (series.levels[part], series.noise / length(part).sqrt())).collect();
+    let cut = |(number, change): (usize, &changepoint::ChangePoint)| Cut {
+        at: change.at,
+        candidates: (change.first..=change.last).collect(),
+        from: number,
+        to: number + 1,
+        ratio: if change.step.rises() { f64::INFINITY } else { f64::NEG_INFINITY },
+        interval: change.interval,
+        p: change.p,
+    };
+    let cuts = series.changes.iter().enumerate().map(cut).collect();
+    Steps { cuts, parts, levels, forest, noise: series.noise, modes: series.modes, ..Steps::default() }
 }
 
 fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {

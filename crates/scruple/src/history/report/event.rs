@@ -76,7 +76,7 @@ impl Event<'_> {
     /// The size of its weightiest change.
     pub(crate) fn size(&self) -> f64 {
         let first = self.changes.iter().min_by_key(|(series, _)| weight(&series.metric));
-        first.map_or(0.0, |(_, change)| change.ratio.ln().abs())
+        first.map_or(0.0, |(_, change)| change.ratio.abs().ln().abs())
     }
 
     /// Whether anything in it is for the worse without having been accepted.

@@ -127,17 +127,15 @@ fn line(
         ("Time", &csv::TIME),
     ];
     let ratio = |keys: &[&str]| keys.iter().find_map(|key| found.iter().find(|(one, _)| one.metric == *key));
-    let mut parts: Vec<String> = columns
-        .iter()
-        .filter_map(|(name, keys)| Some(format!("{name}: {}", percent(ratio(keys)?.1))))
-        .collect();
+    let mut parts: Vec<String> =
+        columns.iter().filter_map(|(name, keys)| Some(format!("{name}: {}", amount(ratio(keys)?)))).collect();
     // On a busy machine processor time is often all that is known of time.
     if let (None, Some((_, cpu))) = (ratio(&csv::TIME), ratio(&["time.cpu"])) {
         parts.push(format!("CPU: {}", percent(*cpu)));
     }
     if parts.is_empty() {
-        let other = |(series, ratio): &(&Series, f64)| {
-            format!("{}: {}", escaped(&words::plain(&title(&series.metric))), percent(*ratio))
+        let other = |one: &(&Series, f64)| {
+            format!("{}: {}", escaped(&words::plain(&title(&one.0.metric))), amount(one))
         };
         parts = found.iter().map(other).collect();
     }
@@ -146,6 +144,16 @@ fn line(
         _ => format!(" of {}", code(&words::plain(subject), Markup::Markdown)),
     };
     format!("**{}**{whom}: {} ({})\n", outcome.word(), parts.join("  "), commits(page, from, to))
+}
+
+/// How much more or less it is; of values on both sides of zero, only which way they went.
+fn amount((series, ratio): &(&Series, f64)) -> String {
+    let crosses = series.points.iter().any(|point| point.least < 0.0);
+    match (crosses && ratio.is_infinite(), *ratio > 0.0) {
+        (false, _) => percent(*ratio),
+        (true, true) => "more".to_owned(),
+        (true, false) => "less".to_owned(),
+    }
 }
 
 fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
@@ -184,7 +192,10 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
             .map(|(_, _, level)| *level)
     };
     let (old, new) = (level(from)?, level(to)?);
-    (old != new).then_some(new / old)
+    // Across zero there is no ratio, only a direction.
+    let crosses = series.points.iter().any(|point| point.least < 0.0);
+    let ratio = if crosses { (new - old).signum() * f64::INFINITY } else { new / old };
+    (old != new).then_some(ratio)
 }
 
 fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<(f64, Interval)> {

@@ -86,7 +86,11 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
     };
     let effect = series.whole.as_ref().and_then(|whole| words::whole(series, whole));
     let told = effect.map_or(String::new(), |(from, to, effect)| format!("{from} → {to}, {effect}"));
-    let scale = if !axis.logarithmic && !frame.options.linear { " (linear, since it has zeros)" } else { "" };
+    let scale = if !axis.logarithmic && !frame.options.linear {
+        " (linear, since not all values are above zero)"
+    } else {
+        ""
+    };
     let name = format!("{}{scale}", words::series(series));
     let room = columns.right - columns.left - 6.7 * told.chars().count() as f64 - 12.0;
     out.push_str(&label("name", (columns.left, top - 6.0), &cut(&name, room)));

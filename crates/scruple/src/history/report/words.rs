@@ -143,6 +143,11 @@ pub(crate) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, un
         Some(interval) if [ratio, interval.low, interval.high].into_iter().all(nothing) => {
             "less than 0.01 %".to_owned()
         }
+        Some(interval) if !ratio.is_finite() => {
+            let sign = |value: f64| if value > 0.0 { "+" } else { "" };
+            let text = |value: f64| format!("{}{}", sign(value), quantity(value, unit));
+            format!("{} [{}, {}]", text(difference), text(interval.low), text(interval.high))
+        }
         Some(interval) => change_between(ratio, interval.low, interval.high),
         None if difference == 0.0 => "±0".to_owned(),
         // A percentage that would round away is told in full.

@@ -92,7 +92,7 @@ fn counters(
 
 fn summary(text: &str) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("criterion");
-    for (line, record) in table::csv(text)? {
+    for (line, record) in table::csv(text, ',')? {
         let cell = |index: usize| record.get(index).map(String::as_str).unwrap_or_default();
         // criterion appends to a file that is there, with a head of its own.
         if cell(0) == "Name" && cell(1) == "Mean" {

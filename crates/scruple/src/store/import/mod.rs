@@ -15,6 +15,7 @@ pub mod hyperfine;
 pub mod jmh;
 pub mod own;
 pub mod pytest;
+pub mod series;
 pub mod table;
 #[cfg(test)]
 pub mod tests;
@@ -46,6 +47,10 @@ pub enum Format {
     Jmh,
     /// pytest-benchmark: JSON.
     PytestBenchmark,
+    /// A series of one's own: CSV with a head or JSON, of commits or times and values; also Otava's CSV.
+    Series,
+    /// asv: files of .asv/results, one for each commit, which together make a series.
+    Asv,
     /// Scruple: what --json or --export-json wrote of a run.
     Scruple,
     /// weigh: its tables, plain or Markdown.
@@ -63,6 +68,8 @@ impl Format {
             Format::Hyperfine => "hyperfine",
             Format::Jmh => "JMH",
             Format::PytestBenchmark => "pytest-benchmark",
+            Format::Series => "a series",
+            Format::Asv => "asv",
             Format::Scruple => "Scruple",
             Format::Weigh => "weigh",
         }
@@ -78,6 +85,10 @@ impl Format {
             Format::Hyperfine => "write it again with --export-json FILE",
             Format::Jmh => "write it again with -rf json -rff FILE",
             Format::PytestBenchmark => "write it again with --benchmark-json=FILE",
+            Format::Series => {
+                "give it a head with ‘commit’ or ‘time’, and ‘value’ or a column for each metric"
+            }
+            Format::Asv => "name the files or the folder of .asv/results",
             Format::Scruple => "write it again with `scruple show RUN --json > FILE`",
             Format::Weigh => "write its output to the file again",
         }
@@ -145,6 +156,7 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
         Format::Hyperfine => hyperfine::read(text),
         Format::Jmh => jmh::read(text),
         Format::PytestBenchmark => pytest::read(text),
+        Format::Series | Format::Asv => Err(ImportError::at("the whole text", "a series is no run")),
         Format::Scruple => own::read(text),
         Format::Weigh => weigh::read(text),
     }
@@ -160,11 +172,13 @@ pub fn recognise(text: &str) -> Option<Format> {
             () if text.starts_with("[\"criteri") => Some(Format::Criterion),
             () if own::recognises(text) => Some(Format::Scruple),
             () if has("\"primaryMetric\"") || has("\"jmhVersion\"") => Some(Format::Jmh),
+            () if series::asv::recognises(text) => Some(Format::Asv),
             () if has("\"machine_info\"") => Some(Format::PytestBenchmark),
             () if has("\"context\"") => Some(Format::GoogleBenchmark),
             () if has("\"results\"") => Some(Format::Hyperfine),
             () if has("\"Action\"") => Some(Format::Go),
             () if criterion_rs::recognises(text) => Some(Format::CriterionRs),
+            () if series::json::recognises(text) => Some(Format::Series),
             () => None,
         };
     }
@@ -174,6 +188,8 @@ pub fn recognise(text: &str) -> Option<Format> {
         Some(Format::Go)
     } else if weigh::recognises(text) {
         Some(Format::Weigh)
+    } else if series::columns::recognises(text) {
+        Some(Format::Series)
     } else {
         None
     }

@@ -2,8 +2,8 @@
 
 use super::ImportError;
 
-/// The records of a text of comma-separated values, each with the line where it begins; quotes as in RFC 4180.
-pub(super) fn csv(text: &str) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
+/// The records of a text whose cells are parted by a character, each with the line where it begins; quotes as in RFC 4180.
+pub(super) fn csv(text: &str, delimiter: char) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
     let mut records = Vec::new();
     let mut record = vec![String::new()];
     let (mut quoted, mut line, mut first) = (false, 1, 1);
@@ -20,7 +20,7 @@ pub(super) fn csv(text: &str) -> Result<Vec<(usize, Vec<String>)>, ImportError> 
             }
             '"' => quoted = !quoted,
             _ if quoted => cell.push(c),
-            ',' => record.push(String::new()),
+            c if c == delimiter => record.push(String::new()),
             '\r' => {}
             '\n' => {
                 let done = std::mem::replace(&mut record, vec![String::new()]);

@@ -3,6 +3,8 @@
 use super::args::ImportArgs;
 use super::criterion_rs;
 use super::criterion_rs::Folder;
+use super::series::gathered;
+use super::series::gathered::Gathered;
 use super::{Format, ImportError, Imported};
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -26,7 +28,14 @@ const DEEPEST: usize = 32;
 pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     let mut found: Vec<(String, Format, Imported)> = Vec::new();
     let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut series = Gathered::default();
     for path in &args.files {
+        if path.is_dir()
+            && args.format.is_none_or(|format| format == Format::Asv)
+            && series.add_folder(path)?
+        {
+            continue;
+        }
         if path.is_dir() {
             gather(path, args.format, &mut folders)?;
             continue;
@@ -36,6 +45,9 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             Some(format) => format,
             None => return Err(unknown(path)),
         };
+        if series.add(path, format, &text)? {
+            continue;
+        }
         match path.parent().filter(|_| format == Format::CriterionRs && path != Path::new("-")) {
             Some(folder) => {
                 folders.insert(folder.to_owned());
@@ -48,10 +60,11 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     }
     found.extend(of_folders(&folders)?);
     place::check_label(args.label.as_deref())?;
-    if args.label.is_some() && found.len() > 1 {
+    let histories = series.histories(args.label.as_deref())?;
+    if args.label.is_some() && found.len() + histories.len() > 1 {
         return Err(Fault::usage(format!(
             "a label names one run, and these files make {}: import them one at a time, or without --label",
-            found.len()
+            found.len() + histories.len()
         )));
     }
     let store = Store::open(&place::store_path(args.store.as_deref())?)?;
@@ -71,7 +84,8 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             )));
         }
     }
-    store.add(&runs)?;
+    histories.iter().for_each(|history| text.push_str(&gathered::summary(history)));
+    store.add(&runs, &histories)?;
     output::print(&text)?;
     Ok(Code::Fine)
 }
@@ -114,7 +128,7 @@ fn summary(run: &Run, path: &str, format: Format) -> String {
     text
 }
 
-fn text_of(path: &Path) -> Result<String, Fault> {
+pub(super) fn text_of(path: &Path) -> Result<String, Fault> {
     let cannot = |why: String| Fault::usage(format!("cannot import ‘{}’: {why}", path.display()));
     let mut bytes = Vec::new();
     let read = match path == Path::new("-") {
@@ -141,7 +155,7 @@ fn unknown(path: &Path) -> Fault {
     ))
 }
 
-fn refusal(path: impl AsRef<Path>, format: Format, error: &ImportError) -> Fault {
+pub(super) fn refusal(path: impl AsRef<Path>, format: Format, error: &ImportError) -> Fault {
     Fault::usage(format!(
         "cannot import ‘{}’ as results of {}: {error}; {}. Nothing was imported",
         path.as_ref().display(),

@@ -1,0 +1,157 @@
+//! Tables of values: a column for the commit or the time, and one for each metric, or one for the value.
+//!
+//! CSV of one's own and that of Otava (formerly Hunter) are such tables, with `,`, `;` or tabs between the cells.
+
+use super::{Value, Values, in_base_unit, time};
+use crate::store::import::table::csv;
+use crate::store::import::{ImportError, clean};
+
+const COMMIT: &[&str] = &["commit", "revision", "version", "rev", "sha", "hash", "commit_hash"];
+const TIME: &[&str] = &["time", "timestamp", "date", "datetime"];
+const NUMBER: &[&str] = &["value", "result", "measurement"];
+const SUBJECT: &[&str] = &["subject", "name", "benchmark", "test", "series"];
+const METRIC: &[&str] = &["metric"];
+const UNIT: &[&str] = &["unit"];
+
+/// Rows of cells below a head.
+pub(super) struct Table {
+    pub head: Vec<String>,
+    /// Each with the place that an error names.
+    pub rows: Vec<(String, Vec<String>)>,
+}
+
+/// What stands between the cells of a text.
+fn delimiter(text: &str) -> char {
+    let first = text.lines().next().unwrap_or("");
+    [',', ';', '\t'].into_iter().max_by_key(|c| (first.matches(*c).count(), *c == ',')).unwrap_or(',')
+}
+
+fn position(head: &[String], names: &[&str]) -> Option<usize> {
+    head.iter().position(|name| names.iter().any(|known| name.trim().eq_ignore_ascii_case(known)))
+}
+
+/// Whether a text begins with the head of such a table.
+pub fn recognises(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or("");
+    let head: Vec<String> =
+        first.split(delimiter(text)).map(|name| name.trim_matches('"').to_owned()).collect();
+    head.len() > 1 && (position(&head, COMMIT).is_some() || position(&head, TIME).is_some())
+}
+
+/// Reads a table of CSV.
+pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
+    let mut records = csv(text, delimiter(text))?.into_iter();
+    let (_, head) = records.next().ok_or_else(|| ImportError::at("the whole text", "it is empty"))?;
+    let rows = records.map(|(line, cells)| (format!("line {line}"), cells)).collect();
+    values(&Table { head, rows }, name)
+}
+
+/// The values of a table.
+pub(super) fn values(table: &Table, name: &str) -> Result<Values, ImportError> {
+    let head = &table.head;
+    let [commit, moment, number] = [COMMIT, TIME, NUMBER].map(|names| position(head, names));
+    let [subject, metric, unit] = [SUBJECT, METRIC, UNIT].map(|names| position(head, names));
+    if commit.is_none() && moment.is_none() {
+        return Err(ImportError::at("the head", "it has no column ‘commit’ or ‘time’"));
+    }
+    let mut found = Values::default();
+    let named = [commit, moment, number, subject, metric, unit];
+    let columns: Vec<usize> = match number {
+        Some(number) => vec![number],
+        None => (0..head.len()).filter(|column| !named.contains(&Some(*column))).collect(),
+    };
+    let is_number = |text: &str| text.trim().parse::<f64>().is_ok_and(f64::is_finite);
+    for column in columns {
+        let cells =
+            || table.rows.iter().filter_map(move |(place, row)| Some((place, row, row.get(column)?.trim())));
+        let filled = cells().filter(|(_, _, cell)| !cell.is_empty());
+        // A column of words, such as a branch, is no metric; one with a few is a mistake.
+        if number.is_none() && !filled.clone().any(|(_, _, cell)| is_number(cell)) {
+            found.left_out.insert(format!("the column ‘{}’ holds no numbers", clean(&head[column])));
+            continue;
+        }
+        let (title, of_title) = unit_of(&head[column]);
+        for (place, row, cell) in filled {
+            let cell_of = |column: Option<usize>| {
+                column
+                    .and_then(|column| row.get(column))
+                    .map(|cell| cell.trim())
+                    .filter(|cell| !cell.is_empty())
+            };
+            if !is_number(cell) {
+                let what = format!("‘{}’ in the column ‘{}’ is no number", clean(cell), clean(&head[column]));
+                return Err(ImportError::at(place, what));
+            }
+            let Some(version) = cell_of(commit).or_else(|| cell_of(moment)) else {
+                return Err(ImportError::at(place, "there is neither a commit nor a time"));
+            };
+            let when = match cell_of(moment) {
+                None => None,
+                Some(text) => match time(text) {
+                    Some(when) => Some(when),
+                    None => return Err(ImportError::at(place, format!("‘{}’ is no time", clean(text)))),
+                },
+            };
+            let (number, unit) =
+                in_base_unit(cell.parse().unwrap_or(f64::NAN), cell_of(unit).unwrap_or(of_title));
+            found.values.push(Value {
+                version: version.to_owned(),
+                time: when,
+                subject: cell_of(subject).unwrap_or(name).to_owned(),
+                metric: cell_of(metric).unwrap_or(title).to_owned(),
+                unit,
+                number,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The name of a column and the unit behind it: `latency (ms)`, `size [MB]`.
+fn unit_of(title: &str) -> (&str, &str) {
+    let title = title.trim();
+    let split = |open: char, close: char| title.strip_suffix(close)?.rsplit_once(open);
+    match split('(', ')').or_else(|| split('[', ']')) {
+        Some((name, unit)) if !name.trim().is_empty() => (name.trim(), unit.trim()),
+        _ => (title, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_core::unit::Unit;
+
+    fn read_all(text: &str) -> Vec<(String, String, String, f64)> {
+        assert!(recognises(text));
+        let values = read(text, "own").expect("values").values;
+        values.into_iter().map(|one| (one.version, one.subject, one.metric, one.number)).collect()
+    }
+
+    #[test]
+    fn a_column_for_each_metric_or_one_for_the_value() {
+        let wide = "time;commit;branch;metric1;size (kB)\n2024.01.01 3:00:00 +0100;aaa0;main;-1.5;2\n\
+                    2024.01.02 3:00:00 +0100;aaa1;main;;3\n";
+        let own = |version: &str, metric: &str, number: f64| {
+            (version.to_owned(), "own".to_owned(), metric.to_owned(), number)
+        };
+        assert_eq!(
+            read_all(wide),
+            [own("aaa0", "metric1", -1.5), own("aaa0", "size", 2e3), own("aaa1", "size", 3e3)]
+        );
+        let left_out = read(wide, "own").expect("values").left_out;
+        assert_eq!(left_out.into_iter().collect::<Vec<_>>(), ["the column ‘branch’ holds no numbers"]);
+        let long = "commit,value,unit,name,metric\na,1,ms,parse,latency\nb,2,ms,parse,latency\n";
+        assert_eq!(read_all(long)[1], ("b".to_owned(), "parse".to_owned(), "latency".to_owned(), 2e6));
+        assert_eq!(read(long, "own").expect("values").values[0].unit, Unit::Nanoseconds);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_line() {
+        let error = |text: &str| read(text, "own").map(|_| ()).expect_err("an error").to_string();
+        assert!(error("commit,value\na,1\nb,many\n").contains("line 3"));
+        assert!(error("time,value\nsoon,1\n").contains("‘soon’ is no time"));
+        assert!(error("commit,value\n,1\n").contains("neither a commit nor a time"));
+        assert!(error("what,value\na,1\n").contains("no column ‘commit’ or ‘time’"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Series of one's own: values over commits or times, which become a history that is judged for change points.
+//!
+//! The formats make [`Value`]s of a text; [`history`] makes a stored history of these, of which each commit or time is a
+//! version.
+
+pub mod asv;
+pub mod columns;
+pub mod gathered;
+pub mod json;
+
+use super::figures::nanoseconds;
+use super::{ImportError, clean};
+use crate::new_run;
+use crate::store::{Entry, StoredHistory};
+use scruple_core::history::{State, Version};
+use scruple_core::metric::{Pass, Quality, metric};
+use scruple_core::provenance::Provenance;
+use scruple_core::run::{self, Terms};
+use scruple_core::sample::{Figure, Sample};
+use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::Unit;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One value of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// The commit, or the time where there is no commit.
+    pub version: String,
+    /// When the version is from, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// What was measured.
+    pub subject: String,
+    /// What of it.
+    pub metric: String,
+    /// The unit of the number.
+    pub unit: Unit,
+    /// The number.
+    pub number: f64,
+}
+
+/// What a text of series holds.
+#[derive(Debug, Default)]
+pub struct Values {
+    /// The values, in the order of the text.
+    pub values: Vec<Value>,
+    /// What was left out, and why, each as a sentence.
+    pub left_out: BTreeSet<String>,
+}
+
+/// A number in the base unit of its quantity: times in nanoseconds, sizes in bytes.
+pub(super) fn in_base_unit(number: f64, unit: &str) -> (f64, Unit) {
+    if let Some(factor) = nanoseconds(unit).or_else(|| (unit == "seconds").then_some(1e9)) {
+        return (number * factor, Unit::Nanoseconds);
+    }
+    let bytes = match unit {
+        "B" | "byte" | "bytes" => 1.0,
+        "kB" | "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "" | "count" => return (number, Unit::Count),
+        _ => return (number, Unit::from(clean(unit))),
+    };
+    (number * bytes, Unit::Bytes)
+}
+
+/// A time as tools write it: RFC 3339, a date, `2024.01.01 3:00:00 +0100`, or seconds or milliseconds since 1970.
+pub(super) fn time(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(number) = text.parse::<f64>() {
+        // Seconds have ten digits until 2286, milliseconds thirteen.
+        let milliseconds = if number.abs() < 1e11 { number * 1000.0 } else { number };
+        return number.is_finite().then_some(milliseconds as i64);
+    }
+    if let Some(moment) = super::moment(text) {
+        return Some(moment);
+    }
+    let text = text.replace(['.', '/'], "-");
+    let zoned = ["%Y-%m-%d %H:%M:%S %z", "%Y-%m-%d %H:%M %z", "%Y-%m-%dT%H:%M:%S%z"];
+    if let Some(moment) = zoned.iter().find_map(|form| jiff::Timestamp::strptime(form, &text).ok()) {
+        return Some(moment.as_millisecond());
+    }
+    let plain = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"];
+    let moment = plain.iter().find_map(|form| jiff::civil::DateTime::strptime(form, &text).ok());
+    let moment = moment.or_else(|| Some(text.parse::<jiff::civil::Date>().ok()?.at(0, 0, 0, 0)))?;
+    Some(moment.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond())
+}
+
+/// A key of a metric: one that is declared, or lower-case words.
+fn key(name: &str) -> String {
+    if metric(name).is_some() {
+        return name.to_owned();
+    }
+    let mut key = String::new();
+    for c in name.chars() {
+        match c {
+            c if c.is_alphanumeric() || c == '.' => key.extend(c.to_lowercase()),
+            _ if key.is_empty() || key.ends_with('_') => {}
+            _ => key.push('_'),
+        }
+    }
+    match key.trim_end_matches('_') {
+        "" => "value".to_owned(),
+        key => key.to_owned(),
+    }
+}
+
+/// The history of some values. Versions stand in the order of their times where all have one, else in that of the text.
+pub fn history(
+    name: &str,
+    tool: &str,
+    values: Values,
+    label: Option<&str>,
+) -> Result<StoredHistory, ImportError> {
+    let Values { values, left_out } = values;
+    if values.is_empty() {
+        return Err(ImportError::at("the whole text", "there is not one value in it"));
+    }
+    let mut versions: Vec<(String, Option<i64>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for value in &values {
+        let place = *places.entry(&value.version).or_insert_with(|| {
+            versions.push((clean(&value.version), value.time));
+            versions.len() - 1
+        });
+        versions[place].1 = versions[place].1.or(value.time);
+    }
+    let mut run = new_run::empty_run(Some(0), label, Terms::default(), &[]);
+    run.state = run::State::Complete;
+    run.provenance = Provenance {
+        tool: Some(tool.to_owned()),
+        machine_class: format!("{tool}/unknown"),
+        ..Provenance::default()
+    };
+    run.arms = arms(&values)?;
+    run.warn(
+        "own-series",
+        "these values were taken one after another, outside of Scruple: what the machine did meanwhile is in them as well",
+    );
+    left_out.into_iter().for_each(|text| run.warn("left-out", text));
+    if versions.iter().all(|(_, time)| time.is_some()) {
+        versions.sort_by_key(|(_, time)| *time);
+    }
+    let ids: Vec<String> = versions.iter().map(|(id, _)| id.clone()).collect();
+    let entry = |(place, (id, time)): (usize, &(String, Option<i64>))| {
+        let before: Vec<String> =
+            place.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect();
+        let version = Version {
+            commit: id.clone(),
+            parents: before.clone(),
+            follows: before,
+            title: String::new(),
+            author: String::new(),
+            time: time.unwrap_or(0),
+            tags: Vec::new(),
+            state: State::Built,
+            why: None,
+            log: None,
+            same_as: None,
+            accepted: Vec::new(),
+            left_out: 0,
+        };
+        Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() }
+    };
+    let entries: Vec<Entry> = versions.iter().enumerate().map(entry).collect();
+    let range = format!("{}..{}", ids[0], ids[ids.len() - 1]);
+    Ok(StoredHistory {
+        identity: format!("series {}", run.id),
+        source: format!("series:{}", clean(name)),
+        repository: clean(name),
+        remote: None,
+        range,
+        entries,
+        unlisted: Vec::new(),
+        run,
+    })
+}
+
+/// An arm for each subject at each version. Every value has a block of its own, since none were taken side by side.
+fn arms(values: &[Value]) -> Result<Vec<Arm>, ImportError> {
+    let mut arms: Vec<Arm> = Vec::new();
+    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut units: BTreeMap<(&str, String), &Unit> = BTreeMap::new();
+    for (block, value) in values.iter().enumerate() {
+        let key = key(&value.metric);
+        let known = *units.entry((&value.subject, key.clone())).or_insert(&value.unit);
+        if *known != value.unit {
+            let (one, other) = (known.name(), value.unit.name());
+            let what = format!("{key} is in ‘{}’ and in ‘{}’", clean(one), clean(other));
+            return Err(ImportError::of(&value.subject, what));
+        }
+        let place = *places.entry((&value.subject, &value.version)).or_insert_with(|| {
+            let subject = Subject::Command { argv: vec![clean(&value.subject)] };
+            let arm = Arm::new(clean(&value.subject), subject, Role::Subject);
+            arms.push(Arm { version: Some(clean(&value.version)), ..arm });
+            arms.len() - 1
+        });
+        let block = u32::try_from(block)
+            .map_err(|_| ImportError::at("the whole text", "there are too many values"))?;
+        let figure = arms[place].figures.entry(key).or_insert_with(|| {
+            Figure::Sample(Sample {
+                unit: value.unit.clone(),
+                pass: Pass::Timing,
+                quality: Quality::Noisy,
+                source: "a value of the series".to_owned(),
+                readings: Vec::new(),
+                blocks: Vec::new(),
+            })
+        });
+        if let Figure::Sample(sample) = figure {
+            sample.readings.push(value.number);
+            sample.blocks.push(block);
+        }
+    }
+    Ok(arms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_the_forms_that_tools_write() {
+        for text in [
+            "2024-01-01T02:00:00Z",
+            "2024.01.01 3:00:00 +0100",
+            "2024-01-01 02:00:00",
+            "1704074400",
+            "1704074400000",
+        ] {
+            assert_eq!(time(text), Some(1_704_074_400_000), "{text}");
+        }
+        assert_eq!(time("2024-01-01"), Some(1_704_067_200_000));
+        assert_eq!((time("yesterday"), time("")), (None, None));
+    }
+
+    #[test]
+    fn numbers_are_kept_in_base_units() {
+        assert_eq!(in_base_unit(1.5, "ms"), (1.5e6, Unit::Nanoseconds));
+        assert_eq!(in_base_unit(2.0, "MiB"), (2.0 * 1024.0 * 1024.0, Unit::Bytes));
+        assert_eq!(in_base_unit(3.0, "ops/s"), (3.0, Unit::Other("ops/s".into())));
+        assert_eq!(in_base_unit(3.0, ""), (3.0, Unit::Count));
+    }
+
+    #[test]
+    fn keys_are_words() {
+        assert_eq!(key("p99 Latency (max)"), "p99_latency_max");
+        assert_eq!((key("time.wall").as_str(), key("--").as_str()), ("time.wall", "value"));
+    }
+}

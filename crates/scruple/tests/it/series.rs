@@ -1,0 +1,88 @@
+//! Series of one's own: imported, judged for change points, and charted.
+
+use crate::support::Place;
+use serde_json::Value;
+
+/// Values about two levels, with a scatter that is known, of which the second begins at that place.
+fn values(levels: [f64; 2], at: usize, count: usize) -> Vec<f64> {
+    let scatter = [0.3, -0.8, 0.5, -0.2, 0.9, -0.6, 0.1, -0.4, 0.7, -0.5, 0.2];
+    (0..count).map(|i| levels[usize::from(i >= at)] + scatter[i % scatter.len()] * 0.01).collect()
+}
+
+/// The changes of each series of the newest history: metric, version, and whether there is a ratio.
+fn changes(place: &Place, name: &str) -> Vec<(String, String, bool)> {
+    let page = place.run(["history", "report", name, "--json"]).json();
+    let versions = page["history"]["versions"].as_array().expect("versions");
+    let commit =
+        |at: &Value| versions[at.as_u64().expect("a place") as usize]["commit"].as_str().unwrap_or("");
+    let mut found = Vec::new();
+    for series in page["series"].as_array().expect("series") {
+        for change in series["changes"].as_array().expect("changes") {
+            let metric = series["metric"].as_str().expect("a metric").to_owned();
+            found.push((metric, commit(&change["at"]).to_owned(), change["ratio"].is_number()));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_table_of_values_is_judged_and_charted_like_a_history() {
+    let place = Place::new();
+    let (size, drift) = (values([2.0, 2.2], 18, 30), values([-0.5, 0.5], 12, 30));
+    let rows: String = (0..30).map(|i| format!("c{i:02},{},{}\n", size[i], drift[i])).collect();
+    place.write("own.csv", format!("commit,size (MB),drift (ms)\n{rows}"));
+    let imported = place.run(["store", "import", "--label", "mine", "own.csv"]);
+    assert_eq!(imported.code, 0, "{}", imported.exchange());
+    assert!(imported.stdout.contains("Imported 30 versions of 1 subject"), "{}", imported.exchange());
+    assert_eq!(
+        changes(&place, "mine"),
+        [("drift".to_owned(), "c12".to_owned(), false), ("size".to_owned(), "c18".to_owned(), true)]
+    );
+    let report =
+        place.run(["history", "report", "mine", "--export-html", "own.html", "--export-svg", "own.svg"]);
+    assert_eq!(report.code, 0, "{}", report.exchange());
+    assert!(report.stdout.contains("taken one after another"), "{}", report.exchange());
+    assert!(report.stdout.contains("c12") && report.stdout.contains("+1.0"), "{}", report.exchange());
+    assert!(place.read("own.html").contains("c18") && place.read("own.svg").contains("<svg"));
+    // The same as JSON says the same.
+    let objects: Vec<Value> =
+        (0..30).map(|i| serde_json::json!({"commit": format!("c{i:02}"), "value": size[i], "unit": "MB", "metric": "size"})).collect();
+    place.write("own.json", serde_json::to_string(&objects).expect("JSON"));
+    assert_eq!(place.run(["store", "import", "--label", "json", "own.json"]).code, 0);
+    assert_eq!(changes(&place, "json"), [("size".to_owned(), "c18".to_owned(), true)]);
+}
+
+#[test]
+fn results_of_asv_make_one_history() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.file("results/machine")).expect("a folder");
+    place.write("results/benchmarks.json", "{}");
+    for (i, seconds) in values([1.0, 1.3], 9, 16).into_iter().enumerate() {
+        // Names of files do not say the order; dates do.
+        let name = format!("results/machine/{:08x}-env.json", 0xfeed_0000_u32 - i as u32);
+        let text = format!(
+            "{{\"commit_hash\": \"{i:040x}\", \"date\": {}, \"requirements\": {{}}, \"env_name\": \"env\", \"version\": 2, \
+             \"result_columns\": [\"result\", \"params\"], \"results\": {{\"time_parse\": [[{seconds}, NaN], [[\"a\", \"b\"]]]}}}}",
+            1000 * i
+        );
+        place.write(&name, text);
+    }
+    let imported = place.run(["store", "import", "results"]);
+    assert_eq!(imported.code, 0, "{}", imported.exchange());
+    assert_eq!(changes(&place, "last"), [("time.wall".to_owned(), format!("{:040x}", 9), true)]);
+}
+
+#[test]
+fn a_series_that_cannot_be_read_is_one_error_that_names_the_line() {
+    let place = Place::new();
+    place.write("good.csv", "commit,value\na,1\nb,2\n");
+    place.write("bad.csv", "commit,value\na,1\nb,twelve\n");
+    let answer = place.run(["store", "import", "good.csv", "bad.csv"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{}", answer.exchange());
+    assert!(answer.stderr.contains("line 3") && answer.stderr.contains("‘twelve’"), "{}", answer.exchange());
+    assert_eq!(place.run(["store", "list"]).stdout.lines().filter(|line| line.contains("good")).count(), 0);
+    // Two values are too few to be judged, and that is said.
+    assert_eq!(place.run(["store", "import", "good.csv"]).code, 0);
+    let report = place.run(["history", "report", "last"]);
+    assert!(report.stdout.contains("2 values are too few"), "{}", report.exchange());
+}
