@@ -352,7 +352,7 @@ fn only_a_series_of_ones_own_is_judged_by_values_that_follow_each_other() {
     history.versions.truncate(5);
     history.run.arms.truncate(5);
     let series = only(&history);
-    assert!(series.changes.is_empty() && series.cannot.is_some_and(|why| why.contains("in turns")));
+    assert!(series.changes.is_empty() && series.cannot.is_some_and(|why| why.contains("values are too few")));
 }
 
 #[test]
@@ -491,4 +491,28 @@ fn a_step_much_below_the_margin_is_not_named() {
     assert_eq!(forms(&only(&history)), []);
     history.run.terms.margin = 0.005;
     assert_eq!(only(&history).changes.len(), 1);
+}
+
+#[test]
+fn a_series_that_crosses_zero_is_judged_by_differences() {
+    let mut history = range(40);
+    history.run.provenance.tool = Some("CSV".to_owned());
+    let mut pcg = Pcg::new(23);
+    for version in 0..40 {
+        let level = if version < 15 { -1.0 } else { 2.0 };
+        read(&mut history, "drift", "own", version, &[level + 0.2 * normal(&mut pcg)], &[version as u32]);
+    }
+    let series = only(&history);
+    assert_eq!(forms(&series), [(Form::Step, 15)]);
+    let change = &series.changes[0];
+    assert!(change.ratio == f64::INFINITY && change.better == Some(false), "{change:?}");
+    assert!(
+        change.interval.is_some_and(|interval| interval.contains(3.0) && interval.low > 2.0),
+        "{change:?}"
+    );
+    assert!((change.to - change.from - 3.0).abs() < 0.3);
+    assert!(series.whole.is_some_and(|whole| whole.surely && whole.ratio == f64::INFINITY));
+    // Readings of Scruple's own that are negative are none of these.
+    history.run.provenance.tool = None;
+    assert!(only(&history).changes.is_empty());
 }

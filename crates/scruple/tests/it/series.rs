@@ -38,8 +38,7 @@ fn a_table_of_values_is_judged_and_charted_like_a_history() {
         changes(&place, "mine"),
         [("drift".to_owned(), "c12".to_owned(), false), ("size".to_owned(), "c18".to_owned(), true)]
     );
-    let report =
-        place.run(["history", "report", "mine", "--export-html", "own.html", "--export-svg", "own.svg"]);
+    let report = place.run(["history", "report", "mine", "--export", "own.html", "--export", "own.svg"]);
     assert_eq!(report.code, 0, "{}", report.exchange());
     assert!(report.stdout.contains("taken one after another"), "{}", report.exchange());
     assert!(report.stdout.contains("c12") && report.stdout.contains("+1.0"), "{}", report.exchange());
