@@ -8,22 +8,22 @@ use scruple_core::stats::rng::Pcg;
 use crate::noise::normal;
 use crate::range::{count, range, read, same, weigh};
 
-const CPU: f64 = 1e8;
+pub const CPU: f64 = 1e8;
 
-fn only(history: &History) -> Series {
+pub fn only(history: &History) -> Series {
     let mut series = judge(history, 0.05).series;
     assert_eq!(series.len(), 1);
     series.remove(0)
 }
 
-fn cpu(levels: &[f64], blocks: u32, noise: f64, seed: u64) -> History {
+pub fn cpu(levels: &[f64], blocks: u32, noise: f64, seed: u64) -> History {
     let mut history = range(levels.len());
     let levels: Vec<f64> = levels.iter().map(|level| level * CPU).collect();
     weigh(&mut history, "parse", "time.cpu", &levels, blocks, noise, &mut Pcg::new(seed));
     history
 }
 
-fn forms(series: &Series) -> Vec<(Form, usize)> {
+pub fn forms(series: &Series) -> Vec<(Form, usize)> {
     series.changes.iter().map(|change| (change.form, change.at)).collect()
 }
 
@@ -335,27 +335,6 @@ fn a_range_that_goes_back_and_forth_has_two_modes_and_no_change() {
 }
 
 #[test]
-fn only_a_series_of_ones_own_is_judged_by_values_that_follow_each_other() {
-    let mut history = range(40);
-    let mut pcg = Pcg::new(15);
-    for version in 0..40 {
-        let level = if version < 25 { 1.0 } else { 1.2 };
-        let blocks: Vec<u32> = (0..5).map(|i| version as u32 * 5 + i).collect();
-        let readings: Vec<f64> = (0..5).map(|_| CPU * level * (0.02 * normal(&mut pcg)).exp()).collect();
-        read(&mut history, "parse", "time.cpu", version, &readings, &blocks);
-    }
-    let series = only(&history);
-    assert!(series.changes.is_empty() && series.whole.is_some_and(|whole| !whole.surely));
-    assert!(series.cannot.is_some_and(|why| why.contains("one after another")));
-    history.run.provenance.tool = Some("CSV".to_owned());
-    assert_eq!(forms(&only(&history)), [(Form::Step, 25)]);
-    history.versions.truncate(5);
-    history.run.arms.truncate(5);
-    let series = only(&history);
-    assert!(series.changes.is_empty() && series.cannot.is_some_and(|why| why.contains("values are too few")));
-}
-
-#[test]
 fn with_fewer_readings_than_an_interval_needs_no_change_is_named() {
     for rounds in 1..6 {
         let series = only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], rounds, 0.01, 19));
@@ -414,27 +393,9 @@ fn rebuilt(run: f64, seconds: [f64; 2], builds: u32, seed: u64) -> History {
 }
 
 /// The series of what building costs.
-fn building(history: &History) -> Series {
+pub fn building(history: &History) -> Series {
     let series = judge(history, 0.05).series;
     series.into_iter().find(|one| one.metric == "build.time").expect("builds")
-}
-
-#[test]
-fn no_step_of_the_machine_between_single_builds_is_put_down_to_a_version() {
-    for seed in 0..20 {
-        let mut history = cpu(&[1.0; 30], 12, 0.01, seed);
-        let mut pcg = Pcg::new(seed);
-        for version in 0..30 {
-            // Other work begins after a third of the builds, and more of it after two thirds.
-            let load = [1.0, 1.6, 2.4][version / 10] * (0.02 * normal(&mut pcg)).exp();
-            read(&mut history, "parse", "build.time", version, &[load * 1e9], &[0]);
-        }
-        let series = building(&history);
-        assert!(series.changes.is_empty() && series.borders.is_empty(), "{:?}", series.changes);
-        assert_eq!(series.points.len(), 30);
-        assert!(series.whole.as_ref().is_some_and(|whole| !whole.surely && whole.interval.is_none()));
-        assert!(series.cannot.as_ref().is_some_and(|why| why.contains("built once")), "{series:?}");
-    }
 }
 
 #[test]
@@ -491,28 +452,4 @@ fn a_step_much_below_the_margin_is_not_named() {
     assert_eq!(forms(&only(&history)), []);
     history.run.terms.margin = 0.005;
     assert_eq!(only(&history).changes.len(), 1);
-}
-
-#[test]
-fn a_series_that_crosses_zero_is_judged_by_differences() {
-    let mut history = range(40);
-    history.run.provenance.tool = Some("CSV".to_owned());
-    let mut pcg = Pcg::new(23);
-    for version in 0..40 {
-        let level = if version < 15 { -1.0 } else { 2.0 };
-        read(&mut history, "drift", "own", version, &[level + 0.2 * normal(&mut pcg)], &[version as u32]);
-    }
-    let series = only(&history);
-    assert_eq!(forms(&series), [(Form::Step, 15)]);
-    let change = &series.changes[0];
-    assert!(change.ratio == f64::INFINITY && change.better == Some(false), "{change:?}");
-    assert!(
-        change.interval.is_some_and(|interval| interval.contains(3.0) && interval.low > 2.0),
-        "{change:?}"
-    );
-    assert!((change.to - change.from - 3.0).abs() < 0.3);
-    assert!(series.whole.is_some_and(|whole| whole.surely && whole.ratio == f64::INFINITY));
-    // Readings of Scruple's own that are negative are none of these.
-    history.run.provenance.tool = None;
-    assert!(only(&history).changes.is_empty());
 }

@@ -14,4 +14,5 @@ mod noise;
 mod oracle;
 mod range;
 mod retained;
+mod sequences;
 mod verdicts;

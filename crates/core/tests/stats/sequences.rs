@@ -1,0 +1,71 @@
+//! Values that followed each other in time: of builds, of which nothing is concluded, and of series of one's own.
+
+use scruple_core::history::Form;
+use scruple_core::stats::rng::Pcg;
+
+use crate::histories::{CPU, building, cpu, forms, only};
+use crate::noise::normal;
+use crate::range::{range, read};
+
+#[test]
+fn no_step_of_the_machine_between_single_builds_is_put_down_to_a_version() {
+    for seed in 0..20 {
+        let mut history = cpu(&[1.0; 30], 12, 0.01, seed);
+        let mut pcg = Pcg::new(seed);
+        for version in 0..30 {
+            // Other work begins after a third of the builds, and more of it after two thirds.
+            let load = [1.0, 1.6, 2.4][version / 10] * (0.02 * normal(&mut pcg)).exp();
+            read(&mut history, "parse", "build.time", version, &[load * 1e9], &[0]);
+        }
+        let series = building(&history);
+        assert!(series.changes.is_empty() && series.borders.is_empty(), "{:?}", series.changes);
+        assert_eq!(series.points.len(), 30);
+        assert!(series.whole.as_ref().is_some_and(|whole| !whole.surely && whole.interval.is_none()));
+        assert!(series.cannot.as_ref().is_some_and(|why| why.contains("built once")), "{series:?}");
+    }
+}
+
+#[test]
+fn only_a_series_of_ones_own_is_judged_by_values_that_follow_each_other() {
+    let mut history = range(40);
+    let mut pcg = Pcg::new(15);
+    for version in 0..40 {
+        let level = if version < 25 { 1.0 } else { 1.2 };
+        let blocks: Vec<u32> = (0..5).map(|i| version as u32 * 5 + i).collect();
+        let readings: Vec<f64> = (0..5).map(|_| CPU * level * (0.02 * normal(&mut pcg)).exp()).collect();
+        read(&mut history, "parse", "time.cpu", version, &readings, &blocks);
+    }
+    let series = only(&history);
+    assert!(series.changes.is_empty() && series.whole.is_some_and(|whole| !whole.surely));
+    assert!(series.cannot.is_some_and(|why| why.contains("one after another")));
+    history.run.provenance.tool = Some("CSV".to_owned());
+    assert_eq!(forms(&only(&history)), [(Form::Step, 25)]);
+    history.versions.truncate(5);
+    history.run.arms.truncate(5);
+    let series = only(&history);
+    assert!(series.changes.is_empty() && series.cannot.is_some_and(|why| why.contains("values are too few")));
+}
+
+#[test]
+fn a_series_that_crosses_zero_is_judged_by_differences() {
+    let mut history = range(40);
+    history.run.provenance.tool = Some("CSV".to_owned());
+    let mut pcg = Pcg::new(23);
+    for version in 0..40 {
+        let level = if version < 15 { -1.0 } else { 2.0 };
+        read(&mut history, "drift", "own", version, &[level + 0.2 * normal(&mut pcg)], &[version as u32]);
+    }
+    let series = only(&history);
+    assert_eq!(forms(&series), [(Form::Step, 15)]);
+    let change = &series.changes[0];
+    assert!(change.ratio == f64::INFINITY && change.better == Some(false), "{change:?}");
+    assert!(
+        change.interval.is_some_and(|interval| interval.contains(3.0) && interval.low > 2.0),
+        "{change:?}"
+    );
+    assert!((change.to - change.from - 3.0).abs() < 0.3);
+    assert!(series.whole.is_some_and(|whole| whole.surely && whole.ratio == f64::INFINITY));
+    // Readings of Scruple's own that are negative are none of these.
+    history.run.provenance.tool = None;
+    assert!(only(&history).changes.is_empty());
+}
