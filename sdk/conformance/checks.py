@@ -89,6 +89,17 @@ def announced_counters_are_reported(argv, cases, hello):
         assert type(entry.get(clock)) is int, f"{clock} is {entry.get(clock)!r}"
 
 
+def what_is_timed_is_said(argv, cases, _hello):
+    with Program(argv) as program:
+        for name in ("identity", "linear"):
+            case = find(cases, name)
+            for kind in "ct":  # Where the kind of timing depends on the result, it is known after the first batch.
+                entry = program.ask(f"block {case['id']}:{kind}:10")["block"][0]
+            said = entry.get("timing", case.get("timing"))
+            assert said == "latency", f"{name} takes and returns a number, and its timing is {said!r}"
+            assert case.get("timing", said) == said, f"{name} is declared as {case['timing']!r}, and timed as {said!r}"
+
+
 def least(program, word, key="time.wall", tries=15):
     """The least of several readings: what remains when nothing else disturbed."""
     return min(program.ask(f"block {word}")["block"][0][key] for _ in range(tries))
@@ -196,6 +207,7 @@ def one_variable_alone_is_refused(argv, _cases, _hello):
 
 CHECKS = [same_ids_in_every_process, every_field_has_its_type,
           example_cases_arrive_as_declared, hello_is_complete, announced_counters_are_reported,
+          what_is_timed_is_said,
           the_loop_is_not_hoisted, the_tare_is_lighter_than_the_case, the_tare_grows_with_iterations,
           known_allocation, fifos_work_too, ten_thousand_cases, started_by_hand_it_says_how,
           started_by_hand_it_becomes_scruple, one_variable_alone_is_refused]

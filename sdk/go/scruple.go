@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -55,6 +54,10 @@ func CallWith[A, R any](name string, input func() A, f func(A) R) *C {
 	c.body = func(b *B) { Keep(loop(b.N, arg, f)) }
 	c.tare = func(b *B) { Keep(loop(b.N, arg, none)) }
 	c.once = func() any { return f(arg) }
+	if body, tare := chained(f, &arg); body != nil {
+		c.chain = [2]func(*B){func(b *B) { body(b.N) }, func(b *B) { tare(b.N) }}
+		c.Kind = Latency
+	}
 	return c
 }
 
@@ -120,6 +123,7 @@ type Options struct {
 	Fresh         bool             `json:"fresh,omitempty"`          // the case wants processes of its own
 	MaxIterations int              `json:"max_iterations,omitempty"` // of one batch
 	TimeLimit     time.Duration    `json:"time_limit,omitempty"`     // for one batch
+	Timing        Timing           `json:"-"`                        // Throughput asks for iterations that do not wait for each other
 
 	Setup    func()               `json:"-"` // runs before the case is first used and after each reset
 	Teardown func()               `json:"-"` // undoes Setup, at a reset and at the end
@@ -127,6 +131,14 @@ type Options struct {
 	Digest   func(got any) string `json:"-"` // a short text by which the results of two versions are compared
 	Roaming  bool                 `json:"-"` // the body works in other goroutines, on one thread or another (see README)
 }
+
+// Timing is what the time of an iteration is.
+type Timing string
+
+const (
+	Latency    Timing = "latency"    // from argument to result: iterations wait for each other, where both are numbers of one type
+	Throughput Timing = "throughput" // from one result to the next: iterations may overlap
+)
 
 // Limit is a budget per iteration: "max" and "min" are numbers in the metric's unit, or texts such as "+5%", which are
 // relative to what "against" names.
@@ -141,9 +153,11 @@ type C struct {
 	PerInput bool   `json:"per_iteration_input,omitempty"`
 	Options
 	Throughput reply   `json:"throughput,omitempty"`
+	Kind       Timing  `json:"timing"`
 	Checked    bool    `json:"checked,omitempty"`
 	Readings   []reply `json:"readings,omitempty"`
 
+	chain      [2]func(*B) // body and tare where iterations wait for each other
 	body, tare func(b *B)  // runs b.N iterations on what is set up
 	once       func() any  // runs the body once and returns its result
 	input      func()      // makes the argument, after Setup
@@ -164,6 +178,12 @@ func (c *C) With(o Options) *C {
 			c.Throughput = reply{"unit": unit, "amount": n}
 		}
 	}
+	switch {
+	case o.Timing == Throughput:
+		c.Kind = Throughput
+	case o.Timing == Latency && c.Kind != Latency:
+		leave(fmt.Sprintf("%q has no latency: argument and result must be numbers of one type", c.Name))
+	}
 	if o.Roaming {
 		c.Shape += " roaming"
 		c.Readings = []reply{{"key": "time.cpu.process", "unit": "ns", "quality": "exact"}}
@@ -174,7 +194,7 @@ func (c *C) With(o Options) *C {
 var cases []*C
 
 func declare(name, shape string) *C {
-	c := &C{ID: len(cases), Name: name, Shape: shape, input: func() {}, fill: func(int) {}}
+	c := &C{ID: len(cases), Name: name, Shape: shape, Kind: Throughput, input: func() {}, fill: func(int) {}}
 	cases = append(cases, c)
 	return c.declaredBy(3)
 }
@@ -368,7 +388,12 @@ func parse(word string) batch {
 // statistics are read, which stops the program and flushes what the allocator caches.
 func (t *batch) run(r reply) {
 	body, clock, key := t.c.body, threadClock, "time.cpu"
-	if t.kind == "t" {
+	if t.c.Kind == Latency {
+		body = t.c.chain[0]
+	}
+	if t.kind == "t" && t.c.Kind == Latency {
+		body = t.c.chain[1]
+	} else if t.kind == "t" {
 		body = t.c.tare
 	}
 	t.c.fill(t.n * t.threads)
@@ -449,51 +474,4 @@ func cpuTime(clock uintptr) time.Duration {
 	var t syscall.Timespec
 	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&t)), 0)
 	return time.Duration(t.Nano())
-}
-
-// connect opens the two pipes and keeps them from programs that a case may start.
-func connect() (in, out *os.File) {
-	from, to := os.Getenv("SCRUPLE_BENCH_IN"), os.Getenv("SCRUPLE_BENCH_OUT")
-	if from == "" && to == "" {
-		byHand()
-	}
-	if from == "" || to == "" {
-		leave("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set")
-	}
-	in, err := os.Open(from)
-	if err == nil {
-		out, err = os.OpenFile(to, os.O_WRONLY, 0)
-	}
-	if err != nil {
-		leave(err.Error())
-	}
-	os.Unsetenv("SCRUPLE_BENCH_IN")
-	os.Unsetenv("SCRUPLE_BENCH_OUT")
-	return in, out
-}
-
-// byHand replaces a program that was started without a host by a host that starts it.
-func byHand() {
-	self, _ := os.Executable()
-	if path, err := exec.LookPath("scruple"); err == nil && os.Getenv("SCRUPLE_BENCH_HAND") == "" {
-		os.Setenv("SCRUPLE_BENCH_HAND", "1")
-		syscall.Exec(path, append([]string{"scruple", "bench", "--", self}, os.Args[1:]...), os.Environ())
-	}
-	leave("this is a bench program; run it with: scruple bench -- " + strings.Join(os.Args, " "))
-}
-
-func refuseTwins() {
-	seen := make(map[string]bool, len(cases))
-	for _, c := range cases {
-		key := fmt.Sprintf("%q %#v", c.Name, c.Params)
-		if seen[key] {
-			leave(fmt.Sprintf("two cases are called %q with the same params", c.Name))
-		}
-		seen[key] = true
-	}
-}
-
-func leave(why string) {
-	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), why)
-	os.Exit(2)
 }

@@ -13,3 +13,5 @@ go vet ./...
 go build -o "$out/example" ./example
 go build -o "$out/conformance" ./conformance
 python3 "${SCRUPLE_CONFORMANCE:-$here/../conformance}/run.py" -- "$out/conformance"
+go build -o "$out/pairs" ./pairs
+python3 disassembly.py "$out/pairs"

@@ -27,7 +27,8 @@
 ;; Options: #:params '(("n" . 10)), #:bytes N or #:items N (per iteration), #:threads '(1 2), #:group, #:tags '("slow"),
 ;; #:budgets '(("alloc.bytes" ("max" . 320))), #:fresh? #t, #:max-iterations N, #:time-limit SECONDS,
 ;; #:teardown (lambda (input) ...), #:check (lambda (result) #t, or a string that says what is wrong),
-;; #:digest (lambda (result) a short string by which the results of two versions are compared).
+;; #:digest (lambda (result) a short string by which the results of two versions are compared), #:timing "throughput" where
+;; iterations shall not wait for each other, as they do where argument and result are one number of a kind each.
 (define-syntax bench
   (lambda (form) (expand form #f)))
 
@@ -59,7 +60,7 @@
 (define prefix (make-parameter ""))
 
 (define-record-type <case>
-  (make-case spec make body teardown check digest most each? input ready?)
+  (make-case spec make body teardown check digest most each? asked input ready? loop)
   case?
   (spec case-spec)
   (make case-make)
@@ -69,8 +70,10 @@
   (digest case-digest)
   (most case-most)
   (each? case-each?)
+  (asked case-asked)
   (input case-input set-case-input!)
-  (ready? case-ready? set-case-ready?!))
+  (ready? case-ready? set-case-ready?!)
+  (loop case-loop set-case-loop!))
 
 (define declared '())
 (define cases #())
@@ -78,7 +81,7 @@
 (define (case-id c) (assoc-ref (case-spec c) "id"))
 
 (define* (declare-case name each? make body source #:key group params bytes items threads budgets tags fresh?
-                       (max-iterations (and each? 1000)) time-limit teardown check digest)
+                       (max-iterations (and each? 1000)) time-limit teardown check digest timing)
   (define id (if (null? declared) 0 (1+ (case-id (car declared)))))
   (define spec
     `(("id" . ,id) ("name" . ,(string-append (prefix) name)) ("shape" . ,(if each? "each" "call"))
@@ -89,8 +92,8 @@
       ("budgets" . ,budgets) ("tags" . ,(and tags (list->vector tags))) ("fresh" . ,fresh?)
       ("per_iteration_input" . ,each?) ("max_iterations" . ,max-iterations)
       ("time_limit" . ,(and time-limit (inexact->exact (round (* time-limit 1000000000)))))
-      ("checked" . ,(and check #t)) ("source" . ,source)))
-  (set! declared (cons (make-case (filter cdr spec) make body teardown check digest max-iterations each? #f #f)
+      ("timing" . ,(if each? "throughput" timing)) ("checked" . ,(and check #t)) ("source" . ,source)))
+  (set! declared (cons (make-case (filter cdr spec) make body teardown check digest max-iterations each? timing #f #f #f)
                        declared)))
 
 ;;; Measuring.
@@ -100,6 +103,30 @@
 (define (loop n body input)
   (let next ((i 0) (result #f))
     (if (< i n) (next (1+ i) (body input)) result)))
+
+;; For latency each argument is made of the input and of the result before.  Zero is a variable, so that the compiler does
+;; not know it.
+(define zero 0)
+(define (chain-whole n body input)
+  (let next ((i 0) (result 0))
+    (if (< i n) (next (1+ i) (body (+ input (logand result zero)))) result)))
+(define (chain-real n body input)
+  (let ((zero (exact->inexact zero)))
+    (let next ((i 0) (result zero))
+      (if (< i n) (next (1+ i) (body (+ input (* result zero)))) result))))
+
+;; The loop of a case by itself: whether iterations can wait for each other is known when there is a result.  Argument and
+;; result must be one fixnum, or one finite real number that is not exact, each.
+(define (loop-for c result)
+  (define (both? is?) (and (is? (case-input c)) (is? result)))
+  (define fixnum? (lambda (x) (and (exact-integer? x) (<= most-negative-fixnum x most-positive-fixnum))))
+  (define chain
+    (cond ((both? fixnum?) chain-whole)
+          ((both? (lambda (x) (and (real? x) (inexact? x) (finite? x)))) chain-real)
+          (else #f)))
+  (when (and (equal? (case-asked c) "latency") (not chain))
+    (error "there is no latency: argument and result must be one fixnum, or one inexact number, each"))
+  (if (equal? (case-asked c) "throughput") loop (or chain loop)))
 
 (define (loop-each inputs body)
   (let next ((inputs inputs) (result #f))
@@ -123,7 +150,8 @@
          (inputs (and (case-each? c) (map-in-order (lambda (_) ((case-make c))) (iota n))))
          (input (case-input c))
          (stamps (map (lambda (_) (make-bytevector 16)) (iota 4)))
-         (run (if inputs (lambda () (loop-each inputs body)) (lambda () (loop n body input)))))
+         (around (or (case-loop c) loop))
+         (run (if inputs (lambda () (loop-each inputs body)) (lambda () (around n body input)))))
     (match (map bytevector->pointer stamps)
       ((cpu start end used)
        (lambda ()
@@ -134,7 +162,7 @@
            (clock-gettime CLOCK_THREAD_CPUTIME_ID used)
            (set! sink result)
            (match (map time-of stamps)
-             ((cpu start end used) (list start end (- used cpu))))))))))
+             ((cpu start end used) (list start end (- used cpu) result)))))))))
 
 ;; A batch on one or several threads, of which this one is the first; the others spin at a barrier.
 (define (batch c kind n threads)
@@ -161,16 +189,20 @@
            (rise (lambda (key) (- (assq-ref after key) (assq-ref before key))))
            (results (vector->list results)))
       (for-each (lambda (why) (when (string? why) (error why))) results)
+      (unless (or (case-loop c) (case-each? c) (string=? kind "t"))
+        (set-case-loop! c (loop-for c (fourth (car results)))))
       `(("id" . ,(case-id c)) ("kind" . ,kind) ("iterations" . ,(* n threads))
         ("time.wall" . ,(- (apply max (map second results)) (apply min (map first results))))
         ("time.cpu" . ,(apply + (map third results)))
+        ,@(cond ((case-loop c) => (lambda (around) `(("timing" . ,(if (eq? around loop) "throughput" "latency")))))
+                (else '()))
         ("alloc.bytes" . ,(rise 'heap-total-allocated)) ("gc.count" . ,(rise 'gc-times))
         ("gc.time" . ,(rise 'gc-time-taken))
         ,@(if (= threads 1)
               '()
               `(("threads" . ,(list->vector
                                (map (match-lambda
-                                      ((start end cpu)
+                                      ((start end cpu _)
                                        `(("iterations" . ,n) ("time.wall" . ,(- end start)) ("time.cpu" . ,cpu))))
                                     results)))))))))
 

@@ -1,4 +1,5 @@
 import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.IntUnaryOperator;
 
 /** The FNV-1a suite: steps so short that the tare matters, and loops of a microsecond and a millisecond. */
@@ -44,6 +45,7 @@ public final class Example {
             return list;
         }).items(9).max("alloc.bytes", 0);
         bench.with("strings/repeat", () -> "abc", s -> s.repeat(10)).param("times", 10).bytes(30);
+        bench.async("future/another thread", 1, i -> CompletableFuture.supplyAsync(() -> i + 1));
         bench.run();
     }
 }

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.time.Duration;
 import java.util.*;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.*;
 
@@ -17,20 +18,26 @@ public final class ScrupleBench {
 
     /** Declares a function of an int. */
     public Case<Integer> ofInt(String name, int arg, IntUnaryOperator f) {
-        return new Case<Integer>(name, "int -> int", n -> sink = ints(f, arg, n), n -> sink = ints(sameInt, arg, n),
-            () -> f.applyAsInt(arg));
+        Case<Integer> c = new Case<Integer>(name, "int -> int", n -> ScrupleLoops.ints(f, arg, n),
+            n -> ScrupleLoops.ints(ScrupleLoops.sameInt, arg, n), () -> f.applyAsInt(arg));
+        return c.chained(n -> ScrupleLoops.chainedInts(f, arg, n),
+            n -> ScrupleLoops.chainedInts(ScrupleLoops.sameInt, arg, n));
     }
 
     /** Declares a function of a long. */
     public Case<Long> ofLong(String name, long arg, LongUnaryOperator f) {
-        return new Case<Long>(name, "long -> long", n -> sink = longs(f, arg, n), n -> sink = longs(sameLong, arg, n),
-            () -> f.applyAsLong(arg));
+        Case<Long> c = new Case<Long>(name, "long -> long", n -> ScrupleLoops.longs(f, arg, n),
+            n -> ScrupleLoops.longs(ScrupleLoops.sameLong, arg, n), () -> f.applyAsLong(arg));
+        return c.chained(n -> ScrupleLoops.chainedLongs(f, arg, n),
+            n -> ScrupleLoops.chainedLongs(ScrupleLoops.sameLong, arg, n));
     }
 
     /** Declares a function of a double. */
     public Case<Double> ofDouble(String name, double arg, DoubleUnaryOperator f) {
-        return new Case<Double>(name, "double -> double", n -> sinkDouble = doubles(f, arg, n),
-            n -> sinkDouble = doubles(sameDouble, arg, n), () -> f.applyAsDouble(arg));
+        Case<Double> c = new Case<Double>(name, "double -> double", n -> ScrupleLoops.doubles(f, arg, n),
+            n -> ScrupleLoops.doubles(ScrupleLoops.sameDouble, arg, n), () -> f.applyAsDouble(arg));
+        return c.chained(n -> ScrupleLoops.chainedDoubles(f, arg, n),
+            n -> ScrupleLoops.chainedDoubles(ScrupleLoops.sameDouble, arg, n));
     }
 
     /** Declares a function of an object. */
@@ -43,9 +50,22 @@ public final class ScrupleBench {
     public <A, R> Case<R> with(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
         Object[] arg = new Object[1];
         Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
-        Case<R> c = new Case<R>(name, "Object -> Object", n -> sinkObject = objects(g, arg[0], n),
-            n -> sinkObject = objects(same, arg[0], n), () -> (R) g.apply(arg[0]));
+        Case<R> c = new Case<R>(name, "Object -> Object", n -> ScrupleLoops.objects(g, arg[0], n),
+            n -> ScrupleLoops.objects(ScrupleLoops.same, arg[0], n), () -> (R) g.apply(arg[0]));
         c.input = () -> arg[0] = input.get();
+        return c;
+    }
+
+    /**
+     * Declares a function that returns before its work is done. Each iteration waits for its stage to complete; the tare's
+     * is complete when it is returned. Which threads do the work is not known, so that no processor time is read.
+     */
+    @SuppressWarnings("unchecked")
+    public <A, R> Case<R> async(String name, A arg, Function<? super A, ? extends CompletionStage<? extends R>> f) {
+        Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
+        Case<R> c = new Case<R>(name, "Object -> CompletionStage", n -> ScrupleLoops.stages(g, arg, n),
+            n -> ScrupleLoops.stages(ScrupleLoops.complete, arg, n), () -> (R) ScrupleLoops.stages(g, arg, 1));
+        c.elsewhere = true;
         return c;
     }
 
@@ -56,8 +76,8 @@ public final class ScrupleBench {
         AtomicInteger next = new AtomicInteger();
         Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
         Case<R> c = new Case<R>(name, "each Object -> Object",
-            n -> sinkObject = objects(g, args[0], next.getAndAdd((int) n), n),
-            n -> sinkObject = objects(same, args[0], next.getAndAdd((int) n), n), () -> (R) g.apply(args[0][0]));
+            n -> ScrupleLoops.each(g, args[0], next.getAndAdd((int) n), n),
+            n -> ScrupleLoops.each(ScrupleLoops.same, args[0], next.getAndAdd((int) n), n), () -> (R) g.apply(args[0][0]));
         c.fill = n -> {
             args[0] = new Object[(int) n];
             Arrays.setAll(args[0], i -> input.get());
@@ -67,67 +87,13 @@ public final class ScrupleBench {
         return c.maxIterations(1000);
     }
 
-    // The loops call the body through an interface that has been seen with several classes at this very place, so that
-    // the JIT compiler can neither inline the body, nor hoist or drop it, nor favour the first case. Nor may it know the
-    // identities, which are not final for that reason.
-    static volatile long sink;
-    static volatile double sinkDouble;
-    static volatile Object sinkObject;
-    private static volatile IntUnaryOperator sameInt = x -> x;
-    private static volatile LongUnaryOperator sameLong = x -> x;
-    private static volatile DoubleUnaryOperator sameDouble = x -> x;
-    private static volatile Function<Object, Object> same = x -> x;
-
-    private static int ints(IntUnaryOperator f, int arg, long n) {
-        int result = 0;
-        for (long i = 0; i < n; i++) { result = f.applyAsInt(arg); }
-        return result;
-    }
-
-    private static long longs(LongUnaryOperator f, long arg, long n) {
-        long result = 0;
-        for (long i = 0; i < n; i++) { result = f.applyAsLong(arg); }
-        return result;
-    }
-
-    private static double doubles(DoubleUnaryOperator f, double arg, long n) {
-        double result = 0;
-        for (long i = 0; i < n; i++) { result = f.applyAsDouble(arg); }
-        return result;
-    }
-
-    private static Object objects(Function<Object, Object> f, Object arg, long n) {
-        Object result = null;
-        for (long i = 0; i < n; i++) { result = f.apply(arg); }
-        return result;
-    }
-
-    private static Object objects(Function<Object, Object> f, Object[] args, int from, long n) {
-        Object result = null;
-        for (int i = from; i < from + n; i++) { result = f.apply(args[i]); }
-        return result;
-    }
-
-    private static void showClasses() {
-        List<IntUnaryOperator> ints = List.of(x -> x + 1, x -> x + 2, sameInt);
-        List<LongUnaryOperator> longs = List.of(x -> x + 1, x -> x + 2, sameLong);
-        List<DoubleUnaryOperator> doubles = List.of(x -> x + 1, x -> x + 2, sameDouble);
-        List<Function<Object, Object>> objects = List.of(x -> null, x -> "", same);
-        Object[] args = new Object[8];
-        for (int i = 0; i < 6000; i++) {
-            sink = ints(ints.get(i % 3), i, 8) + longs(longs.get(i % 3), i, 8);
-            sinkDouble = doubles(doubles.get(i % 3), i, 8);
-            sinkObject = objects(objects.get(i % 3), args, 8);
-            sinkObject = objects(objects.get(i % 3), args, 0, 8);
-        }
-    }
-
     /** A declared case; its methods add to the declaration and return it. */
     public final class Case<R> {
         private final Map<String, Object> spec = new LinkedHashMap<>();
         private final int id = cases.size();
-        private final LongConsumer body;
-        private final LongConsumer tare;
+        private LongConsumer body;
+        private LongConsumer tare;
+        private LongConsumer[] plain; // body and tare of iterations that do not wait, where those that do are the default
         private final Supplier<R> once;
         private LongConsumer fill = n -> { };
         private Runnable setup = () -> { };
@@ -137,6 +103,7 @@ public final class ScrupleBench {
         private Function<? super R, String> digest;
         private long most = Long.MAX_VALUE;
         private boolean ready;
+        private boolean elsewhere; // threads that are not ours do the work
 
         private Case(String name, String shape, LongConsumer body, LongConsumer tare, Supplier<R> once) {
             this.body = body;
@@ -145,10 +112,27 @@ public final class ScrupleBench {
             spec.put("id", id);
             spec.put("name", name);
             spec.put("shape", shape);
+            spec.put("timing", "throughput");
             StackWalker.getInstance().walk(frames -> frames
                 .filter(f -> !f.getClassName().startsWith(ScrupleBench.class.getName())).findFirst())
                 .ifPresent(f -> spec.put("source", f.getFileName() + ":" + f.getLineNumber()));
             cases.add(this);
+        }
+
+        private Case<R> chained(LongConsumer body, LongConsumer tare) {
+            plain = new LongConsumer[] {this.body, this.tare};
+            this.body = body;
+            this.tare = tare;
+            return say("timing", "latency");
+        }
+
+        /** Iterations do not wait for each other, as they do where argument and result are primitive. */
+        public Case<R> throughput() {
+            if (plain != null) {
+                body = plain[0];
+                tare = plain[1];
+            }
+            return say("timing", "throughput");
         }
 
         private Case<R> say(String key, Object value) {
@@ -238,7 +222,7 @@ public final class ScrupleBench {
         }
         try (InputStream in = new BufferedInputStream(new FileInputStream(from));
                 PrintStream out = new PrintStream(new FileOutputStream(to), false, StandardCharsets.UTF_8)) {
-            showClasses();
+            ScrupleLoops.showClasses();
             String line;
             while ((line = readLine(in)) != null && !line.equals("bye")) {
                 if (line.equals("cases")) {
@@ -410,8 +394,10 @@ public final class ScrupleBench {
         long start = lanes.stream().mapToLong(l -> l.start).min().getAsLong();
         long end = lanes.stream().mapToLong(l -> l.end).max().getAsLong();
         Map<String, Object> reply = object("id", c.id, "kind", kind, "iterations", n * threads,
-            "time.wall", end - start, "time.cpu", sum(lanes, l -> l.cpu), "alloc.bytes", sum(lanes, l -> l.bytes),
-            "gc.count", collections, "gc.time", collecting * 1_000_000);
+            "time.wall", end - start, "gc.count", collections, "gc.time", collecting * 1_000_000);
+        if (!c.elsewhere) {
+            reply.putAll(object("time.cpu", sum(lanes, l -> l.cpu), "alloc.bytes", sum(lanes, l -> l.bytes)));
+        }
         if (threads > 1) {
             List<Object> each = new ArrayList<>();
             lanes.forEach(l -> each.add(object("iterations", n, "time.wall", l.end - l.start, "time.cpu", l.cpu)));

@@ -23,7 +23,8 @@ let prefix = ''
  * `teardown` gets it back; `input` makes a new argument for every iteration; `check(result)` returns undefined or
  * true, or says what is wrong, or throws; `digest(result)` returns a short text by which two versions' results are
  * compared; `params`, `bytes` or `items` (per iteration), `threads`, `budgets`, `tags`, `fresh`, `maxIterations`,
- * `timeLimit` (in milliseconds), `group`, `shape` as the protocol explains them.
+ * `timeLimit` (in milliseconds), `group`, `shape` as the protocol explains them; `timing`: 'throughput' where iterations
+ * shall not wait for each other, as they do where argument and result are whole numbers of 32 bits, or both fractions.
  */
 export function bench(name, body, options = {}) {
   const o = options
@@ -35,6 +36,7 @@ export function bench(name, body, options = {}) {
     throughput: o.bytes ? { unit: 'bytes', amount: o.bytes } : o.items ? { unit: 'items', amount: o.items } : undefined,
     threads: o.threads, budgets: o.budgets, tags: o.tags, fresh: o.fresh, max_iterations: most,
     per_iteration_input: o.input ? true : undefined, checked: o.check ? true : undefined,
+    timing: o.timing ?? (o.input || kind === 'async' ? 'throughput' : undefined),
     time_limit: o.timeLimit && Math.round(o.timeLimit * 1e6), source: caller(),
   }
   cases.push({ spec, options: o, body, kind, most, ready: false, arg: o.arg, loops: {} })
@@ -183,7 +185,7 @@ function entry(c, kind, n, lanes) {
   const sum = key => lanes.reduce((s, l) => s + l[key], 0)
   const wall = Math.max(...lanes.map(l => l.end)) - Math.min(...lanes.map(l => l.start))
   const cpu = lanes.cpu ?? sum('cpu')
-  const e = { id: c.spec.id, kind, iterations: n * lanes.length, 'time.wall': wall, 'time.cpu': Math.round(cpu) }
+  const e = { id: c.spec.id, kind, iterations: n * lanes.length, 'time.wall': wall, 'time.cpu': Math.round(cpu), timing: c.timing }
   if (counted) Object.assign(e, { 'alloc.bytes': sum('bytes'), 'gc.count': sum('collections'), 'gc.time': sum('pause') })
   if (lanes.length > 1) {
     e.threads = lanes.map(l => ({ iterations: n, 'time.wall': l.end - l.start, 'time.cpu': ownThreadCpu ? Math.round(l.cpu) : undefined }))
@@ -193,14 +195,35 @@ function entry(c, kind, n, lanes) {
 
 // Every case and every tare has a loop of its own, compiled from its own text: V8 learns from what a loop has called,
 // and would treat a second function in the same loop differently from the first. The arguments come out of an array and
-// the results go into one, at an index that varies, so that neither can be hoisted nor dropped.
+// the results go into one, at an index that varies, so that neither can be hoisted nor dropped. For latency each argument
+// is made of the input and of the result before; the multiplications take longer than the loop does beside them.
 function loopOf(c, kind) {
-  const call = `${c.kind === 'async' ? 'await ' : ''}f(args[${c.options.input ? 'i' : 'i & 1'}])`
-  const text = `return ${c.kind === 'async' ? 'async ' : ''}function (n, f, args, out) { // ${c.spec.id} ${kind}
-    for (let i = 0; i < n; i++) out[i & 1] = ${call}
+  const async = c.kind === 'async' ? 'async ' : ''
+  const chains = {
+    whole: 'l = Math.imul(r, 3) + 1 | 0; l = Math.imul(l, l); l = Math.imul(l, l); r = out[i & 1] = f((args[i & 1] + (l & zero)) | 0)',
+    float: 'r = out[i & 1] = f(args[i & 1] + r * zero)',
+  }
+  const body = chains[c.chain] ?? `out[i & 1] = ${async && 'await '}f(args[${c.options.input ? 'i' : 'i & 1'}])`
+  const text = `return ${async}function (n, f, args, out, zero) { // ${c.spec.id} ${kind}
+    let r = zero, l = zero
+    for (let i = 0; i < n; i++) { ${body} }
   }`
-  const tare = c.kind === 'async' ? async x => x : new Function(`return x => x // ${c.spec.id}`)()
+  const tare = async ? async x => x : new Function(`return x => x // ${c.spec.id}`)()
   return { run: new Function(text)(), f: kind === 'c' ? c.body : tare, out: [0, 0] }
+}
+
+const isWhole = x => Number.isInteger(x) && (x | 0) === x
+const isFloat = x => typeof x === 'number' && Number.isFinite(x) && !isWhole(x)
+
+// Whether iterations can wait for each other is known when there is a result: argument and result must both be whole
+// numbers of 32 bits, or both be finite and not whole, so that V8 treats them alike in case and tare.
+function learn(c, result) {
+  const alike = [['whole', isWhole], ['float', isFloat]].find(([, is]) => is(c.arg) && is(result))
+  const can = alike && !c.options.input && c.kind === 'sync'
+  if (c.options.timing === 'latency' && !can) throw new Error('there is no latency: argument and result must be whole numbers, or fractions')
+  c.chain = can && c.options.timing !== 'throughput' ? alike[0] : undefined
+  c.timing = c.chain ? 'latency' : 'throughput'
+  if (c.chain) c.loops = {}
 }
 
 // One thread's part of a batch. An empty run of the same loop shows what reading the heap allocates by itself.
@@ -212,6 +235,7 @@ async function lane(c, kind, n, barrier) {
   const overhead = (await timed(loop, 0, args, () => {}, reading)).bytes
   const l = await timed(loop, n, args, barrier, reading)
   l.bytes = Math.max(0, l.bytes - overhead)
+  if (kind === 'c' && c.timing === undefined) learn(c, loop.out[(n - 1) & 1])
   return l
 }
 
@@ -222,7 +246,7 @@ async function timed({ run, f, out }, n, args, barrier, cpuNow) {
   barrier()
   const cpu = cpuNow.call(process)
   const start = process.hrtime.bigint()
-  const pending = run(n, f, args, out)
+  const pending = run(n, f, args, out, 0)
   if (pending !== undefined) await pending
   const end = process.hrtime.bigint()
   const used = cpuNow.call(process)

@@ -13,6 +13,7 @@
 """
 
 import gc
+import inspect
 import itertools
 import json
 import math
@@ -56,20 +57,25 @@ class Case:
 
     def __init__(self, name, body, *, params=None, args=None, setup=None, teardown=None, input=None, check=None,
                  max_iterations=1000, threads=None, throughput=None, budgets=None, tags=None, group=None, shape=None,
-                 fresh=False, time_limit=None, source=None):
+                 fresh=False, time_limit=None, timing=None, source=None):
         if (setup is not None) + (input is not None) + (args is not None) > 1:
             raise ValueError(f"case {name!r}: only one of args, setup and input can make the body's arguments")
+        if timing not in (None, "latency", "throughput"):
+            raise ValueError(f"case {name!r}: timing is latency or throughput")
         self.name, self.body, self.params = str(name), body, dict(params or {})
+        # What is timed where argument and result are numbers of one type is known when there is a result.
+        self.awaited = inspect.iscoroutinefunction(body)
+        self.timing = "throughput" if input or self.awaited else timing
         self.args, self.setup, self.teardown, self.input = args, setup, teardown, input
         self.check, self.max_iterations, self.source = check, max_iterations, source or _source(body)
         self.options = {"group": group, "shape": shape, "throughput": _throughput(throughput), "budgets": budgets,
                         "threads": list(threads or []), "tags": list(tags or []), "fresh": fresh,
                         "time_limit": time_limit}
-        self.ready, self.made = False, ()
+        self.ready, self.made, self.chain = False, (), None
 
     def declaration(self, number):
         fields = {"id": number, "name": self.name, "params": {k: _param(v) for k, v in self.params.items()},
-                  **self.options, "checked": self.check is not None, "source": self.source}
+                  **self.options, "checked": self.check is not None, "source": self.source, "timing": self.timing}
         if self.input:
             fields.update(per_iteration_input=True, max_iterations=self.max_iterations)
         return {key: value for key, value in fields.items() if value or key in ("id", "name")}
@@ -90,19 +96,33 @@ class Case:
                 self.teardown(*made)
 
     def loop(self, kind, iterations):
-        """A function without arguments that runs the timed part and returns (start, end, CPU time)."""
+        """A function without arguments that runs the timed part and returns (start, end, CPU time, last result)."""
+        body = self.body if kind == "c" else _at_once if self.awaited else _identities[min(len(self.made), 3)]
         if self.input:
             inputs = [self.input(**self.params) for _ in range(iterations)]
+            if self.awaited:
+                return lambda: _finished(_awaited_over(body, inputs))
             body = self.body if kind == "c" else _identities[1]
             return lambda: _loop_over(body, inputs)
-        made, arity = self.made, len(self.made)
-        body = self.body if kind == "c" else _identities[min(arity, 3)]
-        loop = _loops[min(arity, 3)]
-        return lambda: loop(body, iterations, *made)
+        if self.awaited:
+            return lambda: _finished(_awaited(body, iterations, *self.made))
+        loop = _chains[self.chain] if self.chain else _loops[min(len(self.made), 3)]
+        return lambda: loop(body, iterations, *self.made)
+
+    def learn(self, result):
+        """Whether iterations can wait for each other, now that there is a result."""
+        both = {type(made) for made in self.made} | {type(result)}
+        can = len(self.made) == 1 and len(both) == 1 and both <= {int, float} and (both == {int} or math.isfinite(result))
+        if self.timing == "latency" and not can:
+            raise TypeError("there is no latency: argument and result must be one int, or one float, each")
+        self.chain = type(result) if can and self.timing != "throughput" else None
+        self.timing = "latency" if self.chain else "throughput"
 
     def once(self):
         """Runs the body once; returns the fields that say what the check thinks of its result."""
         result = self.body(self.input(**self.params)) if self.input else self.body(*self.made)
+        if self.awaited:
+            result = _finished(result)
         if not self.check:
             return {"ok": True, "checked": False}
         try:
@@ -114,55 +134,42 @@ class Case:
         return {"ok": True, "checked": True, **({"digest": said} if isinstance(said, str) else {})}
 
 
-# The timed loops: one for each number of arguments, so that the call is the one that a program would write. Clocks are
-# read in here, the monotonic one innermost.
+# The timed loops, each made from text so that the call is the one that a program would write. Clocks are read in them, the
+# monotonic one innermost. For latency each argument is made of the input and of the result before, which are numbers of
+# one type. Coroutines are awaited one after the other, in an event loop that runs before the clocks do.
 
-def _loop_0(body, n):
-    turns = _repeat(None, n)
+_TEXT = """
+{kind} loop(body, n, {names}):
+    turns, result = {turns}, zero
     cpu, start = _cpu(), _wall()
-    for _ in turns:
-        body()
+    for each in turns:
+        result = {call}
     end = _wall()
-    return start, end, _cpu() - cpu
+    return start, end, _cpu() - cpu, result
+"""
 
 
-def _loop_1(body, n, a):
-    turns = _repeat(None, n)
-    cpu, start = _cpu(), _wall()
-    for _ in turns:
-        body(a)
-    end = _wall()
-    return start, end, _cpu() - cpu
+def _loop(call, names="*args", turns="_repeat(None, n)", kind="def"):
+    made = {"_cpu": _cpu, "_wall": _wall, "_repeat": _repeat, "zero": 0}
+    exec(_TEXT.format(kind=kind, names=names, turns=turns, call=call), made)
+    return made["loop"]
 
 
-def _loop_2(body, n, a, b):
-    turns = _repeat(None, n)
-    cpu, start = _cpu(), _wall()
-    for _ in turns:
-        body(a, b)
-    end = _wall()
-    return start, end, _cpu() - cpu
-
-
-def _loop_many(body, n, *args):
-    turns = _repeat(None, n)
-    cpu, start = _cpu(), _wall()
-    for _ in turns:
-        body(*args)
-    end = _wall()
-    return start, end, _cpu() - cpu
-
-
-def _loop_over(body, inputs):
-    cpu, start = _cpu(), _wall()
-    for a in inputs:
-        body(a)
-    end = _wall()
-    return start, end, _cpu() - cpu
-
-
-_loops = (_loop_0, _loop_1, _loop_2, _loop_many)
+_loops = (_loop("body()"), _loop("body(a)", "a"), _loop("body(a, b)", "a, b"), _loop("body(*args)"))
+_loop_over = _loop("body(each)", turns="n")
+_chains = {int: _loop("body(a + (result & zero))", "a, zero=0"), float: _loop("body(a + result * zero)", "a, zero=0.0")}
+_awaited = _loop("await body(*args)", kind="async def")
+_awaited_over = _loop("await body(each)", turns="n", kind="async def")
 _identities = (lambda: None, lambda a: a, lambda a, b: a, lambda *args: args)
+
+
+async def _at_once(*args):
+    return args
+
+
+def _finished(coroutine):
+    import asyncio  # It takes long to import.
+    return asyncio.run(coroutine)
 
 
 # The preload library's totals in its order, and what it says of those that it does not keep.
@@ -295,18 +302,21 @@ class _Server:
         loops = [case.loop(kind, iterations) for _ in range(threads)]
         if threads == 1:
             before = self.counters.read()
-            start, end, cpu = loops[0]()
+            times = [loops[0]()]
             after = self.counters.read()
-            times = [(start, end, cpu)]
         else:
             before, times, after = self.run_threads(loops)
         fields, lost = self.counters.difference(before, after)
         entry = {"iterations": iterations * threads,
-                 "time.wall": max(end for _, end, _ in times) - min(start for start, _, _ in times),
-                 "time.cpu": sum(cpu for _, _, cpu in times), **fields}
+                 "time.wall": max(end for _, end, *_ in times) - min(start for start, *_ in times),
+                 "time.cpu": sum(cpu for _, _, cpu, _ in times), **fields}
+        if kind == "c" and not (case.chain or case.timing == "throughput"):
+            case.learn(times[0][3])
+        if case.timing:
+            entry["timing"] = case.timing
         if threads > 1:
             entry["threads"] = [{"iterations": iterations, "time.wall": end - start, "time.cpu": cpu}
-                                for start, end, cpu in times]
+                                for start, end, cpu, _ in times]
         return entry, lost
 
     def run_threads(self, loops):

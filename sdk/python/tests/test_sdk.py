@@ -11,6 +11,7 @@ sys.path.insert(0, str(SDK))
 sys.path.insert(0, str(SDK.parent / "conformance"))
 
 from program import Program  # noqa: E402
+import scruple_bench  # noqa: E402
 from scruple_bench import Case  # noqa: E402
 
 
@@ -88,3 +89,39 @@ def test_the_example_declares_the_seven(monkeypatch):
 def test_the_module_needs_nothing_but_the_standard_library():
     code = f"import sys; sys.path.insert(0, {str(SDK)!r}); import scruple_bench"
     assert subprocess.run([sys.executable, "-I", "-S", "-c", code], check=False).returncode == 0
+
+
+def batches(case, *kinds):
+    server = scruple_bench._Server([case], None)
+    case.prepare()
+    return [server.run(case, kind, 10, 1)[0] for kind in kinds]
+
+
+def test_iterations_wait_for_each_other_where_argument_and_result_are_one_number_each():
+    seen = []
+    doubled = scruple_bench.Case("doubled", lambda x: seen.append(x) or 2 * x, args=[21])
+    assert [entry["timing"] for entry in batches(doubled, "c", "c", "t")] == ["latency"] * 3
+    assert seen == [21] * 20 and doubled.chain is int
+    half = scruple_bench.Case("half", lambda x: x / 2, args=[1.0])
+    assert batches(half, "c")[0]["timing"] == "latency"
+    mixed = scruple_bench.Case("mixed", lambda x: x / 2, args=[1])
+    assert batches(mixed, "c", "t")[1]["timing"] == "throughput"
+    asked = scruple_bench.Case("asked", lambda x: x, args=[1], timing="throughput")
+    assert batches(asked, "c")[0]["timing"] == "throughput" and asked.chain is None
+
+
+def test_coroutines_are_awaited_one_after_the_other():
+    running = []
+
+    async def body(x):
+        running.append(x)
+        import asyncio
+        await asyncio.sleep(0)
+        assert running.pop() == x and not running
+        return x
+
+    case = scruple_bench.Case("async", body, args=[3], check=lambda got: got == 3)
+    entries = batches(case, "c", "t")
+    assert [entry["timing"] for entry in entries] == ["throughput"] * 2
+    assert entries[0]["time.wall"] > entries[1]["time.wall"]
+    assert case.once() == {"ok": True, "checked": True}

@@ -43,7 +43,7 @@ pub type Verdict = Result<Option<String>, String>;
 /// A check, which is told the result of one run. The body and the handle that declares it share one.
 pub type Check<R> = Rc<RefCell<Option<Box<dyn Fn(&R) -> Verdict>>>>;
 
-fn judge<R>(check: &Check<R>, result: &R) -> Option<Verdict> {
+pub fn judge<R>(check: &Check<R>, result: &R) -> Option<Verdict> {
     check.borrow().as_ref().map(|check| check(result))
 }
 
@@ -58,7 +58,7 @@ pub trait Body {
 
 /// The identity where argument and result have one type, else a constant of the result's size.
 #[inline(always)]
-fn tare<A: 'static, R: 'static>(argument: A) {
+pub fn tare<A: 'static, R: 'static>(argument: A) {
     if TypeId::of::<A>() == TypeId::of::<R>() {
         opaque(argument);
     } else {
@@ -69,7 +69,7 @@ fn tare<A: 'static, R: 'static>(argument: A) {
 
 /// Runs the loop between the clocks, and the clocks between the counters.
 #[inline(always)]
-fn measure(heap: Heap, timed: impl FnOnce()) -> Result<Measured, String> {
+pub fn measure(heap: Heap, timed: impl FnOnce()) -> Result<Measured, String> {
     let before = heap.read();
     let span = Span::of(timed);
     let after = heap.read();

@@ -25,6 +25,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod awaited;
 mod body;
 mod case;
 mod chain;
@@ -38,15 +39,18 @@ mod queue;
 mod serve;
 mod team;
 
+pub use awaited::Iterations;
 pub use body::Verdict;
 pub use case::{Case, Limit, Param};
 pub use queue::{Consumer, Flow, Producer};
 pub use std::hint::black_box;
 
+use awaited::Awaited;
 use body::{Body, Check, Each, Plain, SetUp, Shared, Timing};
 use case::Declaration;
 use queue::{Pass, Passing};
 use std::any::type_name;
+use std::future::Future;
 use std::time::Duration;
 
 /// What a case does.
@@ -135,6 +139,32 @@ impl Bench {
             ..Declaration::new(name)
         };
         self.add(declaration, check, work)
+    }
+
+    /// A body that returns a future, which is awaited before the next iteration begins. It is polled on this thread; a
+    /// future that needs a runtime of its own is for [`Bench::case_async_on`].
+    #[track_caller]
+    pub fn case_async<R: 'static, T: Future<Output = R> + 'static>(
+        &mut self,
+        name: &str,
+        body: impl FnMut() -> T + 'static,
+    ) -> Case<'_, R> {
+        self.case_async_on(name, awaited::on_this_thread, body)
+    }
+
+    /// The same under a runtime: `block_on` gets all iterations of a batch as one future and returns when it is done, such as
+    /// `|iterations| runtime.block_on(iterations)` with Tokio.
+    #[track_caller]
+    pub fn case_async_on<R: 'static, T: Future<Output = R> + 'static>(
+        &mut self,
+        name: &str,
+        block_on: impl for<'a> FnMut(Iterations<'a>) + 'static,
+        body: impl FnMut() -> T + 'static,
+    ) -> Case<'_, R> {
+        let check = Check::default();
+        let work = Work::Body(Box::new(Awaited { body, block_on, check: check.clone() }));
+        let shape = Some(format!("async {}", type_name::<R>()));
+        self.add(Declaration { shape, ..Declaration::new(name) }, check, work)
     }
 
     /// A body that so many threads run at once: one reading for each number in the list.
