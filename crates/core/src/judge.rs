@@ -1,6 +1,7 @@
 //! From readings to statements: estimates of each arm, comparisons between arms, and which of them to quote.
 
 pub mod cases;
+pub mod clock;
 mod equal_parameters;
 mod fits;
 

@@ -1,6 +1,7 @@
 //! A running bench program: started with two pipes, asked line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
+use crate::{core_speed, scheduled};
 use scruple_core::protocol::{Case, Complaint, Reply, Request};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -228,6 +229,16 @@ impl BenchProgram {
     /// Whether the allocation counter was loaded by the program.
     pub fn counted(&self) -> Option<Result<(), HeapError>> {
         self.heap.as_ref().map(|session| session.read().map(|_| ()))
+    }
+
+    /// Nanoseconds of one cycle of the core that the program was on last; see [`core_speed`].
+    pub fn cycle(&self) -> Option<f64> {
+        core_speed::cycle_beside(self.child.id())
+    }
+
+    /// How long the program's threads have waited for a core so far, in nanoseconds, where the kernel tells.
+    pub fn waited(&self) -> Option<u64> {
+        scheduled::waited(self.child.id())
     }
 
     fn line(&mut self, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<u8>, BenchError> {

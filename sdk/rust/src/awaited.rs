@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::future::{Future, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 
 /// The iterations of a batch, which `block_on` of a runtime is to bring to their end.
@@ -25,7 +25,7 @@ impl Wake for Unpark {
 pub fn on_this_thread(work: Iterations<'_>) {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut work = pin!(work);
-    while let Poll::Pending = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+    while work.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
         thread::park();
     }
 }
@@ -54,7 +54,8 @@ where
             }),
             Kind::Tare => Box::pin(async move {
                 for _ in 0..iterations {
-                    opaque(ready(()).await);
+                    let nothing = opaque(ready(0_u8)).await;
+                    opaque(nothing);
                     body::tare::<(), R>(());
                 }
             }),
@@ -79,6 +80,7 @@ mod tests {
     use super::*;
     use crate::Bench;
     use std::cell::Cell;
+    use std::task::Poll;
     use std::time::Duration;
 
     #[test]

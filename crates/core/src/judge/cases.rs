@@ -73,25 +73,48 @@ pub const WITNESS: &str = "batch.witness";
 /// A block is undisturbed when its witness took at most this much more than the fastest ones did.
 const DISTURBED: f64 = 1.25;
 
-/// The blocks in which the machine left the program alone; none where they are too few. Their witness is the program's
-/// own where it has one, else the tare.
+/// The figure of a tare that says which share of a block the program was ready to run and waited for a core.
+pub const WAITED: &str = "batch.waited";
+
+/// A block is undisturbed when the program waited for at most this share of it.
+pub const MOST_WAITED: f64 = 0.02;
+
+/// The blocks in which the machine left the program alone; none where they are too few. What the scheduler says of waiting
+/// goes first, then the witness.
+pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
+    let enough = |blocks: &BTreeSet<u32>, all: usize| blocks.len() >= LEAST_CALM && blocks.len() * 20 >= all;
+    let waited = tare.sample(WAITED).map(|waited| {
+        let at_once = at_most(waited, MOST_WAITED);
+        (at_once, waited.readings.len())
+    });
+    let at_once = waited.filter(|(blocks, all)| enough(blocks, *all)).map(|(blocks, _)| blocks);
+    let alone = alone(tare).filter(|(blocks, all)| enough(blocks, *all));
+    match (at_once, alone) {
+        (Some(at_once), Some((alone, all))) => {
+            let both: BTreeSet<u32> = at_once.intersection(&alone).copied().collect();
+            Some(if enough(&both, all) { both } else { at_once })
+        }
+        (at_once, alone) => at_once.or(alone.map(|(blocks, _)| blocks)),
+    }
+}
+
+/// The blocks in which the core was the program's alone, and how many there are in all. Their witness is the program's own
+/// where it has one, else the tare.
 ///
 /// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds,
 /// and the median of all batches is the one or the other by chance: figures of one program then differ by half between
 /// invocations. A witness runs next to the case, does the same thing each time, and so tells which speed the core had.
 /// Choosing blocks by it says nothing about the case, whose own variation is kept whole. A tare is a good witness only
 /// where it keeps the core busy; one that waits for its own results most of the time has one speed on either.
-pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
+fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
     let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall").filter(|_| is_long(tare)))?;
     let floor = quantile(&sorted(&witness.readings), 0.02);
-    let calm: BTreeSet<u32> = witness
-        .blocks
-        .iter()
-        .zip(&witness.readings)
-        .filter(|(_, reading)| **reading <= DISTURBED * floor)
-        .map(|(block, _)| *block)
-        .collect();
-    (calm.len() >= LEAST_CALM && calm.len() * 20 >= witness.readings.len()).then_some(calm)
+    Some((at_most(witness, DISTURBED * floor), witness.readings.len()))
+}
+
+fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {
+    let readings = sample.blocks.iter().zip(&sample.readings);
+    readings.filter(|(_, reading)| **reading <= limit).map(|(block, _)| *block).collect()
 }
 
 /// A batch of a tare that takes less than this, in nanoseconds, is mostly clocks, and says nothing of the core.
@@ -133,9 +156,10 @@ pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
 /// What a case costs without the harness, for one iteration, over undisturbed blocks.
 pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let raw = counted(arm.sample(key)?, tare);
-    let tare = tare.sample(key)?;
+    let readings = tare.sample(key)?;
     let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-    let tares: BTreeMap<u32, f64> = tare.blocks.iter().copied().zip(tare.readings.iter().copied()).collect();
+    let tares: BTreeMap<u32, f64> =
+        readings.blocks.iter().copied().zip(readings.readings.iter().copied()).collect();
     for (block, reading) in raw.blocks.iter().zip(&raw.readings) {
         if let Some(tare) = tares.get(block) {
             let group = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
@@ -145,7 +169,8 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     }
     let groups: Vec<(&[f64], &[f64])> =
         processes.values().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
-    tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()
+    let net = tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()?;
+    Some(super::clock::widened_net(net, tare))
 }
 
 /// The net cost with its interval where there is one, else the raw cost.

@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod list;
 pub mod reading;
 pub mod remove;
+pub mod newest;
 pub mod sqlite;
 pub mod verb;
 

@@ -1,7 +1,7 @@
 //! The diagnostic panel of a case: the figures that criterion's users know, and how disturbed the batches were.
 
 use crate::show::picture;
-use scruple_core::judge::cases;
+use scruple_core::judge::{cases, clock};
 use scruple_core::protocol::Timing;
 use scruple_core::run::Run;
 use scruple_core::stats::quantile::median;
@@ -110,6 +110,10 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
             ns(net.interval.low),
             ns(net.interval.high)
         );
+    }
+    let cycle = crate::show::tare_of(run, arm).and_then(clock::cycle);
+    if let Some(cycle) = cycle.filter(|cycle| *cycle > 0.0) {
+        let _ = writeln!(out, "      the core ran at {:.2} GHz", 1.0 / cycle);
     }
     out
 }

@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod calibrate;
+pub mod clock;
 pub mod counting;
 pub mod instructions;
 pub mod readings;
@@ -109,6 +110,8 @@ pub struct Suite {
     pub alike: Alike,
     /// What counts instructions, where they are wanted.
     instructions: Option<Instructions>,
+    /// How long a cycle of the core was in earlier runs on this machine, in nanoseconds.
+    earlier_cycles: Vec<f64>,
 }
 
 /// Why a suite ended before its plan did.
@@ -232,11 +235,13 @@ impl Suite {
             calibrated: false,
             alike: Alike::default(),
             instructions: None,
+            earlier_cycles: Vec::new(),
         })
     }
 
     /// Keeps readings in this store, from when it is known which cases there is time for.
     pub fn keep_in(&mut self, store: Store) {
+        self.earlier_cycles = clock::earlier(&store, &self.run.provenance.machine_class);
         self.store = Some(store);
     }
 

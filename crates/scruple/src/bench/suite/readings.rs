@@ -3,7 +3,8 @@
 use super::arm_name;
 use super::counting::declaration;
 use scruple_core::budget::{Budget, Limit};
-use scruple_core::judge::cases::WITNESS;
+use scruple_core::judge::cases::{WAITED, WITNESS};
+use scruple_core::judge::clock::CYCLE;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Case, Hello, Loose, OnceReply};
 use scruple_core::run::Run;
@@ -32,10 +33,17 @@ pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
     readings
 }
 
-/// What the program's witnesses say of the block as a whole: the slowest of them, which is kept with the tare.
-pub(crate) fn witness_of(replies: &[BatchReply]) -> Option<Reading> {
-    let slowest = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max)?;
-    Some(own(WITNESS, Unit::Nanoseconds, slowest))
+/// What was seen beside the batches of a block, which is kept with the tare: the slowest of the program's own witnesses, the
+/// length of a cycle of the core in nanoseconds, and the share of the block that the program waited for a core.
+pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<f64>) -> Vec<Reading> {
+    let witness = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max);
+    let of = |key, unit, value: Option<f64>, source: &str| {
+        value.map(|value| Reading { source: source.to_owned(), ..own(key, unit, value) })
+    };
+    let witness = witness.map(|witness| own(WITNESS, Unit::Nanoseconds, witness));
+    let cycle = of(CYCLE, Unit::Nanoseconds, cycle, "a chain of additions");
+    let waited = of(WAITED, Unit::Ratio, waited, "the kernel's scheduler");
+    [witness, cycle, waited].into_iter().flatten().collect()
 }
 
 /// What one iteration processes, kept beside the readings so that throughput can be told from a stored run.
@@ -70,7 +78,7 @@ fn declared<'a>(
     })
 }
 
-fn own(key: &str, unit: Unit, value: f64) -> Reading {
+pub(super) fn own(key: &str, unit: Unit, value: f64) -> Reading {
     Reading::of(&Metric::custom(key, unit, Quality::Noisy, Pass::Timing), value, "clocks of the program")
 }
 

@@ -4,6 +4,7 @@ use super::{Stop, Suite, Weighed};
 use crate::fault::Fault;
 use scruple_core::compare::Verdict;
 use scruple_core::judge;
+use scruple_core::judge::cases::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::plan::Plan;
 use scruple_core::protocol::Kind;
@@ -27,6 +28,13 @@ const SLOW_TIME: Duration = Duration::from_millis(20);
 
 /// The readings in each process that a slow case gets nevertheless, as long as the budget allows.
 const SLOW_BLOCKS: u32 = 12;
+
+/// Batches as long as this are interrupted now and then on a busy machine.
+const LONG: Duration = Duration::from_micros(200);
+
+/// Of the blocks in which the program waited, one in so many counts as if it had not: on a machine that is never free a
+/// slow case would else take part in every block.
+const MADE_UP: u32 = 3;
 
 /// For each case, the time after which no more processes are started than the least: on a machine so busy that five of
 /// them took this long, more would take the user's patience and add little. Comparisons go on until they know.
@@ -69,6 +77,7 @@ impl Suite {
                 break;
             }
         }
+        self.tell_clock();
         Ok(())
     }
 
@@ -111,16 +120,20 @@ impl Suite {
         let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
         // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
+        let mut at_once = vec![0; self.weighed.len()];
         for block in 0..self.effort.blocks {
             if !self.effort.exact_blocks && block >= LEAST_BLOCKS && began.elapsed() > due {
                 break;
             }
             self.progress.step("timing", process, block as usize, self.effort.blocks as usize, "");
+            let cycle = programs.first().and_then(BenchProgram::cycle);
             for index in plan.order(block) {
                 self.stop_if_interrupted()?;
-                if !self.weighed[index].failed && self.takes_part(index, block) {
+                if !self.weighed[index].failed && self.takes_part(index, block, at_once[index]) {
                     let place = self.weighed[index].place;
-                    self.visit(index, &mut programs[place], process, block)?;
+                    let number = process * BLOCKS_OF_A_PROCESS + block;
+                    let waited = self.visit(index, &mut programs[place], number, cycle)?;
+                    at_once[index] += u32::from(waited.is_some_and(|share| share <= MOST_WAITED));
                 }
             }
         }
@@ -146,22 +159,33 @@ impl Suite {
         );
     }
 
-    /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none.
-    fn takes_part(&self, index: usize, block: u32) -> bool {
+    /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none. Blocks in which
+    /// the program had to wait for a core are made up for, as long as the budget allows.
+    fn takes_part(&self, index: usize, block: u32, at_once: u32) -> bool {
         let share = self.effort.budget / self.weighed.len().max(1) as u32 / self.effort.processes.0.max(1);
         let time = self.weighed[index].batch_time.max(Duration::from_micros(1));
         let blocks = |share: Duration| (share.as_secs_f64() / time.as_secs_f64()) as u32;
-        block < blocks(SLOW_TIME).max(SLOW_BLOCKS).min(blocks(share)).max(2)
+        let (wanted, most) = (blocks(SLOW_TIME).max(SLOW_BLOCKS), blocks(share));
+        let taken = if self.may_wait(index) { at_once + (block - at_once) / MADE_UP } else { block };
+        taken < wanted.min(most).max(2) && (taken == block || block < most)
     }
 
+    /// Whether batches of a case are so long that the program may have to wait for a core in the midst of one. What several
+    /// threads wait for may be each other.
+    fn may_wait(&self, index: usize) -> bool {
+        let weighed = &self.weighed[index];
+        weighed.batch_time >= LONG && weighed.threads == 1 && weighed.case.concurrency.is_none()
+    }
+
+    /// Has one block run and keeps its readings. Says for which share of it the program waited for a core, where that was
+    /// looked for.
     fn visit(
         &mut self,
         index: usize,
         program: &mut BenchProgram,
-        process: u32,
-        block: u32,
-    ) -> Result<(), Stop> {
-        let number = process * BLOCKS_OF_A_PROCESS + block;
+        number: u32,
+        cycle: Option<f64>,
+    ) -> Result<Option<f64>, Stop> {
         let weighed = &self.weighed[index];
         let stream = u64::from(number) << 20 | weighed.kin as u64;
         let mut pcg = Pcg::with_stream(self.run.seed ^ 0x0b10_c4ed, stream);
@@ -171,15 +195,18 @@ impl Suite {
         let case = self.batch_of(index, Kind::Case, jittered(weighed.iterations));
         let tare = self.batch_of(index, Kind::Tare, jittered(weighed.tare_iterations));
         let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
-        let result = self.block(index, program, batches);
-        let replies = match result {
+        let before = if self.may_wait(index) { program.waited() } else { None };
+        let replies = match self.block(index, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
                 self.tolerate::<()>(index, program, Err(error))?;
-                return Ok(());
+                return Ok(None);
             }
         };
-        let witness = super::readings::witness_of(&replies);
+        let waited = before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before));
+        let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
+        let waited = waited.map(|waited| waited as f64 / spent.max(1.0));
+        let beside = super::readings::beside(&replies, cycle, waited);
         for reply in replies {
             let weighed = &self.weighed[index];
             let position = if reply.kind == Kind::Case { weighed.arm } else { weighed.tare };
@@ -189,10 +216,12 @@ impl Suite {
                 *timing = Some(said);
             }
             let mut readings = super::readings::of_batch(&weighed.case, &reply);
-            readings.extend(witness.clone().filter(|_| reply.kind == Kind::Tare));
+            if reply.kind == Kind::Tare {
+                readings.extend(beside.iter().cloned());
+            }
             self.keep(position, Pass::Timing, number, readings);
         }
-        Ok(())
+        Ok(waited)
     }
 
     /// Whether every case, or every comparison where there are two programs, is known well enough.

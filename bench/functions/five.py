@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Five invocations of the function suite of every SDK: whether the next invocation says what the interval of the last one
+promised. Two invocations agree on a case when their nets lie within 3 % of one another, or their intervals overlap. Prints
+a table in Markdown; the exit code is 1 where two invocations disagree.
+
+    python3 bench/functions/five.py [--scruple BIN] [--only SUITE]… [--times N] [--verbose]
+
+The invocations of all suites take turns, so that those of one suite are some time apart, and each suite has a store, as it
+has for its user: what earlier invocations say about the machine's clock is taken from there.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import run as seven
+
+HERE = pathlib.Path(__file__).resolve().parent
+SDK = HERE.parent.parent / "sdk"
+NEAR = 0.03
+
+
+def in_cpp(folder):
+    seven.need("c++")
+    seven.build(["c++", "-O2", "-pthread", SDK / "c/examples/fnv.cpp", "-o", folder / "fnv-cpp"])
+    return [str(folder / "fnv-cpp")]
+
+
+def in_criterion(folder):
+    """The seven functions as a suite of criterion's whose import was changed."""
+    seven.need("ghc")
+    own = folder / "seven-criterion-import"
+    own.mkdir()
+    source = (HERE / "Seven.hs").read_text().replace("import Criterion.Main", "import Scruple.Criterion")
+    (own / "Seven.hs").write_text(source)
+    words = ["ghc", "--make", "-v0", "-O", "-DRIVAL", f"-i{SDK / 'haskell/src'}", "-outputdir", own]
+    seven.build([*words, own / "Seven.hs", "-o", own / "program"])
+    return [str(own / "program")]
+
+
+def in_go(folder):
+    seven.need("go")
+    own = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local"}
+    seven.build(["go", "build", "-o", folder / "fnv-go", "./example"], cwd=SDK / "go", env=own)
+    return [str(folder / "fnv-go")]
+
+
+def in_java(folder):
+    seven.need("javac")
+    sources = [SDK / "java/ScrupleBench.java", SDK / "java/Example.java"]
+    seven.build(["javac", "--release", "11", "-encoding", "UTF-8", "-d", folder / "java", *sources])
+    return ["java", "-cp", str(folder / "java"), "Example"]
+
+
+def in_javascript(_):
+    seven.need("node")
+    return ["node", str(SDK / "js/example.mjs")]
+
+
+def in_guile(_):
+    seven.need("guile")
+    return ["guile", "-L", str(SDK / "guile"), str(SDK / "guile/example.scm")]
+
+
+SUITES = {
+    "C": seven.in_c,
+    "C++": in_cpp,
+    "Rust": seven.in_rust,
+    "Haskell": seven.in_haskell,
+    "Haskell, Scruple.Criterion": in_criterion,
+    "Go": in_go,
+    "Java": in_java,
+    "JavaScript": in_javascript,
+    "Python": seven.in_python,
+    "Guile": in_guile,
+}
+
+
+def built(only, folder):
+    for name, build in SUITES.items():
+        if only and name not in only:
+            continue
+        try:
+            yield name, build(folder)
+        except seven.Absent as why:
+            print(f"skipped: {name}: {why}", file=sys.stderr)
+
+
+def weigh(options, command, store):
+    """What one invocation says: for each case its net, an interval and whether it is a number at all; and the remarks."""
+    words = [options.scruple, "bench", "--json", "--store", str(store), "--time-only", "--", *command]
+    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
+    answer = json.loads(done.stdout)
+    return {arm["name"]: span(arm) for arm in answer["arms"] if arm["role"] == "subject"}, answer["warnings"]
+
+
+def span(arm):
+    """The net of a case and its interval. Of one below resolution it is known that it lies between 0 and a bound."""
+    wall = arm["metrics"]["time.wall"]
+    net = wall["net"]
+    low, high = net["interval"]
+    if net["below_resolution"] is not None:
+        return None, 0, net["below_resolution"]
+    return net["estimate"], low, high
+
+
+def agreement(spans):
+    """The largest difference between two invocations, and which pairs neither lie near nor overlap."""
+    largest, apart = 0, []
+    for (i, one), (j, other) in itertools.combinations(enumerate(spans, 1), 2):
+        near = False
+        if one[0] is not None and other[0] is not None and min(one[0], other[0]) > 0:
+            difference = max(one[0], other[0]) / min(one[0], other[0]) - 1
+            largest, near = max(largest, difference), difference <= NEAR
+        if not near and (one[1] > other[2] or other[1] > one[2]):
+            apart.append((i, j))
+    return largest, apart
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scruple", default="scruple", help="the program (default: the one on the path)")
+    parser.add_argument("--only", action="append", choices=SUITES, help="only this suite")
+    parser.add_argument("--times", type=int, default=5, help="invocations of each suite")
+    parser.add_argument("--verbose", action="store_true", help="print the net and the interval of every invocation")
+    options = parser.parse_args()
+    found = shutil.which(options.scruple)
+    if not found:
+        sys.exit(f"there is no ‘{options.scruple}’: name the program with --scruple")
+    options.scruple = os.path.abspath(found)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        suites = list(built(options.only, folder))
+        load = [os.getloadavg()[0]]
+        invocations = {name: [] for name, _ in suites}
+        for turn in range(options.times):
+            for number, (name, command) in enumerate(suites):
+                print(f"{turn + 1}/{options.times} {name}", file=sys.stderr)
+                invocations[name].append(weigh(options, command, folder / f"{number}.db"))
+            load.append(os.getloadavg()[0])
+    fine = report(invocations, options.verbose)
+    print(f"\nLoad of the machine while they ran: {min(load):.0f} to {max(load):.0f}.")
+    sys.exit(0 if fine else 1)
+
+
+def report(invocations, verbose):
+    print("| Suite | Cases | Within 3 % | Largest difference | Beyond 3 %, intervals overlap | Disagree |")
+    print("|---|---|---|---|---|---|")
+    details, fine = [], True
+    for name, answers in invocations.items():
+        cases = list(answers[0][0])
+        found = {case: agreement([spans[case] for spans, _ in answers]) for case in cases}
+        near = sum(largest <= NEAR and not apart for largest, apart in found.values())
+        apart = [case for case, (_, pairs) in found.items() if pairs]
+        worst = max(found, key=lambda case: found[case][0])
+        fine = fine and not apart
+        cells = [name, len(cases), near, f"{100 * found[worst][0]:.1f} % ({worst})", len(cases) - near - len(apart)]
+        print("| " + " | ".join(map(str, cells)) + f" | {', '.join(apart) or 'none'} |")
+        for case in cases if verbose else apart:
+            spans = "; ".join(span_text(spans[case]) for spans, _ in answers)
+            details.append(f"- {name}, {case}: {spans}")
+        remarks = {warning["text"] for _, warnings in answers for warning in warnings}
+        details.extend(f"- {name}: {text}" for text in sorted(remarks))
+    print("\n" + "\n".join(details) if details else "")
+    return fine
+
+
+def span_text(span):
+    net, low, high = span
+    middle = "below resolution" if net is None else seven.text(net)
+    return f"{middle} [{seven.text(max(low, 0)) if low > 0 else '0'}, {seven.text(high)}]"
+
+
+if __name__ == "__main__":
+    main()

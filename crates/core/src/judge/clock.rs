@@ -1,0 +1,112 @@
+//! The clock of the core that cases were timed on, and what it does to their times.
+//!
+//! A processor runs faster or slower as heat, power and its neighbours let it, sometimes for as long as a whole run. All
+//! readings of such a run agree, so that their spread does not show it; the next run says something else.
+
+use super::cases::{self, within};
+use crate::stats::quantile::{Interval, median, quantile, sorted};
+use crate::stats::tare::Net;
+use crate::subject::Arm;
+
+/// The figure of a tare that says how long a cycle of the core was in each block, in nanoseconds.
+pub const CYCLE: &str = "batch.cycle";
+
+/// The figure of a tare that says between which lengths a cycle usually is on this machine: two readings in nanoseconds.
+pub const USUAL: &str = "batch.cycle.usual";
+
+/// Runs whose clocks differ by more than this were taken at different clocks.
+pub const APART: f64 = 0.02;
+
+/// Between which lengths a cycle usually is: the middle nine tenths of what the earlier runs and this one said, so that one
+/// run at an unusual clock does not count where there are many others. How processes of one run differ is in its interval.
+pub fn usual(earlier: &[f64], now: f64) -> (f64, f64) {
+    let runs = sorted(&[earlier, &[now]].concat());
+    (quantile(&runs, 0.05), quantile(&runs, 0.95))
+}
+
+/// The length of a cycle while a case was timed, in nanoseconds, over the blocks that count.
+pub fn cycle(tare: &Arm) -> Option<f64> {
+    let cycles = tare.sample(CYCLE)?;
+    let counted = cases::undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
+    let readings = counted.filter(|readings| !readings.is_empty()).unwrap_or_else(|| cycles.readings.clone());
+    Some(median(&readings))
+}
+
+/// The factors, at most and at least 1, by which a time would be less or more at the clocks that are usual.
+pub fn reach(tare: &Arm) -> (f64, f64) {
+    let known = cycle(tare).zip(tare.sample(USUAL));
+    known.map_or((1.0, 1.0), |(now, usual)| {
+        let least = usual.readings.iter().copied().fold(now, f64::min);
+        let most = usual.readings.iter().copied().fold(now, f64::max);
+        (least / now, most / now)
+    })
+}
+
+/// The interval of a time, widened to what it would be at the clocks that are usual. Code that waits for memory depends on
+/// the clock less than that.
+pub fn widened(interval: Interval, (less, more): (f64, f64)) -> Interval {
+    let scaled = |end: f64, outwards: f64, inwards: f64| end * if end > 0.0 { outwards } else { inwards };
+    Interval { low: scaled(interval.low, less, more), high: scaled(interval.high, more, less), ..interval }
+}
+
+/// The net of a time, widened alike.
+pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
+    let reach = reach(tare);
+    Net {
+        interval: widened(net.interval, reach),
+        below_resolution: net.below_resolution.map(|limit| limit * reach.1),
+        ..net
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Metric, Pass, Quality};
+    use crate::sample::{Figure, Reading};
+    use crate::subject::{Role, Subject};
+    use crate::unit::Unit;
+
+    fn tare(cycle: f64, usual: (f64, f64)) -> Arm {
+        let subject =
+            Subject::Case { name: "f".into(), program: Vec::new(), shape: String::new(), timing: None };
+        let mut arm = Arm::new("f [tare]", subject, Role::Tare);
+        let mut add = |key: &'static str, block, value| {
+            let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
+            let mut figure = arm.figures.remove(key);
+            Figure::add(&mut figure, Reading::of(&metric, value, "test"), Pass::Timing, block);
+            arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
+        };
+        (0..20).for_each(|block| add(CYCLE, block, cycle));
+        add(USUAL, 0, usual.0);
+        add(USUAL, 1, usual.1);
+        arm
+    }
+
+    #[test]
+    fn an_interval_reaches_to_where_the_time_is_at_the_usual_clock() {
+        let slow = reach(&tare(0.35, (0.30, 0.305)));
+        let found = widened(Interval { low: 1.16, high: 1.18, level: 0.95 }, slow);
+        assert!((found.low - 1.16 * 0.30 / 0.35).abs() < 1e-12, "{found:?}");
+        assert!((found.high - 1.18).abs() < 1e-12, "{found:?}");
+        let usual = reach(&tare(0.30, (0.29, 0.31)));
+        let found = widened(Interval { low: -1.0, high: 1.0, level: 0.95 }, usual);
+        assert!(found.low < -1.0 && found.high > 1.03, "{found:?}");
+    }
+
+    #[test]
+    fn one_run_among_many_at_another_clock_is_not_usual() {
+        let (low, high) = usual(&[[0.30; 19].as_slice(), &[0.35]].concat(), 0.3);
+        assert!((low - 0.30).abs() < 1e-12 && high < 0.303, "{low} {high}");
+        let (low, high) = usual(&[0.30], 0.35);
+        assert!(low < 0.303 && high > 0.347, "{low} {high}");
+        assert_eq!(usual(&[], 0.3), (0.3, 0.3));
+    }
+
+    #[test]
+    fn without_a_witness_nothing_is_widened() {
+        let mut bare = tare(0.3, (0.2, 0.4));
+        bare.figures.remove(CYCLE);
+        assert_eq!(reach(&bare), (1.0, 1.0));
+    }
+}

@@ -1,0 +1,123 @@
+//! How fast the core runs: the time of one cycle, from a chain of additions each of which waits for the one before.
+//!
+//! A dependent addition of two registers takes one cycle on every processor of the last decades (Fog, "Instruction
+//! tables", 2024), whatever else the core does beside it, so that the time of the chain is the time of so many cycles.
+
+use crate::clock;
+use crate::scheduled;
+
+/// Additions in one pass of the loop, and passes in one chain, which takes about 4 µs.
+const UNROLLED: u64 = 8;
+const PASSES: u64 = 2000;
+
+/// The chain is run so many times, and the fastest counts: an interruption makes one longer.
+const TRIES: u32 = 3;
+
+/// Nanoseconds of one cycle of the core on which this program last ran; none where the architecture or the system does not
+/// let it be told. Takes some 20 µs.
+pub fn cycle_beside(program: u32) -> Option<f64> {
+    let own = affinity()?;
+    let core = scheduled::last_core(program)?;
+    // Where the core is not to be had, the one that this thread is on says more than nothing: cores mostly share a clock.
+    move_to(&only(core)?);
+    let found = cycle();
+    move_to(&own);
+    found
+}
+
+fn cycle() -> Option<f64> {
+    let mut fastest = u64::MAX;
+    for _ in 0..TRIES {
+        let began = clock::read(libc::CLOCK_MONOTONIC)?;
+        chain()?;
+        fastest = fastest.min(clock::read(libc::CLOCK_MONOTONIC)? - began);
+    }
+    Some(fastest as f64 / (UNROLLED * PASSES) as f64)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn chain() -> Option<()> {
+    let (mut value, mut passes) = (1_u64, PASSES);
+    // SAFETY: the code reads and writes these two registers only.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "add {v}, {v}", "add {v}, {v}", "add {v}, {v}", "add {v}, {v}",
+            "add {v}, {v}", "add {v}, {v}", "add {v}, {v}", "add {v}, {v}",
+            "dec {n}",
+            "jnz 2b",
+            v = inout(reg) value,
+            n = inout(reg) passes,
+            options(nomem, nostack)
+        );
+    }
+    std::hint::black_box((value, passes));
+    Some(())
+}
+
+#[cfg(target_arch = "aarch64")]
+fn chain() -> Option<()> {
+    let (mut value, mut passes) = (1_u64, PASSES);
+    // SAFETY: the code reads and writes these two registers only.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "add {v}, {v}, {v}", "add {v}, {v}, {v}", "add {v}, {v}, {v}", "add {v}, {v}, {v}",
+            "add {v}, {v}, {v}", "add {v}, {v}, {v}", "add {v}, {v}, {v}", "add {v}, {v}, {v}",
+            "subs {n}, {n}, #1",
+            "b.ne 2b",
+            v = inout(reg) value,
+            n = inout(reg) passes,
+            options(nomem, nostack)
+        );
+    }
+    std::hint::black_box((value, passes));
+    Some(())
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn chain() -> Option<()> {
+    None
+}
+
+/// The cores that this thread may use.
+fn affinity() -> Option<libc::cpu_set_t> {
+    // SAFETY: the set is plain data, which the kernel fills in up to the size given.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let size = std::mem::size_of::<libc::cpu_set_t>();
+        (libc::sched_getaffinity(0, size, &mut set) == 0).then_some(set)
+    }
+}
+
+fn only(core: usize) -> Option<libc::cpu_set_t> {
+    // SAFETY: the set is plain data, and the core lies within it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        (core < libc::CPU_SETSIZE as usize).then(|| libc::CPU_SET(core, &mut set))?;
+        Some(set)
+    }
+}
+
+/// Lets this thread use these cores; where the kernel refuses, it stays where it is.
+fn move_to(cores: &libc::cpu_set_t) {
+    // SAFETY: the kernel reads a valid set of the size given.
+    unsafe { libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), cores) };
+}
+
+#[cfg(test)]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod tests {
+    use super::*;
+
+    /// No processor has run at less than 100 MHz or more than 10 GHz for decades.
+    #[test]
+    fn a_cycle_takes_as_long_as_processors_take() {
+        let before = affinity().expect("a thread has cores");
+        let cycle = cycle_beside(std::process::id()).expect("this process is there");
+        assert!((0.1..10.0).contains(&cycle), "{cycle} ns");
+        let after = affinity().expect("a thread has cores");
+        // SAFETY: both sets are valid.
+        assert!(unsafe { libc::CPU_EQUAL(&before, &after) }, "the thread may use other cores than before");
+    }
+}

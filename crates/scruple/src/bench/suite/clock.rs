@@ -1,0 +1,97 @@
+//! The clock of the core during a run, held against those of earlier runs.
+
+use super::Suite;
+use super::readings::own;
+use crate::store::Store;
+use scruple_core::judge::clock::{APART, CYCLE, USUAL, cycle, usual};
+use scruple_core::metric::Pass;
+use scruple_core::stats::quantile::{median, sorted};
+use scruple_core::unit::Unit;
+
+/// As many earlier runs tell what is usual.
+const RUNS: usize = 20;
+
+/// The cycles of earlier runs on this machine, as far as the store has them. A store that cannot be read says so when the
+/// run is written.
+pub(super) fn earlier(store: &Store, machine_class: &str) -> Vec<f64> {
+    let runs = store.newest(CYCLE, machine_class, RUNS).unwrap_or_default();
+    runs.iter().filter(|readings| !readings.is_empty()).map(|readings| median(readings)).collect()
+}
+
+impl Suite {
+    /// Keeps with each case between which clocks its times have to be seen, and says so where this run had another.
+    pub(super) fn tell_clock(&mut self) {
+        let tares: Vec<usize> =
+            self.weighed.iter().filter(|weighed| !weighed.failed).map(|weighed| weighed.tare).collect();
+        let with_most = tares
+            .iter()
+            .max_by_key(|tare| self.run.arms[**tare].sample(CYCLE).map_or(0, |sample| sample.readings.len()));
+        let Some(sample) = with_most.and_then(|tare| self.run.arms[*tare].sample(CYCLE)) else { return };
+        let processes: Vec<f64> = sample.by_process().iter().map(|readings| median(readings)).collect();
+        let Some(now) = with_most.and_then(|tare| cycle(&self.run.arms[*tare])) else { return };
+        let (low, high) = usual(&self.earlier_cycles, now);
+        for tare in &tares {
+            for (block, end) in (0..).zip([low, high]) {
+                self.keep(*tare, Pass::Timing, block, vec![own(USUAL, Unit::Nanoseconds, end)]);
+            }
+        }
+        if let Some(text) = remark(now, &self.earlier_cycles, &processes) {
+            self.run.warn("clock", text);
+        }
+    }
+}
+
+/// So many processes tell whether the clock changed in the midst of a run: at least two of them had either clock.
+const ENOUGH: usize = 5;
+
+/// What is to be said of the clock, where it was another than before, or did not stay.
+fn remark(now: f64, earlier: &[f64], processes: &[f64]) -> Option<String> {
+    let ghz = |cycle: f64| format!("{:.2} GHz", 1.0 / cycle);
+    let ordered = sorted(processes);
+    if let [_, least, .., most, _] = ordered.as_slice()
+        && ordered.len() >= ENOUGH
+        && most / least > 1.0 + APART
+    {
+        return Some(format!(
+            "the core’s clock changed while the cases were timed, from {} to {}: times differ by as much from process to process, and their intervals hold it",
+            ghz(*least),
+            ghz(*most)
+        ));
+    }
+    if earlier.is_empty() {
+        return None;
+    }
+    let usual = median(earlier);
+    if (now / usual).max(usual / now) <= 1.0 + APART {
+        return None;
+    }
+    let (change, word) =
+        if now > usual { (now / usual - 1.0, "longer") } else { (1.0 - now / usual, "shorter") };
+    let runs = if earlier.len() == 1 { "run" } else { "runs" };
+    Some(format!(
+        "the core ran at {}, and at {} in the {} stored {runs} before: times of code that computes are {:.1} % {word} for that, and their intervals hold both",
+        ghz(now),
+        ghz(usual),
+        earlier.len(),
+        100.0 * change
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remark;
+
+    #[test]
+    fn a_run_at_another_clock_is_told_with_both_clocks() {
+        let text = remark(0.35, &[0.3, 0.3, 0.301], &[0.35; 5]).expect("17 % is worth a remark");
+        assert!(
+            text.contains("2.86 GHz") && text.contains("3.33 GHz") && text.contains("16.7 % longer"),
+            "{text}"
+        );
+        assert_eq!(remark(0.303, &[0.3], &[0.303; 5]), None);
+        assert_eq!(remark(0.35, &[], &[0.35; 5]), None);
+        assert_eq!(remark(0.3, &[0.3], &[0.30, 0.30, 0.33]), None);
+        let text = remark(0.3, &[0.3], &[0.33, 0.30, 0.30, 0.30, 0.33]).expect("10 % within the run");
+        assert!(text.contains("from 3.33 GHz to 3.03 GHz"), "{text}");
+    }
+}

@@ -1,0 +1,38 @@
+//! What the newest runs read of one metric.
+
+use super::sqlite::Failure;
+use super::{Store, StoreError, parse};
+
+impl Store {
+    /// The readings of a metric in the newest runs on machines of this class: of each run those of the first arm that has
+    /// any. Only the last hundred runs are looked through.
+    pub fn newest(
+        &self,
+        metric: &str,
+        machine_class: &str,
+        most: usize,
+    ) -> Result<Vec<Vec<f64>>, StoreError> {
+        let work = || -> Result<Vec<Vec<f64>>, Failure> {
+            let runs = self.database.query(
+                "SELECT id FROM run WHERE machine_class = $1 ORDER BY started DESC, id DESC LIMIT 100",
+                &[machine_class.into()],
+            )?;
+            let mut found = Vec::new();
+            for run in &runs {
+                let rows = self.database.query(
+                    "SELECT readings FROM sample WHERE run_id = $1 AND metric = $2 AND readings IS NOT NULL \
+                     ORDER BY position LIMIT 1",
+                    &[run.text(0).into(), metric.into()],
+                )?;
+                if let Some(row) = rows.first() {
+                    found.push(parse(row.text(0), "readings")?);
+                }
+                if found.len() == most {
+                    break;
+                }
+            }
+            Ok(found)
+        };
+        work().map_err(|failure| self.error(failure))
+    }
+}
