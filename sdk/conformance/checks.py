@@ -100,9 +100,10 @@ def what_is_timed_is_said(argv, cases, _hello):
             assert case.get("timing", said) == said, f"{name} is declared as {case['timing']!r}, and timed as {said!r}"
 
 
-def least(program, word, key="time.wall", tries=15):
-    """The least of several readings: what remains when nothing else disturbed."""
-    return min(program.ask(f"block {word}")["block"][0][key] for _ in range(tries))
+def least(program, word, tries=15):
+    """The least of several readings, of processor time where there is any: what remains when nothing else disturbed."""
+    entries = [program.ask(f"block {word}")["block"][0] for _ in range(tries)]
+    return min(entry.get("time.cpu", entry["time.wall"]) for entry in entries)
 
 
 def the_loop_is_not_hoisted(argv, cases, _hello):
@@ -111,7 +112,7 @@ def the_loop_is_not_hoisted(argv, cases, _hello):
         for _ in range(20):
             program.ask(f"block {case}:c:400 {case}:t:400")
         for attempt in range(5):
-            few, many = least(program, f"{case}:c:100"), least(program, f"{case}:c:800")
+            few, many = (least(program, f"{case}:c:{n}") for n in (100, 800))
             if 5 <= many / max(few, 1) <= 12:
                 return
     raise AssertionError(f"100 iterations take {few} ns, 800 take {many} ns")
