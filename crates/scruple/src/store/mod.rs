@@ -12,9 +12,9 @@ pub mod import;
 pub mod journal;
 pub mod ledger;
 pub mod list;
+pub mod newest;
 pub mod reading;
 pub mod remove;
-pub mod newest;
 pub mod sqlite;
 pub mod verb;
 

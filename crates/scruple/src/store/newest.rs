@@ -22,10 +22,10 @@ impl Store {
                 let rows = self.database.query(
                     "SELECT readings FROM sample WHERE run_id = $1 AND metric = $2 AND readings IS NOT NULL \
                      ORDER BY position LIMIT 1",
-                    &[run.text(0).into(), metric.into()],
+                    &[run.text(0)?.into(), metric.into()],
                 )?;
                 if let Some(row) = rows.first() {
-                    found.push(parse(row.text(0), "readings")?);
+                    found.push(parse(row.text(0)?, "readings")?);
                 }
                 if found.len() == most {
                     break;
