@@ -138,7 +138,7 @@ impl Session {
         self.progress.clear();
         self.remark_on_outputs();
         self.remark_on_waiting();
-        self.remark_on_cold_start();
+        self.remark_on_cold_start(effort.warmup);
         self.ledger.finish(&self.run);
         result
     }

@@ -26,10 +26,12 @@ pub enum Format {
     Junit,
     /// A row for each metric of each arm, as CSV.
     Readings,
+    /// JSON in the shape of hyperfine's.
+    Hyperfine,
 }
 
 /// The formats with their endings.
-const ENDINGS: [(Format, &str); 9] = [
+const ENDINGS: [(Format, &str); 10] = [
     (Format::Json, "json"),
     (Format::Csv, "csv"),
     (Format::Markdown, "md"),
@@ -39,11 +41,19 @@ const ENDINGS: [(Format, &str); 9] = [
     (Format::Svg, "svg"),
     (Format::Junit, "xml"),
     (Format::Readings, "readings"),
+    (Format::Hyperfine, "hyperfine"),
 ];
 
 /// The formats in which any run can be written.
-pub const OF_RUNS: [Format; 6] =
-    [Format::Json, Format::Csv, Format::Markdown, Format::AsciiDoc, Format::Org, Format::Junit];
+pub const OF_RUNS: [Format; 7] = [
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::AsciiDoc,
+    Format::Org,
+    Format::Junit,
+    Format::Hyperfine,
+];
 
 impl Format {
     /// The ending of files of this format, which is also its name before a colon.
@@ -104,6 +114,9 @@ pub struct FormerExportArgs {
     /// JSON.
     #[arg(long, value_name = "FILE", hide = true)]
     pub export_json: Option<PathBuf>,
+    /// JSON in the shape of hyperfine's.
+    #[arg(long, hide = true, requires = "export_json")]
+    pub hyperfine: bool,
     /// CSV.
     #[arg(long, value_name = "FILE", hide = true)]
     pub export_csv: Option<PathBuf>,
@@ -135,7 +148,7 @@ impl ExportArgs {
     pub fn all(&self) -> Vec<Export> {
         let former = &self.former;
         let former = [
-            (Format::Json, &former.export_json),
+            (if former.hyperfine { Format::Hyperfine } else { Format::Json }, &former.export_json),
             (Format::Csv, &former.export_csv),
             (Format::Markdown, &former.export_markdown),
             (Format::AsciiDoc, &former.export_asciidoc),

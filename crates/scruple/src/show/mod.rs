@@ -6,6 +6,7 @@ pub mod chart;
 pub mod csv;
 pub mod export;
 pub mod flame;
+pub mod hyperfine;
 pub mod json;
 pub mod junit;
 pub mod markup;

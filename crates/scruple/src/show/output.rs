@@ -3,7 +3,7 @@
 use super::export::{Export, Format, OF_RUNS};
 use super::markup;
 use super::markup::Markup;
-use super::{Report, csv, json, junit, meant, terminal};
+use super::{Report, csv, hyperfine, json, junit, meant, terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::{Budget, Kept};
@@ -77,6 +77,7 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
         Format::AsciiDoc => markup::text(report, Markup::AsciiDoc),
         Format::Org => markup::text(report, Markup::Org),
         Format::Junit => junit::text(report),
+        Format::Hyperfine => hyperfine::text(report),
         Format::Html | Format::Svg | Format::Readings => String::new(),
     }
 }

@@ -38,7 +38,7 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
         Verdict::Same => format!("‘{a}’ and ‘{b}’ take the same {what}, within {margin}{sure}"),
         Verdict::Small => format!(
             "‘{a}’ takes {} {what} than ‘{b}’ by an amount that is surely not zero, but maybe below {margin}{sure}",
-            if effect_of(comparison) > 1.0 { "more" } else { "less" }
+            if effect_of(comparison) > 1.0 { "more" } else { less(&judged.metric) }
         ),
         Verdict::CantTell => unknown(report, comparison, a, b, what),
     };
@@ -62,9 +62,17 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
         "‘{}’ takes exactly {}{relative} {} {what} than ‘{}’",
         judged.arm,
         scruple_core::unit::exact(difference.abs(), &unit),
-        if difference > 0.0 { "more" } else { "less" },
+        if difference > 0.0 { "more" } else { less(&judged.metric) },
         judged.reference
     )
+}
+
+/// Things that are counted are fewer, everything else is less.
+fn less(key: &str) -> &'static str {
+    match metric(key) {
+        Some(metric) if metric.unit == Unit::Count => "fewer",
+        _ => "less",
+    }
 }
 
 /// What is compared, as a noun.
@@ -85,7 +93,7 @@ fn difference(judged: &Judged, what: &str) -> String {
         return format!("is {times:.2} times as {word} in {what} as");
     }
     let percent = (effect - 1.0).abs() * 100.0;
-    format!("takes {percent:.1} % {} {what} than", if effect < 1.0 { "less" } else { "more" })
+    format!("takes {percent:.1} % {} {what} than", if effect < 1.0 { less(&judged.metric) } else { "more" })
 }
 
 fn certainty(judged: &Judged) -> String {

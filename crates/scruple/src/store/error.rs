@@ -3,9 +3,17 @@
 /// Why the store could not be used, what is kept regardless, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file is not a database, or is damaged.
+    /// The file is not a database, or one of something else.
+    #[error("‘{path}’ is not a store ({message}): name another file with --store FILE, or use --no-store")]
+    NotAStore {
+        /// The file.
+        path: String,
+        /// What it is instead.
+        message: String,
+    },
+    /// The database is damaged.
     #[error(
-        "the store ‘{path}’ is damaged or not a store ({message}): move it away to start a new one, or use --store FILE or --no-store"
+        "the store ‘{path}’ is damaged ({message}): move it away to start a new one, or use --store FILE or --no-store"
     )]
     Corrupt {
         /// The file.
@@ -57,8 +65,10 @@ pub enum StoreError {
     #[error("there is no store at ‘{0}’: `scruple run` makes one, or name another with --store FILE")]
     Missing(String),
     /// The name fits no run.
-    #[error("no stored run is called ‘{name}’ in ‘{path}’: `scruple store list` shows them all")]
+    #[error("no stored run is called ‘{name}’ in ‘{path}’: {advice}")]
     NoSuchRun {
+        /// What may help.
+        advice: &'static str,
         /// What was asked for.
         name: String,
         /// The file.

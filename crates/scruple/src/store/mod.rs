@@ -287,6 +287,7 @@ fn damaged(message: &str) -> Failure {
 fn error_at(path: &Path, failure: Failure) -> StoreError {
     let (path, message) = (path.display().to_string(), failure.message);
     match failure.refusal {
+        Refusal::Foreign => StoreError::NotAStore { path, message },
         Refusal::Corrupt => StoreError::Corrupt { path, message },
         Refusal::ReadOnly => StoreError::ReadOnly { path, message },
         Refusal::Full => StoreError::Full { path, message },

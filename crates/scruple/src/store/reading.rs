@@ -52,8 +52,14 @@ impl Store {
             let rows = self.database.query(sql, &[value]);
             rows.and_then(|rows| texts(&rows)).map_err(|failure| self.error(failure))
         };
-        let missing =
-            || StoreError::NoSuchRun { name: name.to_owned(), path: self.path.display().to_string() };
+        let missing = || StoreError::NoSuchRun {
+            name: name.to_owned(),
+            path: self.path.display().to_string(),
+            advice: match name.contains('/') && Path::new(name).is_file() {
+                true => "it is a file, which `scruple store import` reads if it holds results",
+                false => "`scruple store list` shows them all",
+            },
+        };
         if let Some(back) = name.strip_prefix("last") {
             let back: i64 = match back.strip_prefix('~') {
                 Some(number) => number.parse().map_err(|_| missing())?,

@@ -84,6 +84,7 @@ fn unexpected(column: usize, what: &str) -> Failure {
 /// Why the database refused, as far as it matters to what the user can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
+    Foreign,
     Corrupt,
     ReadOnly,
     Full,
@@ -101,7 +102,8 @@ impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Failure {
         let refusal = match &error {
             rusqlite::Error::SqliteFailure(ffi::Error { code, .. }, _) => match code {
-                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Refusal::Corrupt,
+                ErrorCode::DatabaseCorrupt => Refusal::Corrupt,
+                ErrorCode::NotADatabase => Refusal::Foreign,
                 ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
                     Refusal::ReadOnly
                 }
@@ -130,7 +132,7 @@ impl Database {
         let database = Database::connect(path, flags)?;
         if database.is_of_something_else()? {
             let message = "it holds the tables of something else".to_owned();
-            return Err(Failure { refusal: Refusal::Corrupt, message });
+            return Err(Failure { refusal: Refusal::Foreign, message });
         }
         database.batch(
             // With a write-ahead log a reading is safe from a kill of this process as soon as it is inserted.

@@ -85,3 +85,43 @@ fn three_commands_are_ranked() {
         answer.exchange()
     );
 }
+
+#[test]
+fn results_are_written_in_the_shape_that_its_scripts_read() {
+    let place = Place::new();
+    let words = [
+        "-r",
+        "6",
+        "-L",
+        "n",
+        "1,2",
+        "--export-json",
+        "out.json",
+        "--hyperfine",
+        "--label",
+        "ours",
+        "echo {n}",
+    ];
+    run(&place, &words);
+    let page: serde_json::Value = serde_json::from_str(&place.read("out.json")).expect("JSON");
+    let results = page["results"].as_array().expect("results");
+    assert_eq!(results.len(), 2);
+    let shown = place.run(["show", "ours", "--json"]).json();
+    for (result, arm) in results.iter().zip(shown["arms"].as_array().expect("arms")) {
+        let number = |key: &str| result[key].as_f64().unwrap_or_else(|| panic!("{key} of {result:#}"));
+        let keys = ["mean", "stddev", "median", "user", "system", "min", "max"].map(number);
+        assert!(keys.iter().all(|seconds| (0.0..60.0).contains(seconds)), "{result:#}");
+        assert!(number("min") <= number("median") && number("median") <= number("max"));
+        let times = result["times"].as_array().expect("times").iter().filter_map(serde_json::Value::as_f64);
+        let readings = arm["metrics"]["time.wall"]["readings"].as_array().expect("readings");
+        let readings = readings.iter().filter_map(serde_json::Value::as_f64).map(|reading| reading / 1e9);
+        assert_eq!(times.collect::<Vec<_>>(), readings.collect::<Vec<_>>());
+        assert_eq!(result["exit_codes"].as_array().map(Vec::len), Some(6));
+    }
+    assert_eq!((&results[1]["command"], &results[1]["parameters"]["n"]), (&"echo 2".into(), &"2".into()));
+    // It is read back as hyperfine's own is.
+    let again = place.run(["store", "import", "out.json"]);
+    assert!(again.stdout.contains("2 benchmarks of hyperfine"), "{}", again.exchange());
+    run(&place, &["-r", "6", "--export", "hyperfine:same.json", "true"]);
+    assert!(place.read("same.json").contains("\"results\""));
+}

@@ -60,6 +60,10 @@ fn a_first_run_much_slower_than_the_rest() {
         !said.iter().any(|remark| remark.starts_with("cold-start")),
         "a busy core is no cold cache: {said:?}"
     );
+    let nothing_read = slow().with("timing", "io.read", |_| 0.0);
+    assert!(!remarks(arm(1.0, 1), nothing_read).iter().any(|remark| remark.starts_with("cold-start")));
+    let warm = old_and_new(arm(1.0, 1), slow(), &["-w", "3", "-r", "10", "--json"]);
+    assert_eq!(warm.json()["warnings"].as_array().map(Vec::len), Some(0), "{}", warm.exchange());
     let cold = slow();
     assert_eq!(
         remarks(arm(1.0, 1), cold),

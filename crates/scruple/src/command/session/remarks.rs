@@ -65,14 +65,17 @@ impl Session {
         }
     }
 
-    /// A first run much slower than the rest usually read files that the others found in memory.
-    pub(crate) fn remark_on_cold_start(&mut self) {
+    /// A first run much slower than the rest usually read files that the others found in memory. Behind `warm_ups` it is
+    /// not the first one, and where it is known to have read nothing, something else made it slow.
+    pub(crate) fn remark_on_cold_start(&mut self, warm_ups: u32) {
+        if warm_ups > 0 {
+            return;
+        }
         let slow: Vec<String> = self
             .run
             .arms_of(Role::Subject)
             .filter(|arm| {
-                let reads =
-                    arm.sample("io.read").and_then(|sample| sample.readings.first().copied()).unwrap_or(0.0);
+                let reads = arm.sample("io.read").and_then(|sample| sample.readings.first().copied());
                 // Waiting for a core is no cold cache.
                 let waited = arm
                     .sample("time.wait")
@@ -80,7 +83,10 @@ impl Session {
                     .unwrap_or(0.0);
                 arm.sample("time.wall").filter(|sample| sample.readings.len() >= 5).is_some_and(|sample| {
                     let (first, rest) = (sample.readings[0] - waited, median(&sample.readings[1..]));
-                    first > 1.5 * rest && (reads > 0.0 || first > 3.0 * rest)
+                    match reads {
+                        Some(bytes) => bytes > 0.0 && first > 1.5 * rest,
+                        None => first > 3.0 * rest,
+                    }
                 })
             })
             .map(|arm| format!("‘{}’", arm.name))
