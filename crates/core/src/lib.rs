@@ -8,6 +8,7 @@ pub mod budget;
 pub mod changepoint;
 pub mod compare;
 pub mod evidence;
+pub mod explain;
 pub mod history;
 pub mod judge;
 pub mod knee;

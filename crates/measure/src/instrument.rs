@@ -9,7 +9,7 @@ use std::ffi::OsString;
 ///
 /// An instrument lives for one launch. It says beforehand whether it can weigh a program, because a figure that cannot
 /// be had is absent for a reason and never zero.
-pub trait Instrument {
+pub trait Instrument: Send {
     /// Its name, as it stands in `source` and in messages.
     fn name(&self) -> &'static str;
 

@@ -3,6 +3,7 @@
 use crate::bench::args::BenchArgs;
 use crate::command::args::RunArgs;
 use crate::compare::args::CompareArgs;
+use crate::explain::args::ExplainArgs;
 use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
@@ -40,6 +41,7 @@ pub enum Verb {
     Bench(Box<BenchArgs>),
     Load(Box<LoadArgs>),
     Compare(Box<CompareArgs>),
+    Explain(Box<ExplainArgs>),
     History(Box<HistoryArgs>),
     /// Show a stored run again, in any format.
     Show(ShowArgs),
@@ -73,7 +75,7 @@ pub enum Verb {
 /// The groups in which `scruple --help` lists the verbs.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Weigh", &["run", "bench", "load", "history"]),
-    ("Judge", &["compare"]),
+    ("Judge", &["compare", "explain"]),
     ("Look", &["show"]),
     ("Keep", &["store"]),
     ("Machine", &["doctor", "inspect", "completions"]),

@@ -8,6 +8,7 @@ mod compare;
 mod completions;
 mod config;
 mod doctor;
+mod explain;
 mod fault;
 mod git;
 mod history;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::verb::bench(&args),
         Verb::Load(args) => load::verb::load(&args),
         Verb::Compare(args) => compare::verb::compare(&args),
+        Verb::Explain(args) => explain::verb::explain(&args),
         Verb::History(args) => history::verb::history(&args),
         Verb::Show(args) => show::verb::show(&args),
         Verb::Store { verb } => store::verb::store(&verb),

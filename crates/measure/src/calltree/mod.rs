@@ -4,21 +4,27 @@
 //! sources are carried along and compiled on first use ([`Tool::prepare`]). Where it cannot be had, [`Counter`] falls
 //! back to callgrind and then to cachegrind, and says why.
 
+mod binary;
 mod counter;
 mod debug_file;
 mod error;
 mod install;
+mod instrument;
 mod profile;
 mod reader;
 mod session;
+mod side;
 mod sources;
 mod symbols;
 
+pub use binary::Binaries;
 pub use counter::{Counter, Kind};
 pub use error::{CalltreeError, Unavailable};
 pub use install::Tool;
+pub use instrument::Trees;
 pub use profile::{Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run};
 pub use session::{Counted, Session, Settings};
+pub use side::Side;
 pub use sources::{Amount, SourceCosts};
 pub use symbols::{Frame, Location, Symbols, demangle};
 

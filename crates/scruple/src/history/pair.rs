@@ -27,6 +27,10 @@ pub struct Revisions {
 /// Both versions, built; nobody else builds in that folder while this is there.
 pub struct Pair {
     _builder: Builder,
+    /// The commits, the reference first, and the repository that has both of them.
+    pub commits: [String; 2],
+    /// See [`Pair::commits`].
+    pub objects: PathBuf,
     /// The arms of each subject, the reference first; those of the first subject have what building them cost.
     pub prepared: Vec<Prepared>,
     /// Sentences that the user should read.
@@ -90,7 +94,9 @@ pub fn build(
             ),
         ));
     }
-    Ok(Pair { _builder: builder, prepared, remarks })
+    let commits = [old.commit, new.commit];
+    let objects = builder.cache.tree();
+    Ok(Pair { _builder: builder, commits, objects, prepared, remarks })
 }
 
 fn ready(builder: &mut Builder, (label, commit): (String, String)) -> Result<Built, Fault> {

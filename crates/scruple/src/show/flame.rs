@@ -15,6 +15,11 @@ pub struct Frame {
     pub parent: Option<usize>,
 }
 
+/// The group of boxes that stand for more than before, and that of those that stand for less.
+pub const MORE: &str = "+";
+/// See [`MORE`].
+pub const LESS: &str = "-";
+
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
@@ -63,7 +68,7 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
              fill=\"{}\"/>",
             escape(&told),
             ROW - 1.0,
-            colour(&frame.group)
+            fill(&frame.group)
         );
         let name = cut(&frame.label, width - 6.0);
         if !name.is_empty() {
@@ -73,6 +78,14 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
     }
     out.push_str("</svg>\n");
     out
+}
+
+fn fill(group: &str) -> String {
+    match group {
+        MORE => "hsl(4 70% var(--lightness))".to_owned(),
+        LESS => "hsl(212 70% var(--lightness))".to_owned(),
+        group => colour(group),
+    }
 }
 
 /// What each box costs with everything on top of it.

@@ -12,6 +12,7 @@ mod support;
 
 mod arms;
 mod documents;
+mod explain;
 mod formats;
 mod limits;
 mod load;

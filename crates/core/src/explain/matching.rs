@@ -1,0 +1,218 @@
+//! Which function of one profile is which of the other.
+
+use super::{Code, Count, Tree, group};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A function of either profile or of both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    /// The file.
+    pub module: String,
+    /// The normal name.
+    pub name: String,
+    /// The functions of the first tree that it stands for; several where their names differ in what is left out only.
+    pub first: Vec<usize>,
+    /// Those of the second tree.
+    pub second: Vec<usize>,
+    /// The name in the second tree, where it is another.
+    pub renamed: Option<String>,
+    /// See [`super::Function`].
+    pub library: bool,
+    /// See [`super::Function`].
+    pub trampoline: bool,
+}
+
+/// The functions of two trees under common keys.
+#[derive(Clone, Debug, Default)]
+pub struct Matched {
+    /// The keys.
+    pub keys: Vec<Key>,
+    /// The key of each function of the first tree.
+    pub of_first: Vec<usize>,
+    /// The key of each function of the second tree.
+    pub of_second: Vec<usize>,
+}
+
+/// Functions that cost less than this share of the whole are not looked for under another name.
+const WORTH: f64 = 0.000_5;
+
+/// At most so many functions of either side are compared with each other.
+const MOST: usize = 200;
+
+/// What a pair must reach to be one function that was renamed: all in all, and in its code alone.
+const ALIKE: f64 = 0.6;
+const ALIKE_CODE: f64 = 0.5;
+
+impl Matched {
+    /// By file and name; then by the name without arguments of templates; then by code, callers, calls and name.
+    pub fn of(first: &Tree, second: &Tree, code: &Code<'_>) -> Matched {
+        let mut matched = Matched::by_name(first, second);
+        let mut pairs = matched.by_group();
+        pairs.extend(matched.by_likeness(first, second, code, &pairs));
+        matched.unite(&pairs);
+        matched
+    }
+
+    fn by_name(first: &Tree, second: &Tree) -> Matched {
+        let mut matched = Matched::default();
+        let mut known: HashMap<(String, String), usize> = HashMap::new();
+        for (side, tree) in [first, second].into_iter().enumerate() {
+            for (index, function) in tree.functions.iter().enumerate() {
+                let id = (function.module.clone(), function.name.clone());
+                let key = *known.entry(id).or_insert_with(|| {
+                    matched.keys.push(Key {
+                        module: function.module.clone(),
+                        name: function.name.clone(),
+                        library: function.library,
+                        trampoline: function.trampoline,
+                        ..Key::default()
+                    });
+                    matched.keys.len() - 1
+                });
+                let (functions, keys) = match side {
+                    0 => (&mut matched.keys[key].first, &mut matched.of_first),
+                    _ => (&mut matched.keys[key].second, &mut matched.of_second),
+                };
+                functions.push(index);
+                keys.push(key);
+            }
+        }
+        matched
+    }
+
+    /// The keys that one side alone has.
+    fn lonely(&self) -> (Vec<usize>, Vec<usize>) {
+        let named = (0..self.keys.len()).filter(|key| !self.keys[*key].name.is_empty());
+        let lonely =
+            named.filter(|key| self.keys[*key].first.is_empty() != self.keys[*key].second.is_empty());
+        lonely.partition(|key| self.keys[*key].second.is_empty())
+    }
+
+    /// Those that are the only ones of their template on either side.
+    fn by_group(&self) -> Vec<(usize, usize)> {
+        let mut groups: BTreeMap<(&str, String), [Vec<usize>; 2]> = BTreeMap::new();
+        let (old, new) = self.lonely();
+        for (side, keys) in [old, new].into_iter().enumerate() {
+            for key in keys {
+                let one = &self.keys[key];
+                groups.entry((&one.module, group(&one.name))).or_default()[side].push(key);
+            }
+        }
+        groups
+            .into_values()
+            .filter_map(|both| match both.each_ref().map(Vec::as_slice) {
+                [[old], [new]] => Some((*old, *new)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn by_likeness(
+        &self,
+        first: &Tree,
+        second: &Tree,
+        code: &Code<'_>,
+        paired: &[(usize, usize)],
+    ) -> Vec<(usize, usize)> {
+        let (old, new) = self.lonely();
+        let taken: BTreeSet<usize> = paired.iter().flat_map(|(old, new)| [*old, *new]).collect();
+        let facts = [Facts::of(first, &self.of_first), Facts::of(second, &self.of_second)];
+        let least = WORTH * facts[0].total.max(facts[1].total);
+        let worth = |keys: Vec<usize>, facts: &Facts| {
+            let cost = |key: &usize| facts.own.get(key).copied().unwrap_or(0.0);
+            let mut keys: Vec<usize> =
+                keys.into_iter().filter(|key| !taken.contains(key) && cost(key) > least).collect();
+            keys.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+            keys.truncate(MOST);
+            keys
+        };
+        let (old, new) = (worth(old, &facts[0]), worth(new, &facts[1]));
+        let mut scored = Vec::new();
+        for a in &old {
+            for b in new.iter().filter(|b| self.keys[**b].module == self.keys[*a].module) {
+                let like = (code.likeness)(self.keys[*a].first[0], self.keys[*b].second[0]);
+                if like < ALIKE_CODE {
+                    continue;
+                }
+                let callers = common(facts[0].callers.get(a), facts[1].callers.get(b));
+                let calls = [facts[0].calls.get(a), facts[1].calls.get(b)].map(|n| n.copied().unwrap_or(0.0));
+                let calls = calls[0].min(calls[1]) / calls[0].max(calls[1]).max(1.0);
+                let name = likeness_of_names(&self.keys[*a].name, &self.keys[*b].name);
+                let score = 0.5 * like + 0.2 * callers + 0.15 * calls + 0.15 * name;
+                if score >= ALIKE {
+                    scored.push((score, *a, *b));
+                }
+            }
+        }
+        scored.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+        let mut used = BTreeSet::new();
+        let free = |(_, a, b): &(f64, usize, usize)| {
+            let free = !used.contains(a) && !used.contains(b);
+            if free {
+                used.extend([*a, *b]);
+            }
+            free
+        };
+        scored.into_iter().filter(free).map(|(_, a, b)| (a, b)).collect()
+    }
+
+    /// Gives the functions of both keys of each pair the first one.
+    fn unite(&mut self, pairs: &[(usize, usize)]) {
+        for (old, new) in pairs {
+            let second = std::mem::take(&mut self.keys[*new].second);
+            for function in &second {
+                self.of_second[*function] = *old;
+            }
+            let name = self.keys[*new].name.clone();
+            self.keys[*old].second = second;
+            self.keys[*old].renamed = Some(name);
+        }
+    }
+}
+
+/// What is known of the keys of one tree.
+struct Facts {
+    own: HashMap<usize, f64>,
+    calls: HashMap<usize, f64>,
+    callers: HashMap<usize, BTreeSet<usize>>,
+    total: f64,
+}
+
+impl Facts {
+    fn of(tree: &Tree, keys: &[usize]) -> Facts {
+        let mut facts = Facts {
+            own: HashMap::new(),
+            calls: HashMap::new(),
+            callers: HashMap::new(),
+            total: tree.total(Count::Instructions) as f64,
+        };
+        for context in &tree.contexts {
+            let key = keys[context.function];
+            *facts.own.entry(key).or_default() += context.cost.instructions as f64;
+            *facts.calls.entry(key).or_default() += (context.calls + context.recursive) as f64;
+            if let Some(parent) = context.parent {
+                facts.callers.entry(key).or_default().insert(keys[tree.contexts[parent].function]);
+            }
+        }
+        facts
+    }
+}
+
+/// The share of two sets that both have (Jaccard).
+fn common(a: Option<&BTreeSet<usize>>, b: Option<&BTreeSet<usize>>) -> f64 {
+    let (Some(a), Some(b)) = (a, b) else { return 0.0 };
+    a.intersection(b).count() as f64 / a.union(b).count().max(1) as f64
+}
+
+/// The share of pairs of neighbouring letters that two names have in common (Dice).
+fn likeness_of_names(a: &str, b: &str) -> f64 {
+    let pairs = |text: &str| {
+        let mut counts: BTreeMap<(u8, u8), u32> = BTreeMap::new();
+        text.as_bytes().windows(2).for_each(|two| *counts.entry((two[0], two[1])).or_default() += 1);
+        counts
+    };
+    let (first, second) = (pairs(a), pairs(b));
+    let shared: u32 = first.iter().map(|(two, n)| second.get(two).copied().unwrap_or(0).min(*n)).sum();
+    let all: u32 = first.values().chain(second.values()).sum();
+    2.0 * f64::from(shared) / f64::from(all.max(1))
+}

@@ -1,0 +1,218 @@
+//! Names of functions without what compilers and linkers add, so that versions of one function have one name.
+
+/// What compilers add behind a dot, for copies and parts of functions.
+const SUFFIXES: [&str; 10] = [
+    "constprop",
+    "isra",
+    "part",
+    "cold",
+    "lto_priv",
+    "llvm",
+    "localalias",
+    "clone",
+    "specialized",
+    "resolver",
+];
+
+/// Variants of one function of the C library for processors.
+const VARIANTS: [&str; 12] = [
+    "_avx512", "_avx2", "_avx", "_sse2", "_sse42", "_sse4_1", "_ssse3", "_evex512", "_evex", "_erms",
+    "_movbe", "_rtm",
+];
+
+/// A name without hashes, numbers of closures, versions of symbols and suffixes of copies.
+pub fn normal(name: &str) -> String {
+    let mut name = without_versions(name);
+    name = without_hashes(&name);
+    while let Some(shorter) = without_suffix(&name) {
+        name = shorter;
+    }
+    name = without_closure_numbers(&name);
+    for end in ["_unaligned", "_nosse"] {
+        name = name.replace(end, "");
+    }
+    for variant in VARIANTS {
+        if let Some(at) = name.find(variant)
+            && name[at + variant.len()..].chars().next().is_none_or(|next| next == '_')
+        {
+            name.replace_range(at..at + variant.len(), "");
+        }
+    }
+    for start in ["__GI_", "__libc_", "__new_"] {
+        if let Some(rest) = name.strip_prefix(start).filter(|rest| !rest.is_empty()) {
+            name = rest.to_owned();
+        }
+    }
+    haskell(&name).unwrap_or(name)
+}
+
+/// `memcpy@@GLIBC_2.14` is memcpy.
+fn without_versions(name: &str) -> String {
+    match name.find('@') {
+        Some(at) if at > 0 => name[..at].to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Rust's `::h0123456789abcdef` and `[0123456789abcdef]`.
+fn without_hashes(name: &str) -> String {
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if let Some((rest, last)) = name.rsplit_once("::h")
+        && is_hash(last)
+    {
+        return rest.to_owned();
+    }
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find('[') {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        match after.find(']') {
+            Some(end) if is_hash(&after[1..end]) => rest = &after[end + 1..],
+            _ => {
+                out.push('[');
+                rest = &after[1..];
+            }
+        }
+    }
+    out + rest
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// One suffix less, where there is one.
+fn without_suffix(name: &str) -> Option<String> {
+    if let Some((rest, _)) = name.rsplit_once(" [clone ").filter(|(_, end)| end.ends_with(']')) {
+        return Some(rest.to_owned());
+    }
+    let (rest, last) = name.rsplit_once('.')?;
+    if rest.is_empty() {
+        return None;
+    }
+    // The closures of Go are a.b.func1.2; see below.
+    let go = rest.rsplit('.').next().is_some_and(|word| word.starts_with("func"));
+    let removable = SUFFIXES.contains(&last) || (is_number(last) && !go);
+    removable.then(|| rest.to_owned())
+}
+
+/// `{closure#3}`, `{{closure}}`, `{lambda(int)#2}`, Go's `.func1.2`.
+fn without_closure_numbers(name: &str) -> String {
+    let mut out = name.replace("{{closure}}", "{closure}");
+    while let Some(at) = out.find('#') {
+        let digits = out[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        match digits {
+            0 => break,
+            _ => out.replace_range(at..at + 1 + digits, ""),
+        }
+    }
+    let Some(at) = out.find(".func") else { return out };
+    let rest = &out[at + ".func".len()..];
+    let numbers = rest.split('.').all(is_number);
+    if numbers { out[..at + ".func".len()].to_owned() } else { out }
+}
+
+/// Local names of GHC, `_s1Xa_info`, are numbered anew by each compilation.
+fn haskell(name: &str) -> Option<String> {
+    let ends = ["_info", "_entry"];
+    let end = ends.into_iter().find(|end| name.ends_with(end))?;
+    let stem = &name[..name.len() - end.len()];
+    let (module, local) = stem.rsplit_once('_').unwrap_or(("", stem));
+    let is_local = (4..=6).contains(&local.len())
+        && local.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && local.bytes().any(|byte| byte.is_ascii_digit())
+        && local.starts_with(['s', 'r', 'c', 'l']);
+    is_local.then(|| format!("{module}_(local){end}"))
+}
+
+/// The name without arguments of templates and generics: what stands for all its instances.
+pub fn group(name: &str) -> String {
+    let mut out = String::new();
+    let (mut depth, mut before) = (0_u32, ' ');
+    for (at, letter) in name.char_indices() {
+        let is_operator = name[..at].ends_with("operator") || name[..at].ends_with("operator<");
+        match letter {
+            '<' if depth > 0 || ((before.is_alphanumeric() || before == '_') && !is_operator) => depth += 1,
+            '>' if depth > 0 && before != '-' => depth -= 1,
+            _ if depth == 0 => out.push(letter),
+            _ => {}
+        }
+        before = letter;
+    }
+    if depth == 0 && !out.is_empty() { out } else { name.to_owned() }
+}
+
+/// Whether a function is of the library of its language, by its demangled name.
+pub fn is_library(name: &str) -> bool {
+    const BEGINNINGS: [&str; 9] = [
+        "std::",
+        "core::",
+        "alloc::",
+        "__gnu_cxx::",
+        "__rust",
+        "__rdl",
+        "hashbrown::",
+        "runtime.",
+        "internal/",
+    ];
+    // `<alloc::vec::Vec<T> as core::ops::Drop>::drop`, `void std::swap<int>`.
+    let bare = name.trim_start_matches(['<', '&', '*']);
+    let result = bare.split('(').next().unwrap_or(bare).rsplit(' ').next().unwrap_or(bare);
+    BEGINNINGS.iter().any(|beginning| bare.starts_with(beginning) || result.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_compilers_add_is_no_part_of_a_name() {
+        for (name, expected) in [
+            ("hash.constprop.0", "hash"),
+            ("hash.isra.0.cold", "hash"),
+            ("hash [clone .part.1]", "hash"),
+            ("app::score::h0123456789abcdef", "app::score"),
+            ("app[0123456789abcdef]::score", "app::score"),
+            ("app::main::{closure#12}", "app::main::{closure}"),
+            ("app::main::{{closure}}", "app::main::{closure}"),
+            ("main.words.func1.2", "main.words.func"),
+            ("memcpy@@GLIBC_2.14", "memcpy"),
+            ("__memmove_avx_unaligned_erms", "__memmove"),
+            ("__strlen_evex", "__strlen"),
+            ("__GI_memcmp", "memcmp"),
+            ("Main_s1Xa_info", "Main_(local)_info"),
+            ("Main_$wscore_info", "Main_$wscore_info"),
+            ("base_GHCziList_zdwlenAcc_info", "base_GHCziList_zdwlenAcc_info"),
+            ("a.b", "a.b"),
+            ("", ""),
+        ] {
+            assert_eq!(normal(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn instances_of_a_template_are_one_group() {
+        assert_eq!(group("Acc<unsigned int>::add(unsigned int)"), "Acc::add(unsigned int)");
+        assert_eq!(group("<Map<I,F> as Iterator>::next"), "<Map as Iterator>::next");
+        assert_eq!(group("operator<(int)"), "operator<(int)");
+        assert_eq!(group("a->b"), "a->b");
+        assert_eq!(group("odd<"), "odd<");
+    }
+
+    #[test]
+    fn the_languages_own_libraries_are_known() {
+        for name in [
+            "std::vector<int>::push_back(int&&)",
+            "core::iter::next",
+            "<alloc::vec::Vec<T> as X>::y",
+            "void std::swap<int>(int&)",
+            "runtime.mallocgc",
+        ] {
+            assert!(is_library(name), "{name}");
+        }
+        for name in ["main", "app::score", "Acc<std::string>::add", "stdlib_wrapper", "main.score"] {
+            assert!(!is_library(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Programs that do not repeat: what varies from run to run anyway is no difference between them.
+
+use super::Explanation;
+use std::collections::HashMap;
+
+/// How many times the largest deviation that was seen among runs of one program a difference must be. Of few runs, the
+/// largest deviation is exceeded now and then, and there are many rows.
+const FACTOR: f64 = 3.0;
+
+/// The mean of explanations of pairs of runs, with the spread of each row: [`FACTOR`] times the largest of the deviations
+/// of pairs from their mean and of the differences `within` one program.
+pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
+    let runs = pairs.len() as f64;
+    let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
+    let totals = (mean(|one| one.totals.0), mean(|one| one.totals.1));
+    type Id = (String, String);
+    let id = |row: &super::Row| -> Id { (row.module.clone(), super::group(&row.name)) };
+    let mut deltas: HashMap<Id, Vec<f64>> = HashMap::new();
+    for pair in &pairs {
+        pair.rows.iter().for_each(|row| deltas.entry(id(row)).or_default().push(row.delta));
+    }
+    let mut alone: HashMap<Id, f64> = HashMap::new();
+    for row in within.iter().flat_map(|one| &one.rows) {
+        let most = alone.entry(id(row)).or_default();
+        *most = most.max(row.delta.abs());
+    }
+    let whole = within.iter().map(|one| one.delta().abs()).fold(0.0, f64::max);
+    let mut rows: HashMap<Id, super::Row> = HashMap::new();
+    let count = pairs.first()?.count;
+    for row in pairs.into_iter().flat_map(|pair| pair.rows) {
+        rows.entry(id(&row)).or_insert(row);
+    }
+    let settle = |(id, mut row): (Id, super::Row)| {
+        let seen = deltas.remove(&id).unwrap_or_default();
+        row.delta = seen.iter().sum::<f64>() / runs;
+        // In a pair that has no such row the difference was nought.
+        let absent = (seen.len() as f64) < runs;
+        let deviations = seen.iter().copied().chain(absent.then_some(0.0)).map(|one| (one - row.delta).abs());
+        let most = deviations.fold(alone.get(&id).copied().unwrap_or(0.0), f64::max);
+        // What does not show in the total, whose variation is known best, is not told of a part of it either.
+        let most = if row.same_code == Some(true) { most.max(whole) } else { most };
+        row.spread = FACTOR * most;
+        row
+    };
+    let mut explanation = Explanation { count, totals, rows: rows.into_iter().map(settle).collect() };
+    explanation.rank();
+    Some(explanation)
+}

@@ -1,0 +1,240 @@
+//! The difference by function, the likeliest origin first.
+
+use super::decompose::{Piece, What, decompose};
+use super::matching::{Key, Matched};
+use super::merged::merged;
+use super::{Code, Count, Tree, group};
+use std::collections::{BTreeMap, HashMap};
+
+/// Why two programs differ in a count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// What is counted.
+    pub count: Count,
+    /// The whole of the first and of the second program.
+    pub totals: (f64, f64),
+    /// The functions in which the difference originates, the likeliest first. Their differences add up to the whole.
+    pub rows: Vec<Row>,
+}
+
+/// A function, and what of the difference originates in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The file it is in.
+    pub module: String,
+    /// Its name; empty where it has none.
+    pub name: String,
+    /// The name in the second program, where it is another.
+    pub renamed: Option<String>,
+    /// How much more the second program costs for its sake.
+    pub delta: f64,
+    /// Whether its code is the same in both; none where that cannot be compared.
+    pub same_code: Option<bool>,
+    /// Whether either program does not have it.
+    pub only_in: Option<Which>,
+    /// Calls of it, in either program.
+    pub calls: (u64, u64),
+    /// What it costs itself, in either program.
+    pub own: (u64, u64),
+    /// What its difference consists of, the largest first.
+    pub parts: Vec<Part>,
+    /// How far the difference varies from run to run; 0 where the programs repeat.
+    pub spread: f64,
+    /// Functions of the two trees that it stands for, the largest first.
+    pub functions: (Vec<usize>, Vec<usize>),
+}
+
+/// One of two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first.
+    First,
+    /// The second.
+    Second,
+}
+
+/// A part of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// What it is.
+    pub kind: PartKind,
+    /// The function in which it shows, where that is another than the row's: it has the same code, so that what its
+    /// callers give it must be different.
+    pub site: Option<String>,
+    /// The function that is called.
+    pub callee: Option<String>,
+    /// Its calls in either program.
+    pub calls: (u64, u64),
+    /// How much.
+    pub delta: f64,
+}
+
+/// What a part of a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// The function's own code costs more or less for each call.
+    Own,
+    /// It calls another more or less often for each of its own calls.
+    Calls,
+    /// It calls another that it did not call before.
+    New,
+    /// It calls another no more.
+    Gone,
+}
+
+/// A changed function stands before unchanged ones from this share of all differences on.
+const SHARE: f64 = 0.05;
+
+impl Explanation {
+    /// The sum of all rows without their signs.
+    pub fn gross(&self) -> f64 {
+        self.rows.iter().map(|row| row.delta.abs()).sum()
+    }
+
+    /// How much more the second program costs.
+    pub fn delta(&self) -> f64 {
+        self.totals.1 - self.totals.0
+    }
+
+    /// Orders the rows: what has changed first, if it matters, then the largest.
+    pub fn rank(&mut self) {
+        let least = SHARE * self.gross();
+        let is_first =
+            |row: &Row| row.same_code != Some(true) && row.delta.abs() >= least && !row.is_within_spread();
+        self.rows.sort_by(|a, b| {
+            is_first(b)
+                .cmp(&is_first(a))
+                .then(a.is_within_spread().cmp(&b.is_within_spread()))
+                .then(b.delta.abs().total_cmp(&a.delta.abs()))
+                .then_with(|| (&a.module, &a.name).cmp(&(&b.module, &b.name)))
+        });
+    }
+}
+
+impl Row {
+    /// Whether its difference may be chance.
+    pub fn is_within_spread(&self) -> bool {
+        self.spread > 0.0 && self.delta.abs() <= self.spread
+    }
+}
+
+/// What one key costs and how often it is called.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    calls: (u64, u64),
+    own: (u64, u64),
+}
+
+/// Why the second program differs from the first.
+pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, count: Count) -> Explanation {
+    let keys = &matched.keys;
+    let mut known: HashMap<usize, Option<bool>> = HashMap::new();
+    let mut same = |key: usize| {
+        *known.entry(key).or_insert_with(|| {
+            let one = &keys[key];
+            match one.first.is_empty() || one.second.is_empty() {
+                true => Some(false),
+                false => (code.same)(&one.first, &one.second),
+            }
+        })
+    };
+    let (old, new) = (merged(first, &matched.of_first, count), merged(second, &matched.of_second, count));
+    let pieces = decompose(&old, &new, keys, &mut same);
+    let sums = sums(first, second, matched, count);
+    let mut grouped: BTreeMap<(&str, String), Vec<Piece>> = BTreeMap::new();
+    for piece in pieces {
+        let owner = &keys[piece.owner];
+        grouped.entry((&owner.module, group(&owner.name))).or_default().push(piece);
+    }
+    let rows = grouped.into_values().map(|pieces| row(&pieces, keys, &sums));
+    let totals = (first.total(count) as f64, second.total(count) as f64);
+    let mut explanation = Explanation { count, totals, rows: rows.collect() };
+    explanation.rank();
+    explanation
+}
+
+fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Sums> {
+    let mut sums = vec![Sums::default(); matched.keys.len()];
+    for context in &first.contexts {
+        let sum = &mut sums[matched.of_first[context.function]];
+        sum.calls.0 += context.calls + context.recursive;
+        sum.own.0 += context.cost.of(count);
+    }
+    for context in &second.contexts {
+        let sum = &mut sums[matched.of_second[context.function]];
+        sum.calls.1 += context.calls + context.recursive;
+        sum.own.1 += context.cost.of(count);
+    }
+    sums
+}
+
+fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Row {
+    let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
+    pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.delta.abs());
+    let mut owners: Vec<usize> = by_owner.keys().copied().collect();
+    owners.sort_by(|a, b| by_owner[b].total_cmp(&by_owner[a]));
+    let main = &keys[owners[0]];
+    let several = owners.len() > 1;
+    let add = |sum: (u64, u64), more: (u64, u64)| (sum.0 + more.0, sum.1 + more.1);
+    let all =
+        |of: fn(&Sums) -> (u64, u64)| owners.iter().fold((0, 0), |sum, owner| add(sum, of(&sums[*owner])));
+    // Small parts do not decide whether the row is one of changed code.
+    let gross: f64 = pieces.iter().map(|piece| piece.delta.abs()).sum();
+    let part = |code: Option<bool>| -> f64 {
+        pieces.iter().filter(|piece| piece.same_code == code).map(|piece| piece.delta.abs()).sum()
+    };
+    let same_code = match () {
+        () if part(Some(false)) >= SHARE * gross => Some(false),
+        () if part(None) >= SHARE * gross => None,
+        () => Some(true),
+    };
+    let only_in = match owners.as_slice() {
+        [_] if main.second.is_empty() => Some(Which::First),
+        [_] if main.first.is_empty() => Some(Which::Second),
+        _ => None,
+    };
+    let gather =
+        |of: fn(&Key) -> &Vec<usize>| owners.iter().flat_map(|owner| of(&keys[*owner])).copied().collect();
+    Row {
+        module: main.module.clone(),
+        name: if several { group(&main.name) } else { main.name.clone() },
+        renamed: main.renamed.clone().filter(|_| !several),
+        delta: pieces.iter().map(|piece| piece.delta).sum(),
+        same_code,
+        only_in,
+        calls: all(|sums| sums.calls),
+        own: all(|sums| sums.own),
+        parts: parts(pieces, keys, sums),
+        spread: 0.0,
+        functions: (gather(|key| &key.first), gather(|key| &key.second)),
+    }
+}
+
+fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
+    let mut together: BTreeMap<(usize, What, bool), f64> = BTreeMap::new();
+    for piece in pieces {
+        *together.entry((piece.site, piece.what, piece.site == piece.owner)).or_default() += piece.delta;
+    }
+    let name = |key: usize| match keys[key].name.as_str() {
+        "" => format!("code of {} without a name", keys[key].module),
+        name => name.to_owned(),
+    };
+    let part = |((site, what, at_home), delta): ((usize, What, bool), f64)| {
+        let (kind, callee) = match what {
+            What::Own => (PartKind::Own, None),
+            What::Calls(callee) => (PartKind::Calls, Some(callee)),
+            What::New(callee) => (PartKind::New, Some(callee)),
+            What::Gone(callee) => (PartKind::Gone, Some(callee)),
+        };
+        Part {
+            kind,
+            site: (!at_home).then(|| name(site)),
+            callee: callee.map(name),
+            calls: sums[callee.unwrap_or(site)].calls,
+            delta,
+        }
+    };
+    let mut parts: Vec<Part> = together.into_iter().map(part).collect();
+    parts.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()));
+    parts
+}

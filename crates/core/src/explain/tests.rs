@@ -1,0 +1,156 @@
+//! Trees that are made up, whose difference is known.
+
+use super::*;
+
+/// A tree from lines of parent, function, calls, own cost.
+fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
+    let mut tree = Tree::default();
+    let mut function = |name: &str| {
+        let one = Function {
+            module: if name.is_empty() { String::new() } else { "program".to_owned() },
+            name: name.to_owned(),
+            shown: name.to_owned(),
+            ..Function::default()
+        };
+        let known = tree.functions.iter().position(|other| *other == one);
+        known.unwrap_or_else(|| {
+            tree.functions.push(one);
+            tree.functions.len() - 1
+        })
+    };
+    let root = function("");
+    let mut contexts = vec![Context { function: root, calls: 1, ..Context::default() }];
+    for (parent, name, calls, own) in lines {
+        contexts.push(Context {
+            parent: Some(*parent),
+            function: function(name),
+            calls: *calls,
+            recursive: 0,
+            cost: Cost { instructions: *own, ..Cost::default() },
+        });
+    }
+    tree.contexts = contexts;
+    tree
+}
+
+/// Explains, where all functions but the changed ones have the same code.
+fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
+    let same = |_: &[usize], new: &[usize]| {
+        Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
+    };
+    let likeness = |a: usize, b: usize| {
+        let costs = |tree: &Tree, function: usize| -> u64 {
+            tree.contexts.iter().filter(|c| c.function == function).map(|c| c.cost.instructions).sum()
+        };
+        if costs(first, a) == costs(second, b) { 1.0 } else { 0.0 }
+    };
+    let code = Code { same: &same, likeness: &likeness };
+    let matched = Matched::of(first, second, &code);
+    let explanation = explain(first, second, &matched, &code, Count::Instructions);
+    let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
+    assert!((sum - explanation.delta()).abs() < 1e-6, "{sum} is not the whole of {explanation:#?}");
+    explanation
+}
+
+const MAIN: &[(usize, &str, u64, u64)] =
+    &[(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "hash", 500, 5_000), (1, "print", 1, 70)];
+
+#[test]
+fn the_same_trees_have_no_rows() {
+    let one = tree(MAIN);
+    assert_eq!(explained(&one, &one, &[]).rows, []);
+}
+
+#[test]
+fn a_dearer_function_is_the_origin_and_its_callers_are_not() {
+    let mut lines = MAIN.to_vec();
+    lines[2].3 = 6_000;
+    let found = explained(&tree(MAIN), &tree(&lines), &["hash"]);
+    assert_eq!(found.rows.len(), 1);
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.delta, row.calls), ("hash", 1_000.0, (500, 500)));
+    assert_eq!((row.parts.len(), row.parts[0].kind), (1, PartKind::Own));
+}
+
+#[test]
+fn whoever_calls_more_often_is_the_origin() {
+    let lines =
+        [(0, "main", 1, 10), (1, "parse", 100, 1_003), (2, "hash", 1_500, 15_000), (1, "print", 1, 70)];
+    let found = explained(&tree(MAIN), &tree(&lines), &["parse"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.delta), ("parse", 10_003.0));
+    let part = &row.parts[0];
+    assert_eq!((part.kind, part.callee.as_deref(), part.delta), (PartKind::Calls, Some("hash"), 10_000.0));
+    assert_eq!(part.calls, (500, 1_500));
+}
+
+#[test]
+fn an_unchanged_function_that_costs_more_is_put_down_to_the_caller_that_changed() {
+    let mut lines = MAIN.to_vec();
+    lines[2].3 = 6_000;
+    let found = explained(&tree(MAIN), &tree(&lines), &["main"]);
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.delta), ("main", 1_000.0));
+    assert_eq!(row.parts[0].site.as_deref(), Some("hash"));
+    // Where nothing changed it shows where it shows.
+    let found = explained(&tree(MAIN), &tree(&lines), &[]);
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].same_code), ("hash", Some(true)));
+}
+
+#[test]
+fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
+    let lines = [(0, "main", 1, 10), (1, "parse", 100, 5_900), (1, "print", 1, 70)];
+    let found = explained(&tree(MAIN), &tree(&lines), &["parse"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.delta), ("parse", -100.0));
+    let parts: Vec<(PartKind, f64)> = row.parts.iter().map(|part| (part.kind, part.delta)).collect();
+    assert_eq!(parts, [(PartKind::Gone, -5_000.0), (PartKind::Own, 4_900.0)]);
+}
+
+#[test]
+fn a_renamed_function_is_known_by_its_code() {
+    let mut lines = MAIN.to_vec();
+    lines[2].1 = "digest";
+    assert_eq!(explained(&tree(MAIN), &tree(&lines), &[]).rows, []);
+    lines[1].3 = 1_100;
+    let found = explained(&tree(MAIN), &tree(&lines), &["parse"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+}
+
+#[test]
+fn recursion_is_one_context() {
+    let line = |depth: usize| (depth, "walk", 1, 10);
+    let deep = |levels: usize| tree(&(0..levels).map(line).collect::<Vec<_>>());
+    let found = explained(&deep(10), &deep(100_000), &["walk"]);
+    assert_eq!(found.rows.len(), 1, "{:?}", found.rows.len());
+    assert_eq!(found.rows[0].delta, 999_900.0);
+}
+
+#[test]
+fn instances_of_a_template_are_one_row() {
+    let lines = |cost| [(0, "main", 1, 10), (1, "Acc<int>::add", 9, cost), (1, "Acc<long>::add", 9, cost)];
+    let found = explained(&tree(&lines(90)), &tree(&lines(99)), &["Acc<int>::add", "Acc<long>::add"]);
+    assert_eq!(found.rows.len(), 1);
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].delta), ("Acc::add", 18.0));
+}
+
+#[test]
+fn rows_within_what_varies_anyway_stand_last() {
+    let with = |main: u64, hash: u64| {
+        let mut lines = MAIN.to_vec();
+        (lines[0].3, lines[2].3) = (main, hash);
+        tree(&lines)
+    };
+    let (a1, a2) = (with(10, 5_000), with(400, 5_000));
+    let (b1, b2) = (with(300, 5_100), with(80, 5_100));
+    let pairs = vec![explained(&a1, &b1, &["hash"]), explained(&a2, &b2, &["hash"])];
+    let within = [explained(&a1, &a2, &[]), explained(&b1, &b2, &[])];
+    let found = settled(pairs, &within).expect("an explanation");
+    let rows: Vec<(&str, bool)> =
+        found.rows.iter().map(|row| (row.name.as_str(), row.is_within_spread())).collect();
+    assert_eq!(rows, [("hash", false), ("main", true)]);
+    let sum: f64 = found.rows.iter().map(|row| row.delta).sum();
+    assert!((sum - found.delta()).abs() < 1e-6);
+}

@@ -1,0 +1,67 @@
+//! The call tree of one launch after the other.
+
+use super::counter::Counter;
+use super::error::CalltreeError;
+use super::profile::Profiles;
+use super::session::{Session, Settings};
+use crate::instructions::steady;
+use crate::instrument::Instrument;
+use crate::launch::{Launch, Outcome};
+use crate::program::{Kind, Program};
+use scruple_core::sample::Reading;
+use std::path::{Path, PathBuf};
+
+/// Takes the call tree of each launch, with whatever makes counts vary taken out of the way.
+pub struct Trees {
+    counter: Counter,
+    folder: PathBuf,
+    session: Option<Session>,
+    taken: Option<Result<Profiles, CalltreeError>>,
+}
+
+impl Trees {
+    /// By this counter, which must be the call tree; profiles are in `folder` while a program runs.
+    pub fn new(counter: &Counter, folder: &Path) -> Trees {
+        Trees { counter: counter.clone(), folder: folder.to_owned(), session: None, taken: None }
+    }
+
+    /// The trees of the launch that has just ended; none where nothing was launched.
+    pub fn take(&mut self) -> Option<Result<Profiles, CalltreeError>> {
+        self.taken.take()
+    }
+}
+
+impl Instrument for Trees {
+    fn name(&self) -> &'static str {
+        "the call tree"
+    }
+
+    fn available(&self, program: &Program) -> Result<(), String> {
+        if program.changes_user() {
+            return Err("the program changes its user, which hides it from counters".to_owned());
+        }
+        match program.kind() {
+            Ok(Kind::Elf { native: false, .. }) => Err("it is a program for another processor".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
+        steady(launch);
+        let settings = Settings { total_only: false, fixed_random: true, control: false };
+        let session =
+            Session::start(&self.counter, settings, &self.folder).map_err(|error| error.to_string())?;
+        session.decorate(launch);
+        self.session = Some(session);
+        Ok(())
+    }
+
+    fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
+        self.taken = self.session.take().map(|session| session.read().map(|counted| counted.profiles));
+        Vec::new()
+    }
+}

@@ -1,0 +1,179 @@
+//! The profiles of one program as one call tree, with names under which versions of it can be compared.
+
+use super::profile::{Function, Profile, Profiles};
+use super::symbols::demangle;
+use scruple_core::explain::{self, Cost, Tree, is_library, normal};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// The name of the file that a program is itself, whatever it is called.
+const PROGRAM: &str = "program";
+
+/// Functions by file, address, name, and whether the file is the program itself.
+type Known = HashMap<(Option<String>, u64, Option<String>, bool), usize>;
+
+/// One of two programs that are compared.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// All contexts of all processes, below a root that stands for none.
+    pub tree: Tree,
+    /// The functions of the tree as the profiles have them, in the same order.
+    pub functions: Vec<Function>,
+    /// Instructions that were executed in each function: the distance from its beginning, and the length.
+    pub executed: Vec<BTreeMap<u64, u8>>,
+    /// How often each instruction was executed, by file and address.
+    pub counts: HashMap<(String, u64), u64>,
+    /// Functions with names, and those without, by what they cost themselves.
+    pub named: (u64, u64),
+}
+
+impl Side {
+    /// The tree of these profiles; each process is below the root.
+    pub fn of(profiles: &Profiles) -> Side {
+        let mut side = Side::default();
+        let root = side.function(Function::default(), explain::Function::default());
+        side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
+        let mut known = Known::new();
+        let first = profiles.processes.first().map(|profile| profile.words.clone());
+        for profile in &profiles.processes {
+            let is_first = Some(&profile.words) == first.as_ref();
+            side.add(profile, is_first, &mut known);
+        }
+        side
+    }
+
+    fn function(&mut self, function: Function, named: explain::Function) -> usize {
+        self.functions.push(function);
+        self.tree.functions.push(named);
+        self.executed.push(BTreeMap::new());
+        self.functions.len() - 1
+    }
+
+    fn add(&mut self, profile: &Profile, is_first: bool, known: &mut Known) {
+        let own_file = own_file(profile);
+        let mut place_of = HashMap::new();
+        for (index, function) in profile.functions.iter().enumerate() {
+            let is_own = is_first && function.object.is_some() && function.object.as_deref() == own_file;
+            let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
+            let place = known.get(&id).copied().unwrap_or_else(|| {
+                let place = self.function(function.clone(), named(function, is_own));
+                known.insert(id, place);
+                place
+            });
+            place_of.insert(index, place);
+        }
+        let process = explain::Function {
+            name: match is_first {
+                true => "the program".to_owned(),
+                false => profile.words.first().map_or("a process".to_owned(), |word| base(word).to_owned()),
+            },
+            ..explain::Function::default()
+        };
+        let process = self.special(process);
+        let signal = self.special(explain::Function { name: "(signal)".to_owned(), ..Default::default() });
+        let begin = self.tree.contexts.len();
+        for (index, context) in profile.contexts.iter().enumerate() {
+            let function = match (context.parent, context.function) {
+                (None, _) => process,
+                (Some(_), None) => signal,
+                (Some(_), Some(function)) => place_of[&function],
+            };
+            let cost = Cost {
+                instructions: context.own,
+                allocations: context.heap.allocations,
+                bytes: context.heap.bytes,
+            };
+            self.tree.contexts.push(explain::Context {
+                parent: Some(context.parent.map_or(0, |parent| begin + parent)),
+                function,
+                calls: if index == 0 { 1 } else { context.calls },
+                recursive: 0,
+                cost,
+            });
+            let named = self.tree.functions[function].name.is_empty();
+            let sum = if named { &mut self.named.1 } else { &mut self.named.0 };
+            *sum += context.own;
+        }
+        for call in &profile.recursive {
+            self.tree.contexts[begin + call.to].recursive += call.calls;
+        }
+        for run in &profile.runs {
+            let mut address = run.offset;
+            for length in &run.lengths {
+                if let Some(object) = &run.object {
+                    *self.counts.entry((object.clone(), address)).or_default() += run.count;
+                }
+                if let Some(function) = run.function
+                    && let Some(distance) = address.checked_sub(profile.functions[function].offset)
+                {
+                    self.executed[place_of[&function]].insert(distance, *length);
+                }
+                address += u64::from(*length);
+            }
+        }
+    }
+
+    /// A function that stands for something else: a process, an interruption.
+    fn special(&mut self, named: explain::Function) -> usize {
+        match self.tree.functions.iter().position(|known| *known == named) {
+            Some(known) => known,
+            None => self.function(Function::default(), named),
+        }
+    }
+}
+
+fn base(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}
+
+/// The file that the process is itself: the one that it begins in, after the loader.
+fn own_file(profile: &Profile) -> Option<&str> {
+    let is_loader = |object: &str| base(object).starts_with("ld-") || base(object).starts_with("ld64");
+    let starts = ["_start", "_rt0_amd64_linux", "_rt0_arm64_linux"];
+    let begins = |function: &&Function| {
+        let named = function.name.as_deref().is_some_and(|name| starts.contains(&name));
+        named && function.object.as_deref().is_some_and(|object| !is_loader(object))
+    };
+    let by_start = profile.functions.iter().find(begins);
+    let word = profile.words.first().map(|word| base(word));
+    let by_word = || profile.functions.iter().find(|one| one.object.as_deref().map(base) == word);
+    by_start.or_else(by_word).and_then(|function| function.object.as_deref())
+}
+
+/// The function under names that hold in other versions as well.
+fn named(function: &Function, is_own: bool) -> explain::Function {
+    let shown = function.name.as_deref().map(demangle).unwrap_or_default();
+    let name = normal(&shown);
+    let module = match (&function.object, is_own) {
+        (_, true) => PROGRAM.to_owned(),
+        (Some(object), false) => without_version(base(object)),
+        (None, false) => "code that the program made".to_owned(),
+    };
+    explain::Function {
+        module,
+        library: is_own && is_library(&shown),
+        trampoline: shown.starts_with("StgRun"),
+        name,
+        shown,
+    }
+}
+
+/// `libz.so.1.2.13` and `libc-2.36.so` without their versions.
+fn without_version(file: &str) -> String {
+    let stem = file.find(".so").map_or(file, |at| &file[..at]);
+    let numbers = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let stem = stem.rsplit_once('-').filter(|(_, end)| numbers(end)).map_or(stem, |(stem, _)| stem);
+    if file.contains(".so") { format!("{stem}.so") } else { stem.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_two_versions_have_one_name() {
+        assert_eq!(without_version("libz.so.1.2.13"), "libz.so");
+        assert_eq!(without_version("libc-2.36.so"), "libc.so");
+        assert_eq!(without_version("app"), "app");
+    }
+}

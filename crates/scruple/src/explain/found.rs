@@ -1,0 +1,154 @@
+//! What runs of both sides say: explanations of each count, and how sure they are.
+
+use super::gather::{Gathered, repeats};
+use super::hunks::Hunk;
+use scruple_core::explain::{self, Code, Count, Explanation, Matched, Row};
+use scruple_core::stats::paired::{self, Effect};
+use scruple_measure::calltree::{Binaries, Side};
+
+/// What was found.
+pub struct Found {
+    /// What the two are called.
+    pub names: [String; 2],
+    /// Instructions first, then allocations and bytes where they differ.
+    pub explanations: Vec<Explanation>,
+    /// Whether all counts of both repeated.
+    pub repeats: bool,
+    /// Runs of each side.
+    pub runs: usize,
+    /// Functions of the program itself that both have: those whose code is not the same, and all that were compared.
+    pub changed: (usize, usize),
+    /// The share of instructions in code without a name, in either.
+    pub nameless: [f64; 2],
+    /// The processor time of the second by that of the first.
+    pub time: Option<Time>,
+    /// What the revisions differ in, where it is in the rows, by the row's number.
+    pub hunks: Vec<(usize, Hunk)>,
+    /// Sentences that the user should read.
+    pub remarks: Vec<String>,
+}
+
+/// Processor time of both.
+pub struct Time {
+    /// Of each, the median, in nanoseconds.
+    pub medians: (f64, f64),
+    /// With an interval, where there were enough launches.
+    pub effect: Option<Effect>,
+}
+
+/// Code that is the same in both differs by this share of the whole where paths and environments differ in length.
+const OF_NAMES: f64 = 1e-5;
+
+/// So much of a program without names leaves nothing to tell.
+const NAMELESS: f64 = 0.5;
+
+/// The level of the interval of time.
+const LEVEL: f64 = 0.95;
+
+impl Found {
+    /// Explains what was gathered.
+    pub fn of(names: [String; 2], gathered: &Gathered) -> Found {
+        let [first, second] = &gathered.sides;
+        let binaries = Binaries::new();
+        let repeat = repeats(first) && repeats(second);
+        let explain = |count| explained(first, second, &binaries, count, repeat);
+        let mut explanations = vec![explain(Count::Instructions)];
+        for count in [Count::Allocations, Count::Bytes] {
+            let differs = |(a, b): (&Side, &Side)| a.tree.total(count) != b.tree.total(count);
+            if first.iter().zip(second).any(differs) {
+                explanations.push(explain(count));
+            }
+        }
+        Found {
+            names,
+            explanations,
+            repeats: repeat,
+            runs: first.len(),
+            changed: changed(&first[0], &second[0], &binaries),
+            nameless: [&first[0], &second[0]].map(|side| {
+                let (named, nameless) = side.named;
+                nameless as f64 / (named + nameless).max(1) as f64
+            }),
+            time: time(&gathered.times),
+            hunks: Vec::new(),
+            remarks: gathered.remarks.clone(),
+        }
+    }
+
+    /// Of the instructions.
+    pub fn main(&self) -> &Explanation {
+        &self.explanations[0]
+    }
+
+    /// The rows that may be shown: those above what varies anyway, and above a thousandth of all differences. None where
+    /// most of what was executed has no name, so that any row would be a guess.
+    pub fn telling<'a>(&self, explanation: &'a Explanation) -> impl Iterator<Item = &'a Row> {
+        let least = (explanation.gross() / 1000.0).max(0.5);
+        let of_names = explanation.totals.0.max(explanation.totals.1) * OF_NAMES;
+        let guesses = self.is_nameless();
+        explanation.rows.iter().filter(move |row| {
+            let delta = row.delta.abs();
+            let of_names = row.same_code == Some(true) && delta < of_names;
+            delta >= least && !of_names && !row.is_within_spread() && !guesses
+        })
+    }
+
+    /// Whether most of what was executed has no name.
+    pub fn is_nameless(&self) -> bool {
+        self.nameless.iter().any(|share| *share >= NAMELESS)
+    }
+}
+
+fn explained(
+    first: &[Side],
+    second: &[Side],
+    binaries: &Binaries,
+    count: Count,
+    repeats: bool,
+) -> Explanation {
+    if repeats {
+        return pair(&first[0], &second[0], binaries, count);
+    }
+    let pairs: Vec<Explanation> =
+        first.iter().zip(second).map(|(first, second)| pair(first, second, binaries, count)).collect();
+    let within: Vec<Explanation> = [first, second]
+        .into_iter()
+        .flat_map(|runs| runs.windows(2).map(|two| pair(&two[0], &two[1], binaries, count)))
+        .collect();
+    explain::settled(pairs, &within).unwrap_or_else(|| pair(&first[0], &second[0], binaries, count))
+}
+
+fn pair(first: &Side, second: &Side, binaries: &Binaries, count: Count) -> Explanation {
+    with_code(first, second, binaries, |code| {
+        let matched = Matched::of(&first.tree, &second.tree, code);
+        explain::explain(&first.tree, &second.tree, &matched, code, count)
+    })
+}
+
+fn with_code<T>(first: &Side, second: &Side, binaries: &Binaries, then: impl FnOnce(&Code<'_>) -> T) -> T {
+    let same = |a: &[usize], b: &[usize]| binaries.same((first, a), (second, b));
+    let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
+    then(&Code { same: &same, likeness: &likeness })
+}
+
+/// How many functions of the program that both have are not the same, and how many could be compared.
+fn changed(first: &Side, second: &Side, binaries: &Binaries) -> (usize, usize) {
+    with_code(first, second, binaries, |code| {
+        let matched = Matched::of(&first.tree, &second.tree, code);
+        let in_both = matched.keys.iter().filter(|key| {
+            key.module == "program" && !key.name.is_empty() && !key.first.is_empty() && !key.second.is_empty()
+        });
+        let compared: Vec<bool> = in_both.filter_map(|key| (code.same)(&key.first, &key.second)).collect();
+        (compared.iter().filter(|same| !**same).count(), compared.len())
+    })
+}
+
+fn time(times: &[Vec<f64>; 2]) -> Option<Time> {
+    let [first, second] = times;
+    if first.is_empty() || first.len() != second.len() {
+        return None;
+    }
+    let median = scruple_core::stats::quantile::median;
+    let effect = paired::effect(first, second, LEVEL).ok();
+    Some(Time { medians: (median(first), median(second)), effect })
+}

@@ -1,0 +1,157 @@
+//! Runs of both sides under the call tree, and a few without it.
+
+use crate::fault::{Code, Fault};
+use crate::inspect::launch::{ended, failure};
+use crate::new_run;
+use scruple_core::metric::Pass;
+use scruple_measure::calltree::{Counter, Kind, Side, Trees};
+use scruple_measure::command::{Commands, Job, Weigher};
+use scruple_measure::launcher::Launcher;
+use scruple_measure::streams::Captured;
+use std::path::Path;
+use std::time::Duration;
+
+/// What was seen of both programs.
+pub struct Gathered {
+    /// The trees of each run of the first and of the second.
+    pub sides: [Vec<Side>; 2],
+    /// Processor time of launches side by side, in nanoseconds; empty where nobody wanted to know.
+    pub times: [Vec<f64>; 2],
+    /// Sentences that the user should read.
+    pub remarks: Vec<String>,
+}
+
+/// How much is run.
+pub struct Effort {
+    /// Runs of each side where counts do not repeat.
+    pub runs: u32,
+    /// Whether exits with another code than 0 are errors.
+    pub strict: bool,
+    /// Whether time is looked at.
+    pub time: bool,
+}
+
+/// Launches of each side without the call tree: enough for an interval, or a look where they are long.
+const BLOCKS: u32 = 8;
+const FEW: u32 = 2;
+/// What takes longer is long.
+const LONG: Duration = Duration::from_millis(500);
+
+/// The call tree, or why there is none here.
+pub fn counter(cache: &Path) -> Result<Counter, Fault> {
+    let lacking = |why: String| {
+        Fault::usage(format!(
+            "cannot explain anything here: the call tree cannot be taken, because {why}. `scruple doctor` says what else \
+             counts; `scruple compare` and `scruple run --metrics instructions` tell how much differs, though not where"
+        ))
+    };
+    let counter = Counter::find(cache).map_err(|why| lacking(why.to_string()))?;
+    match counter.kind {
+        Kind::Calltree => Ok(counter),
+        _ => Err(lacking(counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))),
+    }
+}
+
+/// Runs both. Two launchers let both sides run at the same time: counts do not depend on what else runs.
+pub fn gather(
+    jobs: [&Job; 2],
+    launchers: [Launcher; 2],
+    counter: &Counter,
+    work: &Path,
+    effort: &Effort,
+) -> Result<Gathered, Fault> {
+    let interrupted = new_run::interruption_flag()?;
+    let mut remarks = Vec::new();
+    let mut times = [Vec::new(), Vec::new()];
+    let [mut left, mut right] =
+        launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
+    let looks = [look(&mut left, jobs[0], effort.strict)?, look(&mut left, jobs[1], effort.strict)?];
+    if let (Some(first), Some(second)) = (&looks[0].0, &looks[1].0)
+        && first != second
+    {
+        remarks.push("the two print different things, so that they may not do the same work".to_owned());
+    }
+    if effort.time {
+        let longest = looks[0].1.max(looks[1].1);
+        for block in 0..if longest > LONG { FEW } else { BLOCKS } {
+            for side in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
+                let weighed = left.weigh(jobs[side], Pass::Timing, block, 0);
+                let weighing = ended(jobs[side], weighed)?;
+                let cpu = weighing.readings.iter().find(|reading| reading.key == "time.cpu");
+                times[side].extend(cpu.and_then(|reading| reading.value.clone().ok()));
+            }
+        }
+    }
+    let mut trees = [Trees::new(counter, work), Trees::new(counter, work)];
+    let mut sides = [Vec::new(), Vec::new()];
+    let mut wanted = 2;
+    while sides[0].len() < wanted {
+        let [first, second] = &mut trees;
+        let (one, other) = (&mut left, &mut right);
+        let both = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| side(one, jobs[0], first, effort.strict));
+            let here = side(other, jobs[1], second, effort.strict);
+            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
+            Ok::<_, Fault>([beside?, here?])
+        })?;
+        for (runs, run) in sides.iter_mut().zip(both) {
+            runs.push(run);
+        }
+        if sides.iter().any(|runs| !repeats(runs)) {
+            wanted = effort.runs as usize;
+        }
+    }
+    Ok(Gathered { sides, times, remarks })
+}
+
+/// What a program prints, and how long it takes.
+fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Captured>, Duration), Fault> {
+    let weighed = commands.weigh(job, Pass::Memory, 0, 0);
+    let weighing = ended(job, weighed)?;
+    if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
+        return Err(Fault { message: format!("{}; -i explains it regardless", fault.message), ..fault });
+    }
+    Ok((weighing.captured, weighing.wall))
+}
+
+/// One run under the call tree.
+fn side(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool) -> Result<Side, Fault> {
+    let weighed = commands.weigh_with(job, trees);
+    let weighing = ended(job, weighed)?;
+    if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
+        let message = format!("{} under the call tree; -i explains it regardless", fault.message);
+        return Err(Fault { message, ..fault });
+    }
+    let name = &job.name;
+    let why = match trees.take() {
+        None => "it changes its user, or is a program for another processor".to_owned(),
+        Some(Err(error)) => error.to_string(),
+        Some(Ok(profiles)) if !profiles.lost.is_empty() => {
+            "one of its processes was killed, and its counts are lost".to_owned()
+        }
+        Some(Ok(profiles)) => return Ok(Side::of(&profiles)),
+    };
+    Err(Fault {
+        code: Code::Unknown,
+        message: format!("cannot tell where ‘{name}’ spends its instructions: {why}"),
+    })
+}
+
+/// Whether all runs counted the same of every function.
+pub fn repeats(runs: &[Side]) -> bool {
+    let sums = |side: &Side| {
+        let mut sums = std::collections::BTreeMap::new();
+        for context in &side.tree.contexts {
+            let function = &side.tree.functions[context.function];
+            let sum: &mut (u64, u64, u64) =
+                sums.entry((function.module.clone(), function.name.clone())).or_default();
+            sum.0 += context.cost.instructions;
+            sum.1 += context.calls + context.recursive;
+            sum.2 += context.cost.bytes;
+        }
+        sums
+    };
+    let Some((first, rest)) = runs.split_first() else { return true };
+    let first = sums(first);
+    rest.iter().all(|run| sums(run) == first)
+}

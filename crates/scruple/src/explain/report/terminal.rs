@@ -1,0 +1,95 @@
+//! The explanation as text.
+
+use super::words;
+use crate::explain::found::Found;
+use crate::show::align::{fit, right, wrap};
+use crate::show::terminal::{BOLD, DIM};
+use scruple_core::explain::{Count, Explanation, Row};
+use scruple_core::unit::share;
+use std::fmt::Write as _;
+
+/// Allocation rows below the others.
+const FEW: usize = 3;
+
+/// Rows that vary anyway and are shown nevertheless.
+const GREY: usize = 3;
+
+/// Writes the explanation.
+pub fn text(found: &Found, rows: usize, width: usize) -> String {
+    let mut out = format!("A: {}\nB: {}\n\n", found.names[0], found.names[1]);
+    for (index, line) in words::answer(found).into_iter().enumerate() {
+        let line = wrap(&line, width);
+        let _ = if index == 0 { writeln!(out, "{BOLD}{line}{BOLD:#}") } else { writeln!(out, "{line}") };
+    }
+    table(found, found.main(), rows, width, &mut out);
+    for explanation in &found.explanations[1..] {
+        let _ = writeln!(out, "\n{}", wrap(&words::whole(found, explanation), width));
+        if let Some(cause) =
+            words::cause(found, explanation).filter(|_| explanation.count == Count::Allocations)
+        {
+            let _ = writeln!(out, "{}", wrap(&cause, width));
+        }
+        table(found, explanation, FEW.min(rows), width, &mut out);
+    }
+    let remarks = words::remarks(found);
+    if !remarks.is_empty() {
+        out.push('\n');
+    }
+    for remark in remarks {
+        let _ = writeln!(out, "{}", wrap(&format!("! {remark}"), width));
+    }
+    out
+}
+
+fn table(found: &Found, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {
+    let telling: Vec<&Row> = found.telling(explanation).take(rows).collect();
+    let grey: Vec<&Row> = explanation.rows.iter().filter(|row| row.is_within_spread()).take(GREY).collect();
+    if telling.is_empty() && grey.is_empty() {
+        return;
+    }
+    let delta = explanation.delta();
+    let _ = writeln!(out, "\n{DIM}{:>15}  {:>7}  {:<7}  function{DIM:#}", "difference", "share", "code");
+    let line = |row: &Row| {
+        let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
+        format!(
+            "{:>15}  {}  {:<7}  {}",
+            words::signed(row.delta),
+            right(&part, 7),
+            words::code(row),
+            words::function(row)
+        )
+    };
+    for row in &telling {
+        let _ = writeln!(out, "{}", fit(&line(row), width).trim_end());
+        let least = row.delta.abs() / 20.0;
+        for part in row.parts.iter().filter(|part| part.delta.abs() >= least).take(3) {
+            let clause = format!("{}: {}", words::signed(part.delta), words::tell(row, part));
+            let _ = writeln!(
+                out,
+                "{DIM}{}{DIM:#}",
+                fit(&format!("{:35}{clause}", ""), width.max(120)).trim_end()
+            );
+        }
+        if let Some((_, hunk)) =
+            found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(*row))
+        {
+            let _ = writeln!(out, "{DIM}{:35}changed at {} {}{DIM:#}", "", hunk.place(), hunk.context);
+        }
+    }
+    for row in &grey {
+        let _ = writeln!(out, "{DIM}{} (varies by up to {}){DIM:#}", line(row), words::count(row.spread));
+    }
+    let shown: f64 = telling.iter().chain(&grey).map(|row| row.delta.round()).sum();
+    let others = explanation
+        .rows
+        .iter()
+        .filter(|row| row.delta.abs() >= 0.5)
+        .count()
+        .saturating_sub(telling.len() + grey.len());
+    let rest = delta.round() - shown;
+    if others > 0 || rest != 0.0 {
+        let name = format!("{others} other function{}", if others == 1 { "" } else { "s" });
+        let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  {name}{DIM:#}", words::signed(rest), "", "");
+    }
+    let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  together{DIM:#}", words::signed(delta), "", "");
+}

@@ -1,0 +1,222 @@
+//! The sentences: what differs, where it comes from, and how sure that is.
+
+use crate::explain::found::Found;
+use scruple_core::explain::{Count, Explanation, Part, PartKind, Row, Which};
+use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
+
+/// A share of the difference from which on a function is called the cause, and a part of it.
+const CAUSE: f64 = 0.5;
+const PART: f64 = 0.2;
+
+/// Time that differs by less than this is not held against instructions.
+const DISAGREES: f64 = 0.03;
+
+/// Less code without names than this is not worth a word.
+const NAMELESS: f64 = 0.1;
+
+/// Where this share of the functions changed, it was hardly the source.
+const ALL: f64 = 0.8;
+const SEVERAL: usize = 4;
+
+/// A count in full.
+pub fn count(value: f64) -> String {
+    exact(value.round(), &Unit::Count)
+}
+
+/// A difference in full, with its sign.
+pub fn signed(value: f64) -> String {
+    let value = value.round();
+    if value > 0.0 { format!("+{}", count(value)) } else { count(value) }
+}
+
+/// The name of a function, with its file where that is not the program itself.
+pub fn function(row: &Row) -> String {
+    let name = match (row.name.as_str(), row.module.as_str()) {
+        ("", "") => "code without a name".to_owned(),
+        ("", module) => return format!("code of {module} without a name"),
+        (name, _) => name.to_owned(),
+    };
+    let renamed = row.renamed.as_ref().map_or(String::new(), |new| format!(" (now {new})"));
+    match row.module.as_str() {
+        "" | "program" => name + &renamed,
+        module => format!("{name}{renamed} [{module}]"),
+    }
+}
+
+/// What is known of a function's code, in a word.
+pub fn code(row: &Row) -> &'static str {
+    match (row.only_in, row.same_code) {
+        (Some(Which::First), _) => "gone",
+        (Some(Which::Second), _) => "new",
+        (None, Some(true)) => "same",
+        (None, Some(false)) => "changed",
+        (None, None) => "?",
+    }
+}
+
+/// The first sentences: whether anything differs, by how much, and where it comes from.
+pub fn answer(found: &Found) -> Vec<String> {
+    let main = found.main();
+    let mut lines = vec![whole(found, main)];
+    lines.extend(cause(found, main));
+    lines
+}
+
+/// How much the two differ in a count.
+pub fn whole(found: &Found, explanation: &Explanation) -> String {
+    let (first, second) = explanation.totals;
+    let what = explanation.count.word();
+    let repeats = match (found.repeats, explanation.count) {
+        (true, _) => format!("every count repeated in {} runs of each", found.runs),
+        (false, _) => format!("means of {} runs of each, which vary", found.runs),
+    };
+    if first.round() == second.round() {
+        return format!("A and B execute the same {} {what} ({repeats}).", count(first));
+    }
+    let more = if second > first { "more" } else { "fewer" };
+    let many =
+        |ratio: f64| format!("{} times as many {what} as A", times(ratio).trim_end_matches([' ', '×']));
+    let by = match second / first {
+        ratio if first > 0.0 && !(0.5..2.0).contains(&ratio) => many(ratio),
+        ratio if first > 0.0 && (ratio - 1.0).abs() >= 1e-4 => {
+            format!("{} {more} {what} than A", change(ratio).trim_start_matches(['+', '-', '−']))
+        }
+        _ => format!("{more} {what} than A"),
+    };
+    let verb = if explanation.count == Count::Instructions { "executes" } else { "has" };
+    format!("B {verb} {by}: {} → {} ({}; {repeats}).", count(first), count(second), signed(second - first))
+}
+
+/// Where a difference comes from, as one sentence; none where there is nothing to explain.
+pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
+    let delta = explanation.delta();
+    let Some(row) = found.telling(explanation).next() else {
+        let differs = explanation.rows.iter().any(|row| row.delta.abs() >= 0.5);
+        return differs.then(|| nothing(found));
+    };
+    let part = row.delta / delta;
+    let how_much = match delta.round() == 0.0 || !(0.0..=1.5).contains(&part) {
+        true => format!("{} of it", signed(row.delta)),
+        false => format!("{} of the difference", share(part)),
+    };
+    let surely = match () {
+        () if row.same_code == Some(true) => {
+            "No function’s code explains it, so the input or the state must differ; it shows first in"
+        }
+        () if delta.round() == 0.0 => "What one function has more another has less; the largest is",
+        () if part >= CAUSE => "It comes from",
+        () if part >= PART => "A part of it comes from",
+        () => "No single function explains it; the largest part comes from",
+    };
+    let told = row.parts.first().map_or(String::new(), |part| format!(": {}", tell(row, part)));
+    let code = match (row.only_in, row.same_code) {
+        (Some(Which::First), _) => "B does not call it any more",
+        (Some(Which::Second), _) => "A does not call it",
+        (None, Some(false)) => "its code changed",
+        (None, Some(true)) => "its code is the same",
+        (None, None) => "whether its code changed can’t be told",
+    };
+    let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
+    let hunk = hunk.map_or(String::new(), |(_, hunk)| format!("; the change at {} touches it", hunk.place()));
+    Some(format!("{surely} {}{told} ({how_much}); {code}{hunk}.", function(row)))
+}
+
+/// Why a difference is put down to nothing.
+fn nothing(found: &Found) -> String {
+    let nameless = found.nameless.iter().copied().fold(0.0, f64::max);
+    match () {
+        () if found.is_nameless() => format!(
+            "Can’t tell where it comes from: {} of the instructions are of code without a name. Programs that are not \
+             stripped have names.",
+            share(nameless)
+        ),
+        () if !found.repeats => "No function differs by more than it varies from run to run.".to_owned(),
+        () => {
+            "No code of it is another: so little differs where paths or environments are of another length."
+                .to_owned()
+        }
+    }
+}
+
+/// A part of a row, as a clause.
+pub fn tell(row: &Row, part: &Part) -> String {
+    let callee = part.callee.as_deref().unwrap_or("");
+    let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
+    let calls = |(a, b): (u64, u64)| match a == b {
+        true if a == 1 => "1 call in both".to_owned(),
+        true => format!("{} calls in both", count(a as f64)),
+        false => format!("{} → {} calls", count(a as f64), count(b as f64)),
+    };
+    match part.kind {
+        PartKind::Own if part.site.is_some() => format!("{site}own code"),
+        PartKind::Own => {
+            let each = |own: u64, calls: u64| quantity(own as f64 / calls.max(1) as f64, &Unit::Count);
+            let (a, b) = (each(row.own.0, row.calls.0), each(row.own.1, row.calls.1));
+            format!("own code, {a} → {b} for each call, {}", calls(row.calls))
+        }
+        PartKind::Calls => {
+            let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
+            let times = match part.calls.0 == part.calls.1 {
+                true => String::new(),
+                false => format!(", × {times:.2}"),
+            };
+            format!(
+                "{site}calls {callee} {} → {} times{times}",
+                count(part.calls.0 as f64),
+                count(part.calls.1 as f64)
+            )
+        }
+        PartKind::New => format!("{site}calls {callee}, which it did not before"),
+        PartKind::Gone => format!("{site}calls {callee} no more"),
+    }
+}
+
+/// What else must be known of an explanation.
+pub fn remarks(found: &Found) -> Vec<String> {
+    let mut lines = found.remarks.clone();
+    let (changed, compared) = found.changed;
+    if changed >= SEVERAL && changed as f64 >= ALL * compared as f64 {
+        lines.push(format!(
+            "{changed} of {compared} functions of the program that both have are not the same code: another compiler or \
+             other flags, rather than one change"
+        ));
+    }
+    if !found.is_nameless() && found.nameless.iter().any(|part| *part >= NAMELESS) {
+        let part = found.nameless.iter().copied().fold(0.0, f64::max);
+        lines.push(format!(
+            "{} of the instructions are of code without a name, where nothing can be told",
+            share(part)
+        ));
+    }
+    lines.extend(time(found));
+    lines
+}
+
+/// What time says, where it was looked at.
+fn time(found: &Found) -> Option<String> {
+    let time = found.time.as_ref()?;
+    let (first, second) = found.main().totals;
+    let counted = second / first.max(1.0);
+    let text = |value: f64| quantity(value, &Unit::Nanoseconds);
+    let medians = format!("{} → {}", text(time.medians.0), text(time.medians.1));
+    let Some(effect) = &time.effect else {
+        return Some(format!("processor time is {medians}, of too few launches to say more"));
+    };
+    let (low, high) = (effect.interval.low, effect.interval.high);
+    let known = low > 1.0 || high < 1.0;
+    let less = |ratio: f64| ratio < 1.0;
+    let matters = |ratio: f64| (ratio - 1.0).abs() > DISAGREES;
+    let against = match known {
+        true => matters(effect.ratio) && (!matters(counted) || less(counted) != less(effect.ratio)),
+        false => matters(counted) && !(low..=high).contains(&counted),
+    };
+    let between = change_between(effect.ratio, low, high);
+    Some(match (known, against) {
+        (_, true) => format!(
+            "processor time says something else than instructions: {medians} ({between}); instructions do not show caches, \
+             the kernel, or waiting"
+        ),
+        (true, false) => format!("processor time differs likewise: {medians} ({between})"),
+        (false, false) => format!("processor time does not tell them apart: {medians} ({between})"),
+    })
+}

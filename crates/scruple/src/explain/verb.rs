@@ -1,0 +1,106 @@
+//! `scruple explain`: two commands, or one command at two revisions.
+
+use super::args::ExplainArgs;
+use super::found::Found;
+use super::gather::{self, Effort, Gathered};
+use super::hunks;
+use super::report::{json, markdown, page, terminal};
+use crate::command::{arms, shell};
+use crate::config::Config;
+use crate::fault::{Code, Fault};
+use crate::git::Repository;
+use crate::history::pair::{self, Revisions};
+use crate::history::verb::recipe;
+use crate::history::{self, Starter, Template};
+use crate::inspect::launch;
+use crate::new_run;
+use crate::place::{self, WorkFolder};
+use crate::show::export::Format;
+use crate::show::output;
+use scruple_measure::calltree::Symbols;
+use scruple_measure::launcher::Launcher;
+use std::path::Path;
+
+/// What an explanation can be written as.
+const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
+
+/// Functions that are listed; JSON has all of them.
+const ROWS: usize = 10;
+
+/// Runs both, and says where their difference comes from.
+pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
+    args.results.export.checked(&FORMATS)?;
+    let launchers = [launch::launcher()?, launch::launcher()?];
+    match args.command.is_empty() {
+        true => commands(args, launchers),
+        false => revisions(args, launchers),
+    }
+}
+
+fn effort(args: &ExplainArgs) -> Effort {
+    Effort { runs: args.runs, strict: !args.ignore_failure, time: !args.no_time }
+}
+
+fn commands(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
+    let Some(second) = &args.second else {
+        return Err(Fault::usage(
+            "name two commands to explain the difference of; or a revision or two, and the command behind --",
+        ));
+    };
+    let job = |text: &String| launch::job(&shell::words(text)?, Some(&args.build.time_limit));
+    let (first, second) = (job(&args.first)?, job(second)?);
+    let counter = gather::counter(&place::calltree_folder())?;
+    let work = WorkFolder::make()?;
+    let gathered = gather::gather([&first, &second], launchers, &counter, work.path(), &effort(args))?;
+    let found = Found::of([first.name.clone(), second.name.clone()], &gathered);
+    show(args, &found, &gathered)
+}
+
+fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
+    let counter = gather::counter(&place::calltree_folder())?;
+    let config = Config::find()?;
+    let recipe = recipe(&args.build, config.history()?)?;
+    let subject = Template::new(&args.command, None)?;
+    let revisions = Revisions { reference: args.first.clone(), base: false, other: args.second.clone() };
+    let place = history::place_of(args.build.repo.as_deref())?;
+    let limit = Some(arms::duration(&args.build.time_limit)?);
+    let builder = launch::launcher()?;
+    let interrupted = new_run::interruption_flag()?;
+    let starter = Starter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
+    let built = pair::build(&place, &revisions, recipe, std::slice::from_ref(&subject), limit, starter)?;
+    let jobs = [&built.prepared[0].job, &built.prepared[1].job];
+    let work = WorkFolder::make()?;
+    let gathered = gather::gather(jobs, launchers, &counter, work.path(), &effort(args))?;
+    let mut found = Found::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
+    found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
+    let [first, second] = &built.commits;
+    let all = hunks::between(&Repository::at(&built.objects), first, second);
+    let mut symbols = Symbols::new();
+    let rows = found.main().rows.iter().enumerate().take(ROWS);
+    let touched = rows.filter_map(|(index, row)| {
+        Some((index, hunks::touching(&all, row, &gathered.sides[1][0], &mut symbols)?.clone()))
+    });
+    found.hunks = touched.collect();
+    show(args, &found, &gathered)
+}
+
+fn show(args: &ExplainArgs, found: &Found, gathered: &Gathered) -> Result<Code, Fault> {
+    let [first, second] = &gathered.sides;
+    let exports = args.results.export.checked(&FORMATS)?;
+    let aside = exports.iter().any(|export| export.path == Path::new("-"));
+    let files = exports.iter().map(|export| {
+        let text = match export.format {
+            Format::Json => json::text(found),
+            Format::Html => page::text(found, ROWS, &first[0], &second[0]),
+            _ => markdown::text(found, ROWS),
+        };
+        (export.path.as_path(), text)
+    });
+    let unwritten = output::write_files(files)?;
+    let text = match args.results.json {
+        true => json::text(found),
+        false => terminal::text(found, ROWS, output::width()),
+    };
+    output::print_beside(aside, &text)?;
+    unwritten.map_or(Ok(Code::Fine), Err)
+}

@@ -1,0 +1,217 @@
+//! `scruple explain`: programs whose difference is known.
+
+use crate::repository::Repository;
+use crate::support::{Answer, Place, at};
+use std::process::Command;
+
+fn has_valgrind() -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file())
+}
+
+/// A program that hashes a text so many rounds, so many times, and does something else besides.
+fn source(rounds: u32, calls: &str, function: &str) -> String {
+    format!(
+        "#include <stdio.h>\n#include <stdlib.h>\n\
+         __attribute__((noinline)) static unsigned {function}(const char *text, unsigned length) {{\n\
+           unsigned hash = 2166136261u;\n\
+           for (unsigned round = 0; round < {rounds}; round++)\n\
+             for (unsigned i = 0; i < length; i++) {{ hash ^= (unsigned char)text[i]; hash *= 16777619u; }}\n\
+           __asm__ volatile(\"\" : \"+r\"(hash));\n  return hash;\n}}\n\
+         __attribute__((noinline)) static unsigned parse(const char *text) {{\n\
+           unsigned all = 0;\n  {calls}\n  return all & 1;\n}}\n\
+         int main(void) {{\n  unsigned all = 0;\n  volatile unsigned other = 0;\n\
+           for (int i = 0; i < 2000; i++) all += parse(\"hello\");\n\
+           for (unsigned i = 0; i < 100000; i++) other += i;\n  return all > 5000;\n}}\n"
+    )
+}
+
+fn build(place: &Place, name: &str, text: &str) {
+    place.write(&format!("{name}.c"), text);
+    let words = ["-O1", "-g", "-o", name, &format!("{name}.c")];
+    let status = Command::new("cc").args(words).current_dir(place.path()).status();
+    assert!(status.is_ok_and(|status| status.success()), "cc");
+}
+
+fn explain(place: &Place, words: &[&str]) -> Answer {
+    let answer = place.run(["explain", "--json", "--no-time"].iter().chain(words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    answer
+}
+
+/// The first row of the instructions: the function, what it is put down to, and how much.
+fn first(answer: &Answer) -> (String, String, f64) {
+    let page = answer.json();
+    let row = at(&page, "/explain/counts/0/rows/0");
+    let text = |path: &str| at(row, path).as_str().unwrap_or_default().to_owned();
+    (text("/function"), text("/parts/0/kind"), at(row, "/difference").as_f64().expect("a number"))
+}
+
+fn adds_up(answer: &Answer) {
+    for count in at(&answer.json(), "/explain/counts").as_array().expect("counts") {
+        let rows = count["rows"].as_array().expect("rows");
+        let sum: f64 = rows.iter().filter_map(|row| row["difference"].as_f64()).sum();
+        let whole = count["difference"].as_f64().expect("a number");
+        assert!((sum - whole).abs() < 0.01, "{sum} is not {whole}: {}", answer.exchange());
+    }
+}
+
+#[test]
+fn the_function_that_became_dearer_is_named_first_and_the_parts_add_up() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &source(20, "all += hash(text, 5);", "hash"));
+    build(&place, "new", &source(22, "all += hash(text, 5);", "hash"));
+    let answer = explain(&place, &["./old", "./new"]);
+    adds_up(&answer);
+    let (function, kind, delta) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("hash", "own"), "{}", answer.exchange());
+    let whole = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    assert!(delta >= 2000.0 * 2.0 * 5.0 * 3.0 && (delta - whole).abs() < 100.0, "{delta} of {whole}");
+    assert_eq!(at(&answer.json(), "/explain/repeats"), true);
+    let text = place.run(["explain", "--no-time", "./old", "./new"]);
+    assert!(text.stdout.contains("It comes from hash: own code"), "{}", text.exchange());
+}
+
+#[test]
+fn whoever_calls_a_function_more_often_is_named_and_not_the_function() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let call = "all += hash(text, 5);";
+    build(&place, "old", &source(20, call, "hash"));
+    build(&place, "new", &source(20, &call.repeat(3), "hash"));
+    let answer = explain(&place, &["./old", "./new"]);
+    adds_up(&answer);
+    let (function, kind, _) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("parse", "calls"), "{}", answer.exchange());
+    assert_eq!(
+        at(&answer.json(), "/explain/counts/0/rows/0/parts/0/calls"),
+        &serde_json::json!([2000, 6000])
+    );
+}
+
+#[test]
+fn allocations_are_put_down_to_whoever_makes_them() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let call = "all += hash(text, 5);";
+    let more = format!("char *volatile copy = malloc(48); copy[0] = 1; {call} free(copy);");
+    build(&place, "old", &source(20, call, "hash"));
+    build(&place, "new", &source(20, &more, "hash"));
+    let answer = explain(&place, &["./old", "./new"]);
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "parse", "{}", answer.exchange());
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/counts/1/count"), "allocations");
+    let row = at(&page, "/explain/counts/1/rows/0");
+    assert_eq!((row["function"].as_str(), row["difference"].as_f64()), (Some("parse"), Some(2000.0)));
+    assert_eq!(at(&page, "/explain/counts/2/rows/0/difference"), 96_000.0);
+}
+
+#[test]
+fn a_program_beside_its_copy_has_no_rows_and_neither_has_one_that_was_renamed_inside() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "one", &source(20, "all += hash(text, 5);", "hash"));
+    build(&place, "two", &source(20, "all += digest(text, 5);", "digest"));
+    for other in ["./one", "./two"] {
+        let answer = explain(&place, &["./one", other]);
+        adds_up(&answer);
+        let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+        assert_eq!(difference, 0.0, "{}", answer.exchange());
+        assert_eq!(
+            at(&answer.json(), "/explain/counts/0/rows"),
+            &serde_json::json!([]),
+            "{}",
+            answer.exchange()
+        );
+    }
+    let text = place.run(["explain", "--no-time", "./one", "./two"]);
+    assert!(text.stdout.contains("A and B execute the same"), "{}", text.exchange());
+}
+
+#[test]
+fn of_a_program_without_names_it_is_said_that_nothing_can_be_told() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &source(20, "all += hash(text, 5);", "hash"));
+    build(&place, "new", &source(22, "all += hash(text, 5);", "hash"));
+    let strip = Command::new("strip").args(["-s", "old", "new"]).current_dir(place.path()).status();
+    assert!(strip.is_ok_and(|status| status.success()), "strip");
+    let text = place.run(["explain", "--no-time", "./old", "./new"]);
+    assert_eq!(text.code, 0, "{}", text.exchange());
+    assert!(text.stdout.contains("Can’t tell where it comes from"), "{}", text.exchange());
+    assert!(!text.stdout.contains("100 %"), "{}", text.exchange());
+}
+
+#[test]
+fn revisions_are_built_and_the_change_in_the_source_is_named() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write(".gitignore", "app\n");
+    repository.write("app.c", &source(20, "all += hash(text, 5);", "hash"));
+    repository.commit("old");
+    repository.write("app.c", &source(23, "all += hash(text, 5);", "hash"));
+    repository.write("other.txt", "nothing of hash\n");
+    repository.commit("new");
+    let words = [
+        "--repo",
+        "repo",
+        "--build",
+        "cc -O1 -g -o app app.c",
+        "--artifact",
+        "app",
+        "HEAD~1",
+        "HEAD",
+        "--",
+        "./app",
+    ];
+    let answer = explain(&place, &words);
+    assert_eq!(first(&answer).0, "hash", "{}", answer.exchange());
+    assert_eq!(at(&answer.json(), "/explain/counts/0/rows/0/hunk"), "app.c:5", "{}", answer.exchange());
+    let words: Vec<&str> = ["explain", "--no-time", "--export", "page.html", "--export", "md:-"]
+        .into_iter()
+        .chain(words)
+        .collect();
+    let text = place.run(&words);
+    assert!(text.stdout.contains("| changed | hash |"), "{}", text.exchange());
+    assert!(text.stderr.contains("the change at app.c:5 touches it"), "{}", text.exchange());
+    let page = place.read("page.html");
+    assert!(page.contains("hash (+") && page.contains("<svg") && page.ends_with("</html>\n"), "{page}");
+}
+
+#[test]
+fn without_valgrind_it_is_said_what_to_install_and_what_tells_something_nevertheless() {
+    let place = Place::new();
+    let mut bare = place.command(["explain", "/bin/true", "/bin/true"]);
+    let answer = place.finish(bare.env("PATH", place.path()));
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("valgrind is not installed: install"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("scruple compare"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_program_that_fails_is_explained_only_where_that_was_asked_for() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let answer = place.run(["explain", "--no-time", "/bin/false", "/bin/true"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(answer.stderr.contains("exited with code 1; -i"), "{}", answer.exchange());
+    let lone = place.run(["explain", "/bin/true"]);
+    assert_eq!(lone.code, 2, "{}", lone.exchange());
+}
