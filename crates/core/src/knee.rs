@@ -322,7 +322,10 @@ impl Knee {
         };
         let is_good = |rate: f64| {
             let near = |r: f64| r >= rate && r < rate * 1.1;
+            let (up, behind): (Vec<_>, Vec<_>) =
+                self.told().filter(|m| near(m.rate)).partition(|m| m.kept_up);
             !self.falls_behind(rate)
+                && up.len() > behind.len()
                 && (0..self.allowed.len())
                     .all(|limit| self.share(limit, near).is_some_and(|(_, high)| high < self.target(limit)))
         };

@@ -135,3 +135,12 @@ fn a_rate_that_breaks_its_limits_half_of_the_time_is_not_sustained() {
     }
     assert_eq!(knee.next(), Next::Measure(141.0));
 }
+
+#[test]
+fn a_rate_at_which_the_server_fell_behind_once_is_not_surely_good() {
+    let mut knee = Knee::new(Search::default(), &Slo::parse("errors<5%").expect("valid"));
+    knee.report(sharp(100.0, 500.0));
+    knee.report(sharp(600.0, 500.0));
+    let found = knee.so_far();
+    assert!(found.low.is_some_and(|low| low <= 100.0), "{found:?}");
+}
