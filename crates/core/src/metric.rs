@@ -300,6 +300,22 @@ pub static METRICS: &[Metric] = &[
         "the most memory that the language runtime held for its heap, garbage included",
     ),
     Metric::built_in(
+        "yardstick.wall",
+        Unit::Ratio,
+        Noisy,
+        Timing,
+        "wall / yardstick",
+        "wall time divided by that of the yardstick of a history in the same block",
+    ),
+    Metric::built_in(
+        "yardstick.cpu",
+        Unit::Ratio,
+        Noisy,
+        Timing,
+        "cpu / yardstick",
+        "processor time divided by that of the yardstick of a history in the same block",
+    ),
+    Metric::built_in(
         "build.time",
         Unit::Nanoseconds,
         Noisy,

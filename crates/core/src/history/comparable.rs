@@ -3,7 +3,7 @@
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
-use crate::subject::{Arm, Parameter, Role};
+use crate::subject::{Arm, Parameter, Role, Subject};
 use crate::unit::Unit;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +45,48 @@ pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
             _ => arms.push(Cow::Borrowed(arm)),
         }
     }
-    name_by_parameters(arms)
+    let mut named = name_by_parameters(arms);
+    beside_yardstick(run, &mut named);
+    named
+}
+
+/// The times that are divided by those of a yardstick, and what the ratios are called.
+const RATIOS: [(&str, &str); 2] = [("time.wall", "yardstick.wall"), ("time.cpu", "yardstick.cpu")];
+
+/// Adds to each arm its times divided by those of the yardstick that was launched in the same blocks at its version.
+fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
+    let yardsticks: BTreeMap<Option<&str>, &Arm> =
+        run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)).collect();
+    if yardsticks.is_empty() {
+        return;
+    }
+    for arm in arms {
+        let Some(yardstick) = yardsticks.get(&arm.version.as_deref()).copied() else { continue };
+        for (time, ratio) in RATIOS {
+            let (Some(own), Some(theirs)) = (arm.sample(time), yardstick.sample(time)) else { continue };
+            // One unit more of the work is no launch, and neither is an iteration of a case.
+            if own.source.contains(SLOPE) || !matches!(arm.subject, Subject::Command { .. }) {
+                continue;
+            }
+            let divided = divided_by(own, theirs, &yardstick.name);
+            if !divided.readings.is_empty() {
+                arm.to_mut().figures.insert(ratio.to_owned(), Figure::Sample(divided));
+            }
+        }
+    }
+}
+
+/// The readings of one sample by those of another, in the blocks that both have.
+fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
+    let by: BTreeMap<u32, f64> = theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()).collect();
+    let both = own.blocks.iter().zip(&own.readings);
+    let both = both.filter_map(|(block, own)| {
+        let by = by.get(block).copied().filter(|by| *by > 0.0)?;
+        Some((*block, own / by))
+    });
+    let (blocks, readings) = both.unzip();
+    let (unit, source) = (Unit::Ratio, format!("{}, divided by that of {name}", own.source));
+    Sample { unit, source, quality: own.quality.max(theirs.quality), blocks, readings, pass: own.pass }
 }
 
 /// The parameter that two arms differ in, where it is the only one and a number in both.
@@ -157,7 +198,6 @@ mod tests {
     use crate::provenance::Provenance;
     use crate::run::{State, Terms};
     use crate::sample::Reading;
-    use crate::subject::Subject;
 
     fn arm(version: &str, size: f64, key: &str, readings: &[f64]) -> Arm {
         let mut arm = Arm::new("work", Subject::Command { argv: Vec::new() }, Role::Subject);

@@ -10,6 +10,8 @@ pub const DEFAULT_METRICS: &[&str] = &[
     "malloc.peak",
     "alloc.bytes",
     "gc.count",
+    "yardstick.wall",
+    "yardstick.cpu",
     "build.time",
     "build.bytes",
     "load.p50",

@@ -220,6 +220,12 @@ pub struct EffortArgs {
     /// Measure time only: no runs for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
+    /// Launch this command beside each version, and tell the ratio of times.
+    ///
+    /// Such as md5sum and a file: what slows it down as well is no change of a version. Its file is named from the folder
+    /// of the artefacts, or with {here}.
+    #[arg(long, value_name = "COMMAND", hide_short_help = true)]
+    pub yardstick: Option<String>,
 }
 
 /// Which change is intended.

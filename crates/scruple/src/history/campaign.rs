@@ -408,6 +408,9 @@ impl Campaign {
         let counting = self.weigher.counting_launches();
         let first_block = self.history.entries[index].counted * BLOCKS_OF_A_VISIT;
         for (subject, launch) in self.launches(index) {
+            if self.subjects[subject].yardstick {
+                continue;
+            }
             let mut first = None;
             let passes = match self.subjects[subject].bench {
                 // The memory of the process is no figure of any case.

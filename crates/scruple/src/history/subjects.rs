@@ -10,11 +10,12 @@ use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 /// A command or a bench program, the same at every version but for parameters.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Template {
     /// Its name.
     pub name: String,
@@ -24,6 +25,22 @@ pub struct Template {
     pub params: BTreeMap<String, String>,
     /// Whether it is a bench program, whose cases are weighed.
     pub bench: bool,
+    /// Whether it is a yardstick: launched beside every version, and never judged itself.
+    pub yardstick: bool,
+}
+
+/// A history is found again by this text, among others: a field that histories of old do not have shows only where it
+/// is set.
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Template");
+        text.field("name", &self.name).field("words", &self.words);
+        text.field("params", &self.params).field("bench", &self.bench);
+        if self.yardstick {
+            text.field("yardstick", &true);
+        }
+        text.finish()
+    }
 }
 
 /// The smaller size of the work is this share of the size that was asked for. At a tenth, the difference of the two is
@@ -38,7 +55,7 @@ impl Template {
             _ => words.to_vec(),
         };
         let name = name.map_or_else(|| split.join(" "), str::to_owned);
-        Ok(Template { name, words: split, params: BTreeMap::new(), bench: false })
+        Ok(Template { name, words: split, params: BTreeMap::new(), bench: false, yardstick: false })
     }
 
     /// The parameters that hold at a version, once for each of its launches in a block: a second time, with less work,
@@ -70,7 +87,8 @@ impl Template {
     pub fn arm(&self, commit: &str, effective: &Effective, launch: usize) -> Arm {
         let launches = self.launches(effective);
         let params = &launches[launch.min(launches.len() - 1)];
-        let mut arm = Arm::new(&self.name, Subject::Command { argv: self.filled(params) }, Role::Subject);
+        let role = if self.yardstick { Role::Yardstick } else { Role::Subject };
+        let mut arm = Arm::new(&self.name, Subject::Command { argv: self.filled(params) }, role);
         arm.version = Some(commit.to_owned());
         arm.params = params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
         arm

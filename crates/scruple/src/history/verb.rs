@@ -66,8 +66,11 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let mut recipe = recipe(&args.build, configured.clone())?;
     put_here(&mut recipe, &config)?;
     let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
-    let subjects = wanted.subjects(&config)?;
+    let mut subjects = wanted.subjects(&config)?;
     check_size(&recipe, &subjects)?;
+    if let Some(words) = &args.effort.yardstick {
+        subjects.push(wanted::yardstick(words, &subjects, &config)?);
+    }
     let request = Request {
         place: history::place_of(args.build.repo.as_deref())?,
         selection: selection(args, configured.range.clone())?,

@@ -42,6 +42,7 @@ mod history_merges;
 mod history_resumed;
 mod history_selection;
 mod history_sizes;
+mod history_yardstick;
 mod hostile;
 mod hyperfine;
 mod instructions;

@@ -18,6 +18,7 @@ pub fn completed(args: &TakeArgs) -> TakeArgs {
             args.select.first_parent = past.select.first_parent;
         }
         args.effort.time_only |= past.effort.time_only;
+        args.effort.yardstick = args.effort.yardstick.take().or(past.effort.yardstick);
         fill(&mut args.build, past.build);
         fill_list(&mut args.names, past.names);
         (args.command, args.bench) = (past.command, past.bench);

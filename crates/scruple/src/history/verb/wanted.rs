@@ -64,6 +64,22 @@ impl Wanted<'_> {
     }
 }
 
+/// The command that is launched beside each version.
+pub fn yardstick(words: &str, subjects: &[Template], config: &Config) -> Result<Template, Fault> {
+    if subjects.iter().all(|subject| subject.bench) {
+        return Err(Fault::usage(
+            "a yardstick is for commands, and only bench programs are weighed: leave out --yardstick",
+        ));
+    }
+    let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
+    let mut template = Template::new(&[words.to_owned()], None)?;
+    template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
+    if subjects.iter().any(|subject| subject.name == template.name) {
+        return Err(Fault::usage(format!("‘{}’ is weighed itself: name another --yardstick", template.name)));
+    }
+    Ok(Template { yardstick: true, ..template })
+}
+
 /// The folder that `{here}` stands for.
 fn here(config: &Config) -> Result<String, Fault> {
     let folder = std::path::absolute(config.folder()).or_else(|_| std::env::current_dir());
