@@ -131,12 +131,17 @@ fn with_code<T>(first: &Side, second: &Side, binaries: &Binaries, then: impl FnO
     then(&Code { same: &same, likeness: &likeness })
 }
 
-/// How many functions of the program that both have are not the same, and how many could be compared.
+/// How many functions of the program that both have are not the same, and how many could be compared; of those that cost
+/// anything, since what the compiler adds at the start is always the same.
 fn changed(first: &Side, second: &Side, binaries: &Binaries) -> (usize, usize) {
+    let mut own = vec![0; first.functions.len()];
+    first.tree.contexts.iter().for_each(|context| own[context.function] += context.cost.instructions);
+    let least = first.tree.total(Count::Instructions) / 10_000;
     with_code(first, second, binaries, |code| {
         let matched = Matched::of(&first.tree, &second.tree, code);
         let in_both = matched.keys.iter().filter(|key| {
-            key.module == "program" && !key.name.is_empty() && !key.first.is_empty() && !key.second.is_empty()
+            let costs = key.first.iter().map(|function| own[*function]).sum::<u64>() > least;
+            key.module == "program" && costs && !key.name.is_empty() && !key.second.is_empty()
         });
         let compared: Vec<bool> = in_both.filter_map(|key| (code.same)(&key.first, &key.second)).collect();
         (compared.iter().filter(|same| !**same).count(), compared.len())

@@ -11,15 +11,16 @@ use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::pair::{self, Revisions};
 use crate::history::verb::recipe;
-use crate::history::{self, Starter, Template};
+use crate::history::{self, Recipe, Starter, Template};
 use crate::inspect::launch;
 use crate::new_run;
 use crate::place::{self, WorkFolder};
 use crate::show::export::Format;
 use crate::show::output;
-use scruple_measure::calltree::Symbols;
+use scruple_measure::calltree::{Counter, Symbols};
 use scruple_measure::launcher::Launcher;
 use std::path::Path;
+use std::time::Duration;
 
 /// What an explanation can be written as.
 const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
@@ -58,19 +59,50 @@ fn commands(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault>
 
 fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
     let counter = gather::counter(&place::calltree_folder())?;
+    drop(launchers);
     let config = Config::find()?;
-    let recipe = recipe(&args.build, config.history()?)?;
-    let subject = Template::new(&args.command, None)?;
-    let revisions = Revisions { reference: args.first.clone(), base: false, other: args.second.clone() };
     let place = history::place_of(args.build.repo.as_deref())?;
-    let limit = Some(arms::duration(&args.build.time_limit)?);
+    let at = At {
+        place: &place,
+        first: &args.first,
+        second: args.second.as_deref(),
+        recipe: recipe(&args.build, config.history()?)?,
+        subject: &Template::new(&args.command, None)?,
+        limit: arms::duration(&args.build.time_limit)?,
+    };
+    let (found, gathered) = at_revisions(&at, &counter, &effort(args))?;
+    show(args, &found, &gathered)
+}
+
+/// A command at two revisions.
+pub struct At<'a> {
+    /// The repository.
+    pub place: &'a str,
+    /// The revision to start from.
+    pub first: &'a str,
+    /// The other one; what is in the working tree where there is none.
+    pub second: Option<&'a str>,
+    /// How they are built.
+    pub recipe: Recipe,
+    /// The command.
+    pub subject: &'a Template,
+    /// How long a launch may take.
+    pub limit: Duration,
+}
+
+/// Builds both revisions, and explains the difference of the command at them.
+pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(Found, Gathered), Fault> {
+    let launchers = [launch::launcher()?, launch::launcher()?];
+    let revisions =
+        Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
     let builder = launch::launcher()?;
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
-    let built = pair::build(&place, &revisions, recipe, std::slice::from_ref(&subject), limit, starter)?;
+    let subjects = std::slice::from_ref(at.subject);
+    let built = pair::build(at.place, &revisions, at.recipe.clone(), subjects, Some(at.limit), starter)?;
     let jobs = [&built.prepared[0].job, &built.prepared[1].job];
     let work = WorkFolder::make()?;
-    let gathered = gather::gather(jobs, launchers, &counter, work.path(), &effort(args))?;
+    let gathered = gather::gather(jobs, launchers, counter, work.path(), effort)?;
     let mut found = Found::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
@@ -81,7 +113,7 @@ fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault
         Some((index, hunks::touching(&all, row, &gathered.sides[1][0], &mut symbols)?.clone()))
     });
     found.hunks = touched.collect();
-    show(args, &found, &gathered)
+    Ok((found, gathered))
 }
 
 fn show(args: &ExplainArgs, found: &Found, gathered: &Gathered) -> Result<Code, Fault> {

@@ -101,6 +101,9 @@ pub struct TakeArgs {
     /// Go on when six builds have failed one after the other.
     #[arg(long, hide_short_help = true)]
     pub keep_going: bool,
+    /// Say of each change of a command where in the code it comes from, see `scruple explain`.
+    #[arg(long, hide_short_help = true)]
+    pub explain: bool,
     /// How long and how often to measure.
     #[command(flatten)]
     pub effort: EffortArgs,

@@ -13,6 +13,7 @@ use super::{Aim, Effort, Recipe, Request, Selection, Starter, Weighing, Which, a
 use crate::command::arms;
 use crate::command::verb::{Source, asks_for_instructions};
 use crate::config::Config;
+use crate::explain::changes;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
@@ -117,9 +118,15 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         work: work.path().to_owned(),
         instructions,
     };
+    let parts = || (request.place.clone(), request.recipe.clone(), request.subjects.clone());
+    let explained = args.explain.then(parts);
     let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);
     page::show(&history, &args.page)?;
+    if let Some((place, recipe, subjects)) = explained.filter(|_| fault.is_none()) {
+        let of = changes::Of { place: &place, recipe: &recipe, subjects: &subjects, limit: time_limit };
+        output::print_beside(args.page.json, &changes::explained(&history, &of)?)?;
+    }
     match fault {
         Some(fault) => Err(fault),
         None if history.versions.iter().any(|version| version.state == State::Built) => Ok(Code::Fine),

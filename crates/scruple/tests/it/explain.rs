@@ -215,3 +215,44 @@ fn a_program_that_fails_is_explained_only_where_that_was_asked_for() {
     let lone = place.run(["explain", "/bin/true"]);
     assert_eq!(lone.code, 2, "{}", lone.exchange());
 }
+
+#[test]
+fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write(".gitignore", "app\n");
+    let call = "all += hash(text, 5);";
+    let commit = |title: &str, text: &str| {
+        repository.write("app.c", text);
+        repository.commit(title)
+    };
+    commit("first", &source(20, call, "hash"));
+    commit("same", &source(20, call, "hash"));
+    commit("twice", &source(20, &call.repeat(2), "hash"));
+    let words = [
+        "history",
+        "--repo",
+        "repo",
+        "--build",
+        "cc -O1 -g -o app app.c",
+        "--artifact",
+        "app",
+        "--rounds",
+        "1",
+    ];
+    let more = ["--metrics", "instructions", "--explain", "--", "./app"];
+    let answer = place.run(words.iter().chain(&more));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let explained =
+        answer.stdout.split(" · ‘twice’ · ").nth(1).unwrap_or_else(|| panic!("{}", answer.exchange()));
+    assert!(
+        explained.contains("It comes from parse: calls hash 2,000 → 4,000 times"),
+        "{}",
+        answer.exchange()
+    );
+    assert!(explained.contains("changed at app.c:"), "{}", answer.exchange());
+    assert!(!answer.stdout.contains(" · ‘same’ · "), "{}", answer.exchange());
+}

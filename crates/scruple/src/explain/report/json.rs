@@ -49,6 +49,7 @@ struct RowView {
     own: (u64, u64),
     spread: f64,
     within_spread: bool,
+    told: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     hunk: Option<String>,
     parts: Vec<PartView>,
@@ -102,17 +103,22 @@ fn count(found: &Found, explanation: &Explanation) -> CountView {
     let hunk = |index: usize| found.hunks.iter().find(|(row, _)| *row == index).map(|(_, hunk)| hunk.place());
     let is_main = std::ptr::eq(explanation, found.main());
     let rows = explanation.rows.iter().enumerate();
+    let told: Vec<*const Row> = found.telling(explanation).map(std::ptr::from_ref).collect();
     CountView {
         count: explanation.count.word(),
         a: explanation.totals.0,
         b: explanation.totals.1,
         difference: explanation.delta(),
         gross: explanation.gross(),
-        rows: rows.map(|(index, one)| row(one, is_main.then(|| hunk(index)).flatten())).collect(),
+        rows: rows
+            .map(|(index, one)| {
+                row(one, is_main.then(|| hunk(index)).flatten(), told.contains(&std::ptr::from_ref(one)))
+            })
+            .collect(),
     }
 }
 
-fn row(row: &Row, hunk: Option<String>) -> RowView {
+fn row(row: &Row, hunk: Option<String>, told: bool) -> RowView {
     RowView {
         file: row.module.clone(),
         function: row.name.clone(),
@@ -123,6 +129,7 @@ fn row(row: &Row, hunk: Option<String>) -> RowView {
         own: row.own,
         spread: row.spread,
         within_spread: row.is_within_spread(),
+        told,
         hunk,
         parts: row.parts.iter().map(part).collect(),
     }

@@ -15,8 +15,8 @@ const DISAGREES: f64 = 0.03;
 const NAMELESS: f64 = 0.1;
 
 /// Where this share of the functions changed, it was hardly the source.
-const ALL: f64 = 0.8;
-const SEVERAL: usize = 4;
+const ALL: f64 = 0.7;
+const SEVERAL: usize = 3;
 
 /// A count in full.
 pub fn count(value: f64) -> String {
@@ -178,7 +178,7 @@ pub fn remarks(found: &Found) -> Vec<String> {
     if changed >= SEVERAL && changed as f64 >= ALL * compared as f64 {
         lines.push(format!(
             "{changed} of {compared} functions of the program that both have are not the same code: another compiler or \
-             other flags, rather than one change"
+             other flags, or a change of all of them"
         ));
     }
     if !found.is_nameless() && found.nameless.iter().any(|part| *part >= NAMELESS) {

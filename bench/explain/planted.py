@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Whether `scruple explain` names the true cause of a difference that was planted: programs in five languages, each beside
+itself with one thing changed. Then programs beside themselves, of which nothing may be told. Prints Markdown.
+
+    python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+PLANTED = pathlib.Path(__file__).resolve().parent / "planted"
+SAME = {"ROUNDS": "40", "TIMES": "1", "EXTRA": "", "HASH": "hash"}
+
+# What is changed, and the function that is to be named for it; none where nothing may be told.
+CHANGES = [
+    ("10 % dearer", {"ROUNDS": "44"}, "hash"),
+    ("3 times as often", {"TIMES": "3"}, "parse"),
+    ("allocates", {"EXTRA": True}, "parse"),
+    ("renamed", {"HASH": "digest"}, None),
+    ("inlined", {"INLINE": True}, "parse"),
+    ("other input", {"words": True}, "main"),
+    ("library only", {"LIBRARY": "44"}, "hash"),
+    ("other flag", {"flag": True}, "flags"),
+]
+
+
+def run(words, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
+    if done.returncode:
+        sys.exit(f"{words} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def filled(name, values):
+    text = (PLANTED / name).read_text()
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", str(value))
+    return text
+
+
+def of_c(compiler):
+    def build(folder, values, flag):
+        values = dict(values)
+        extra = "char *volatile copy = (char *)malloc(48); copy[0] = *text; free(copy);" if values["EXTRA"] else ""
+        defines = [f"-DEXTRA={extra}", *(f"-D{key}={values[key]}" for key in ("ROUNDS", "TIMES", "HASH"))]
+        defines += ["-DINLINE"] if values.get("INLINE") else []
+        base = [compiler, "-O1" if flag else "-O2", "-g", *defines]
+        base += ["-x", "c++"] if compiler == "g++" else []
+        if values.get("LIBRARY"):
+            library = [word.replace(f"-DROUNDS={values['ROUNDS']}", f"-DROUNDS={values['LIBRARY']}") for word in base]
+            run([*library, "-DONLY_LIBRARY", "-shared", "-fPIC", PLANTED / "plant.c", "-o", folder / "libhash.so"])
+            run([*base, "-DLIBRARY", PLANTED / "plant.c", "-x", "none", "-L", folder, "-lhash", "-Wl,-rpath,$ORIGIN",
+                 "-o", folder / "plant"])
+        else:
+            run([*base, PLANTED / "plant.c", "-o", folder / "plant"])
+
+    return build
+
+
+def rust(folder, values, flag):
+    extra = "drop(black_box(word.to_uppercase()));" if values["EXTRA"] else ""
+    inline = "always" if values.get("INLINE") else "never"
+    (folder / "plant.rs").write_text(filled("plant.rs", {**values, "EXTRA": extra, "INLINE": inline}))
+    level = "1" if flag else "2"
+    run(["rustc", "--edition=2021", "-C", f"opt-level={level}", "-g", "plant.rs", "-o", "plant"], cwd=folder)
+
+
+def go(folder, values, flag):
+    extra = "sink = make([]byte, 100)" if values["EXTRA"] else ""
+    inline = "" if values.get("INLINE") else "//go:noinline"
+    (folder / "main.go").write_text(filled("plant.go", {**values, "EXTRA": extra, "INLINE": inline}))
+    flags = ["-gcflags=-N"] if flag else []
+    run(["go", "build", *flags, "-o", "plant", "main.go"], cwd=folder)
+
+
+def haskell(folder, values, flag):
+    extra = "+ length (show h) - length (show h)" if values["EXTRA"] else ""
+    inline = "INLINE" if values.get("INLINE") else "NOINLINE"
+    (folder / "Main.hs").write_text(filled("Plant.hs", {**values, "EXTRA": extra, "INLINE": inline}))
+    level = "-O0" if flag else "-O1"
+    run(["ghc", "-v0", level, "-g1", "-rtsopts", "-fforce-recomp", "Main.hs", "-o", "plant"], cwd=folder)
+
+
+LANGUAGES = {
+    "C": ("gcc", of_c("gcc")),
+    "C++": ("g++", of_c("g++")),
+    "Rust": ("rustc", rust),
+    "Go": ("go", go),
+    "Haskell": ("ghc", haskell),
+}
+
+
+def explained(scruple, old, new):
+    began = time.monotonic()
+    page = json.loads(run([scruple, "explain", "--json", "--no-time", old, new]))["explain"]
+    return page, time.monotonic() - began
+
+
+def told(page):
+    """What the sentences are about: the rows that are told of the instructions."""
+    return [row for row in page["counts"][0]["rows"] if row["told"]]
+
+
+def is_right(page, wanted):
+    rows = told(page)
+    total = sum(row["difference"] for row in page["counts"][0]["rows"])
+    if abs(total - page["counts"][0]["difference"]) > 1:
+        return False, "the parts do not add up"
+    first = f"{rows[0]['function']} ({rows[0]['code']}, {rows[0]['parts'][0]['kind']})" if rows else "nothing"
+    if wanted is None:
+        return not rows, first
+    if wanted == "flags":
+        return any("other flags" in remark for remark in page["remarks"]), first
+    return bool(rows) and wanted in rows[0]["function"], first
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scruple", required=True, type=pathlib.Path)
+    parser.add_argument("--tries", type=int, default=10)
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    scruple = options.scruple.resolve()
+    print("| language | change | difference | first row | right |\n|---|---|---:|---|---|")
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        folder = pathlib.Path(folder)
+        for language, (compiler, build) in LANGUAGES.items():
+            if options.only and options.only != language:
+                continue
+            if not shutil.which(compiler):
+                print(f"skipped: {language}: no {compiler}", file=sys.stderr)
+                continue
+            for index, (change, values, wanted) in enumerate(CHANGES):
+                if "LIBRARY" in values and language not in ("C", "C++"):
+                    continue
+                # Paths of one length: names are counted as well.
+                sides = [folder / f"{compiler}-{index}-{side}" for side in ("a", "b")]
+                for side, more in zip(sides, ({"LIBRARY": "40"} if "LIBRARY" in values else {}, values)):
+                    side.mkdir()
+                    build(side, {**SAME, **more}, more.get("flag", False))
+                words = " 5000" if "words" in values else ""
+                old, new = f"{sides[0]}/plant", f"{sides[1]}/plant{words}"
+                page, _ = explained(scruple, old + (" 4000" if words else ""), new)
+                right, first = is_right(page, wanted)
+                failures += not right
+                difference = f"{page['counts'][0]['difference']:+,.0f}"
+                print(f"| {language} | {change} | {difference} | {first} | {'yes' if right else 'NO'} |", flush=True)
+            program = folder / f"{compiler}-0-a" / "plant"
+            seen = 0
+            for _ in range(options.tries):
+                page, _ = explained(scruple, program, program)
+                seen += bool(told(page))
+            failures += seen
+            print(f"| {language} | beside itself, {options.tries} times | | told in {seen} | {'yes' if not seen else 'NO'} |",
+                  flush=True)
+    sys.exit(failures > 0)
+
+
+if __name__ == "__main__":
+    main()
