@@ -124,12 +124,15 @@ const MOST_VOID: u32 = 3;
 /// So far below the first rate the search for a good one goes.
 const LOWEST: f64 = 1.0 / 1_048_576.0;
 
-/// The confidence of the interval. More than the 95 % that it is trusted with, because a search that ends as soon as the interval is narrow ends rather
-/// where chance has made it too narrow.
-pub const LEVEL: f64 = 0.98;
+/// The confidence of the interval. It is trusted with 95 %; more is asked, because a search that ends as soon as the interval is
+/// narrow ends rather where chance has made it too narrow.
+pub const LEVEL: f64 = 0.995;
 
 /// The distance between good and bad at which measuring around the estimate begins.
 const CLOSE: f64 = 1.5;
+
+/// Rates are near each other up to this ratio.
+const NEAR: f64 = 1.1;
 
 /// How many requests beyond a limit come together where that is not known yet.
 const BUNCH: f64 = 10.0;
@@ -304,7 +307,7 @@ impl Knee {
 
     /// Whether the server mostly fell behind at a rate, told from the measurements up to it.
     fn falls_behind(&self, rate: f64) -> bool {
-        let below = self.told().filter(|m| m.rate <= rate && m.rate > rate / 1.1);
+        let below = self.told().filter(|m| m.rate <= rate && m.rate > rate / NEAR);
         let (behind, up): (Vec<_>, Vec<_>) = below.partition(|m| !m.kept_up);
         behind.len() > 1 && behind.len() > 2 * up.len()
     }
@@ -316,12 +319,12 @@ impl Knee {
         let is_bad = |rate: f64| {
             self.falls_behind(rate)
                 || (0..self.allowed.len()).any(|limit| {
-                    let near = |r: f64| r <= rate && r > rate / 1.1;
+                    let near = |r: f64| r <= rate && r > rate / NEAR;
                     self.share(limit, near).is_some_and(|(low, _)| low > self.target(limit))
                 })
         };
         let is_good = |rate: f64| {
-            let near = |r: f64| r >= rate && r < rate * 1.1;
+            let near = |r: f64| r >= rate && r < rate * NEAR;
             let (up, behind): (Vec<_>, Vec<_>) =
                 self.told().filter(|m| near(m.rate)).partition(|m| m.kept_up);
             !self.falls_behind(rate)
@@ -363,10 +366,31 @@ impl Knee {
     /// The highest good rate without a bad one below, and the lowest bad one, by what was mostly seen. A tie is bad: a
     /// rate that breaks its limits half of the time is not sustained.
     fn ends(&self) -> (Option<f64>, Option<f64>) {
-        let judged = self.tallies.iter().filter(|tally| tally.good + tally.bad > 0);
-        let bad = judged.clone().find(|tally| tally.bad >= tally.good).map(|tally| tally.rate);
-        let good = judged.take_while(|tally| tally.good > tally.bad).last().map(|tally| tally.rate);
+        let judged = || self.tallies.iter().filter(|tally| tally.good + tally.bad > 0);
+        let bad = judged().find(|tally| self.is_mostly_bad(tally)).map(|tally| tally.rate);
+        let good = judged().take_while(|tally| !self.is_mostly_bad(tally)).last().map(|tally| tally.rate);
         (good, bad)
+    }
+
+    /// A rate that was measured once or twice may have been bad by chance, and the lowest of many such rates nearly always
+    /// was. It is good where it kept up, and the measurements at it and just above it together keep every limit; and the
+    /// other way round.
+    fn is_mostly_bad(&self, tally: &Tally) -> bool {
+        let (rate, bad) = (tally.rate, tally.bad >= tally.good);
+        let near = |m: &Measurement| match bad {
+            true => m.rate >= rate && m.rate < rate * NEAR,
+            false => m.rate <= rate && m.rate > rate / NEAR,
+        };
+        let several = self.told().filter(|m| near(m)).count() > 1;
+        if !several || self.told().any(|m| near(m) && !m.kept_up) {
+            return bad;
+        }
+        let broken = (0..self.allowed.len()).map(|limit| {
+            let counts = self.told().filter(|m| near(m)).map(|m| sum(&m.counts[limit]));
+            let all = sum(&counts.collect::<Vec<_>>());
+            Some(all.beyond > all.requests * self.allowed[limit]?)
+        });
+        broken.collect::<Option<Vec<bool>>>().map_or(bad, |broken| broken.contains(&true))
     }
 }
 

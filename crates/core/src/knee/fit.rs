@@ -15,10 +15,10 @@ use crate::stats::{Interval, normal};
 const REACH: [f64; 2] = [0.3, 0.6];
 
 /// Fewer measurements with weight than this give no interval.
-const FEWEST: usize = 10;
+const FEWEST: usize = 14;
 
 /// Fewer requests beyond the limit give none either.
-const BEYOND: f64 = 150.0;
+const BEYOND: f64 = 300.0;
 
 /// The crossing, and its interval where the counts give one.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,7 @@
 //! The search for the highest rate on simulated queues whose highest rate is known.
 
+#![allow(clippy::print_stdout)]
+
 mod queue;
 
 use queue::Server;
@@ -21,22 +23,31 @@ fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (Found, usiz
     }
 }
 
-/// The interval holds the truth in at least 38 of 40 searches, wherever they begin.
+/// A number from the environment, so that the searches can be repeated with seeds that nobody has seen.
+fn wished(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// The interval holds the truth in at least 95 % of the searches, wherever they begin.
 fn covered(name: &str, server: &Server, truth: f64) {
     let slo = Slo::parse("p99<50ms").expect("valid");
-    let (mut missed, mut wide) = (Vec::new(), 0);
-    for seed in 0..40 {
+    let (first, searches) = (wished("KNEE_FIRST_SEED", 5000), wished("KNEE_SEARCHES", 40));
+    let (mut missed, mut widths) = (Vec::new(), Vec::new());
+    for seed in first..first + searches {
         let from = [100.0, 37.0, 1000.0][seed as usize % 3];
         let (found, steps) = search(server, &slo, Search { from, ..Search::default() }, seed);
         assert!(steps <= 60, "{name}: {steps} steps");
         let (low, high) = (found.low.unwrap_or(0.0), found.high.unwrap_or(f64::INFINITY));
-        wide += u32::from(high / low > 1.5);
+        widths.push(high / low);
         if !(low..=high).contains(&truth) {
             missed.push((seed, low, high));
         }
     }
-    assert!(missed.len() <= 2, "{name}: {truth} was missed by {missed:?}");
-    assert!(wide <= 5, "{name}: {wide} searches tell next to nothing");
+    widths.sort_by(f64::total_cmp);
+    let width = |share: f64| widths[(widths.len() as f64 * share) as usize];
+    println!("{name}: {} of {searches} missed, widths {:.2} and {:.2}", missed.len(), width(0.5), width(0.9));
+    assert!(missed.len() as u64 * 20 <= searches, "{name}: {truth} was missed by {missed:?}");
+    assert!(width(0.8) <= 2.0, "{name}: too many searches tell next to nothing: {widths:?}");
 }
 
 const ONE: Server = Server { workers: 1, service: 0.005, exponential: true, pause: None };
@@ -47,7 +58,8 @@ fn the_interval_covers_the_highest_rate_of_one_worker_with_exponential_times() {
     covered("M/M/1", &ONE, 200.0 - 100_f64.ln() / 0.05);
 }
 
-// The other truths are from simulations of eight million requests at each rate of a bisection (`Server::truth`).
+// The truth of four workers is from the formula of Erlang; the others are from simulations of eight million requests at
+// each rate of a bisection.
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_one_worker_with_fixed_times() {
@@ -56,7 +68,7 @@ fn the_interval_covers_the_highest_rate_of_one_worker_with_fixed_times() {
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_four_workers() {
-    covered("M/M/4", &Server { workers: 4, service: 0.01, ..ONE }, 242.8);
+    covered("M/M/4", &Server { workers: 4, service: 0.01, ..ONE }, 242.5);
 }
 
 #[test]
@@ -72,7 +84,7 @@ fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
     };
     near(ONE, 200.0 - 100_f64.ln() / 0.05);
     near(Server { exponential: false, ..ONE }, 154.9);
-    near(Server { workers: 4, service: 0.01, ..ONE }, 242.8);
+    near(Server { workers: 4, service: 0.01, ..ONE }, 242.5);
     near(Server { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
 }
 

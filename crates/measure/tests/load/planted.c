@@ -1,6 +1,8 @@
 /* A server whose behaviour is planted, so that the truth about its latency is known.
  *
- *     planted PORT [NAME=NUMBER...]     port 0: any; the first line of the output says which
+ *     planted PORT [NAME=NUMBER...]                port 0: any; the first line of the output says which
+ *     planted truth RATE SECONDS [NAME=NUMBER...]  serves nobody: prints the response of each request in nanoseconds,
+ *                                                  if so many were due in a second, evenly, for so long
  *
  * Its service is computed on a clock of its own: a request that comes at t is begun by the worker that is free first,
  * and its answer is due at a time that does not depend on how busy the machine is. Times are in milliseconds and count
@@ -71,7 +73,9 @@ static unsigned life[CONNECTIONS];
 static char dead[CONNECTIONS];
 static unsigned accepted;
 
-static uint64_t first, requests, stall_from, stall_to, held_until;
+static uint64_t first, requests, held_until;
+static struct stall { uint64_t from, to; } *stalls;
+static size_t stalls_known, stalls_past, stall_room;
 static double free_at[WORKERS];
 
 static struct { uint64_t came, due, sent; } *entries;
@@ -94,28 +98,37 @@ static double unit(void) {
 
 static double exponential(double mean) { return mean > 0 ? -log(unit()) * mean : 0; }
 
-static void next_stall(void) {
-    if (plan.random > 0) {
-        stall_from = (stall_to ? stall_to : first) + (uint64_t)exponential(1e9 / plan.random);
-        stall_to = stall_from + (uint64_t)exponential(plan.stall * MS);
-    } else if (stall_to == 0) {
-        stall_from = first + (uint64_t)(plan.at * MS);
-        stall_to = stall_from + (uint64_t)(plan.stall * MS);
-    } else if (plan.every > 0) {
-        stall_from += (uint64_t)(plan.every * MS);
-        stall_to += (uint64_t)(plan.every * MS);
-    } else {
-        stall_from = stall_to = UINT64_MAX;
+/* The i-th stall. They are drawn in order and kept, since one worker may still be before a stall that another is past. */
+static const struct stall *stall(size_t i) {
+    while (stalls_known <= i) {
+        struct stall last = stalls_known ? stalls[stalls_known - 1] : (struct stall){ 0, 0 }, next = { UINT64_MAX, UINT64_MAX };
+        if (plan.random > 0) {
+            next.from = (stalls_known ? last.to : first) + (uint64_t)exponential(1e9 / plan.random);
+            next.to = next.from + (uint64_t)exponential(plan.stall * MS);
+        } else if (stalls_known == 0) {
+            next.from = first + (uint64_t)(plan.at * MS);
+            next.to = next.from + (uint64_t)(plan.stall * MS);
+        } else if (plan.every > 0) {
+            next.from = last.from + (uint64_t)(plan.every * MS);
+            next.to = last.to + (uint64_t)(plan.every * MS);
+        }
+        if (stalls_known == stall_room) {
+            stall_room = stall_room ? stall_room * 2 : 64;
+            stalls = realloc(stalls, stall_room * sizeof *stalls);
+        }
+        stalls[stalls_known++] = next;
     }
+    return &stalls[i];
 }
 
 /* When work that is begun at a time and takes so long is done: nothing is done in a stall. */
-static double worked(double begun, double takes) {
-    while (plan.stall > 0) {
-        if (begun >= (double)stall_to) { next_stall(); continue; }
-        if (begun + takes <= (double)stall_from) break;
-        takes -= fmax(0, (double)stall_from - begun);
-        begun = (double)stall_to;
+static double worked(uint64_t came, double begun, double takes) {
+    if (plan.stall <= 0) return begun + takes;
+    while (stall(stalls_past)->to <= came) stalls_past++;
+    for (size_t i = stalls_past; begun + takes > (double)stall(i)->from; i++) {
+        if (begun >= (double)stall(i)->to) continue;
+        takes -= fmax(0, (double)stall(i)->from - begun);
+        begun = (double)stall(i)->to;
     }
     return begun + takes;
 }
@@ -127,11 +140,25 @@ static uint64_t served(uint64_t came) {
     for (int i = 1; i < (int)plan.workers; i++) if (free_at[i] < free_at[worker]) worker = i;
     double begun = fmax((double)came, free_at[worker]);
     if (begun < (double)held_until) begun = (double)held_until;
-    double done = worked(begun, takes);
+    double done = worked(came, begun, takes);
     free_at[worker] = done;
     if (plan.pause > 0 && requests % (uint64_t)plan.each == 0) held_until = (uint64_t)(done + plan.pause * MS);
     if (plan.share > 0 && unit() < plan.share) done += plan.slow * MS;
     return (uint64_t)done;
+}
+
+static void begin(uint64_t came) {
+    if (!first) first = came;
+    requests++;
+}
+
+static void truth(double rate, double seconds) {
+    const uint64_t from = 1000000000u;
+    for (uint64_t i = 0; (double)i < rate * seconds; i++) {
+        uint64_t came = from + (uint64_t)((double)i * 1e9 / rate);
+        begin(came);
+        printf("%llu\n", (unsigned long long)(served(came) - came));
+    }
 }
 
 static void put(struct answer one) {
@@ -180,11 +207,7 @@ static void readable(int fd) {
         return;
     }
     uint64_t came = now();
-    if (!first) {
-        first = came;
-        next_stall();
-    }
-    requests++;
+    begin(came);
     if (dead[fd]) { note(came, 0); return; }
     if (plan.leak > 0 && unit() < plan.leakshare) {
         char *block = malloc((size_t)plan.leak);
@@ -196,7 +219,8 @@ static void readable(int fd) {
 }
 
 int main(int words, char **word) {
-    for (int i = 2; i < words; i++) {
+    int simulated = words > 3 && !strcmp(word[1], "truth");
+    for (int i = simulated ? 4 : 2; i < words; i++) {
         char *equals = strchr(word[i], '=');
         size_t known = 0;
         while (known < sizeof options / sizeof *options && (!equals || strlen(options[known].name) != (size_t)(equals - word[i])
@@ -206,6 +230,7 @@ int main(int words, char **word) {
     }
     state = 88172645463325252u + (uint64_t)plan.seed * 0x9E3779B97F4A7C15u;
     for (int i = 0; i < 8; i++) unit();
+    if (simulated) { truth(atof(word[2]), atof(word[3])); return 0; }
     signal(SIGTERM, end);
     signal(SIGINT, end);
     signal(SIGPIPE, SIG_IGN);
