@@ -109,6 +109,9 @@ mod tests {
             let mut quick = noise(32, 7);
             quick.iter_mut().take(at).for_each(|value| *value -= 1.0);
             assert_eq!(cut(&quick), 0, "a quick beginning");
+            let mut rising = noise(32, at as u64);
+            rising.iter_mut().take(6).zip(2..).for_each(|(value, more)| *value += f64::from(more));
+            assert_eq!(cut(&rising), 0, "a beginning that grows slower");
         }
     }
 

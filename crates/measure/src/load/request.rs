@@ -1,6 +1,7 @@
 //! What is asked of the server, and which answers count as good.
 
 use super::http1;
+use super::plan::Order;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -176,6 +177,8 @@ impl Request {
 #[serde(deny_unknown_fields)]
 struct Scenario {
     #[serde(default)]
+    order: Order,
+    #[serde(default)]
     headers: BTreeMap<String, String>,
     request: Vec<Entry>,
 }
@@ -232,11 +235,11 @@ fn statuses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
 }
 
 /// Reads a scenario: `[[request]]` tables with `name`, `method`, `path`, `headers`, `body` or `body_file`, `weight` and
-/// `check`, and a table `headers` for all of them. Files are looked for in `folder`.
+/// `check`, a table `headers` for all of them, and the `order` in which they are sent. Files are looked for in `folder`.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence that names the line or the request.
-pub fn scenario(text: &str, folder: &Path) -> Result<Vec<Request>, String> {
+pub fn scenario(text: &str, folder: &Path) -> Result<(Vec<Request>, Order), String> {
     let scenario: Scenario = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut requests = Vec::new();
     for entry in scenario.request {
@@ -272,7 +275,7 @@ pub fn scenario(text: &str, folder: &Path) -> Result<Vec<Request>, String> {
     if requests.is_empty() {
         return Err("the scenario has no [[request]]".to_owned());
     }
-    Ok(requests)
+    Ok((requests, scenario.order))
 }
 
 /// Reads a file of requests: a line `METHOD PATH`, or `PATH` alone, begins one; lines `Name: value` behind it are its
@@ -335,7 +338,10 @@ mod tests {
             body = "{}"
             check = { status = [201, "3xx"], contains = "id", headers = { Location = "/items" } }
         "#;
-        let requests = scenario(text, Path::new("/")).expect("valid");
+        let (requests, order) = scenario(text, Path::new("/")).expect("valid");
+        assert_eq!(order, Order::Weighted);
+        let in_turn = format!("order = 'in-turn'\n{text}");
+        assert_eq!(scenario(&in_turn, Path::new("/")).expect("valid").1, Order::InTurn);
         assert_eq!((requests[0].name.as_str(), requests[0].weight), ("GET /", 3.0));
         assert_eq!(requests[1].headers.len(), 2);
         assert_eq!(requests[1].check.status, ["201", "3xx"]);

@@ -390,7 +390,7 @@ fn unreachable(
         (Some(why), _) => format!(": {why}"),
         (None, Some(waited)) => format!(
             "; the generator itself waited {:.1} s for a core, so this need not be the server's fault: run it where it has \
-             a core (--cores), or with --priority",
+             a core (--threads 1@CORE), or with --priority",
             waited as f64 / 1e9
         ),
         (None, None) if class == Failure::Tls => {

@@ -20,8 +20,8 @@ const SYSTEM_LISTS: [&str; 4] = [
 /// The authorities that the system trusts.
 pub(super) fn system_roots() -> Result<RootCertStore, String> {
     let list = SYSTEM_LISTS.iter().map(PathBuf::from).find(|path| path.exists()).ok_or(
-        "this system has no list of trusted authorities: name the server’s certificate with --ca, or trust anyone with \
-         --insecure",
+        "this system has no list of trusted authorities: name the server’s certificate with --trust FILE, or trust \
+         anyone with --trust anyone",
     )?;
     Ok(roots(&certificates(&list)?))
 }
@@ -158,7 +158,9 @@ fn certificate(reason: &CertificateError) -> String {
         // A bad signature too: two authorities may have the same name.
         _ => "the server’s certificate is not trusted, nor signed by anyone who is",
     };
-    format!("{what}: name the certificate or its authority with --ca, or trust anyone with --insecure")
+    format!(
+        "{what}: name the certificate or its authority with --trust FILE, or trust anyone with --trust anyone"
+    )
 }
 
 /// A name such as `HandshakeFailure` as words.
@@ -181,7 +183,9 @@ mod tests {
     fn what_went_wrong_is_said_in_words() {
         let unknown = words(&CertificateError::UnknownIssuer.into());
         assert!(
-            unknown.contains("not trusted") && unknown.contains("--ca") && unknown.contains("--insecure")
+            unknown.contains("not trusted")
+                && unknown.contains("--trust FILE")
+                && unknown.contains("--trust anyone")
         );
         assert!(words(&CertificateError::NotValidForName.into()).contains("another name"));
         let refused = words(&Error::AlertReceived(rustls::AlertDescription::HandshakeFailure));

@@ -78,7 +78,7 @@ fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     if late > limit {
         let text = format!(
             "the generator itself was late: by {} at the 99th percentile, where {} are allowed. Give it a core of its own \
-             (--cores) or a real-time priority (--priority), lower the rate, or add threads (--threads)",
+             (--threads 1@CORE) or a real-time priority (--priority), lower the rate, or add threads (--threads)",
             time(late),
             time(limit)
         );

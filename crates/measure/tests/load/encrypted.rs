@@ -103,7 +103,7 @@ fn an_untrusted_server_is_named() {
     let stranger = self::server();
     match load(&target(server.address, Trust::File(stranger.certificate.clone())), &small()) {
         Err(LoadError::Unreachable { class: Failure::Tls, detail, .. }) => {
-            assert!(detail.contains("certificate is not trusted") && detail.contains("--ca"), "{detail}");
+            assert!(detail.contains("certificate is not trusted") && detail.contains("--trust"), "{detail}");
         }
         other => panic!("{other:?}"),
     }

@@ -1,24 +1,28 @@
 //! The options of `scruple load`.
 
 use crate::cli::{ResultArgs, StoreArgs};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::str::FromStr;
 
-/// Load a server and weigh its latency and its cost per request.
+/// Load a server and weigh what a request takes: its latency, and what it costs the server.
 ///
 /// Without --rate every connection sends its next request when the last was answered (a closed loop). With --rate
 /// requests are due at set times whatever the server does, and latency counts from then, so that a stall counts for
-/// every request that it held up. The load is cut into windows; a window that the generator itself spoilt is void.
+/// every request that it held up.
 ///
 /// A server behind `--` is started, loaded and ended; one that runs already is found by its port, where it is on this
 /// machine, or named by --pid. Its cost per request is then read from the kernel's accounts.
+///
+/// --export page.html writes a page with the distribution, the course and the cost; --export load.hgrm the distribution of
+/// the response in HdrHistogram's text format, several servers giving several files.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   scruple load http://localhost:8080/ -c 10 --rate 2000 -d 10s
   scruple load :8080 --rate 500 --limit 'load.p99<20ms' --limit 'load.errors<0.1%' -- ./server --port 8080
   scruple load :8081 --rate 500 --against 'old=:8080 -- ./old 8080' --name new -- ./new 8081
-  scruple load :8080 --slo 'p99<20ms,errors<0.1%' -- ./server --port 8080
+  scruple load :8080 --profile knee --slo 'p99<20ms,errors<0.1%' -- ./server --port 8080
   scruple load unix:/run/app.sock --scenario shop.toml -c 20
 ")]
 pub struct LoadArgs {
@@ -42,12 +46,6 @@ pub struct LoadArgs {
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArgs,
-    /// Write a page with the distribution, the course and the cost.
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub html: Option<PathBuf>,
-    /// Write the distribution of the response in HdrHistogram's text format (.hgrm); several servers give several files.
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub hdr: Option<PathBuf>,
     /// Where runs are kept.
     #[command(flatten)]
     pub store: StoreArgs,
@@ -55,49 +53,77 @@ pub struct LoadArgs {
     #[arg(long, hide = true, value_name = "FILE")]
     pub scripted: Option<PathBuf>,
     /// The command that starts the server.
-    #[arg(last = true, value_name = "SERVER")]
+    #[arg(last = true, value_name = "SERVER", help_heading = "Load")]
     pub server: Vec<String>,
+}
+
+/// What a load is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Latency and cost, 10 s.
+    Bench,
+    /// Half an hour in thirty windows, with the memory map: what grows with time.
+    Soak,
+    /// The highest rate that keeps the limits of --slo (default: p99<100ms,errors<0.1%).
+    Knee,
+}
+
+impl Profile {
+    /// How long the load lasts where --duration is not given.
+    pub fn duration(self) -> &'static str {
+        match self {
+            Profile::Bench | Profile::Knee => "10s",
+            Profile::Soak => "30m",
+        }
+    }
+
+    /// Into how many windows it is divided.
+    pub fn windows(self) -> u32 {
+        match self {
+            Profile::Bench | Profile::Knee => 10,
+            Profile::Soak => 30,
+        }
+    }
 }
 
 /// How much is sent, and how fast.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct AmountArgs {
-    /// Send this many requests per second, whatever the server does (default: a closed loop).
+    /// What the load is for: bench, soak or knee.
+    #[arg(long, value_enum, value_name = "PROFILE", default_value_t = Profile::Bench, hide_possible_values = true)]
+    pub profile: Profile,
+    /// Requests per second, whatever the server does (default: a closed loop).
+    ///
+    /// ‘poisson:RATE’ sends them with gaps as between many users who know nothing of one another. With --slo it is where
+    /// the search begins and ends: ‘100..1M’, or where it begins.
     #[arg(short, long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Gaps as between many users who know nothing of one another, not all alike.
-    #[arg(long)]
-    pub poisson: bool,
     /// Connections, over all threads.
-    #[arg(short, long, value_name = "N", default_value_t = 10)]
-    pub connections: u32,
-    /// Open up to this many connections when a request is due and none is free.
-    #[arg(long, value_name = "N", requires = "rate")]
-    pub grow: Option<u32>,
-    /// Load each server for this long.
-    #[arg(short, long, value_name = "TIME", default_value = "10s")]
-    pub duration: String,
+    ///
+    /// ‘10..40’ opens more when a request is due and none is free.
+    #[arg(short, long, value_name = "N", default_value = "10")]
+    pub connections: String,
+    /// Load each server for this long (default: 10s; soak: 30m).
+    #[arg(short, long, value_name = "TIME")]
+    pub duration: Option<String>,
     /// Send this many requests to each server, if the duration allows.
     #[arg(short = 'n', long, value_name = "N")]
     pub requests: Option<u64>,
-    /// Divide that into this many windows; those of several servers alternate.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub windows: u32,
-    /// What is taken off at the beginning: ‘auto’ finds what differs from the rest, ‘off’, or a time before the first window.
-    #[arg(long, value_name = "WHAT", default_value = "auto")]
+    /// Divide that into this many windows (for tests).
+    #[arg(long, value_name = "N", hide = true)]
+    pub windows: Option<u32>,
+    /// What is taken off at the beginning: ‘auto’ finds what decays, ‘off’, or a time before the first request.
+    #[arg(long, value_name = "WHAT", default_value = "auto", hide_short_help = true)]
     pub warm_up: String,
-    /// Generator threads.
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
-    pub threads: u32,
-    /// Pin the threads to these cores, in turn.
-    #[arg(long, value_name = "CORES", value_delimiter = ',')]
-    pub cores: Vec<usize>,
+    /// Generator threads; ‘2@0,1’ pins them to these cores, in turn.
+    #[arg(short, long, value_name = "N[@CORES]", default_value = "1", hide_short_help = true)]
+    pub threads: String,
     /// Ask for a real-time priority for the generator.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub priority: bool,
     /// Seed of every random choice; printed with each result.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
 }
 
@@ -106,53 +132,78 @@ pub struct AmountArgs {
 #[command(next_help_heading = "Requests")]
 pub struct RequestArgs {
     /// The method (default: GET, or POST with a body).
-    #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["request_file", "scenario"])]
+    #[arg(short = 'X', long, value_name = "METHOD", conflicts_with = "scenario", hide_short_help = true)]
     pub method: Option<String>,
     /// A header, as ‘Name: value’.
-    #[arg(short = 'H', long, value_name = "HEADER", conflicts_with_all = ["request_file", "scenario"])]
+    #[arg(short = 'H', long, value_name = "HEADER", conflicts_with = "scenario")]
     pub header: Vec<String>,
     /// The content; ‘@FILE’ reads it from a file.
-    #[arg(short, long, value_name = "TEXT", conflicts_with_all = ["request_file", "scenario"])]
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "scenario")]
     pub body: Option<String>,
-    /// The status of good answers, such as 200 or 4xx (default: 2xx and 3xx).
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', conflicts_with_all = ["request_file", "scenario"])]
+    /// What good answers have: a status (default: 2xx and 3xx), or a text.
+    ///
+    /// ‘200,4xx’ are statuses, ‘text:TEXT’ is a text that their content has.
+    #[arg(long, value_name = "WHAT", conflicts_with = "scenario", hide_short_help = true)]
     pub expect: Vec<String>,
-    /// A text that good answers contain.
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["request_file", "scenario"])]
-    pub expect_text: Option<String>,
-    /// Requests from a file: a line ‘METHOD PATH’ each, ‘Name: value’ and ‘@FILE’ lines behind it.
-    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
-    pub request_file: Option<PathBuf>,
-    /// Requests from a TOML file: [[request]] with name, method, path, headers, body, weight, check.
+    /// Requests from a file.
+    ///
+    /// A TOML file has [[request]] tables, any other file a line ‘METHOD PATH’ for each. A table has name, method, path, headers, body, weight and check, and the file may say ‘order = "in-turn"’. A line
+    /// is followed by its ‘Name: value’ and ‘@FILE’ lines.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// Send the requests of a file one after the other, not at random by weight.
-    #[arg(long)]
-    pub in_turn: bool,
 }
 
 /// The connections.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// Speak HTTP/2, without TLS by prior knowledge.
-    #[arg(long)]
-    pub http2: bool,
-    /// Requests under way at a time on one HTTP/2 connection.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "http2")]
-    pub streams: u32,
+    /// Speak HTTP/2, with N requests under way at a time on each connection; without TLS by prior knowledge.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1", hide_short_help = true)]
+    pub http2: Option<u32>,
     /// One request on each connection.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_keep_alive: bool,
-    /// Trust the authorities, or the server’s own certificate, in this PEM file.
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    pub ca: Option<PathBuf>,
-    /// Do not look at the server’s certificate.
-    #[arg(long)]
-    pub insecure: bool,
+    /// Whom to trust in TLS: the authorities, or the server’s own certificate, in this PEM file; or ‘anyone’.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub trust: Option<PathBuf>,
     /// How long an answer may take.
-    #[arg(long, value_name = "TIME", default_value = "5s")]
+    #[arg(long, value_name = "TIME", default_value = "5s", hide_short_help = true)]
     pub timeout: String,
+}
+
+/// An instrument that is attached in a pass of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instrument {
+    /// Instructions and calls by function, for so many requests.
+    Instructions(u64),
+    /// Where the time goes, kernel included.
+    Samples,
+    /// System calls.
+    SystemCalls,
+    /// The memory map before and after.
+    MemoryMap,
+}
+
+impl FromStr for Instrument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Instrument, String> {
+        let (name, count) = match text.split_once('=') {
+            Some((name, count)) => (name, Some(count)),
+            None => (text, None),
+        };
+        match (name, count) {
+            ("instructions", None) => Ok(Instrument::Instructions(600)),
+            ("instructions", Some(count)) => match count.parse() {
+                Ok(0) | Err(_) => Err(format!("‘{count}’ is no number of requests")),
+                Ok(count) => Ok(Instrument::Instructions(count)),
+            },
+            ("samples", None) => Ok(Instrument::Samples),
+            ("syscalls", None) => Ok(Instrument::SystemCalls),
+            ("memory-map", None) => Ok(Instrument::MemoryMap),
+            _ => Err("known are instructions, instructions=N, samples, syscalls and memory-map".to_owned()),
+        }
+    }
 }
 
 /// What is read of the server.
@@ -160,64 +211,99 @@ pub struct ConnectionArgs {
 #[command(next_help_heading = "Cost of a request")]
 pub struct CostArgs {
     /// The server’s process, where neither its command nor its port tells.
-    #[arg(long, value_name = "PID", conflicts_with = "server")]
+    #[arg(long, value_name = "PID", conflicts_with = "server", hide_short_help = true)]
     pub pid: Option<i32>,
     /// Read latencies only.
     #[arg(long)]
     pub no_cost: bool,
-    /// Count instructions and calls by function: the server runs under callgrind for that many requests, and for few.
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "600", requires = "server")]
-    pub instructions: Option<u64>,
-    /// Sample where the server’s time goes, kernel included, in a window of its own (the perf program).
-    #[arg(long)]
-    pub profile: bool,
-    /// Count system calls in a window of its own (the strace program).
-    #[arg(long)]
-    pub syscalls: bool,
-    /// Show the memory map of the server before the load and after; the page and JSON always have it.
-    #[arg(long, conflicts_with = "no_cost")]
-    pub memory_map: bool,
+    /// Also attach: instructions, samples, syscalls, memory-map.
+    ///
+    /// Each has a pass of its own. ‘instructions’ counts instructions and calls by function: the server runs under callgrind for 600 requests
+    /// (instructions=N for N), and for few. ‘samples’ shows where its time goes, kernel included (the perf program).
+    /// ‘syscalls’ counts system calls (the strace program). ‘memory-map’ shows the memory map before the load and after;
+    /// pages and JSON always have it.
+    #[arg(long = "with", value_name = "INSTRUMENTS", value_delimiter = ',')]
+    pub instruments: Vec<Instrument>,
     /// How long a server that is started may take to accept connections.
-    #[arg(long, value_name = "TIME", default_value = "20s")]
+    #[arg(long, value_name = "TIME", default_value = "20s", hide_short_help = true)]
     pub patience: String,
+}
+
+impl CostArgs {
+    /// For how many requests instructions are counted, if they are.
+    pub fn instructions(&self) -> Option<u64> {
+        self.instruments.iter().find_map(|instrument| match instrument {
+            Instrument::Instructions(requests) => Some(*requests),
+            _ => None,
+        })
+    }
+
+    /// Whether an instrument is to be attached.
+    pub fn has(&self, instrument: Instrument) -> bool {
+        self.instruments.contains(&instrument)
+    }
 }
 
 /// Limits, comparisons, searches.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Judging")]
 pub struct JudgingArgs {
-    /// Compare with another server, whose windows alternate with this one’s; the first is the reference. A command
-    /// behind ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
-    #[arg(long, value_name = "[NAME=]URL [-- SERVER]")]
+    /// Compare with another server; the first is the reference.
+    ///
+    /// The servers are loaded in turn. A command behind ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
+    #[arg(long, value_name = "[NAME=]URL")]
     pub against: Vec<String>,
-    /// Show a well-known server beside, started here and loaded alike, which answers as many bytes; it is not judged.
-    #[arg(long, value_name = "SERVER", value_parser = ["nginx"], conflicts_with = "slo")]
+    /// Show a well-known server beside, which answers as many bytes; it is not judged.
+    #[arg(long, value_name = "SERVER", value_parser = ["nginx"], conflicts_with = "slo", hide_short_help = true)]
     pub yardstick: Option<String>,
     /// The name of the server in results (default: its URL, or ‘new’ with --against).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub name: Option<String>,
-    /// Find the highest rate at which the server keeps these limits: --slo 'p99<20ms,errors<0.1%'.
-    #[arg(long, value_name = "LIMITS", conflicts_with_all = ["against", "rate", "requests"])]
+    /// Find the highest rate that keeps these limits: 'p99<20ms,errors<0.1%'.
+    #[arg(long, value_name = "LIMITS", conflicts_with_all = ["against", "requests"])]
     pub slo: Option<String>,
-    /// The first rate that is tried.
-    #[arg(long, value_name = "RATE", default_value = "100", requires = "slo")]
-    pub from: String,
-    /// No higher rate is tried.
-    #[arg(long, value_name = "RATE", default_value = "1M", requires = "slo")]
-    pub most: String,
-    /// The ends of the interval of the highest rate lie so close to each other when the search is over.
-    #[arg(long, value_name = "PERCENT", default_value = "10%", requires = "slo")]
-    pub precision: String,
-    /// Differences within this margin do not matter.
-    #[arg(long, value_name = "PERCENT", default_value = "5%")]
-    pub margin: String,
-    /// Fail with exit code 1 when a metric exceeds a limit, with 3 when the readings cannot tell.
+    /// Differences within this margin do not matter (default: 5%).
+    ///
+    /// With --slo it is how wide the interval of the highest rate may be (default: 10%).
+    #[arg(long, value_name = "PERCENT")]
+    pub margin: Option<String>,
+    /// Exit with code 1 when a metric exceeds this, such as ‘load.p99<20ms’.
+    ///
+    /// The code is 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// The metrics to compare: keys, families such as ‘request’, or ‘all’ (see `scruple inspect metrics`).
-    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', hide_short_help = true)]
     pub metrics: Vec<String>,
     /// Do not fail when requests fail.
     #[arg(short, long)]
     pub ignore_failure: bool,
+}
+
+/// The limits of `--profile knee`.
+const LIMITS: &str = "p99<100ms,errors<0.1%";
+
+impl LoadArgs {
+    /// The limits under which the highest rate is to be found, if it is.
+    pub fn slo(&self) -> Option<&str> {
+        match self.amount.profile {
+            Profile::Knee => Some(self.judging.slo.as_deref().unwrap_or(LIMITS)),
+            Profile::Bench | Profile::Soak => self.judging.slo.as_deref(),
+        }
+    }
+
+    /// How long each server is loaded.
+    pub fn duration(&self) -> &str {
+        self.amount.duration.as_deref().unwrap_or(self.amount.profile.duration())
+    }
+
+    /// Into how many windows that is divided.
+    pub fn windows(&self) -> u32 {
+        self.amount.windows.unwrap_or(self.amount.profile.windows())
+    }
+
+    /// Whether the memory map is shown on the terminal.
+    pub fn shows_the_map(&self) -> bool {
+        self.amount.profile == Profile::Soak || self.cost.has(Instrument::MemoryMap)
+    }
 }

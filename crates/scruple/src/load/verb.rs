@@ -1,20 +1,20 @@
 //! `scruple load`: load servers, weigh what their requests take.
 
-use super::args::LoadArgs;
+use super::args::{Instrument, LoadArgs};
 use super::report::page;
 use super::windows::passes;
 use super::windows::passes::Pass;
 use super::windows::{
     Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
 };
-use super::windows::{add_yardstick, plan, rate, sides};
+use super::windows::{add_yardstick, plan, rates, sides};
 use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::place;
 use crate::place::WorkFolder;
 use crate::progress::Progress;
-use crate::show::export::OF_RUNS;
+use crate::show::export::{Format, OF_RUNS};
 use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::knee::{Search, Slo};
@@ -24,7 +24,7 @@ use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::{Arrivals, Doubt, Failure, LoadResult, Pace, Plan, capacity};
+use scruple_measure::load::{Doubt, Failure, LoadResult, Pace, Plan, capacity};
 use scruple_measure::program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,11 +33,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.judging.metrics)?;
-    args.results.export.checked(&OF_RUNS)?;
-    args.html.iter().chain(&args.hdr).try_for_each(|path| output::check_writable(path))?;
+    let formats: Vec<Format> = OF_RUNS.into_iter().chain([Format::Html, Format::Hgrm]).collect();
+    let exports = args.results.export.checked(&formats)?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
+    if args.cost.instructions().is_some() && args.server.is_empty() {
+        return Err(Fault::usage(
+            "instructions are counted from a server’s start on: give its command behind ‘--’, or leave --with instructions out",
+        ));
+    }
     let mut sides = sides(args)?;
-    let terms = Terms { margin: arms::margin(&args.judging.margin)?, ..Terms::default() };
+    let margin = args.judging.margin.as_deref();
+    let terms = Terms { margin: arms::margin(margin.unwrap_or(MARGIN))?, ..Terms::default() };
     let run = match args.scripted {
         Some(_) => new_run::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
         None => {
@@ -63,7 +69,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         patience: arms::duration(&args.cost.patience)?,
     };
     let work = Work { args, sides, plan, looking, interrupted, folder };
-    let (mut loading, loads, stop) = match &args.judging.slo {
+    let (mut loading, loads, stop) = match args.slo() {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run)?,
     };
@@ -73,11 +79,13 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     report.loads = Some(&loads);
     let footer = loading.stored_at().map(|path| terminal::stored(&loading.run.id, path));
     let code = output::write(&report, &args.results, footer.as_deref())?;
-    if let Some(path) = &args.html {
-        written(path, page::text(&report, &loads))?;
-    }
-    if let Some(path) = &args.hdr {
-        export_hdr(path, &loads)?;
+    for export in &exports {
+        match export.format {
+            Format::Html => written(&export.path, page::text(&report, &loads))?,
+            Format::Hgrm => export_hgrm(&export.path, &loads)?,
+            // The others are written of any run.
+            _ => {}
+        }
     }
     drop(report);
     if let Some(fault) = stop {
@@ -88,6 +96,15 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         None => concluded(args, &loads, code),
     }
 }
+
+/// Differences within this do not matter where nothing else is said.
+const MARGIN: &str = "5%";
+
+/// The interval of the highest rate is that narrow in the end.
+const PRECISION: &str = "10%";
+
+/// The rates between which the highest one is searched.
+const SEARCHED: &str = "100..1M";
 
 /// The files of the programs that are started, where they can be found; a server that cannot says so when it starts.
 fn programs(sides: &[Side]) -> Vec<PathBuf> {
@@ -125,7 +142,7 @@ impl Work<'_> {
                 (Box::new(engine), knows)
             }
         };
-        let windows = self.args.amount.windows;
+        let windows = self.args.windows();
         let division = match self.args.scripted {
             // Each window of a script is a turn.
             Some(_) => Division { windows, turns: windows, weighed: false },
@@ -150,7 +167,7 @@ impl Work<'_> {
             Err(fault) => Some(fault),
         };
         let mut loads = loading.outcome(&self.plan);
-        loads.show_map = self.args.cost.memory_map;
+        loads.show_map = self.args.shows_the_map();
         let gone = loads.servers.iter().any(|server| server.pool.gone);
         if stop.is_none() && !gone && self.args.scripted.is_none() {
             self.passes(&mut loading, &mut loads)?;
@@ -225,7 +242,7 @@ impl Work<'_> {
                 loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(&told.each)));
                 server.runtime = Some(runtime);
             }
-            if let Some(requests) = cost.instructions {
+            if let Some(requests) = cost.instructions() {
                 progress.pass(&side.name, "counting instructions");
                 let found = pass.instructions(requests);
                 loading.add(
@@ -235,11 +252,11 @@ impl Work<'_> {
                 );
                 server.instructions = Some(found);
             }
-            if cost.profile {
+            if cost.has(Instrument::Samples) {
                 progress.pass(&side.name, "sampling");
                 server.sampled = Some(pass.sampled());
             }
-            if cost.syscalls {
+            if cost.has(Instrument::SystemCalls) {
                 progress.pass(&side.name, "counting system calls");
                 let found = pass.syscalls();
                 let total = found.as_ref().map(|calls| calls.values().sum());
@@ -254,18 +271,14 @@ impl Work<'_> {
     /// The highest rate that keeps the limits: each rate is an arm, each measurement a block.
     fn search(&self, limits: &str, mut run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let slo = Slo::parse(limits).map_err(Fault::usage)?;
-        let judging = &self.args.judging;
-        let precision = parse_quantity(&judging.precision, &Unit::Ratio).map_err(Fault::usage)?;
-        let search = Search {
-            from: rate(&judging.from)?,
-            most: rate(&judging.most)?,
-            precision: 1.0 + precision.max(0.001),
-            ..Search::default()
-        };
+        let precision = self.args.judging.margin.as_deref().unwrap_or(PRECISION);
+        let precision = parse_quantity(precision, &Unit::Ratio).map_err(Fault::usage)?;
+        let ((from, most), arrivals) = rates(self.args.amount.rate.as_deref().unwrap_or(SEARCHED))?;
+        let most = most.unwrap_or(Search::default().most);
+        let search = Search { from, most, precision: 1.0 + precision.max(0.001), ..Search::default() };
         let side = &self.sides[0];
-        let arrivals = if self.args.amount.poisson { Arrivals::Poisson } else { Arrivals::Constant };
         // One measurement is as long as a window would be.
-        let duration = self.plan.duration / self.args.amount.windows;
+        let duration = self.plan.duration / self.args.windows();
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
         let server = super::windows::started(side, self.looking.patience, &self.interrupted)?;
         let progress = self.progress();
@@ -401,7 +414,7 @@ fn concluded(args: &LoadArgs, loads: &Loads, code: Code) -> Result<Code, Fault> 
     Ok(code)
 }
 
-fn export_hdr(path: &Path, loads: &Loads) -> Result<(), Fault> {
+fn export_hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
     for (index, server) in loads.servers.iter().enumerate() {
         let path = match index {
             0 => path.to_owned(),

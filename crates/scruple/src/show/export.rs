@@ -28,10 +28,12 @@ pub enum Format {
     Readings,
     /// JSON in the shape of hyperfine's.
     Hyperfine,
+    /// A distribution of latencies, in the text format of HdrHistogram.
+    Hgrm,
 }
 
 /// The formats with their endings.
-const ENDINGS: [(Format, &str); 10] = [
+const ENDINGS: [(Format, &str); 11] = [
     (Format::Json, "json"),
     (Format::Csv, "csv"),
     (Format::Markdown, "md"),
@@ -42,6 +44,7 @@ const ENDINGS: [(Format, &str); 10] = [
     (Format::Junit, "xml"),
     (Format::Readings, "readings"),
     (Format::Hyperfine, "hyperfine"),
+    (Format::Hgrm, "hgrm"),
 ];
 
 /// The formats in which any run can be written.

@@ -78,7 +78,7 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
         Format::Org => markup::text(report, Markup::Org),
         Format::Junit => junit::text(report),
         Format::Hyperfine => hyperfine::text(report),
-        Format::Html | Format::Svg | Format::Readings => String::new(),
+        Format::Html | Format::Svg | Format::Readings | Format::Hgrm => String::new(),
     }
 }
 

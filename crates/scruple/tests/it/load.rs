@@ -137,7 +137,7 @@ fn the_memory_map_is_shown_before_and_after() {
         })
         .collect();
     script(&place, &[("new", windows)]);
-    let words = ["--warm-up", "off", "--windows", "3", "--memory-map", "--html", "page.html"];
+    let words = ["--warm-up", "off", "--windows", "3", "--with", "memory-map", "--export", "page.html"];
     let shown = place.run(load(&words)).stdout;
     let table = shown.split_once("Memory map").map_or("", |(_, table)| table);
     assert_snapshot!(table, @"
@@ -153,7 +153,7 @@ fn the_memory_map_is_shown_before_and_after() {
     ");
     assert!(place.read("page.html").contains("Memory map before and after"));
     let answer =
-        place.run(load(&["--warm-up", "off", "--windows", "3", "--json", "--html", "page.html"])).json();
+        place.run(load(&["--warm-up", "off", "--windows", "3", "--json", "--export", "page.html"])).json();
     let rows = |side: &str| {
         at(&answer, &format!("/load/servers/0/memory_map/{side}")).as_array().expect("rows").clone()
     };
@@ -216,7 +216,8 @@ fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
     let mut slow = window(260);
     slow["behind"] = 3000.into();
     script(&place, &[("old", windows(200)), ("new", vec![slow])]);
-    let words = ["--against", "old=:10", "--metrics", "load.rate", "--warm-up", "off", "--html", "page.html"];
+    let words =
+        ["--against", "old=:10", "--metrics", "load.rate", "--warm-up", "off", "--export", "page.html"];
     let answer = place.run(load(&words));
     assert!(
         answer.stdout.contains("10,000 answered, 250/s of 1,000/s that were due"),
@@ -320,7 +321,7 @@ fn void_windows_are_counted_for_each_server_and_break_its_curves() {
     let new = vec![good.clone(), good.clone(), spoilt.clone(), good.clone(), good.clone()];
     let old = vec![good.clone(), good, spoilt.clone(), spoilt, window(200)];
     script(&place, &[("new", new), ("old", old)]);
-    let words = ["--windows", "5", "--warm-up", "off", "--against", "old=:10", "--html", "page.html"];
+    let words = ["--windows", "5", "--warm-up", "off", "--against", "old=:10", "--export", "page.html"];
     let answer = place.run(load(&words));
     let header = answer.stdout.lines().take(2).collect::<Vec<_>>().join(" ");
     assert!(header.contains("3 of 5 windows of ‘old’ and 4 of 5 windows of ‘new’, 5.00 s"), "{header}");
@@ -349,7 +350,7 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
 fn a_page_and_a_histogram_are_written() {
     let place = Place::new();
     script(&place, &[("new", windows(200)), ("o<d", windows(300))]);
-    let answer = place.run(load(&["--against", "o<d=:10", "--html", "page.html", "--hdr", "new.hgrm"]));
+    let answer = place.run(load(&["--against", "o<d=:10", "--export", "page.html", "--export", "new.hgrm"]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
     assert!(page.contains("Latency by percentile") && page.contains("o&lt;d") && !page.contains("o<d"));
@@ -393,7 +394,7 @@ fn what_cannot_be_loaded_is_said_beforehand() {
         &["load", "ftp://example/"],
         &["load", ":99999"],
         &["load", ":8080", "--rate", "fast"],
-        &["load", ":8080", "--poisson"],
+        &["load", ":8080", "--rate", "1..2"],
         &["load", ":8080", "--windows", "0"],
         &["load", ":8080", "--scenario", "missing.toml"],
         &["load", ":8080", "--name", "a", "--against", "a=:8081"],
@@ -414,7 +415,7 @@ fn what_cannot_be_loaded_is_said_beforehand() {
     error: ‘fast’ is not a rate: give requests per second, such as 2000 or 2k
     exit 2
     --- stderr
-    error: --poisson is about requests that are due at set times: give a --rate
+    error: ‘1..2’ is a range, which only a search has: give one rate, or limits with --slo
     exit 2
     --- stderr
     error: no windows at all hold no requests: give --windows at least 1

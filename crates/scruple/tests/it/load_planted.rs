@@ -86,7 +86,7 @@ fn five_per_cent_more_instructions_are_found() {
         "--against",
         &against,
         "--no-cost",
-        "--instructions=60",
+        "--with=instructions=60",
         "--json",
         "-c",
         "1",
@@ -126,6 +126,33 @@ fn a_pause_of_the_server_is_in_the_longest_response() {
     let answer = load(&place, "400", ["0", "0", "60"], &["--no-cost", "--warm-up", "off"]).json();
     let longest = at(&answer, "/load/servers/0/response/max").as_f64().expect("a number");
     assert!(longest >= 60e6, "{longest}");
+}
+
+/// A server that stands still for a second, loaded for four: the answer in JSON.
+fn a_second_of_silence(place: &Place, limit: &str) -> Answer {
+    let source = include_str!("../../../measure/tests/load/planted.c");
+    let (port, server) = (free_port(), place.compile("planted", source, &["-lm"]).display().to_string());
+    let url = format!("http://127.0.0.1:{port}/");
+    let words =
+        ["load", &url, "--json", "--no-store", "--no-cost", "--rate", "300", "-d", "4s", "--limit", limit];
+    place.run(words.into_iter().chain(["--", &server, &port, "stall=1000", "at=1500"]))
+}
+
+#[test]
+fn a_limit_does_not_pass_over_one_stall() {
+    let place = Place::new();
+    for limit in ["load.max<100ms", "load.p90<50ms"] {
+        let answer = a_second_of_silence(&place, limit);
+        let json = answer.json();
+        let longest = at(&json, "/load/servers/0/response/max").as_f64().expect("a number");
+        assert!(longest > 0.9e9, "{longest}");
+        // Where the machine kept the generator from its core, nothing is known of the server.
+        let valid = at(&json, "/load/servers/0/valid") == true;
+        assert_eq!(answer.code, if valid { 1 } else { 3 }, "{limit}: {}", answer.exchange());
+    }
+    let kept = a_second_of_silence(&place, "load.max<60s");
+    let valid = at(&kept.json(), "/load/servers/0/valid") == true;
+    assert_eq!(kept.code, if valid { 0 } else { 3 }, "{}", kept.exchange());
 }
 
 #[test]
@@ -210,7 +237,7 @@ fn a_go_server_is_read_while_it_runs() {
         return skip("valgrind is not installed");
     }
     // The two do not always work together; then the reason is that one of them failed, and not that a figure is 0.
-    let answer = place.run(words(&["-n", "20", "--windows", "1", "--instructions=120"]));
+    let answer = place.run(words(&["-n", "20", "--windows", "1", "--with=instructions=120"]));
     let found = at(&answer.json(), "/load/servers/0/instructions").clone();
     match found["absent"].as_str() {
         Some(why) => assert!(why.contains("callgrind itself failed"), "{why}"),

@@ -44,7 +44,7 @@ pub enum ServerError {
         error: io::Error,
     },
     /// Something else already answers there.
-    #[error("something already listens at {0}: end it, or load it by --port or --pid")]
+    #[error("something already listens at {0}: end it, or load it as it is, without a command behind ‘--’")]
     Occupied(String),
     /// It ended before it answered.
     #[error("the server ended ({how}) before it accepted a connection at {address}")]

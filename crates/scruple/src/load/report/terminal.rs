@@ -300,7 +300,7 @@ fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> 
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     } else if !found.settled {
-        let text = "the search ended before the interval was as narrow as --precision asks; it holds the highest rate all the same";
+        let text = "the search ended before the interval was as narrow as --margin asks; it holds the highest rate all the same";
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     }

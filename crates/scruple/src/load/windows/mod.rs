@@ -10,7 +10,7 @@ pub mod setup;
 pub use engine::{Engine, Looking};
 pub use pool::{Aside, Pool, Slice};
 pub use script::{Played, Script};
-pub use setup::{Side, add_yardstick, plan, rate, sides};
+pub use setup::{Side, add_yardstick, plan, rates, sides};
 
 use crate::fault::Fault;
 use crate::progress::Progress;

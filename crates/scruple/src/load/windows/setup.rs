@@ -23,6 +23,8 @@ pub struct Side {
     pub target: Target,
     /// What is sent there.
     pub requests: Vec<Request>,
+    /// In which order.
+    pub order: Order,
     /// How it is started, where Scruple does that.
     pub command: Option<ServerCommand>,
     /// The server that is a yardstick for the others.
@@ -103,6 +105,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
         url: nginx.target.addresses.first().map(ToString::to_string).unwrap_or_default(),
         target: nginx.target.clone(),
         requests: vec![Nginx::request()],
+        order: Order::Weighted,
         command: Some(nginx.command.clone()),
         yardstick: Some(nginx),
     });
@@ -123,33 +126,38 @@ fn named(text: &str, index: usize) -> (String, &str) {
 fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<Side, Fault> {
     let (mut target, path) = Target::parse(url).map_err(Fault::usage)?;
     if target.tls.is_some() {
-        target.tls = Some(match (&args.connection.ca, args.connection.insecure) {
-            (Some(file), _) => Trust::File(file.clone()),
-            (None, true) => Trust::Anyone,
-            (None, false) => Trust::System,
+        target.tls = Some(match &args.connection.trust {
+            Some(anyone) if anyone == Path::new("anyone") => Trust::Anyone,
+            Some(file) => Trust::File(file.clone()),
+            None => Trust::System,
         });
     }
-    if args.connection.http2 {
+    if args.connection.http2.is_some() {
         target.protocol = Protocol::Http2;
     }
     let command = (!words.is_empty()).then(|| ServerCommand::of(words.into_iter().map(Into::into).collect()));
-    Ok(Side { name, url: url.to_owned(), target, requests: requests(args, &path)?, command, yardstick: None })
+    let (requests, order) = match &args.request.scenario {
+        Some(file) => from_file(file)?,
+        None => (vec![request(args, &path)?], Order::Weighted),
+    };
+    Ok(Side { name, url: url.to_owned(), target, requests, order, command, yardstick: None })
 }
 
-fn requests(args: &LoadArgs, path: &str) -> Result<Vec<Request>, Fault> {
-    let own = &args.request;
-    let read = |file: &Path, parse: fn(&str, &Path) -> Result<Vec<Request>, String>| {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", file.display())))?;
-        parse(&text, file.parent().unwrap_or(Path::new(".")))
-            .map_err(|why| Fault::usage(format!("‘{}’ cannot be sent: {why}", file.display())))
+/// The requests of a file, a scenario in TOML or a line for each.
+fn from_file(file: &Path) -> Result<(Vec<Request>, Order), Fault> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", file.display())))?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let read = match file.extension().is_some_and(|ending| ending == "toml") {
+        true => scenario(&text, folder),
+        false => request_file(&text, folder).map(|requests| (requests, Order::Weighted)),
     };
-    if let Some(file) = &own.request_file {
-        return read(file, request_file);
-    }
-    if let Some(file) = &own.scenario {
-        return read(file, scenario);
-    }
+    read.map_err(|why| Fault::usage(format!("‘{}’ cannot be sent: {why}", file.display())))
+}
+
+/// The request of the options.
+fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
+    let own = &args.request;
     let body = match own.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
         None => Vec::new(),
         Some((_, Some(file))) => std::fs::read(file)
@@ -169,15 +177,25 @@ fn requests(args: &LoadArgs, path: &str) -> Result<Vec<Request>, Fault> {
             })
         })
         .collect::<Result<_, _>>()?;
-    Ok(vec![Request {
+    let (texts, statuses): (Vec<&String>, Vec<&String>) =
+        own.expect.iter().partition(|what| what.starts_with(TEXT));
+    if texts.len() > 1 {
+        return Err(Fault::usage("answers can be held against one text: give --expect text:TEXT once"));
+    }
+    let status = statuses.iter().flat_map(|what| what.split(',')).map(|one| one.trim().to_owned()).collect();
+    let contains = texts.first().and_then(|what| what.strip_prefix(TEXT)).map(str::to_owned);
+    Ok(Request {
         name: format!("{method} {path}"),
         method,
         headers,
         body,
-        check: Check { status: own.expect.clone(), contains: own.expect_text.clone(), ..Check::default() },
+        check: Check { status, contains, ..Check::default() },
         ..Request::get(path)
-    }])
+    })
 }
+
+/// What stands before a text that is expected.
+const TEXT: &str = "text:";
 
 /// The plan of the whole load; each server has its own requests.
 ///
@@ -185,27 +203,36 @@ fn requests(args: &LoadArgs, path: &str) -> Result<Vec<Request>, Fault> {
 /// When it cannot be carried out.
 pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
-    let arrivals = if amount.poisson { Arrivals::Poisson } else { Arrivals::Constant };
-    let pace = match &amount.rate {
-        None => Pace::Closed,
-        Some(text) => Pace::Open { rate: rate(text)?, arrivals },
+    let pace = match (&amount.rate, args.slo()) {
+        (Some(text), None) => {
+            let (rates, arrivals) = rates(text)?;
+            if rates.1.is_some() {
+                return Err(Fault::usage(format!(
+                    "‘{text}’ is a range, which only a search has: give one rate, or limits with --slo"
+                )));
+            }
+            Pace::Open { rate: rates.0, arrivals }
+        }
+        (Some(_), Some(_)) | (None, _) => Pace::Closed,
     };
-    if amount.poisson && amount.rate.is_none() && args.judging.slo.is_none() {
-        return Err(Fault::usage("--poisson is about requests that are due at set times: give a --rate"));
-    }
-    if amount.windows == 0 {
+    if args.windows() == 0 {
         return Err(Fault::usage("no windows at all hold no requests: give --windows at least 1"));
     }
+    let (connections, grow_to) = connections(&amount.connections)?;
+    if grow_to > 0 && pace == Pace::Closed && args.slo().is_none() {
+        return Err(Fault::usage("connections are added only when a request is due: give a --rate as well"));
+    }
+    let (threads, cores) = threads(&amount.threads)?;
     let plan = Plan {
         requests: side.requests.clone(),
-        order: if args.request.in_turn { Order::InTurn } else { Order::Weighted },
+        order: side.order,
         pace,
-        connections: amount.connections,
-        grow_to: amount.grow.unwrap_or(0),
-        streams: args.connection.streams,
+        connections,
+        grow_to,
+        streams: args.connection.http2.unwrap_or(1),
         keep_alive: !args.connection.no_keep_alive,
-        threads: amount.threads,
-        duration: arms::duration(&amount.duration)?,
+        threads,
+        duration: arms::duration(args.duration())?,
         max_requests: amount.requests,
         timeout: arms::duration(&args.connection.timeout)?,
         warm_up: match amount.warm_up.as_str() {
@@ -214,7 +241,7 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
             time => WarmUp::For(arms::duration(time)?),
         },
         seed,
-        cores: amount.cores.clone(),
+        cores,
         priority: amount.priority,
         ..Plan::of(Request::get("/"))
     };
@@ -222,11 +249,29 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     Ok(plan)
 }
 
-/// Reads a rate such as `2000`, `2k` or `2000/s`.
+/// Reads `2000`, `100..1M`, or either behind `poisson:`: the first rate, the last where there is one, and the gaps.
 ///
 /// # Errors
-/// When it is none.
-pub fn rate(text: &str) -> Result<f64, Fault> {
+/// When it is none of these.
+pub fn rates(text: &str) -> Result<((f64, Option<f64>), Arrivals), Fault> {
+    let (arrivals, rates) = match text.strip_prefix("poisson:") {
+        Some(rates) => (Arrivals::Poisson, rates),
+        None => (Arrivals::Constant, text),
+    };
+    let rates = match rates.split_once("..") {
+        None => (rate(rates)?, None),
+        Some((from, to)) => (rate(from)?, Some(rate(to)?)),
+    };
+    match rates {
+        (from, Some(to)) if to < from => {
+            Err(Fault::usage(format!("‘{text}’ ends below its beginning: write the lower rate first")))
+        }
+        rates => Ok((rates, arrivals)),
+    }
+}
+
+/// Reads a rate such as `2000`, `2k` or `2000/s`.
+fn rate(text: &str) -> Result<f64, Fault> {
     let plain = text.trim().strip_suffix("/s").unwrap_or(text);
     match parse_quantity(plain, &Unit::Count) {
         Ok(rate) if rate > 0.0 => Ok(rate),
@@ -234,6 +279,29 @@ pub fn rate(text: &str) -> Result<f64, Fault> {
             Err(Fault::usage(format!("‘{text}’ is not a rate: give requests per second, such as 2000 or 2k")))
         }
     }
+}
+
+/// Reads `10`, or `10..40` for as many as are opened and as many as may be.
+fn connections(text: &str) -> Result<(u32, u32), Fault> {
+    let wrong = || Fault::usage(format!("‘{text}’ are no connections: give a number such as 10, or 10..40"));
+    let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+    match text.split_once("..") {
+        None => Ok((number(text)?, 0)),
+        Some((few, many)) => match (number(few)?, number(many)?) {
+            (few, many) if many >= few => Ok((few, many)),
+            _ => Err(wrong()),
+        },
+    }
+}
+
+/// Reads `2`, or `2@0,1` for threads on these cores.
+fn threads(text: &str) -> Result<(u32, Vec<usize>), Fault> {
+    let wrong =
+        || Fault::usage(format!("‘{text}’ are no threads: give a number such as 2, or 2@0,1 for cores"));
+    let (count, cores) = text.split_once('@').unwrap_or((text, ""));
+    let cores =
+        cores.split(',').filter(|core| !core.is_empty()).map(|core| core.parse().map_err(|_| wrong()));
+    Ok((count.parse().map_err(|_| wrong())?, cores.collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]
@@ -252,5 +320,15 @@ mod tests {
         assert_eq!(rate("2k").ok(), Some(2000.0));
         assert_eq!(rate("500/s").ok(), Some(500.0));
         assert!(rate("0").is_err() && rate("fast").is_err());
+        assert_eq!(rates("poisson:10..1k").ok(), Some(((10.0, Some(1000.0)), Arrivals::Poisson)));
+        assert!(rates("10..5").is_err() && rates("..5").is_err() && rates("poisson:").is_err());
+    }
+
+    #[test]
+    fn connections_and_threads_are_read_with_what_is_behind_them() {
+        assert_eq!((connections("10").ok(), connections("1..5").ok()), (Some((10, 0)), Some((1, 5))));
+        assert!(connections("5..1").is_err() && connections("-1").is_err() && connections("..").is_err());
+        assert_eq!((threads("2").ok(), threads("2@0,3").ok()), (Some((2, vec![])), Some((2, vec![0, 3]))));
+        assert!(threads("@1").is_err() && threads("1@a").is_err());
     }
 }
