@@ -53,7 +53,7 @@ def in_go(folder):
 
 def in_java(folder):
     seven.need("javac")
-    sources = [SDK / "java/ScrupleBench.java", SDK / "java/Example.java"]
+    sources = [SDK / f"java/{name}.java" for name in ("ScrupleBench", "ScrupleLoops", "Example")]
     seven.build(["javac", "--release", "11", "-encoding", "UTF-8", "-d", folder / "java", *sources])
     return ["java", "-cp", str(folder / "java"), "Example"]
 

@@ -34,6 +34,7 @@ for program in conformance conformance-1; do
 done
 
 python3 tests/compare.py "$conformance" tares "$out/conformance/program"
+python3 tests/disassembly.py "$out/conformance"
 
 echo "== weigh"
 build Limits tests/Limits.hs -isrc

@@ -4,6 +4,7 @@ use crate::metric::Quality;
 use crate::sample::Sample;
 use crate::stats::growth::{self, Growth};
 use crate::subject::{Arm, Parameter, Subject};
+use std::collections::HashMap;
 
 /// The bytes by which counted costs may miss a curve and still lie on it: rounding of the allocator and the like.
 const CONSTANT_NOISE: f64 = 64.0;
@@ -52,30 +53,33 @@ type Family<'a> = Vec<(f64, &'a Arm)>;
 /// Every command of a scan takes every value once, so an arm whose value a family has already belongs to the next
 /// command. Names cannot tell, since by default the values stand in them.
 fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
-    let others = |arm: &'a Arm| arm.params.iter().filter(|(name, _)| *name != parameter).collect::<Vec<_>>();
     let mut families: Vec<Family<'a>> = Vec::new();
+    // There may be a hundred thousand arms: which family comes next for a value is looked up, not searched for.
+    let mut places: HashMap<(String, usize), usize> = HashMap::new();
+    let mut taken: HashMap<(String, u64), usize> = HashMap::new();
     for arm in arms {
         let Some(Parameter::Number(n)) = arm.params.get(parameter) else { continue };
-        let fits = |family: &&mut Family<'a>| {
-            others(family[0].1) == others(arm)
-                && family[0].1.version == arm.version
-                && same_case(family[0].1, arm)
-                && family.iter().all(|(value, _)| value != n)
-        };
-        match families.iter_mut().find(fits) {
-            Some(family) => family.push((*n, arm)),
-            None => families.push(vec![(*n, arm)]),
-        }
+        let alike = likeness(arm, parameter);
+        let times = taken.entry((alike.clone(), (n + 0.0).to_bits())).or_default();
+        let place = *places.entry((alike, *times)).or_insert_with(|| {
+            families.push(Vec::new());
+            families.len() - 1
+        });
+        *times += 1;
+        families[place].push((*n, arm));
     }
     families
 }
 
-/// Cases of bench programs have names that say by themselves what belongs together.
-fn same_case(one: &Arm, other: &Arm) -> bool {
-    match (&one.subject, &other.subject) {
-        (Subject::Case { name, .. }, Subject::Case { name: other, .. }) => stem(name) == stem(other),
-        _ => true,
-    }
+/// What arms must have in common to differ in this parameter only. Cases of bench programs have names that say by
+/// themselves what belongs together.
+fn likeness(arm: &Arm, parameter: &str) -> String {
+    let others: Vec<_> = arm.params.iter().filter(|(name, _)| *name != parameter).collect();
+    let stem = match &arm.subject {
+        Subject::Case { name, .. } => stem(name),
+        Subject::Command { .. } | Subject::Request { .. } => "",
+    };
+    format!("{others:?} {:?} {stem:?}", arm.version)
 }
 
 /// A number at the end of a case's name, as in `integers count 10`: the size that suites without parameters vary.

@@ -1,7 +1,7 @@
 //! What concurrency cases report besides time, in a table of its own.
 
 use crate::show::Report;
-use crate::show::align::{fit, right};
+use crate::show::align::{fit, right, wrap};
 use crate::show::terminal::DIM;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
@@ -9,16 +9,18 @@ use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The readings shown, the most telling first: those that do not fit are left out.
-const SHOWN: [(&str, &str); 7] = [
+/// The readings shown, the most telling first: those that do not fit are left out and named.
+const SHOWN: [(&str, &str); 6] = [
     ("queue.parallelism", "cores busy"),
-    ("queue.sojourn.p99", "99 % wait <"),
-    ("queue.late.share", "overtaken"),
-    ("queue.late.max", "by at most"),
+    (BALANCE, "balance"),
     ("queue.order_broken", "misordered"),
-    ("queue.balance.consumers", "even: takers"),
-    ("queue.balance.producers", "putters"),
+    ("queue.late.share", "overtaken"),
+    ("queue.sojourn.p99", "99 % wait <"),
+    ("queue.late.max", "by at most"),
 ];
+
+/// What stands for both balances, that of the producers and that of the consumers: 1 is even.
+const BALANCE: &str = "queue.balance";
 
 /// Writes the table, if there are such cases. They would have failed had an element been lost or come out twice.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
@@ -33,12 +35,20 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let widest = arms.iter().map(|arm| arm.name.width()).max().unwrap_or(0);
     let mut columns: Vec<(&str, Vec<String>)> = Vec::new();
     let mut used = 2 + widest;
+    let mut left_out = Vec::new();
     for (key, head) in SHOWN {
         let cells: Vec<String> = arms.iter().map(|arm| cell(arm, key)).collect();
         let column = cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(head.width());
-        if cells.iter().any(|cell| !cell.is_empty()) && (used + 2 + column <= width || columns.is_empty()) {
+        if cells.iter().all(String::is_empty) {
+            continue;
+        }
+        // A long name gives way before a column does.
+        let name = widest.min(NAME);
+        if used - widest + name + 2 + column <= width || columns.is_empty() {
             used += 2 + column;
             columns.push((head, cells.iter().map(|cell| right(cell, column)).collect()));
+        } else {
+            left_out.push(head);
         }
     }
     let name = widest.min(width.saturating_sub(used - widest).max(16));
@@ -55,15 +65,37 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         });
         out.push('\n');
     }
+    if !left_out.is_empty() {
+        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
+    }
     out
 }
 
+/// Names longer than this are cut before columns are left out.
+const NAME: usize = 36;
+
 fn cell(arm: &Arm, key: &str) -> String {
+    if key == BALANCE {
+        return balance(arm);
+    }
     let Some(sample) = arm.sample(key) else { return String::new() };
     let value = median(&sample.readings);
     match (key, &sample.unit) {
         ("queue.late.share", _) => share(value),
         (_, Unit::Ratio) => format!("{value:.2}"),
         _ => quantity(value, &sample.unit),
+    }
+}
+
+/// How evenly elements came from the producers and went to the consumers; ‘–’ where it is not known.
+fn balance(arm: &Arm) -> String {
+    let of = |side: &str| {
+        let sample = arm.sample(&format!("{BALANCE}.{side}"));
+        sample.map_or("–".to_owned(), |sample| format!("{:.2}", median(&sample.readings)))
+    };
+    match (of("producers"), of("consumers")) {
+        (producers, consumers) if producers == "–" && consumers == "–" => String::new(),
+        (producers, consumers) => format!("{producers} in, {consumers} out"),
     }
 }

@@ -1,0 +1,38 @@
+"""Case and tare differ by the function that they call alone: disassembly.py FOLDER, where a suite was built with its object
+files kept. The timed loops are in the library, one for each type of number, and call a function that is unknown to
+them; a copy in the suite's own module could have been merged with a body. Looks at x86-64 only, where there is objdump."""
+
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+TYPES = 15
+# By its multiplications, which nothing else in the library has in such a row, the loop for latency is told.
+PRODUCTS = 5
+
+
+def parts(file):
+    """The code of an object file from one entry point to the next."""
+    text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", file], capture_output=True, text=True, check=True).stdout
+    return re.split(r"\n\n|\tret\s*\n|\tjmp\s+\*.*\n", text)
+
+
+def loops(file):
+    return [part for part in parts(file) if len(re.findall(r"\timul\s", part)) >= PRODUCTS]
+
+
+def main():
+    if platform.machine() != "x86_64" or not shutil.which("objdump"):
+        print("disassembly: not tested here")
+        return 0
+    folder = pathlib.Path(sys.argv[1])
+    library, suite = loops(folder / "Scruple/Bench/Body.o"), loops(folder / "Main.o")
+    unknown = sum("stg_ap_p_fast" in part or "jmp" in part for part in library)
+    print(f"disassembly: {len(library)} loops in the library, {len(suite)} in the suite")
+    return int(bool(suite) or len(library) < TYPES or unknown != len(library))
+
+
+sys.exit(main())
