@@ -14,9 +14,10 @@ use scruple_core::unit::{Unit, quantity, share};
 use scruple_measure::command::{Commands, Job, Weigher, Weighing};
 use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::host;
-use scruple_measure::instructions::Instructions;
+use scruple_measure::instructions::{Hardware, Instructions};
 use scruple_measure::launch::Shield;
 use scruple_measure::launcher::Launcher;
+use scruple_measure::load::cost::{instructions, sampled, syscalls};
 use scruple_measure::program::{Kind, Program};
 use scruple_measure::runtimes::{self, Runtime, ghc};
 use scruple_measure::streams::{Input, Output};
@@ -48,6 +49,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
         Ok(by) => line(&mut text, "instructions", &format!("by {by}")),
         Err(why) => line(&mut text, "instructions", &format!("no: {why}")),
     }
+    text.push_str(&tools());
     if !args.command.is_empty() {
         text.push_str(&program(&args.command)?);
     }
@@ -156,6 +158,20 @@ fn instruments(weigher: &mut Commands, job: &Job) -> String {
     text
 }
 
+/// Other programs and counters that some options need.
+fn tools() -> String {
+    let mut text = String::from("What some options need\n");
+    let mut tool = |what: &str, found: Result<(), String>, gives: &str| match found {
+        Ok(()) => line(&mut text, what, &format!("yes: {gives}")),
+        Err(why) => line(&mut text, what, &format!("no: {why}; this takes it: {gives}")),
+    };
+    tool("counters", Hardware::available(), "the processor’s own count of instructions and cycles");
+    tool("perf", sampled::available(), "`load --profile`");
+    tool("strace", syscalls::available(), "`load --syscalls`");
+    tool("callgrind", instructions::available(), "`load --instructions`");
+    text
+}
+
 type Weighed = Result<Weighing, scruple_measure::command::WeighError>;
 
 fn finding(text: &mut String, what: &str, weighed: &Weighed, key: &str) {
@@ -200,17 +216,14 @@ fn program(words: &[String]) -> Result<String, Fault> {
     }
     for found in recognised {
         let version = found.version.map_or(String::new(), |version| format!(" {version}"));
-        line(
-            &mut text,
-            "runtime",
-            &format!(
-                "{}{version}, recognised by {}, asked by {}",
-                found.runtime.word(),
-                found.by,
-                found.asked
-            ),
-        );
-        line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
+        let recognised = format!("{}{version}, recognised by {}", found.runtime.word(), found.by);
+        match found.metrics.is_empty() {
+            true => line(&mut text, "runtime", &format!("{recognised}; it tells nothing")),
+            false => {
+                line(&mut text, "runtime", &format!("{recognised}, asked by {}", found.asked));
+                line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
+            }
+        }
         for (key, why) in found.lacking {
             line(&mut text, "", &format!("not {key}: {why}"));
         }

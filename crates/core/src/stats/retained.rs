@@ -77,6 +77,8 @@ const POWERS: (f64, f64) = (-6.0, 4.0);
 const STEP: f64 = 0.02;
 /// Growth of fewer bytes over all sizes is that of buffers, arguments and tables, not of the work.
 const FEW_BYTES: f64 = 1024.0;
+/// The same where runs of one size differ: the most that a collector saw alive is the larger the more often it looked.
+const FEW_UNSTEADY_BYTES: f64 = 8192.0;
 /// Departures by this share of the growth say nothing about its form.
 const RESOLUTION: f64 = 0.002;
 /// Below this power growth is not in proportion, and above [`ROOT`] it is no root.
@@ -91,13 +93,14 @@ pub fn judge(readings: &[(f64, f64)], smallest: f64) -> Retained {
         return Retained::Unknown(Doubt::TooFewSizes);
     }
     let grown = sizes.mean[n.len() - 1] - sizes.mean[0];
-    if grown >= FEW_BYTES && sizes.drop_unseen() && sizes.at.len() < LEAST_SIZES {
+    let few = if sizes.repeats() { FEW_BYTES } else { FEW_UNSTEADY_BYTES };
+    if grown >= few && sizes.drop_unseen() && sizes.at.len() < LEAST_SIZES {
         let power = Interval { low: POWERS.0, high: POWERS.1, level: SHOWN };
         return Retained::Unknown(Doubt::Form { power });
     }
     let Some(slope) = sizes.slope(EXISTS) else { return Retained::Unknown(Doubt::TooFewSizes) };
     let shape = sizes.shape();
-    let exists = grown >= FEW_BYTES && (slope.low > 0.0 || shape.explains);
+    let exists = grown >= few && (slope.low > 0.0 || shape.explains);
     let power = shape.power;
     if exists && slope.low > 0.0 && power.low > ROOT && power.high >= NEARLY_ONE && sizes.goes_on() {
         let interval = sizes.slope(SHOWN).unwrap_or(slope);
@@ -106,10 +109,10 @@ pub fn judge(readings: &[(f64, f64)], smallest: f64) -> Retained {
     if exists && power.high < NEARLY_ONE {
         return Retained::Slows { power };
     }
-    if let (true, Some(after)) = (grown >= FEW_BYTES && slope.high > smallest, sizes.level_from(smallest)) {
+    if let (true, Some(after)) = (grown >= few && slope.high > smallest, sizes.level_from(smallest)) {
         return Retained::Stops { after };
     }
-    let level = grown < FEW_BYTES || (slope.low <= 0.0 && !shape.explains) || slope.high <= smallest / 10.0;
+    let level = grown < few || (slope.low <= 0.0 && !shape.explains) || slope.high <= smallest / 10.0;
     match level && slope.high <= smallest {
         true => Retained::Constant { interval: slope },
         false if exists => Retained::Unknown(Doubt::Form { power }),
@@ -154,6 +157,11 @@ impl Sizes {
         sizes.rounding = rounded_to(readings).powi(2) / 12.0;
         sizes.pure = (freedom > 0.0).then(|| (squares / freedom / per_size, freedom));
         sizes
+    }
+
+    /// Whether no two runs of one size differ.
+    fn repeats(&self) -> bool {
+        self.pure.is_none_or(|(variance, _)| variance == 0.0)
     }
 
     /// Leaves out the smallest sizes where the same was read at each: a collector that looks at what is alive only when

@@ -27,7 +27,7 @@ fn find(elf: &Elf) -> Option<Found> {
         .flatten()
 }
 
-fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+pub(super) fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     match answers.first().and_then(|answer| field(&answer.text, "cycles")) {
         Some(cycles) => Ok(vec![Figure::exact("gc.count", cycles)]),
         None => Err(format!("{}; os.exit without `true` closes nothing", record.silence())),

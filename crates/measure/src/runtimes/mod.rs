@@ -9,7 +9,6 @@
 
 mod cut;
 mod elf;
-pub mod erlang;
 mod figures;
 pub mod ghc;
 pub mod go;
@@ -17,11 +16,12 @@ pub mod guile;
 mod instrument;
 pub mod jvm;
 pub mod lua;
+pub mod luajit;
 pub mod node;
 pub mod ocaml;
-pub mod perl;
 pub mod php;
 mod place;
+pub mod pypy;
 pub mod python;
 pub mod r;
 pub mod racket;
@@ -30,6 +30,7 @@ mod records;
 pub mod ruby;
 pub mod sbcl;
 mod table;
+mod unasked;
 
 pub use figures::{COMMON, Figure, LIVE, Merge, Told};
 pub use instrument::Runtimes;

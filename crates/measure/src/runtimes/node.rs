@@ -60,11 +60,11 @@ pub(super) fn pauses(answer: &Answer) -> Vec<(u64, u64)> {
 }
 
 fn figures(heaps: &[Heap]) -> Vec<Figure> {
-    let sum = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).sum::<f64>();
+    let sum = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, std::ops::Add::add);
     let most = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, f64::max);
     let kinds = |heap: &Heap, minor: Option<bool>, of: &dyn Fn(&Kind) -> f64| {
         let chosen = heap.kinds.iter().filter(|(name, _)| minor.is_none_or(|minor| is_minor(name) == minor));
-        chosen.map(|(_, kind)| of(kind)).sum::<f64>()
+        chosen.map(|(_, kind)| of(kind)).fold(0.0, std::ops::Add::add)
     };
     let count = |kind: &Kind| kind.count;
     let mut figures = vec![

@@ -2,6 +2,7 @@
 
 use super::elf::Elf;
 use super::figures::COMMON;
+use super::ghc;
 use super::table::{ALL, Runtime};
 use crate::program::{Kind, Program};
 
@@ -65,10 +66,17 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
     found
 }
 
-/// Why nothing could be recognised, in the words that stand where a figure is missing.
+/// Why no process told of a runtime, in the words that stand where a figure is missing.
 pub(super) fn nothing(program: &Program) -> String {
     if program.changes_user() {
         return "the program runs as another user, so nothing may be loaded into it".to_owned();
+    }
+    if let Some(found) = recognise(program).first() {
+        let word = found.runtime.word();
+        return match found.runtime {
+            Runtime::Ghc => format!("{word}: {}", ghc::SILENT),
+            _ => format!("{word}: the file is of this runtime, which asked for nothing as the program ran"),
+        };
     }
     match program.kind() {
         Ok(Kind::Elf { native: false, .. }) => "the program is for another kind of machine".to_owned(),

@@ -3,7 +3,9 @@
 use super::elf::Elf;
 use super::figures::{COMMON, Figure};
 use super::records::{Answer, Record};
-use super::{erlang, ghc, go, guile, jvm, lua, node, ocaml, perl, php, python, r, racket, ruby, sbcl};
+use super::{
+    ghc, go, guile, jvm, lua, luajit, node, ocaml, php, pypy, python, r, racket, ruby, sbcl, unasked,
+};
 
 /// A language runtime that is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,10 +41,20 @@ pub enum Runtime {
     Erlang,
     /// Go.
     Go,
+    /// PyPy.
+    Pypy,
+    /// LuaJIT.
+    Luajit,
+    /// Chez Scheme.
+    Chez,
+    /// Mono.
+    Mono,
+    /// .NET.
+    Dotnet,
 }
 
 /// Every runtime, in the order of the agent's numbers.
-pub const ALL: [Runtime; 15] = [
+pub const ALL: [Runtime; 20] = [
     Runtime::Ghc,
     Runtime::Python,
     Runtime::Guile,
@@ -58,6 +70,11 @@ pub const ALL: [Runtime; 15] = [
     Runtime::Sbcl,
     Runtime::Erlang,
     Runtime::Go,
+    Runtime::Pypy,
+    Runtime::Luajit,
+    Runtime::Chez,
+    Runtime::Mono,
+    Runtime::Dotnet,
 ];
 
 /// What a runtime's file declares.
@@ -104,10 +121,15 @@ impl Runtime {
             Runtime::Racket => &racket::ADAPTER,
             Runtime::Lua => &lua::ADAPTER,
             Runtime::R => &r::ADAPTER,
-            Runtime::Perl => &perl::ADAPTER,
+            Runtime::Perl => &unasked::PERL,
             Runtime::Sbcl => &sbcl::ADAPTER,
-            Runtime::Erlang => &erlang::ADAPTER,
+            Runtime::Erlang => &unasked::ERLANG_VM,
             Runtime::Go => &go::ADAPTER,
+            Runtime::Pypy => &pypy::ADAPTER,
+            Runtime::Luajit => &luajit::ADAPTER,
+            Runtime::Chez => &unasked::CHEZ_SCHEME,
+            Runtime::Mono => &unasked::MONO_VM,
+            Runtime::Dotnet => &unasked::DOTNET_VM,
         }
     }
 
@@ -142,7 +164,8 @@ impl Runtime {
     /// Whether a forked process of it tells totals that contain its parent's, or nothing: the agent knows what the others
     /// began with.
     pub(super) fn counts_from_its_parent(self) -> bool {
-        matches!(self, Runtime::Ocaml | Runtime::Racket | Runtime::Lua | Runtime::R | Runtime::Sbcl)
+        use Runtime::{Lua, Luajit, Ocaml, Pypy, R, Racket, Sbcl};
+        matches!(self, Ocaml | Racket | Lua | Luajit | Pypy | R | Sbcl)
     }
 
     /// Whether it says when each of its collections begins and ends.

@@ -7,6 +7,7 @@
 mod counts;
 mod leaks;
 mod promise;
+mod reached;
 mod scales;
 mod trees;
 
@@ -15,7 +16,7 @@ use scales::{Done, Scales, Skip};
 /// A name that is a sentence, and what it says.
 pub type Test = (&'static str, fn(&mut Scales) -> Done);
 
-const TESTS: [&[Test]; 4] = [counts::TESTS, leaks::TESTS, promise::TESTS, trees::TESTS];
+const TESTS: [&[Test]; 5] = [counts::TESTS, leaks::TESTS, promise::TESTS, reached::TESTS, trees::TESTS];
 
 fn main() {
     // Before anything else: the launcher is forked from a process without threads.

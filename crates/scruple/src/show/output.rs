@@ -10,6 +10,7 @@ use scruple_core::budget::{Budget, Kept};
 use scruple_core::metric::{METRICS, Metric, nearest};
 use scruple_core::plain::for_terminal;
 use scruple_core::subject::Arm;
+use scruple_measure::runtimes::Runtime;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -17,7 +18,9 @@ use std::path::Path;
 /// Checks that every asked metric names something, before anything is measured.
 pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
     for pattern in asked {
-        if !METRICS.iter().any(|metric| metric.matches(pattern)) {
+        // Runtimes have figures of their own, which only a run shows.
+        let family = pattern.split('.').next().unwrap_or_default();
+        if !METRICS.iter().any(|metric| metric.matches(pattern)) && Runtime::from_word(family).is_none() {
             return Err(Fault::usage(format!(
                 "there is no metric ‘{pattern}’: did you mean ‘{}’? `scruple inspect metrics` lists them all",
                 nearest(pattern)

@@ -220,6 +220,17 @@ fn what_a_haskell_program_can_be_asked_for_is_said() {
 }
 
 #[test]
+fn figures_that_only_one_runtime_has_can_be_asked_for_by_name() {
+    let place = Place::new();
+    if !haskell(&place, "plain", &[]) {
+        return;
+    }
+    let of = |keys: &str| place.run(["run", "--no-store", "-r", "1", "--metrics", keys, "./plain"]);
+    assert!(of("ghc").stdout.contains("ghc.copied"), "{}", of("ghc").exchange());
+    assert_eq!(of("no-such-runtime").code, 2);
+}
+
+#[test]
 fn a_heap_profile_without_anything_in_it_says_what_to_do() {
     let place = Place::new();
     let head = "JOB \"prog\"\nDATE \"d\"\nSAMPLE_UNIT \"seconds\"\nVALUE_UNIT \"bytes\"\n";

@@ -52,6 +52,11 @@ fn doctor_says_by_what_instructions_are_counted() {
     let without = place.finish(bare.env("PATH", place.path())).stdout;
     let line = without.lines().find(|line| line.trim_start().starts_with("instructions")).expect("a line");
     assert!(line.contains("valgrind is not installed") || line.contains("the processor"), "{line}");
+    for (tool, option) in [("perf", "--profile"), ("strace", "--syscalls"), ("callgrind", "--instructions")] {
+        let line = without.lines().find(|line| line.trim_start().starts_with(tool)).expect("a line");
+        assert!(line.contains("is not installed") && line.contains(option), "{line}");
+    }
+    assert!(without.lines().any(|line| line.trim_start().starts_with("counters")), "{without}");
 }
 
 /// A bench program with a case that adds up so many numbers in an iteration.

@@ -40,8 +40,29 @@ pub struct FunctionTime {
     pub interval: Interval,
 }
 
+const MISSING: &str = "perf is not installed";
+const FORBIDDEN: &str = "perf may not sample that process: see kernel.perf_event_paranoid";
+
 /// Samples per second: not a divisor of anything periodic.
 const FREQUENCY: u64 = 997;
+
+/// Whether a process can be sampled here; tried on one that does nothing.
+///
+/// # Errors
+/// Why not, as a clause.
+pub fn available() -> Result<(), String> {
+    let tried = Command::new("perf")
+        .args(["record", "-q", "-e", "cpu-clock", "-g", "-o", "/dev/null", "--", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match tried {
+        Err(_) => Err(MISSING.to_owned()),
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(FORBIDDEN.to_owned()),
+    }
+}
 
 /// Samples a tree while `load` runs, which returns how many requests it sent.
 ///
@@ -69,11 +90,11 @@ pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Resu
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|_| "perf is not installed".to_owned())?;
+        .map_err(|_| MISSING.to_owned())?;
     // It attaches within milliseconds and does not say when.
     std::thread::sleep(Duration::from_millis(300));
     if let Ok(Some(_)) = perf.try_wait() {
-        return Err("perf may not sample that process: see kernel.perf_event_paranoid".to_owned());
+        return Err(FORBIDDEN.to_owned());
     }
     let requests = load();
     // SAFETY: plain system call about our own child; the signal makes it write its file and end.

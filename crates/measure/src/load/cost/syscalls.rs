@@ -6,6 +6,28 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+const MISSING: &str = "strace is not installed";
+const FORBIDDEN: &str =
+    "strace may not trace that process: run as its user, and see kernel.yama.ptrace_scope";
+
+/// Whether system calls can be counted here; tried on a program that does nothing.
+///
+/// # Errors
+/// Why not, as a clause.
+pub fn available() -> Result<(), String> {
+    let tried = Command::new("strace")
+        .args(["-f", "-c", "-o", "/dev/null", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match tried {
+        Err(_) => Err(MISSING.to_owned()),
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(FORBIDDEN.to_owned()),
+    }
+}
+
 /// Counts the system calls of a tree while `load` runs, which returns how many requests it sent. The result is calls
 /// per request by name.
 ///
@@ -22,13 +44,11 @@ pub fn count(
         command.args(["-p", &pid.to_string()]);
     }
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut tracer = spawned.map_err(|_| "strace is not installed".to_owned())?;
+    let mut tracer = spawned.map_err(|_| MISSING.to_owned())?;
     // It attaches within milliseconds and does not say when.
     std::thread::sleep(Duration::from_millis(300));
     if let Ok(Some(_)) = tracer.try_wait() {
-        return Err(
-            "strace may not trace that process: run as its user, and see kernel.yama.ptrace_scope".to_owned()
-        );
+        return Err(FORBIDDEN.to_owned());
     }
     let requests = load();
     // SAFETY: plain system call about our own child; the signal makes it detach and write its table.

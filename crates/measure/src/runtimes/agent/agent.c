@@ -11,7 +11,8 @@ extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), voi
 extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) WEAK;
 /* Symbols by which programs without a variable of their own are known. */
 extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_options[] WEAK, perl_alloc[] WEAK,
-    ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK;
+    ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK, luaJIT_setmode[] WEAK, Sscheme_start[] WEAK,
+    mono_jit_init[] WEAK;
 
 #define NEXT ((void *)-1L)
 #define LIBRARY "/libscruple-runtimes.so"
@@ -24,7 +25,6 @@ static char names[RUNTIMES][288]; /* the path of each record, without its extens
 static struct {
     void (*exit)(int);
     int (*execve)(const char *, char *const[], char *const[]);
-    int (*execvp)(const char *, char *const[]);
     int (*execvpe)(const char *, char *const[], char *const[]);
 } real;
 
@@ -185,19 +185,58 @@ EXPORT __attribute__((noreturn)) void _exit(int code) {
 }
 EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
 
+/* What is executed with an environment of its own is looked at as well: `env -i` must not hide a runtime. The memory may
+ * be that of a parent, so the copy is on the stack. */
+static int names_us(char *const env[]) {
+    for (; env && *env; env++)
+        if (begins(*env, "LD_PRELOAD=")) return find(*env, LIBRARY) != NULL;
+    return 0;
+}
+static size_t words_of(char *const env[]) {
+    size_t n = 0;
+    while (env && env[n]) n++;
+    return n;
+}
+static char *const *followed(char *const env[], const char **all, char *text, size_t size) {
+    size_t n = 0;
+    const char *user = "";
+    char name[320];
+    if (!folder || names_us(env)) return env;
+    put(put(name, name + sizeof name, folder), name + sizeof name, LIBRARY);
+    if (!readable(name)) return env; /* another root, or another user */
+    for (size_t i = 0; env && env[i]; i++)
+        if (begins(env[i], "LD_PRELOAD=")) user = env[i] + length("LD_PRELOAD=");
+        else all[n++] = env[i];
+    char *at = put(put(text, text + size, "LD_PRELOAD="), text + size, name);
+    if (*user) put(put(at, text + size, ":"), text + size, user);
+    all[n++] = text;
+    all[n] = NULL;
+    return (char *const *)all;
+}
+static size_t room(char *const env[]) {
+    size_t size = 400;
+    for (; env && *env; env++)
+        if (begins(*env, "LD_PRELOAD=")) size += length(*env);
+    return size;
+}
+#define FOLLOWED(full, env)                        \
+    const char *words_of_##full[words_of(env) + 2]; \
+    size_t size_of_##full = room(env);             \
+    char text_of_##full[size_of_##full];           \
+    char *const *full = followed(env, words_of_##full, text_of_##full, size_of_##full)
+
 EXPORT int execve(const char *path, char *const argv[], char *const env[]) {
+    FOLLOWED(full, env);
     finish(EXECUTED);
-    return resume(real.execve ? real.execve(path, argv, env) : -1);
+    return resume(real.execve ? real.execve(path, argv, full) : -1);
 }
 EXPORT int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
-EXPORT int execvp(const char *file, char *const argv[]) {
-    finish(EXECUTED);
-    return resume(real.execvp ? real.execvp(file, argv) : -1);
-}
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) {
+    FOLLOWED(full, env);
     finish(EXECUTED);
-    return resume(real.execvpe ? real.execvpe(file, argv, env) : -1);
+    return resume(real.execvpe ? real.execvpe(file, argv, full) : -1);
 }
+EXPORT int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
 
 /* A forked child has inherited counts that its parent reports: it begins a record of its own, above what was. A child
  * without a record would be missing from the figures of the tree, and nobody would know. */
@@ -397,15 +436,39 @@ static const char *ask_racket(const char *user) {
 }
 
 /* Lua runs the text of its variable, and a file where that begins with `@`. The user's own follows ours. */
-static const char *ask_lua(const char *user) {
-    const char *hook = beside("/hook.lua");
-    if (!user) user = variable("LUA_INIT");
-    if (!*hook || !lua_newstate || !claim(LUA)) return NULL;
+static const char *run_first(enum runtime runtime, const char *hook, const char *user) {
+    if (!*hook || !claim(runtime)) return NULL;
     char first[400], *end = first + sizeof first;
     int is_file = user && *user == '@';
     put(put(put(first, end, "dofile[["), end, hook), end, is_file ? "]] dofile[[" : "]] ");
-    if (!user) return asked(LUA, joined(LUA, first, NULL, "", ""));
-    return asked(LUA, joined(LUA, first, user + is_file, is_file ? "]]" : " ", ""));
+    if (!user) return asked(runtime, joined(runtime, first, NULL, "", ""));
+    return asked(runtime, joined(runtime, first, user + is_file, is_file ? "]]" : " ", ""));
+}
+
+static const char *ask_lua(const char *user) {
+    if (!lua_newstate || luaJIT_setmode) return NULL;
+    return run_first(LUA, beside("/hook.lua"), user ? user : variable("LUA_INIT"));
+}
+
+static const char *ask_luajit(const char *user) {
+    return luaJIT_setmode ? run_first(LUAJIT, beside("/hook-luajit.lua"), user) : NULL;
+}
+
+/* Who has set PyPy's log wants it where it goes. */
+static const char *ask_pypy(const char *user) {
+    if (!asked_by("pypy") || !claim(PYPY)) return NULL;
+    if (user) return refused(PYPY);
+    char file[340], *end = file + sizeof file, *at = put(file, end, "gc-minor,gc-collect-done:");
+    at = put(put(at, end, folder), end, "/pypy-");
+    put(put_number(at, end, (uint64_t)system_pid()), end, "-log.txt");
+    return asked(PYPY, joined(PYPY, file, NULL, "", ""));
+}
+
+/* The first that the host of .NET asks for. */
+static const char *ask_dotnet(const char *user) {
+    (void)user;
+    if (asker_holds("hostfxr_main")) claim(DOTNET);
+    return NULL;
 }
 
 static const char *ask_r(const char *user) {
@@ -422,6 +485,7 @@ static const struct question {
     {"GHCRTS", ask_ghc},     {"OCAMLRUNPARAM", ask_ocaml},     {"RUBYOPT", ask_ruby},
     {"NODE_OPTIONS", ask_node}, {"JAVA_TOOL_OPTIONS", ask_java}, {"PHP_INI_SCAN_DIR", ask_php},
     {"PLTSTDERR", ask_racket}, {"LUA_INIT_5_4", ask_lua},      {"R_PROFILE_USER", ask_r},
+    {"LUA_INIT", ask_luajit},  {"PYPYLOG", ask_pypy},         {"COREHOST_TRACE", ask_dotnet},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
@@ -465,7 +529,6 @@ __attribute__((constructor)) static void start(void) {
     if (dlsym) {
         real.exit = dlsym(NEXT, "_exit");
         real.execve = dlsym(NEXT, "execve");
-        real.execvp = dlsym(NEXT, "execvp");
         real.execvpe = dlsym(NEXT, "execvpe");
     }
     if (!folder) return;
@@ -476,4 +539,6 @@ __attribute__((constructor)) static void start(void) {
     if (perl_alloc) claim(PERL);
     if (lisp_startup_options) claim(SBCL);
     if (erts_alloc_init) claim(ERLANG);
+    if (Sscheme_start) claim(CHEZ);
+    if (mono_jit_init) claim(MONO);
 }

@@ -20,6 +20,7 @@
 /* The numbers are part of the record; records.rs has the same. */
 enum runtime {
     GHC = 1, PYTHON, LIBGC, OCAML, RUBY, NODE, JVM, PHP, RACKET, LUA, R_LANGUAGE, PERL, SBCL, ERLANG,
+    GO_WHICH_IS_NOT_ASKED_FROM_HERE, PYPY, LUAJIT, CHEZ, MONO, DOTNET,
     RUNTIMES
 };
 

@@ -28,6 +28,14 @@ pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which
                                       the program forbids or itself uses its runtime's reports; link it with \
                                       -rtsopts=some for times";
 
+/// What is said of a program that neither asks for its variable nor has the symbols by which its memory is read.
+pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
+                                 reports nor can be read; link it with -rtsopts=some, or do not strip it";
+
+/// Of a stripped program nobody knows beforehand.
+const MAY_IGNORE: &str = "its report, through GHCRTS, unless it was linked with -rtsopts=ignoreAll, which a stripped file \
+                          does not say and a run shows";
+
 /// The places of the agent's values for this runtime.
 mod value {
     pub(super) const GCS: usize = 0;
@@ -78,6 +86,8 @@ fn find(elf: &Elf) -> Option<Found> {
                 ));
             }
         }
+    } else if note.is_empty() && !structure {
+        found.asked = MAY_IGNORE;
     }
     Some(found)
 }
@@ -137,17 +147,15 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         }
         return Ok(figures);
     }
-    Err(match (record.refused(), record.forked()) {
+    let unasked = record.refused() || !record.asked();
+    Err(match (unasked, record.forked()) {
         (_, true) => {
             "a forked Haskell process without symbols: its own figures cannot be told from its parent's; \
                       do not strip the program"
                 .to_owned()
         }
         // One that was killed or became another program would have told at its end.
-        (true, _) if record.state == State::Exited => {
-            "the program ignores GHCRTS and has no symbols: link it with -rtsopts=some, or do not strip it"
-                .to_owned()
-        }
+        (true, _) if record.state == State::Exited => SILENT.to_owned(),
         _ => record.silence(),
     })
 }

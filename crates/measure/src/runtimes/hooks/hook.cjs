@@ -18,9 +18,27 @@ function everyPause() {
   };
 }
 
+// A server is ended by a signal, which is no exit. It still dies of it. A program that has not come to its event loop
+// could not be told of a signal, and would not die: it is left as it is.
+function tellWhenTerminated(tell) {
+  const wait = setTimeout(() => {
+    if (process.listenerCount('SIGTERM') > 0) return;
+    const end = () => {
+      if (process.listenerCount('SIGTERM') > 1) return;
+      tell();
+      process.removeListener('SIGTERM', end);
+      process.kill(process.pid, 'SIGTERM');
+    };
+    process.on('SIGTERM', end);
+  }, 50);
+  wait.unref();
+}
+
 // Every collection becomes one of the whole heap, and the last is asked for as the process ends.
 function onlyFullCollections(v8) {
   v8.setFlagsFromString('--gc-global');
+  // Bytecode that was not used for some collections would be dropped, which hides as much growth.
+  v8.setFlagsFromString('--no-flush-bytecode');
   v8.setFlagsFromString('--expose-gc');
   return require('node:vm').runInNewContext('gc');
 }
@@ -35,7 +53,10 @@ try {
     const profiler = new v8.GCProfiler();
     profiler.start();
     const pauses = fs.existsSync(`${__dirname}/every-gc`) ? everyPause() : undefined;
-    process.on('exit', () => {
+    let told = false;
+    const tell = () => {
+      if (told) return;
+      told = true;
       try {
         collect?.();
         const { statistics } = profiler.stop();
@@ -68,6 +89,8 @@ try {
         const name = `${__dirname}/node-${process.pid}-${threads.threadId}-${Date.now()}.json`;
         fs.writeFileSync(name, JSON.stringify(answer), { flag: 'wx' });
       } catch { /* no answer is an answer: the reader says that none came */ }
-    });
+    };
+    process.on('exit', tell);
+    if (threads.isMainThread) tellWhenTerminated(tell);
   }
 } catch { /* an old or restricted node */ }

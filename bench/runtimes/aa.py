@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Compares a program of each language runtime with itself, and counts the verdicts on its figures.
+
+bench/runtimes/aa.py [WORD…]: only the runtimes whose name holds one of the words. AA_RUNS sets how often (40).
+Ends with 1 where more than one verdict in twenty is "different".
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRUPLE = os.environ.get("SCRUPLE", os.path.join(HERE, "../../target/release/scruple"))
+RUNS = int(os.environ.get("AA_RUNS", "40"))
+FAMILIES = ("alloc.", "gc.", "heap.")
+ALLOWED = 0.05
+
+# Name, source, how it is built, how it is run, steps.
+PROGRAMS = [
+    ("GHC", "alloc.hs", ["ghc", "-v0", "-O1", "-outputdir", "o", "-o", "hs", "{}"], ["./hs"], 1_000_000),
+    ("CPython", "alloc.py", [], ["/usr/bin/python3", "{}"], 200_000),
+    ("Node.js", "alloc.cjs", [], ["node", "{}"], 1_000_000),
+    ("JVM", "Alloc.java", ["javac", "-d", ".", "{}"], ["java", "-cp", ".", "Alloc"], 1_000_000),
+    ("Go", "alloc.go", ["go", "build", "-o", "goprog", "{}"], ["./goprog"], 1_000_000),
+    ("Guile", "alloc.scm", ["guile", "{}", "10"], ["guile", "{}"], 1_000_000),
+    ("OCaml", "alloc.ml", ["ocamlopt", "-o", "ml", "{}"], ["./ml"], 1_000_000),
+    ("Ruby", "alloc.rb", [], ["ruby", "{}"], 200_000),
+    ("PHP", "alloc.php", [], ["php", "{}"], 200_000),
+    ("Racket CS", "alloc.rkt", [], ["racket", "{}"], 1_000_000),
+    ("SBCL", "alloc.lisp", [], ["sbcl", "--script", "{}"], 1_000_000),
+    ("Lua", "alloc.lua", [], ["lua5.4", "{}"], 200_000),
+    ("R", "alloc.R", [], ["Rscript", "{}"], 100_000),
+]
+
+
+def verdicts(command, folder):
+    """The verdicts of one run in which the program stands on both sides, by metric."""
+    words = [SCRUPLE, "run", "--no-store", "--json", "-r", "6", command, command]
+    run = subprocess.run(words, capture_output=True, text=True, cwd=folder)
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr.strip())
+    compared = json.loads(run.stdout)["comparisons"]
+    return {one["metric"]: one["verdict"] for one in compared if one["metric"].startswith(FAMILIES)}
+
+
+def main():
+    wrong = False
+    print("| runtime | comparisons | different | small | same | can't tell | different, by metric |")
+    print("|---|---|---|---|---|---|---|")
+    all_of = {}
+    for name, source, build, run, steps in PROGRAMS:
+        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
+            continue
+        if not shutil.which(run[0] if not build else build[0]):
+            print(f"skipped: {name} is not installed", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = shutil.copy(os.path.join(HERE, "programs", source), folder)
+            fill = lambda words: [word.replace("{}", path) for word in words]
+            if build:
+                subprocess.run(fill(build), cwd=folder, check=True, capture_output=True)
+            count, of_metric = {}, {}
+            for _ in range(RUNS):
+                for metric, verdict in verdicts(" ".join([*fill(run), str(steps)]), folder).items():
+                    count[verdict] = count.get(verdict, 0) + 1
+                    if verdict == "different":
+                        of_metric[metric] = of_metric.get(metric, 0) + 1
+        for verdict, times in count.items():
+            all_of[verdict] = all_of.get(verdict, 0) + times
+        wrong |= row(name, count, of_metric)
+    row("all", all_of, {})
+    sys.exit(1 if wrong else 0)
+
+
+def row(name, count, of_metric):
+    total = sum(count.values())
+    shares = [count.get(word, 0) for word in ("different", "small", "same", "can't tell")]
+    by_metric = ", ".join(f"`{metric}` {times}" for metric, times in sorted(of_metric.items()))
+    print(f"| {name} | {total} | " + " | ".join(map(str, shares)) + f" | {by_metric} |", flush=True)
+    return shares[0] > ALLOWED * max(total, 1)
+
+
+main()

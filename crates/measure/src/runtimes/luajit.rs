@@ -1,0 +1,32 @@
+//! LuaJIT: the collector's cycles, counted by a finaliser that arms itself again.
+
+use super::elf::Elf;
+use super::lua::tell;
+use super::table::{Adapter, Found};
+
+const NO_TOTAL: &str =
+    "LuaJIT keeps no total, and its allocator takes memory from the kernel, which malloc.* does not see";
+const NO_CYCLES: &str = "cycles are not told apart; see gc.count";
+const NO_TIMES: &str = "LuaJIT keeps no times; profile the program with -jp instead";
+const NO_MAXIMUM: &str = "LuaJIT keeps no maximum; see memory.peak";
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "luajit",
+    lacks: &[
+        ("alloc.bytes", NO_TOTAL),
+        ("alloc.objects", NO_TOTAL),
+        ("gc.minor", NO_CYCLES),
+        ("gc.major", NO_CYCLES),
+        ("gc.time", NO_TIMES),
+        ("gc.pause_max", NO_TIMES),
+        ("heap.live_max", NO_MAXIMUM),
+        ("heap.peak", NO_MAXIMUM),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let luajit = elf.needs("libluajit").is_some() || elf.exports("luaJIT_setmode");
+    luajit.then(|| Found::new(None, "the symbols it exports", "a hook through LUA_INIT")).flatten()
+}

@@ -1,0 +1,48 @@
+//! PyPy: its own log of collections, through `PYPYLOG`, which every build grants.
+
+use super::elf::Elf;
+use super::figures::Figure;
+use super::records::{Answer, Record};
+use super::table::{Adapter, Found};
+
+const NO_BYTES: &str = "the log has collections, not allocations; see heap.peak and gc.count";
+const NO_TIMES: &str = "the log's times are ticks of the processor, whose length it does not say";
+
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "pypy",
+    lacks: &[
+        ("alloc.bytes", NO_BYTES),
+        ("alloc.objects", NO_BYTES),
+        ("gc.time", NO_TIMES),
+        ("gc.pause_max", NO_TIMES),
+        ("heap.live_max", "the log says what is in use at collections of the young objects; see heap.peak"),
+    ],
+    find,
+    tell,
+};
+
+fn find(elf: &Elf) -> Option<Found> {
+    let asked = "its log of collections, through PYPYLOG";
+    elf.needs("libpypy").and_then(|_| Found::new(None, "the library it needs", asked))
+}
+
+fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+    if record.refused() {
+        return Err("the program's own PYPYLOG is kept: run it without".to_owned());
+    }
+    let Some(answer) = answers.first() else { return Err(record.silence()) };
+    let ended = |section: &str| {
+        let end = format!("] {section}}}");
+        answer.text.lines().filter(|line| line.ends_with(&end)).count() as f64
+    };
+    let used = answer.text.lines().filter_map(|line| line.strip_prefix("minor collect, total memory used: "));
+    let (minor, major) = (ended("gc-minor"), ended("gc-collect-done"));
+    let mut figures = vec![
+        Figure::exact("gc.count", minor + major),
+        Figure::exact("gc.minor", minor),
+        Figure::exact("gc.major", major),
+    ];
+    let peak = used.filter_map(|bytes| bytes.trim().parse().ok()).reduce(f64::max);
+    figures.extend(peak.map(|peak| Figure::near("heap.peak", peak)));
+    Ok(figures)
+}

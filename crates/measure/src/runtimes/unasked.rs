@@ -1,0 +1,76 @@
+//! Runtimes that are recognised and not asked, so that what they cannot tell is said: Perl, Erlang and Elixir, Chez
+//! Scheme, Mono, .NET.
+
+use super::elf::Elf;
+use super::figures::COMMON;
+use super::table::{Adapter, Found};
+
+const NO_COLLECTOR: &str = "it counts references and has no collector";
+const PERL_MEMORY: &str = "it counts references and keeps no figures; malloc.bytes has what it takes from malloc, \
+                           without the heads of scalars, which come from arenas";
+const ERLANG: &str = "the virtual machine runs nothing of ours as it halts, and what a sampler saw last is stale; \
+                      print erlang:statistics(garbage_collection) at the program's end";
+const CHEZ: &str = "no variable and no option makes it report; let the program print (sstats-print (statistics)) at its \
+                    end";
+const MONO: &str = "it reports on standard output only; run it with MONO_ENV_OPTIONS=--stats, or with MONO_LOG_LEVEL=debug \
+                    MONO_LOG_MASK=gc";
+const DOTNET: &str = "no adapter asks it yet; print GC.GetTotalAllocatedBytes(true) and GC.CollectionCount at the \
+                      program's end, or use dotnet-counters";
+
+/// The common metrics, each with the same reason.
+const fn all(why: &'static str) -> [(&'static str, &'static str); COMMON.len()] {
+    let mut lacks = [("", why); COMMON.len()];
+    let mut at = 0;
+    while at < COMMON.len() {
+        lacks[at] = (COMMON[at], why);
+        at += 1;
+    }
+    lacks
+}
+
+const fn adapter(
+    word: &'static str,
+    lacks: &'static [(&'static str, &'static str)],
+    find: fn(&Elf) -> Option<Found>,
+) -> Adapter {
+    Adapter { word, lacks, find, tell: |_, _| Ok(Vec::new()) }
+}
+
+pub(super) const PERL: Adapter = adapter(
+    "perl",
+    &[
+        ("alloc.bytes", PERL_MEMORY),
+        ("alloc.objects", PERL_MEMORY),
+        ("gc.count", NO_COLLECTOR),
+        ("gc.minor", NO_COLLECTOR),
+        ("gc.major", NO_COLLECTOR),
+        ("gc.time", NO_COLLECTOR),
+        ("gc.pause_max", NO_COLLECTOR),
+        ("heap.live_max", PERL_MEMORY),
+        ("heap.peak", PERL_MEMORY),
+    ],
+    |elf| found(elf.exports("perl_alloc") || elf.needs("libperl.so").is_some(), BY_SYMBOLS),
+);
+
+pub(super) const ERLANG_VM: Adapter = adapter("erlang", &all(ERLANG), |elf| {
+    found(elf.exports("erts_alloc_init") || elf.has("erts_alloc_init"), BY_SYMBOLS)
+});
+
+pub(super) const CHEZ_SCHEME: Adapter =
+    adapter("chez", &all(CHEZ), |elf| found(elf.exports("Sscheme_start"), BY_SYMBOLS));
+
+pub(super) const MONO_VM: Adapter = adapter("mono", &all(MONO), |elf| {
+    found(elf.exports("mono_jit_init") || elf.needs("libmonosgen").is_some(), BY_SYMBOLS)
+});
+
+/// The host of .NET, and programs that were published with a host of their own.
+pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), |elf| {
+    let host = elf.holds("hostfxr_main_startupinfo") || elf.exports("coreclr_initialize");
+    found(host, "the name of its host library in the file")
+});
+
+const BY_SYMBOLS: &str = "the symbols it exports";
+
+fn found(is: bool, by: &'static str) -> Option<Found> {
+    is.then(|| Found::new(None, by, "not at all")).flatten()
+}

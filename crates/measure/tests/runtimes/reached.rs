@@ -1,0 +1,94 @@
+//! Runtimes that are reached by other ways, and those that are named with the reason why they tell nothing.
+
+use crate::promise::haskell;
+use crate::scales::{Done, Scales, installed, source};
+use crate::words;
+use scruple_measure::launch::Ending;
+
+pub const TESTS: &[crate::Test] = &[
+    ("pypy_counts_collections", pypy),
+    ("luajit_counts_cycles", luajit),
+    ("runtimes_that_tell_nothing_are_named_with_the_reason", named),
+    ("a_cleared_environment_hides_no_runtime", cleared),
+    ("a_stripped_program_that_ignores_options_is_named", ignores),
+    ("node_tells_its_figures_when_a_signal_ends_it", terminated),
+];
+
+fn pypy(scales: &mut Scales) -> Done {
+    installed("pypy3")?;
+    let [few, many] = ["200000", "2000000"].map(|n| scales.same(words!["pypy3", source("alloc.py"), n], &[]));
+    assert!(many.value("gc.minor") > few.value("gc.minor"), "{few:#?}\n{many:#?}");
+    assert_eq!(many.value("gc.count"), many.value("gc.minor") + many.value("gc.major"));
+    assert!(many.value("heap.peak") > 1e6);
+    let log = scales.path("own.log");
+    let own = [("PYPYLOG", &*format!("gc-minor:{}", log.display()))];
+    let refused = scales.weigh(words!["pypy3", source("alloc.py"), "1000"], &own);
+    assert!(refused.absent("gc.count").contains("PYPYLOG"), "{}", refused.absent("gc.count"));
+    assert!(log.exists(), "the user's own log goes where it went");
+    Ok(())
+}
+
+fn luajit(scales: &mut Scales) -> Done {
+    installed("luajit")?;
+    let own = [("LUA_INIT", "print('own')")];
+    let run = scales.same(words!["luajit", source("alloc.lua"), "300000"], &own);
+    assert!(run.value("gc.count") > 3.0 && run.stdout.starts_with("own\n"));
+    assert!(run.absent("alloc.bytes").contains("the kernel"));
+    Ok(())
+}
+
+fn named(scales: &mut Scales) -> Done {
+    let scheme = scales.write("nothing.ss", "(display (length (iota 1000)))\n");
+    let programs = [("chezscheme", "--script", scheme.to_string_lossy()), ("mono", "--version", "".into())];
+    for (program, option, file) in programs {
+        if installed(program).is_err() {
+            println!("skipped: {program} is not installed");
+            continue;
+        }
+        let all = words![program, option, *file];
+        let run = scales.same(if file.is_empty() { &all[..2] } else { all }, &[]);
+        let why = run.absent("gc.count");
+        let word = program.trim_end_matches("scheme");
+        assert!(
+            why.starts_with(&format!("{word}: ")) && why.contains("run it with") | why.contains("print"),
+            "{why}"
+        );
+    }
+    Ok(())
+}
+
+fn cleared(scales: &mut Scales) -> Done {
+    let program =
+        haskell(scales, "cleared", "main :: IO ()\nmain = print (sum [1 .. 200000 :: Integer])\n", &[])?;
+    let plain = scales.same(words![program], &[]);
+    let cleared = scales.same(words!["env", "-i", program], &[]);
+    // The locale, which is gone as well, makes a few hundred bytes.
+    let [cleared, whole] = [cleared, plain].map(|run| run.value("alloc.bytes"));
+    assert!((cleared / whole - 1.0).abs() < 0.001, "{cleared} of {whole}");
+    let set = scales.same(words!["env", "-i", "LD_PRELOAD=", "A=1", program], &[]);
+    assert!(set.value("gc.count") >= 1.0);
+    Ok(())
+}
+
+fn ignores(scales: &mut Scales) -> Done {
+    let text = "main :: IO ()\nmain = print (sum [1 .. 1000 :: Integer])\n";
+    let program = haskell(scales, "ignores", text, &["-rtsopts=ignoreAll", "-optl-s"])?;
+    let run = scales.same(words![program], &[]);
+    assert!(run.absent("alloc.bytes").contains("ignoreAll"), "{}", run.absent("alloc.bytes"));
+    Ok(())
+}
+
+fn terminated(scales: &mut Scales) -> Done {
+    installed("node")?;
+    let serves = "const kept = []; for (let i = 0; i < 300000; i++) kept.push([i]);\n\
+                  setInterval(() => {}, 1000); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 500);\n";
+    let server = scales.write("serves.cjs", serves);
+    let run = scales.same(words!["node", server], &[]);
+    assert_eq!(run.ending, Ending::Signaled(15));
+    assert!(run.value("alloc.bytes") > 300_000.0 * 24.0 && run.value("gc.count") >= 1.0);
+    // It dies of its own handler, and of nothing else.
+    let own = format!("process.on('SIGTERM', () => process.exit(3));\n{serves}");
+    let own = scales.write("own-handler.cjs", &own);
+    assert_eq!(scales.same(words!["node", own], &[]).ending, Ending::Exited(3));
+    Ok(())
+}
