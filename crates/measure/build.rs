@@ -16,7 +16,8 @@ const LIBRARIES: [(&str, &str); 3] =
 
 /// The library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
-const AGENT_SOURCES: [&str; 7] = ["agent.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
+const AGENT_SOURCES: [&str; 8] =
+    ["agent.c", "follow.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
 
 /// No C library is linked: what the library needs it finds in the program's own. Everything it defines itself binds
 /// to itself, so that it can tell another `malloc` from its own. Two counters are added faster apart than as a vector,

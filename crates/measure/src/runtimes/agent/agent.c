@@ -4,6 +4,7 @@
  * have been linked. The answer carries the user's value and Scruple's wish; the variable itself stays as it was,
  * for the program and for its children. */
 #include "agent.h"
+#include "follow.h"
 
 extern char **environ WEAK;
 extern void *dlsym(void *, const char *) WEAK;
@@ -15,7 +16,6 @@ extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_opt
     mono_jit_init[] WEAK;
 
 #define NEXT ((void *)-1L)
-#define LIBRARY "/libscruple-runtimes.so"
 
 const char *folder;
 static char folder_text[256];
@@ -29,16 +29,6 @@ static struct {
 } real;
 
 /* ---- small tools ---- */
-
-char *put_number(char *at, char *end, uint64_t number) {
-    char digits[24];
-    int n = 0;
-    do digits[n++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (n && at + 1 < end) *at++ = digits[--n];
-    *at = 0;
-    return at;
-}
 
 uint64_t now(void) {
     long time[2] = {0, 0};
@@ -184,46 +174,6 @@ EXPORT __attribute__((noreturn)) void _exit(int code) {
     for (;;) call6(SYS_exit_group, code, 0, 0, 0, 0, 0);
 }
 EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
-
-/* What is executed with an environment of its own is looked at as well: `env -i` must not hide a runtime. The memory may
- * be that of a parent, so the copy is on the stack. */
-static int names_us(char *const env[]) {
-    for (; env && *env; env++)
-        if (begins(*env, "LD_PRELOAD=")) return find(*env, LIBRARY) != NULL;
-    return 0;
-}
-static size_t words_of(char *const env[]) {
-    size_t n = 0;
-    while (env && env[n]) n++;
-    return n;
-}
-static char *const *followed(char *const env[], const char **all, char *text, size_t size) {
-    size_t n = 0;
-    const char *user = "";
-    char name[320];
-    if (!folder || names_us(env)) return env;
-    put(put(name, name + sizeof name, folder), name + sizeof name, LIBRARY);
-    if (!readable(name)) return env; /* another root, or another user */
-    for (size_t i = 0; env && env[i]; i++)
-        if (begins(env[i], "LD_PRELOAD=")) user = env[i] + length("LD_PRELOAD=");
-        else all[n++] = env[i];
-    char *at = put(put(text, text + size, "LD_PRELOAD="), text + size, name);
-    if (*user) put(put(at, text + size, ":"), text + size, user);
-    all[n++] = text;
-    all[n] = NULL;
-    return (char *const *)all;
-}
-static size_t room(char *const env[]) {
-    size_t size = 400;
-    for (; env && *env; env++)
-        if (begins(*env, "LD_PRELOAD=")) size += length(*env);
-    return size;
-}
-#define FOLLOWED(full, env)                        \
-    const char *words_of_##full[words_of(env) + 2]; \
-    size_t size_of_##full = room(env);             \
-    char text_of_##full[size_of_##full];           \
-    char *const *full = followed(env, words_of_##full, text_of_##full, size_of_##full)
 
 EXPORT int execve(const char *path, char *const argv[], char *const env[]) {
     FOLLOWED(full, env);

@@ -206,3 +206,13 @@ EXPORT long write(int file, const void *bytes, size_t size) {
     if (real.write) return real.write(file, bytes, size);
     return -1;
 }
+
+char *put_number(char *at, char *end, uint64_t number) {
+    char digits[24];
+    int n = 0;
+    do digits[n++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (n && at + 1 < end) *at++ = digits[--n];
+    *at = 0;
+    return at;
+}
