@@ -12,6 +12,12 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// The text with every character that steers replaced by U+FFFD, except line ends and tabs.
+pub fn plain_lines(text: &str) -> String {
+    let steers = |c: char| steers(c) && !matches!(c, '\n' | '\t');
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
 /// A report for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, all else that steers is
 /// replaced by U+FFFD.
 pub fn for_terminal(text: &str) -> String {
@@ -50,5 +56,6 @@ mod tests {
     #[test]
     fn plain_text_is_one_line() {
         assert_eq!(plain("a\nb\u{2066}c\r"), "a�b�c�");
+        assert_eq!(plain_lines("a\nb\u{2066}c\td\r"), "a\nb�c\td�");
     }
 }

@@ -1,7 +1,8 @@
 //! Area charts: bands on top of each other over time.
 
-use super::svg::{colour, cut, escape, head};
-use std::fmt::Write as _;
+use super::svg::{colour, cut, picture};
+use maud::{Markup, html};
+use scruple_core::plain::plain_lines;
 
 /// A band: its name and its height at each moment.
 pub struct Band {
@@ -28,60 +29,45 @@ pub fn svg(
     height: impl Fn(f64) -> String,
 ) -> String {
     let all = HEIGHT.max(TOP + ROW * bands.len() as f64 + 10.0);
-    let mut out = head(WIDTH as usize, all as usize, title);
     let sum = |at: usize| bands.iter().map(|band| band.heights[at]).sum::<f64>();
     let most = (0..moments.len()).map(sum).fold(0.0, f64::max);
     let (first, last) = (moments.first().copied().unwrap_or(0.0), moments.last().copied().unwrap_or(0.0));
     let x = |at: f64| LEFT + if last > first { (at - first) / (last - first) * (RIGHT - LEFT) } else { 0.0 };
     let y = |value: f64| BOTTOM - if most > 0.0 { value / most * (BOTTOM - TOP) } else { 0.0 };
-    for value in steps(most) {
-        let y = y(value);
-        let _ = writeln!(
-            out,
-            "<line class=\"line\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 6.0,
-            y + 4.0,
-            escape(&height(value))
-        );
-    }
-    for value in steps(last - first).into_iter().map(|step| first + step) {
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            x(value),
-            BOTTOM + 16.0,
-            escape(&moment(value))
-        );
-    }
     let mut floor = vec![0.0; moments.len()];
+    let mut shapes: Vec<Markup> = Vec::new();
     for (index, band) in bands.iter().enumerate() {
         let top: Vec<f64> = floor.iter().zip(&band.heights).map(|(below, height)| below + height).collect();
-        let mut points = String::new();
         let forth = moments.iter().zip(&top);
         let back = moments.iter().zip(&floor).rev();
-        for (at, value) in forth.chain(back) {
-            let _ = write!(points, "{:.1},{:.1} ", x(*at), y(*value));
-        }
+        let points = forth.chain(back).map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
+        let points: Vec<String> = points.collect();
         let at_most = band.heights.iter().copied().fold(0.0, f64::max);
         let beside = TOP + ROW * (bands.len() - 1 - index) as f64;
-        let _ = writeln!(
-            out,
-            "<g><title>{}</title><polygon class=\"part\" points=\"{}\" fill=\"{colour}\"/>\
-             <rect class=\"part\" x=\"{}\" y=\"{beside}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\
-             <text x=\"{}\" y=\"{}\">{}</text></g>",
-            escape(&format!("{}: at most {}", band.name, height(at_most))),
-            points.trim_end(),
-            RIGHT + 16.0,
-            RIGHT + 34.0,
-            beside + 10.0,
-            escape(&cut(&band.name, WIDTH - RIGHT - 40.0)),
-            colour = colour(&band.name),
-        );
+        let (name, fill) = (plain_lines(&band.name), colour(&band.name));
+        shapes.push(html! {
+            g {
+                title { (name) ": at most " (height(at_most)) }
+                polygon class="part" points=(points.join(" ")) fill=(fill) {}
+                rect class="part" x=(RIGHT + 16.0) y=(beside) width="12" height="12" fill=(fill) {}
+                text x=(RIGHT + 34.0) y=(beside + 10.0) { (cut(&name, WIDTH - RIGHT - 40.0)) }
+            }
+            "\n"
+        });
         floor = top;
     }
-    out.push_str("</svg>\n");
-    out
+    let body = html! {
+        @for value in steps(most) {
+            @let at = format!("{:.1}", y(value));
+            line class="line" x1=(LEFT) x2=(RIGHT) y1=(at) y2=(at) {}
+            text x=(LEFT - 6.0) y=(format!("{:.1}", y(value) + 4.0)) text-anchor="end" { (height(value)) } "\n"
+        }
+        @for value in steps(last - first).into_iter().map(|step| first + step) {
+            text x=(format!("{:.1}", x(value))) y=(BOTTOM + 16.0) text-anchor="middle" { (moment(value)) } "\n"
+        }
+        @for shape in &shapes { (shape) }
+    };
+    picture(WIDTH as usize, all as usize, title, &body)
 }
 
 /// Round numbers from zero to at most that many, about five of them.

@@ -1,7 +1,9 @@
 //! Flame graphs: who called whom as boxes on top of each other, as wide as what they cost.
 
-use super::svg::{colour, cut, escape, head};
-use std::fmt::Write as _;
+use super::svg::{colour, cut, picture};
+use maud::html;
+use scruple_core::plain::plain_lines;
+use scruple_core::unit::share;
 
 /// A box: a place in the call tree.
 pub struct Frame {
@@ -55,29 +57,26 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
         }
     }
     let height = TOP + ROW * (deepest + 1) as f64 + MARGIN;
-    let mut out = head(WIDTH as usize, height as usize, title);
-    for (index, x, width) in shown {
-        let y = height - MARGIN - ROW * (depth[index] + 1) as f64;
-        let frame = &frames[index];
-        let share = scruple_core::unit::share(whole[index] / all);
-        let told =
-            format!("{}: {} ({share}), itself {}", frame.label, written(whole[index]), written(frame.own));
-        let _ = write!(
-            out,
-            "<g><title>{}</title><rect class=\"part\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" \
-             fill=\"{}\"/>",
-            escape(&told),
-            ROW - 1.0,
-            fill(&frame.group)
-        );
-        let name = cut(&frame.label, width - 6.0);
-        if !name.is_empty() {
-            let _ = write!(out, "<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + 12.0, escape(&name));
+    let body = html! {
+        @for (index, x, width) in shown {
+            @let y = height - MARGIN - ROW * (depth[index] + 1) as f64;
+            @let frame = &frames[index];
+            @let label = plain_lines(&frame.label);
+            @let name = cut(&label, width - 6.0);
+            g {
+                title {
+                    (label) ": " (written(whole[index])) " (" (share(whole[index] / all)) "), itself " (written(frame.own))
+                }
+                rect class="part" x=(format!("{x:.2}")) y=(y) width=(format!("{width:.2}")) height=(ROW - 1.0)
+                    fill=(fill(&frame.group)) {}
+                @if !name.is_empty() {
+                    text x=(format!("{:.2}", x + 3.0)) y=(y + 12.0) { (name) }
+                }
+            }
+            "\n"
         }
-        out.push_str("</g>\n");
-    }
-    out.push_str("</svg>\n");
-    out
+    };
+    picture(WIDTH as usize, height as usize, title, &body)
 }
 
 fn fill(group: &str) -> String {

@@ -1,77 +1,65 @@
 //! JUnit XML: cases and limits as tests, for continuous integration.
 
 use super::Report;
-use scruple_core::budget::Kept;
-use scruple_core::plain::steers;
-use scruple_core::subject::Role;
-use std::fmt::Write as _;
+use maud::{Markup, html};
+use scruple_core::budget::{Checked, Kept};
+use scruple_core::plain::plain_lines;
+use scruple_core::subject::{Arm, Role};
+
+/// How a test ended.
+enum Ending {
+    Passed,
+    Failed(String),
+    Unknown(String),
+}
 
 /// Writes one test for each limit of an arm, and one for each arm without limits; what was not weighed is an error.
 pub fn text(report: &Report<'_>) -> String {
-    let mut tests = String::new();
-    let (mut failures, mut errors, mut count) = (0, 0, 0);
-    for arm in report.run.arms_of(Role::Subject) {
-        let name = escaped(&arm.name);
-        if let Some(why) = arm.absent("time.wall") {
-            (errors, count) = (errors + 1, count + 1);
-            let _ = writeln!(
-                tests,
-                "  <testcase classname=\"scruple\" name=\"{name}\"><error message=\"{}\"/></testcase>",
-                escaped(why)
-            );
-            continue;
+    let tests: Vec<(Markup, Ending)> =
+        report.run.arms_of(Role::Subject).flat_map(|arm| tests(report, arm)).collect();
+    let failures = tests.iter().filter(|(_, ending)| matches!(ending, Ending::Failed(_))).count();
+    let errors = tests.iter().filter(|(_, ending)| matches!(ending, Ending::Unknown(_))).count();
+    let suite = html! {
+        testsuite name="scruple" tests=(tests.len()) failures=(failures) errors=(errors) {
+            "\n"
+            @for (test, _) in &tests { "  " (test) "\n" }
         }
-        let seconds = arm.sample("time.wall").map_or(0.0, |sample| sample.readings.iter().sum::<f64>() / 1e9);
-        let mine: Vec<_> = report.checked.iter().filter(|checked| checked.arm == arm.name).collect();
-        if mine.is_empty() {
-            count += 1;
-            let _ =
-                writeln!(tests, "  <testcase classname=\"scruple\" name=\"{name}\" time=\"{seconds:.6}\"/>");
-        }
-        for checked in mine {
-            count += 1;
-            let head = format!(
-                "  <testcase classname=\"scruple\" name=\"{name}: {}\" time=\"{seconds:.6}\"",
-                escaped(&checked.budget)
-            );
-            let found = escaped(&checked.found);
-            match checked.kept {
-                Kept::Yes => {
-                    let _ = writeln!(tests, "{head}/>");
-                }
-                Kept::No => {
-                    failures += 1;
-                    let _ = writeln!(tests, "{head}><failure message=\"exceeded: {found}\"/></testcase>");
-                }
-                Kept::CantTell => {
-                    errors += 1;
-                    let _ = writeln!(
-                        tests,
-                        "{head}><error message=\"the readings do not tell: {found}\"/></testcase>"
-                    );
-                }
-            }
-        }
-    }
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"scruple\" tests=\"{count}\" failures=\"{failures}\" errors=\"{errors}\">\n{tests}</testsuite>\n"
-    )
+    };
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", suite.into_string())
 }
 
-/// Text as it may stand in an attribute; characters that XML 1.0 forbids become question marks.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
-            c if steers(c) => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
+/// The tests of one arm.
+fn tests(report: &Report<'_>, arm: &Arm) -> Vec<(Markup, Ending)> {
+    if let Some(why) = arm.absent("time.wall") {
+        return vec![test(&arm.name, None, Ending::Unknown(why.to_owned()))];
     }
-    out
+    let seconds = arm.sample("time.wall").map_or(0.0, |sample| sample.readings.iter().sum::<f64>() / 1e9);
+    let mine: Vec<_> = report.checked.iter().filter(|checked| checked.arm == arm.name).collect();
+    if mine.is_empty() {
+        return vec![test(&arm.name, Some(seconds), Ending::Passed)];
+    }
+    let named = |checked: &Checked| format!("{}: {}", arm.name, checked.budget);
+    mine.into_iter().map(|checked| test(&named(checked), Some(seconds), ending(checked))).collect()
+}
+
+fn ending(checked: &Checked) -> Ending {
+    match checked.kept {
+        Kept::Yes => Ending::Passed,
+        Kept::No => Ending::Failed(format!("exceeded: {}", checked.found)),
+        Kept::CantTell => Ending::Unknown(format!("the readings do not tell: {}", checked.found)),
+    }
+}
+
+fn test(name: &str, seconds: Option<f64>, ending: Ending) -> (Markup, Ending) {
+    let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
+    let markup = html! {
+        testcase classname="scruple" name=(plain_lines(name)) time=[seconds] {
+            @match &ending {
+                Ending::Passed => {},
+                Ending::Failed(why) => { failure message=(plain_lines(why)) {} },
+                Ending::Unknown(why) => { error message=(plain_lines(why)) {} },
+            }
+        }
+    };
+    (markup, ending)
 }

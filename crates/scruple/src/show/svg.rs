@@ -1,46 +1,29 @@
-//! What the pictures have in common: a head that brings its own colours for light and dark, and text that cannot break out.
+//! What the pictures have in common: a frame that brings its own colours for light and dark, and names cut to their room.
 
-use scruple_core::plain::steers;
-use std::fmt::Write as _;
+use maud::{Markup, PreEscaped, html};
+use scruple_core::plain::plain_lines;
 
-/// Text in which nothing is markup.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            // XML has no way to write these.
-            c if steers(c) && !matches!(c, '\t' | '\n') => out.push('\u{fffd}'),
-            c => out.push(c),
+/// Colours and strokes for light and dark.
+const STYLE: &str = "\n\
+    .scruple{--paper:#fff;--ink:#1c1c1c;--faint:#d8d8d8;--lightness:72%;font:11px ui-monospace,monospace}\n\
+    @media(prefers-color-scheme:dark){.scruple{--paper:#16181c;--ink:#e6e6e6;--faint:#3a3d42;--lightness:36%}}\n\
+    .scruple .paper{fill:var(--paper)}.scruple text{fill:var(--ink)}.scruple .line{stroke:var(--faint)}\n\
+    .scruple .head{font-size:14px;font-weight:bold}\n\
+    .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}\n";
+
+/// A picture. Whoever embeds it may set the variables of its colours; by itself it follows the reader's habit.
+pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -> String {
+    let title = plain_lines(title);
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="scruple" width=(width) height=(height)
+            viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(title) {
+            "\n" style { (PreEscaped(STYLE)) } "\n"
+            rect class="paper" width=(width) height=(height) {} "\n"
+            text class="head" x="10" y="20" { (title) } "\n"
+            (body)
         }
-    }
-    out
-}
-
-/// The beginning of a picture. Whoever embeds it may set the variables; by itself it follows the reader's habit.
-pub(crate) fn head(width: usize, height: usize, title: &str) -> String {
-    let mut out = String::new();
-    let title = escape(title);
-    let _ = writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"scruple\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">"
-    );
-    out.push_str(
-        "<style>\n\
-         .scruple{--paper:#fff;--ink:#1c1c1c;--faint:#d8d8d8;--lightness:72%;font:11px ui-monospace,monospace}\n\
-         @media(prefers-color-scheme:dark){.scruple{--paper:#16181c;--ink:#e6e6e6;--faint:#3a3d42;--lightness:36%}}\n\
-         .scruple .paper{fill:var(--paper)}.scruple text{fill:var(--ink)}.scruple .line{stroke:var(--faint)}\n\
-         .scruple .head{font-size:14px;font-weight:bold}\n\
-         .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}\n\
-         </style>\n",
-    );
-    let _ = writeln!(out, "<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>");
-    let _ = writeln!(out, "<text class=\"head\" x=\"10\" y=\"20\">{title}</text>");
-    out
+    };
+    picture.into_string() + "\n"
 }
 
 /// The colour of a name: the same in every picture, light or dark by a variable.
@@ -66,8 +49,8 @@ mod tests {
 
     #[test]
     fn nothing_of_a_name_is_markup() {
-        assert_eq!(escape("a<b>&\"c\"\u{1}"), "a&lt;b&gt;&amp;&quot;c&quot;\u{fffd}");
-        assert!(head(10, 10, "<script>").contains("&lt;script&gt;"));
+        let picture = picture(10, 10, "<b>&\"\u{1}", &html! {});
+        assert_eq!(picture.matches("&lt;b&gt;&amp;&quot;\u{fffd}").count(), 2, "{picture}");
     }
 
     #[test]

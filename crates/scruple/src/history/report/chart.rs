@@ -5,7 +5,8 @@ use super::label::{self, label};
 use super::panel;
 use super::panel::Frame;
 use super::{Page, words};
-use crate::show::svg::{cut, head};
+use crate::show::svg::{cut, picture};
+use maud::PreEscaped;
 use scruple_core::history::State;
 use scruple_core::unit::quantity;
 use std::fmt::Write as _;
@@ -83,10 +84,8 @@ pub(crate) fn svg(page: &Page<'_>, options: Options) -> String {
     let frames = panel::frames(page, options);
     let title = format!("{}  {}", words::plain(&page.history.repository), words::plain(&page.history.range));
     if frames.is_empty() || count == 0 {
-        let mut out = head(1000, 70, &title);
-        out.push_str(&label("", (10.0, 48.0), "Nothing was weighed."));
-        out.push_str("</svg>\n");
-        return out;
+        let nothing = label("", (10.0, 48.0), "Nothing was weighed.");
+        return picture(1000, 70, &title, &PreEscaped(nothing));
     }
     let (badges, rows) = badges(page, &columns);
     let mut top = 34.0 + 20.0 * rows as f64;
@@ -100,8 +99,7 @@ pub(crate) fn svg(page: &Page<'_>, options: Options) -> String {
         })
         .collect();
     let bottom = top;
-    let mut out = head(width as usize, (bottom + 182.0) as usize, &title);
-    out.push_str(STYLE);
+    let mut out = STYLE.to_owned();
     for event in &page.events {
         guide(page, event, &columns, (tops[0], bottom), &mut out);
     }
@@ -113,8 +111,7 @@ pub(crate) fn svg(page: &Page<'_>, options: Options) -> String {
     names(page, &columns, bottom + 28.0, &mut out);
     legend(options, bottom + 142.0, &mut out);
     columns_to_point_at(page, &columns, &frames, (tops[0], bottom + 20.0), &mut out);
-    out.push_str("</svg>\n");
-    out
+    picture(width as usize, (bottom + 182.0) as usize, &title, &PreEscaped(out))
 }
 
 /// The class that colours an event.

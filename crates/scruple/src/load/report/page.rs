@@ -4,7 +4,9 @@ use super::{memory_map, sheet, terminal};
 use crate::load::windows::Slice;
 use crate::load::windows::{Loaded, Loads, Sought};
 use crate::show::Report;
-use crate::show::svg::{colour, escape};
+use crate::show::svg::colour;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use scruple_core::plain::{plain, plain_lines};
 use scruple_core::unit::{Unit, grouped, quantity};
 use std::fmt::Write as _;
 
@@ -14,40 +16,49 @@ const LEFT: f64 = 80.0;
 const BOTTOM: f64 = 260.0;
 const TOP: f64 = 20.0;
 
+const STYLE: &str = "\n\
+    :root{color-scheme:light dark;--ink:light-dark(#1c1c1c,#e6e6e6);--faint:light-dark(#d8d8d8,#3a3d42);--lightness:50%}\n\
+    body{font:14px system-ui,sans-serif;color:var(--ink);max-width:860px;margin:2em auto;padding:0 1em}\n\
+    pre{overflow-x:auto;font-size:12px}svg{width:100%}svg text{fill:var(--ink);font-size:11px}\n\
+    .line{stroke:var(--faint)}.curve{fill:none;stroke-width:1.5}\n";
+
 /// Writes the page.
 pub fn text(report: &Report<'_>, loads: &Loads) -> String {
     let title = match loads.servers.as_slice() {
         [server] => server.name.clone(),
         several => several.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", "),
     };
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n<style>\n\
-         :root{{color-scheme:light dark;--ink:light-dark(#1c1c1c,#e6e6e6);--faint:light-dark(#d8d8d8,#3a3d42);--lightness:50%}}\n\
-         body{{font:14px system-ui,sans-serif;color:var(--ink);max-width:{WIDTH}px;margin:2em auto;padding:0 1em}}\n\
-         pre{{overflow-x:auto;font-size:12px}}svg{{width:100%}}svg text{{fill:var(--ink);font-size:11px}}\n\
-         .line{{stroke:var(--faint)}}.curve{{fill:none;stroke-width:1.5}}\n</style>\n<h1>{}</h1>",
-        escape(&title),
-        escape(&title)
-    );
-    match &loads.capacity {
-        Some(sought) => knee(sought, &mut out),
+    let title = plain(&title);
+    let pictures = match &loads.capacity {
+        Some(sought) => knee(sought),
         None => {
-            let curves: Vec<Curve> = loads.servers.iter().map(distribution).collect();
-            chart("Latency by percentile", &curves, &percentiles(), &mut out);
-            let curves: Vec<Curve> = loads.servers.iter().flat_map(course).collect();
-            chart("Course: p50 and p99", &curves, &[], &mut out);
+            let distributions: Vec<Curve> = loads.servers.iter().map(distribution).collect();
+            let courses: Vec<Curve> = loads.servers.iter().flat_map(course).collect();
+            html! {
+                (chart("Latency by percentile", &distributions, &percentiles()))
+                (chart("Course: p50 and p99", &courses, &[]))
+            }
         }
-    }
-    let plain = anstream::adapter::strip_str(&terminal::text(report, loads, 110)).to_string();
-    let _ = writeln!(out, "<h2>Figures</h2>\n<pre>{}</pre>", escape(&plain));
-    for server in &loads.servers {
-        every_function(server, &mut out);
-        memory_map(server, loads.show_map, &mut out);
-    }
-    out.push_str("</html>\n");
-    out
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { meta charset="utf-8"; title { (title) } style { (PreEscaped(STYLE)) } }
+            body {
+                h1 { (title) }
+                (pictures)
+                h2 { "Figures" }
+                pre { (uncoloured(&terminal::text(report, loads, 110))) }
+                @for server in &loads.servers { (every_function(server)) (memory_map(server, loads.show_map)) }
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+/// A text for a terminal without its colours.
+fn uncoloured(text: &str) -> String {
+    plain_lines(&anstream::adapter::strip_str(text).to_string())
 }
 
 /// A curve: its name, and places from 0 to 1 with latencies in nanoseconds, in pieces where it is broken.
@@ -93,8 +104,7 @@ fn course(server: &Loaded) -> Vec<Curve> {
     vec![of("p50", |slice| slice.p50), of("p99", |slice| slice.p99)]
 }
 
-fn knee(sought: &Sought, out: &mut String) {
-    let _ = writeln!(out, "<p><strong>{}</strong></p>", escape(&terminal::answer(sought)));
+fn knee(sought: &Sought) -> Markup {
     let rates = || sought.found.tallies.iter().map(|tally| tally.rate);
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     let at = |rate: f64| if most > least { (rate / least).ln() / (most / least).ln() } else { 0.5 };
@@ -119,116 +129,86 @@ fn knee(sought: &Sought, out: &mut String) {
         }
         room
     });
-    chart("Latency by rate", &[of("p50", 0.5), of("p99", 0.99)], &ticks, out);
+    html! {
+        p { strong { (plain_lines(&terminal::answer(sought))) } }
+        (chart("Latency by rate", &[of("p50", 0.5), of("p99", 0.99)], &ticks))
+    }
 }
 
 /// Draws curves over a logarithmic scale of latency.
-fn chart(title: &str, curves: &[Curve], ticks: &[(f64, String)], out: &mut String) {
+fn chart(title: &str, curves: &[Curve], ticks: &[(f64, String)]) -> Markup {
     let values =
         || curves.iter().flat_map(|curve| curve.pieces.iter().flatten().map(|(_, value)| value.max(1.0)));
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     if !low.is_finite() {
-        return;
+        return html! {};
     }
     let (low, high) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
-    let x = |at: f64| LEFT + at * (WIDTH - LEFT - 20.0);
-    let y = |value: f64| BOTTOM - (value.max(1.0).log10() - low) / (high - low) * (BOTTOM - TOP);
-    let _ = writeln!(
-        out,
-        "<h2>{}</h2>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
-        escape(title),
-        escape(title)
-    );
-    for decade in low as i32..=high as i32 {
-        let value = 10_f64.powi(decade);
-        let _ = writeln!(
-            out,
-            "<line class=\"line\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{1:.1}\" y2=\"{1:.1}\"/><text x=\"{2}\" y=\"{1:.1}\" \
-             text-anchor=\"end\">{3}</text>",
-            WIDTH - 20.0,
-            y(value),
-            LEFT - 6.0,
-            escape(&quantity(value, &Unit::Nanoseconds))
-        );
-    }
-    for (at, text) in ticks {
-        let _ = writeln!(
-            out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
-            x(*at),
-            BOTTOM + 16.0,
-            // At the edge the middle of a text would leave it no room.
-            if *at > 0.95 { "end" } else { "middle" },
-            escape(text)
-        );
-    }
-    for (index, curve) in curves.iter().enumerate() {
-        let paint = colour(&curve.name);
-        for piece in &curve.pieces {
-            let points: Vec<String> =
-                piece.iter().map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value))).collect();
-            let _ = match points.as_slice() {
-                [] => Ok(()),
-                // A line of one point would not be seen.
-                [_] => writeln!(
-                    out,
-                    "<circle fill=\"{paint}\" r=\"1.5\" cx=\"{:.1}\" cy=\"{:.1}\"/>",
-                    x(piece[0].0),
-                    y(piece[0].1)
-                ),
-                several => writeln!(
-                    out,
-                    "<polyline class=\"curve\" stroke=\"{paint}\" points=\"{}\"/>",
-                    several.join(" ")
-                ),
-            };
+    let x = |at: f64| one(LEFT + at * (WIDTH - LEFT - 20.0));
+    let y = |value: f64| one(BOTTOM - (value.max(1.0).log10() - low) / (high - low) * (BOTTOM - TOP));
+    html! {
+        h2 { (title) }
+        svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(title) {
+            @for value in (low as i32..=high as i32).map(|decade| 10_f64.powi(decade)) {
+                line class="line" x1=(LEFT) x2=(WIDTH - 20.0) y1=(y(value)) y2=(y(value)) {}
+                text x=(LEFT - 6.0) y=(y(value)) text-anchor="end" { (quantity(value, &Unit::Nanoseconds)) }
+            }
+            @for (at, text) in ticks {
+                // At the edge the middle of a text would leave it no room.
+                text x=(x(*at)) y=(BOTTOM + 16.0) text-anchor=(if *at > 0.95 { "end" } else { "middle" }) { (text) }
+            }
+            @for (index, curve) in curves.iter().enumerate() {
+                @let paint = colour(&curve.name);
+                @for piece in &curve.pieces {
+                    @match piece.as_slice() {
+                        [] => {},
+                        // A line of one point would not be seen.
+                        [(at, value)] => { circle fill=(paint) r="1.5" cx=(x(*at)) cy=(y(*value)) {} },
+                        several => {
+                            @let points = several.iter().map(|(at, value)| format!("{},{}", x(*at), y(*value)));
+                            polyline class="curve" stroke=(paint) points=(points.collect::<Vec<_>>().join(" ")) {}
+                        },
+                    }
+                }
+                text x=(LEFT + 8.0) y=(TOP + 14.0 * index as f64) style={ "fill:" (paint) } { (plain(&curve.name)) }
+            }
         }
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"{}\" style=\"fill:{paint}\">{}</text>",
-            LEFT + 8.0,
-            TOP + 14.0 * index as f64,
-            escape(&curve.name)
-        );
     }
-    out.push_str("</svg>\n");
+}
+
+fn one(value: f64) -> String {
+    format!("{value:.1}")
 }
 
 /// The memory map before and after, unless it stands among the figures already.
-fn memory_map(server: &Loaded, shown: bool, out: &mut String) {
-    let Some(sheet) = server.sheet.as_ref().filter(|_| !shown) else { return };
+fn memory_map(server: &Loaded, shown: bool) -> Markup {
     let mut table = String::new();
-    memory_map::text(&sheet.maps, &mut table);
-    if table.is_empty() {
-        return;
+    if let Some(sheet) = server.sheet.as_ref().filter(|_| !shown) {
+        memory_map::text(&sheet.maps, &mut table);
     }
-    let plain = anstream::adapter::strip_str(&table).to_string();
-    let _ = writeln!(
-        out,
-        "<details><summary>Memory map of {}</summary>\n<pre>{}</pre></details>",
-        escape(&server.name),
-        escape(plain.trim_start_matches('\n'))
-    );
+    html! {
+        @if !table.is_empty() {
+            details {
+                summary { "Memory map of " (plain(&server.name)) }
+                pre { (uncoloured(&table).trim_start_matches('\n')) }
+            }
+        }
+    }
 }
 
 /// All functions that cost anything, where they were counted.
-fn every_function(server: &Loaded, out: &mut String) {
-    let Some(Ok(found)) = &server.instructions else { return };
-    let _ = writeln!(
-        out,
-        "<details><summary>{} of {}: {} by function</summary>\n<pre>",
-        grouped(found.functions.len() as f64),
-        escape(&server.name),
-        sheet::title("instructions")
-    );
+fn every_function(server: &Loaded) -> Markup {
+    let Some(Ok(found)) = &server.instructions else { return html! {} };
+    let mut table = String::new();
     for cost in &found.functions {
-        let _ = writeln!(
-            out,
-            "{:>14} {:>10} calls  {}",
-            grouped(cost.own),
-            quantity(cost.calls, &Unit::Count),
-            escape(&cost.function.name)
-        );
+        let (own, calls) = (grouped(cost.own), quantity(cost.calls, &Unit::Count));
+        let _ = writeln!(table, "{own:>14} {calls:>10} calls  {}", plain(&cost.function.name));
     }
-    out.push_str("</pre></details>\n");
+    let count = grouped(found.functions.len() as f64);
+    html! {
+        details {
+            summary { (count) " of " (plain(&server.name)) ": " (sheet::title("instructions")) " by function" }
+            pre { (table) }
+        }
+    }
 }
