@@ -1,7 +1,7 @@
 //! `scruple bench`: weigh the cases of a bench program.
 
 use super::args::BenchArgs;
-use super::suite::{Alike, Effort, Selection, Side, Stop, Suite};
+use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::command::arms;
 use crate::command::verb::asks_for_instructions;
 use crate::config::Config;
@@ -189,7 +189,7 @@ fn check_reference(args: &BenchArgs, suite: &Suite) -> Result<(), Fault> {
     }
 }
 
-fn effort(args: &BenchArgs) -> Result<Effort, Fault> {
+fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
     let compared = !args.against.is_empty();
     let (processes, blocks, budget) = match args.quick {
         true => ((3, 3), 12, Duration::from_secs(2)),
@@ -199,7 +199,7 @@ fn effort(args: &BenchArgs) -> Result<Effort, Fault> {
     let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
     // What was asked for is not cut short, unless a budget was asked for, too.
     let unhurried = args.budget.is_none();
-    Ok(Effort {
+    Ok(SuiteEffort {
         processes,
         blocks: args.blocks.unwrap_or(blocks).max(1),
         exact_processes: unhurried && args.processes.is_some(),

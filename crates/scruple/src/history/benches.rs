@@ -2,7 +2,7 @@
 
 use super::recipe::Effective;
 use super::subjects::Template;
-use crate::bench::suite::{Alike, Effort, OfCase, Selection, Side, Stop, Suite};
+use crate::bench::suite::{Alike, OfCase, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
@@ -91,7 +91,7 @@ impl Benches {
             env: job.env,
             ..Side::new(None, job.program, job.argv)
         };
-        let effort = Effort {
+        let effort = SuiteEffort {
             processes: (1, 1),
             blocks: BLOCKS,
             exact_processes: true,

@@ -8,7 +8,7 @@ use super::arms::Arms;
 use super::artefacts::Artefacts;
 use super::benches::Benches;
 use super::build::{Builder, Outcome};
-use super::schedule::{Effort, Seen, Step, next_step};
+use super::schedule::{HistoryEffort, Seen, Step, next_step};
 use super::subjects::Template;
 use super::{Aim, Request, environment, remarks, view};
 use crate::fault::Fault;
@@ -51,7 +51,7 @@ pub struct Campaign {
     builder: Builder,
     weigher: Box<dyn Weigher>,
     subjects: Vec<Template>,
-    effort: Effort,
+    effort: HistoryEffort,
     same_output: bool,
     time_only: bool,
     instructions: bool,
@@ -82,7 +82,7 @@ impl Campaign {
         builder: Builder,
         (weighing, interrupted): (super::Weighing, Arc<AtomicBool>),
         request: &Request,
-        effort: Effort,
+        effort: HistoryEffort,
     ) -> Result<Campaign, Fault> {
         let sequence = store.next_sequence(&history.run.id)?;
         let arms = Arms::of(&history.run, &request.subjects, &builder);

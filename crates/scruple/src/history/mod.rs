@@ -3,6 +3,7 @@
 //! [`take`] does one history from where it was left to where nothing is left to do.
 
 pub mod accept;
+pub mod ancestry;
 pub mod args;
 pub mod arms;
 pub mod artefacts;
@@ -14,7 +15,6 @@ pub mod child;
 pub mod clean;
 pub mod config;
 pub mod environment;
-pub mod links;
 pub mod pair;
 pub mod recipe;
 pub mod remarks;
@@ -27,7 +27,7 @@ pub mod subjects;
 pub mod verb;
 
 pub use recipe::Recipe;
-pub use schedule::Effort;
+pub use schedule::HistoryEffort;
 use selection::Selected;
 pub use selection::Selection;
 pub use source::place_of;
@@ -69,7 +69,7 @@ pub struct Request {
     /// What is weighed at each.
     pub subjects: Vec<Template>,
     /// How much is measured.
-    pub effort: Effort,
+    pub effort: HistoryEffort,
     /// Whether to begin with the ends; by the number of versions where it is not said.
     pub adaptive: Option<bool>,
     /// Whether a version that prints something else than the first one is wrong.
@@ -188,7 +188,7 @@ pub fn take(
         run,
     };
     if request.aim == Aim::Sets {
-        let more = links::suspected(&history, &selected, campaign::ERROR);
+        let more = ancestry::suspected(&history, &selected, campaign::ERROR);
         if !more.is_empty() {
             selected = beside(&source, &request.selection, &more, &history.entries)?;
             history.entries = list(&selected);
@@ -203,7 +203,7 @@ pub fn take(
     } else if changed {
         store.resume_history(&history)?;
     }
-    let effort = Effort {
+    let effort = HistoryEffort {
         adaptive: request.adaptive.unwrap_or(history.entries.len() > MANY),
         ..request.effort.clone()
     };

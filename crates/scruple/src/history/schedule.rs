@@ -12,7 +12,7 @@ const LEAST: u32 = READINGS as u32;
 
 /// How much is to be measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Effort {
+pub struct HistoryEffort {
     /// Build and weigh the ends first, and then where the difference is.
     pub adaptive: bool,
     /// Also look between versions that do not differ, while there is time.
@@ -38,7 +38,7 @@ pub struct Seen {
     pub rounds: u32,
 }
 
-impl Effort {
+impl HistoryEffort {
     /// Rounds that every version gets, whatever the budget.
     pub fn least(&self) -> u32 {
         LEAST.min(self.rounds)
@@ -73,7 +73,7 @@ pub enum Step {
 pub fn next_step(
     seen: &[Seen],
     graph: &Graph,
-    effort: &Effort,
+    effort: &HistoryEffort,
     spent: Duration,
     differ: impl Fn(usize, usize) -> bool,
 ) -> Step {
@@ -162,7 +162,7 @@ pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize
 fn wanted(
     seen: &[Seen],
     graph: &Graph,
-    effort: &Effort,
+    effort: &HistoryEffort,
     time_left: bool,
     differ: &impl Fn(usize, usize) -> bool,
 ) -> Option<usize> {
@@ -214,7 +214,7 @@ fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
 fn suspects(
     seen: &[Seen],
     graph: &Graph,
-    effort: &Effort,
+    effort: &HistoryEffort,
     differ: &impl Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
     let found = stretches(seen, graph, effort.first()).into_iter().filter(|one| differs(one, differ));
@@ -231,7 +231,7 @@ fn suspects(
 mod tests {
     use super::*;
 
-    const EFFORT: Effort = Effort {
+    const EFFORT: HistoryEffort = HistoryEffort {
         adaptive: true,
         fill: false,
         rounds: 10,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     /// Plays a history whose versions have these costs; negative ones cannot be built. Returns the steps.
-    fn play(costs: &[i32], effort: &Effort) -> (Vec<Seen>, Vec<Step>) {
+    fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
         play_graph(costs, &line(costs.len()), effort)
     }
 
@@ -256,7 +256,7 @@ mod tests {
         before.iter().cloned().collect()
     }
 
-    fn play_graph(costs: &[i32], graph: &Graph, effort: &Effort) -> (Vec<Seen>, Vec<Step>) {
+    fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
         let mut seen = queued(costs.len());
         let mut steps = Vec::new();
         loop {
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn while_there_is_time_every_stretch_is_looked_into() {
-        let (seen, _) = play(&[0; 20], &Effort { fill: true, ..EFFORT });
+        let (seen, _) = play(&[0; 20], &HistoryEffort { fill: true, ..EFFORT });
         assert!(seen.iter().all(|one| one.state == State::Built && one.rounds >= 10));
         let (seen, _) = play(&[0; 20], &EFFORT);
         assert_eq!(seen.iter().filter(|one| one.state == State::Built).count(), 2);
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn without_time_versions_get_the_least_that_must_be() {
-        let plain = Effort { adaptive: false, ..EFFORT };
+        let plain = HistoryEffort { adaptive: false, ..EFFORT };
         let mut seen = queued(3);
         seen.iter_mut().for_each(|one| (one.state, one.counted) = (State::Built, true));
         let late = Duration::from_secs(61);
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn versions_that_are_added_are_weighed_beside_their_neighbours() {
-        let plain = Effort { adaptive: false, ..EFFORT };
+        let plain = HistoryEffort { adaptive: false, ..EFFORT };
         let mut seen = queued(6);
         seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (State::Built, true, 10));
         seen[4].rounds = 0;

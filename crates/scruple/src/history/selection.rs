@@ -1,7 +1,7 @@
 //! Which commits of a repository are versions of a history.
 
 use super::source::Source;
-use super::{accept, links};
+use super::{accept, ancestry};
 use crate::fault::Fault;
 use crate::git::Refused;
 use scruple_core::history::{State, Version};
@@ -93,9 +93,9 @@ impl Selection {
         }
         accept::from_file(source, &mut all)?;
         if self.restricts() || self.every.is_some() || self.steps.is_some() || !chosen.is_empty() {
-            links::find(source, &within, self.first_parent, &mut all)?;
+            ancestry::find(source, &within, self.first_parent, &mut all)?;
         } else {
-            links::directly(self.first_parent, &mut all);
+            ancestry::directly(self.first_parent, &mut all);
         }
         Ok(all)
     }

@@ -9,7 +9,7 @@ use super::args::{
     AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
 use super::config::ConfiguredHistory;
-use super::{Aim, Effort, Recipe, Request, Selection, Starter, Weighing, Which, accept, environment};
+use super::{Aim, HistoryEffort, Recipe, Request, Selection, Starter, Weighing, Which, accept, environment};
 use crate::command::arms;
 use crate::command::verb::{Source, asks_for_instructions};
 use crate::config::Config;
@@ -78,7 +78,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         as_listed: narrow && !resumed::selects(args),
         recipe,
         subjects,
-        effort: Effort {
+        effort: HistoryEffort {
             adaptive: narrow,
             fill: !narrow,
             rounds: effort.rounds.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),

@@ -26,6 +26,11 @@ pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -
     picture.into_string() + "\n"
 }
 
+/// Text in which nothing is markup and nothing steers, for pages that are put together from strings.
+pub(crate) fn escape(text: &str) -> String {
+    html! { (plain_lines(text)) }.into_string()
+}
+
 /// The colour of a name: the same in every picture, light or dark by a variable.
 pub(crate) fn colour(name: &str) -> String {
     let hash =

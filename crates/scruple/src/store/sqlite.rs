@@ -1,18 +1,26 @@
 //! The SQLite adapter: the only file that knows which database it is.
 
-use rusqlite::types::{Value as SqlValue, ValueRef};
+use rusqlite::types::{FromSql, ToSql, ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A value on its way into or out of the database.
+/// A value on its way into the database.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
     Integer(i64),
     Text(String),
-    /// A type that the store never writes.
-    Other,
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Integer(number) => ValueRef::Integer(*number),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
 }
 
 impl From<&str> for Value {
@@ -39,34 +47,34 @@ impl From<i64> for Value {
     }
 }
 
-/// A row: columns in the order of the query.
-pub(super) struct Row(Vec<Value>);
+/// A row: columns in the order of the query. A value of another type than the one asked for is an error.
+pub(super) struct Row(Vec<SqlValue>);
 
 impl Row {
+    fn get<'a, T>(
+        &'a self,
+        column: usize,
+        what: &str,
+        read: impl FnOnce(ValueRef<'a>) -> rusqlite::types::FromSqlResult<T>,
+    ) -> Result<T, Failure> {
+        let value = self.0.get(column).map(ValueRef::from);
+        value.and_then(|value| read(value).ok()).ok_or_else(|| unexpected(column, what))
+    }
+
     pub(super) fn text(&self, column: usize) -> Result<&str, Failure> {
-        match self.0.get(column) {
-            Some(Value::Text(text)) => Ok(text),
-            _ => Err(unexpected(column, "a text")),
-        }
+        self.get(column, "a text", |value| value.as_str())
     }
 
     pub(super) fn optional_text(&self, column: usize) -> Result<Option<&str>, Failure> {
-        match self.0.get(column) {
-            Some(Value::Text(text)) => Ok(Some(text)),
-            Some(Value::Null) => Ok(None),
-            _ => Err(unexpected(column, "a text or nothing")),
-        }
+        self.get(column, "a text or nothing", |value| value.as_str_or_null())
     }
 
     pub(super) fn is_null(&self, column: usize) -> bool {
-        matches!(self.0.get(column), None | Some(Value::Null))
+        matches!(self.0.get(column), None | Some(SqlValue::Null))
     }
 
     pub(super) fn integer(&self, column: usize) -> Result<i64, Failure> {
-        match self.0.get(column) {
-            Some(Value::Integer(number)) => Ok(*number),
-            _ => Err(unexpected(column, "a whole number")),
-        }
+        self.get(column, "a whole number", i64::column_result)
     }
 
     /// A whole number that is not negative, as positions and counts are.
@@ -111,6 +119,9 @@ impl From<rusqlite::Error> for Failure {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Refusal::Busy,
                 _ => Refusal::Other,
             },
+            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) => {
+                Refusal::Corrupt
+            }
             _ => Refusal::Other,
         };
         Failure { refusal, message: error.to_string() }
@@ -175,7 +186,7 @@ impl Database {
 
     pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        Ok(statement.execute(rusqlite::params_from_iter(values.iter().map(to_sql)))?)
+        Ok(statement.execute(rusqlite::params_from_iter(values))?)
     }
 
     pub(super) fn batch(&self, sql: &str) -> Result<(), Failure> {
@@ -185,11 +196,8 @@ impl Database {
     pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();
-        let rows = statement.query_map(rusqlite::params_from_iter(values.iter().map(to_sql)), |row| {
-            (0..columns)
-                .map(|column| row.get_ref(column).map(from_sql))
-                .collect::<Result<Vec<_>, _>>()
-                .map(Row)
+        let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
+            (0..columns).map(|column| row.get(column)).collect::<Result<_, _>>().map(Row)
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -215,21 +223,4 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// A path as it may stand in a `file:` address.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
-}
-
-fn to_sql(value: &Value) -> SqlValue {
-    match value {
-        Value::Null | Value::Other => SqlValue::Null,
-        Value::Integer(number) => SqlValue::Integer(*number),
-        Value::Text(text) => SqlValue::Text(text.clone()),
-    }
-}
-
-fn from_sql(value: ValueRef<'_>) -> Value {
-    match value {
-        ValueRef::Integer(number) => Value::Integer(number),
-        ValueRef::Text(text) => std::str::from_utf8(text).map_or(Value::Other, Value::from),
-        ValueRef::Null => Value::Null,
-        _ => Value::Other,
-    }
 }

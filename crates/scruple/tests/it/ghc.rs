@@ -77,21 +77,21 @@ fn a_heap_profile_as_table_and_chart() {
     .scruple .head{font-size:14px;font-weight:bold}
     .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}
     </style>
-    <rect class="paper" width="1000" height="460"/>
+    <rect class="paper" width="1000" height="460"></rect>
     <text class="head" x="10" y="20">Live heap of ‘alloc_all’</text>
-    <line class="line" x1="80" x2="720" y1="420.0" y2="420.0"/><text x="74" y="424.0" text-anchor="end">0 B</text>
-    <line class="line" x1="80" x2="720" y1="301.3" y2="301.3"/><text x="74" y="305.3" text-anchor="end">1.00 MB</text>
-    <line class="line" x1="80" x2="720" y1="182.7" y2="182.7"/><text x="74" y="186.7" text-anchor="end">2.00 MB</text>
-    <line class="line" x1="80" x2="720" y1="64.0" y2="64.0"/><text x="74" y="68.0" text-anchor="end">3.00 MB</text>
+    <line class="line" x1="80" x2="720" y1="420.0" y2="420.0"></line><text x="74" y="424.0" text-anchor="end">0 B</text>
+    <line class="line" x1="80" x2="720" y1="301.3" y2="301.3"></line><text x="74" y="305.3" text-anchor="end">1.00 MB</text>
+    <line class="line" x1="80" x2="720" y1="182.7" y2="182.7"></line><text x="74" y="186.7" text-anchor="end">2.00 MB</text>
+    <line class="line" x1="80" x2="720" y1="64.0" y2="64.0"></line><text x="74" y="68.0" text-anchor="end">3.00 MB</text>
     <text x="80.0" y="436" text-anchor="middle">0 ns</text>
     <text x="243.4" y="436" text-anchor="middle">5.00 ms</text>
     <text x="406.9" y="436" text-anchor="middle">10.0 ms</text>
     <text x="570.3" y="436" text-anchor="middle">15.0 ms</text>
-    <g><title>main:Main.Cell: at most 2.40 MB</title><polygon class="part" points="80.0,420.0 155.2,135.2 351.2,135.2 415.8,135.2 510.9,135.2 602.7,135.2 666.3,135.2 720.0,420.0 720.0,420.0 666.3,420.0 602.7,420.0 510.9,420.0 415.8,420.0 351.2,420.0 155.2,420.0 80.0,420.0" fill="hsl(351 58% var(--lightness))"/><rect class="part" x="736" y="112" width="12" height="12" fill="hsl(351 58% var(--lightness))"/><text x="754" y="122">main:Main.Cell</text></g>
-    <g><title>MUT_ARR_PTRS_DIRTY: at most 801 kB</title><polygon class="part" points="80.0,420.0 155.2,40.2 351.2,40.2 415.8,40.2 510.9,40.2 602.7,40.2 666.3,40.2 720.0,420.0 720.0,420.0 666.3,135.2 602.7,135.2 510.9,135.2 415.8,135.2 351.2,135.2 155.2,135.2 80.0,420.0" fill="hsl(238 67% var(--lightness))"/><rect class="part" x="736" y="94" width="12" height="12" fill="hsl(238 67% var(--lightness))"/><text x="754" y="104">MUT_ARR_PTRS_DIRTY</text></g>
-    <g><title>STACK: at most 904 B</title><polygon class="part" points="80.0,420.0 155.2,40.1 351.2,40.1 415.8,40.1 510.9,40.1 602.7,40.1 666.3,40.1 720.0,420.0 720.0,420.0 666.3,40.2 602.7,40.2 510.9,40.2 415.8,40.2 351.2,40.2 155.2,40.2 80.0,420.0" fill="hsl(287 51% var(--lightness))"/><rect class="part" x="736" y="76" width="12" height="12" fill="hsl(287 51% var(--lightness))"/><text x="754" y="86">STACK</text></g>
-    <g><title>MUT_ARR_PTRS_CLEAN: at most 552 B</title><polygon class="part" points="80.0,420.0 155.2,40.0 351.2,40.0 415.8,40.0 510.9,40.0 602.7,40.0 666.3,40.0 720.0,420.0 720.0,420.0 666.3,40.1 602.7,40.1 510.9,40.1 415.8,40.1 351.2,40.1 155.2,40.1 80.0,420.0" fill="hsl(115 57% var(--lightness))"/><rect class="part" x="736" y="58" width="12" height="12" fill="hsl(115 57% var(--lightness))"/><text x="754" y="68">MUT_ARR_PTRS_CLEAN</text></g>
-    <g><title>everything else: at most 368 B</title><polygon class="part" points="80.0,420.0 155.2,40.0 351.2,40.0 415.8,40.0 510.9,40.0 602.7,40.0 666.3,40.0 720.0,420.0 720.0,420.0 666.3,40.0 602.7,40.0 510.9,40.0 415.8,40.0 351.2,40.0 155.2,40.0 80.0,420.0" fill="hsl(281 50% var(--lightness))"/><rect class="part" x="736" y="40" width="12" height="12" fill="hsl(281 50% var(--lightness))"/><text x="754" y="50">everything else</text></g>
+    <g><title>main:Main.Cell: at most 2.40 MB</title><polygon class="part" points="80.0,420.0 155.2,135.2 351.2,135.2 415.8,135.2 510.9,135.2 602.7,135.2 666.3,135.2 720.0,420.0 720.0,420.0 666.3,420.0 602.7,420.0 510.9,420.0 415.8,420.0 351.2,420.0 155.2,420.0 80.0,420.0" fill="hsl(351 58% var(--lightness))"></polygon><rect class="part" x="736" y="112" width="12" height="12" fill="hsl(351 58% var(--lightness))"></rect><text x="754" y="122">main:Main.Cell</text></g>
+    <g><title>MUT_ARR_PTRS_DIRTY: at most 801 kB</title><polygon class="part" points="80.0,420.0 155.2,40.2 351.2,40.2 415.8,40.2 510.9,40.2 602.7,40.2 666.3,40.2 720.0,420.0 720.0,420.0 666.3,135.2 602.7,135.2 510.9,135.2 415.8,135.2 351.2,135.2 155.2,135.2 80.0,420.0" fill="hsl(238 67% var(--lightness))"></polygon><rect class="part" x="736" y="94" width="12" height="12" fill="hsl(238 67% var(--lightness))"></rect><text x="754" y="104">MUT_ARR_PTRS_DIRTY</text></g>
+    <g><title>STACK: at most 904 B</title><polygon class="part" points="80.0,420.0 155.2,40.1 351.2,40.1 415.8,40.1 510.9,40.1 602.7,40.1 666.3,40.1 720.0,420.0 720.0,420.0 666.3,40.2 602.7,40.2 510.9,40.2 415.8,40.2 351.2,40.2 155.2,40.2 80.0,420.0" fill="hsl(287 51% var(--lightness))"></polygon><rect class="part" x="736" y="76" width="12" height="12" fill="hsl(287 51% var(--lightness))"></rect><text x="754" y="86">STACK</text></g>
+    <g><title>MUT_ARR_PTRS_CLEAN: at most 552 B</title><polygon class="part" points="80.0,420.0 155.2,40.0 351.2,40.0 415.8,40.0 510.9,40.0 602.7,40.0 666.3,40.0 720.0,420.0 720.0,420.0 666.3,40.1 602.7,40.1 510.9,40.1 415.8,40.1 351.2,40.1 155.2,40.1 80.0,420.0" fill="hsl(115 57% var(--lightness))"></polygon><rect class="part" x="736" y="58" width="12" height="12" fill="hsl(115 57% var(--lightness))"></rect><text x="754" y="68">MUT_ARR_PTRS_CLEAN</text></g>
+    <g><title>everything else: at most 368 B</title><polygon class="part" points="80.0,420.0 155.2,40.0 351.2,40.0 415.8,40.0 510.9,40.0 602.7,40.0 666.3,40.0 720.0,420.0 720.0,420.0 666.3,40.0 602.7,40.0 510.9,40.0 415.8,40.0 351.2,40.0 155.2,40.0 80.0,420.0" fill="hsl(281 50% var(--lightness))"></polygon><rect class="part" x="736" y="40" width="12" height="12" fill="hsl(281 50% var(--lightness))"></rect><text x="754" y="50">everything else</text></g>
     </svg>
     "#);
     let view = ghc(&place, &["heap", "prog.hp", "--json"]).json();
@@ -124,10 +124,10 @@ fn a_cost_centre_profile_as_table_and_flame_graph() {
     .scruple .head{font-size:14px;font-weight:bold}
     .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}
     </style>
-    <rect class="paper" width="1200" height="78"/>
+    <rect class="paper" width="1200" height="78"></rect>
     <text class="head" x="10" y="20">bytes allocated of ‘prog.prof’</text>
-    <g><title>MAIN.MAIN: 241 MB (100 %), itself 816 B</title><rect class="part" x="10.00" y="51" width="1180.00" height="16" fill="hsl(80 55% var(--lightness))"/><text x="13.00" y="63">MAIN.MAIN</text></g>
-    <g><title>Main.main: 241 MB (100 %), itself 241 MB</title><rect class="part" x="10.00" y="34" width="1179.81" height="16" fill="hsl(264 68% var(--lightness))"/><text x="13.00" y="46">Main.main</text></g>
+    <g><title>MAIN.MAIN: 241 MB (100 %), itself 816 B</title><rect class="part" x="10.00" y="51" width="1180.00" height="16" fill="hsl(80 55% var(--lightness))"></rect><text x="13.00" y="63">MAIN.MAIN</text></g>
+    <g><title>Main.main: 241 MB (100 %), itself 241 MB</title><rect class="part" x="10.00" y="34" width="1179.81" height="16" fill="hsl(264 68% var(--lightness))"></rect><text x="13.00" y="46">Main.main</text></g>
     </svg>
     "#);
     sample(&place, "prof-pj.json", "prog.json");

@@ -1,6 +1,6 @@
 //! The cost sheet: counters read around windows of load, divided by the requests.
 
-use super::living::Living;
+use super::threads::LivingThreads;
 use super::tree::{Accounts, Memory, Tree};
 use super::unseen::Unseen;
 use crate::load::{LoadError, LoadResult, Plan};
@@ -216,7 +216,7 @@ impl Watch {
 
     /// Ends a window that has begun, when so many requests of the load have been handled. `at_end` was read before the
     /// connections were closed, where they are.
-    pub fn end(&mut self, handled: u64, at_end: Option<&Living>, more: &mut Counters<'_>) {
+    pub fn end(&mut self, handled: u64, at_end: Option<&LivingThreads>, more: &mut Counters<'_>) {
         let Some(before) = self.before.take() else { return };
         let elapsed = before.began.elapsed().as_nanos() as u64;
         // A server that has ended in the window cannot be read behind it, but what the load found is the news.

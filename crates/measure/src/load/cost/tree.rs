@@ -1,6 +1,6 @@
 //! What a tree of processes has consumed so far, from the kernel's own accounts.
 
-use super::living::Living;
+use super::threads::LivingThreads;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::metric;
@@ -35,7 +35,7 @@ pub struct Accounts {
     /// Memory now.
     pub memory: Memory,
     /// Its living threads.
-    pub living: Living,
+    pub living: LivingThreads,
 }
 
 /// Memory of a tree in bytes.
@@ -106,8 +106,8 @@ impl Tree {
     }
 
     /// Reads what its living threads have counted, and nothing else.
-    pub fn living(&self) -> Living {
-        let (mut living, processes) = (Living::default(), self.processes());
+    pub fn living(&self) -> LivingThreads {
+        let (mut living, processes) = (LivingThreads::default(), self.processes());
         processes.iter().for_each(|pid| living.add(*pid));
         living.cpu = processes.iter().filter_map(|pid| Some(Times::of(*pid)?.all())).sum();
         living
@@ -118,7 +118,7 @@ impl Accounts {
     /// Counts what threads take with them on from `before`, thread by thread, so that the difference is right although
     /// threads began or ended in between; `at_end` was read while they lived. Returns the processor time of those that
     /// were never seen.
-    pub fn go_on_from(&mut self, before: &Accounts, at_end: Option<&Living>) -> u64 {
+    pub fn go_on_from(&mut self, before: &Accounts, at_end: Option<&LivingThreads>) -> u64 {
         let counted = self.living.since(&before.living, at_end.unwrap_or(&self.living));
         self.waited = before.waited + counted.seen.waited;
         self.switches.0 = before.switches.0 + counted.seen.switches.0;

@@ -3,7 +3,7 @@
 //! It allocates nothing per request, makes one system call to send and one to receive, and writes down how late it
 //! was itself, so that a server is never blamed for its load generator.
 
-mod links;
+mod connections;
 mod live;
 mod patience;
 

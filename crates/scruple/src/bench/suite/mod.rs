@@ -36,7 +36,7 @@ use std::time::Duration;
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
-pub struct Effort {
+pub struct SuiteEffort {
     /// Fresh processes at least and at most.
     pub processes: (u32, u32),
     /// Blocks in each process.
@@ -104,7 +104,7 @@ pub struct Suite {
     interrupted: Arc<AtomicBool>,
     progress: Progress,
     work: PathBuf,
-    effort: Effort,
+    effort: SuiteEffort,
     calibrated: bool,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
@@ -175,7 +175,7 @@ impl Suite {
         mut sides: Vec<Side>,
         mut run: Run,
         selection: &Selection,
-        effort: Effort,
+        effort: SuiteEffort,
         interrupted: Arc<AtomicBool>,
         work: &Path,
     ) -> Result<Suite, Fault> {

@@ -18,7 +18,7 @@ pub struct Counts {
 
 /// All living threads at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Living {
+pub struct LivingThreads {
     /// By process and thread.
     each: BTreeMap<(i32, i32), Counts>,
     /// The processor time of the tree in nanoseconds, that of the ended included.
@@ -34,7 +34,7 @@ pub struct Counted {
     pub unseen: u64,
 }
 
-impl Living {
+impl LivingThreads {
     /// Adds the threads of a process; one that ends while it is read is left out.
     pub(super) fn add(&mut self, pid: i32) {
         for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
@@ -52,7 +52,7 @@ impl Living {
 
     /// What has been counted since `before`. Threads that began in between count from nothing. `at_end` was read while
     /// those lived that have ended by now, such as the threads of connections before these are closed.
-    pub fn since(&self, before: &Living, at_end: &Living) -> Counted {
+    pub fn since(&self, before: &LivingThreads, at_end: &LivingThreads) -> Counted {
         let mut last = at_end.each.clone();
         for (id, counts) in &self.each {
             let last = last.entry(*id).or_default();
@@ -116,9 +116,9 @@ impl Counts {
 mod tests {
     use super::*;
 
-    fn living(cpu: u64, threads: &[(i32, u64)]) -> Living {
+    fn living(cpu: u64, threads: &[(i32, u64)]) -> LivingThreads {
         let counts = |n: u64| Counts { cpu: n, waited: 2 * n, switches: (n, 0) };
-        Living { each: threads.iter().map(|(id, n)| ((1, *id), counts(*n))).collect(), cpu }
+        LivingThreads { each: threads.iter().map(|(id, n)| ((1, *id), counts(*n))).collect(), cpu }
     }
 
     #[test]
