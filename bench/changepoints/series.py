@@ -79,9 +79,9 @@ def odd(seed, number, n):
     return kind, [100 * math.exp((0.03 if i >= place else 0.015) * draw.gauss(0, 1)) for i in range(n)], []
 
 
-def slow(seed, number, n, kind, steps=True):
+def slow(seed, number, n, kind, steps=True, background=True):
     """A series of noise of 0.5 to 4 % with 1 to 3 shifts of 2 to 15 %, or without, upon something slow: a trend of 1 to 6
-    standard deviations, 1 to 5 waves of 0.7 to 2.5, or a random walk of 1 to 4."""
+    standard deviations, 1 to 5 waves of 0.7 to 2.5, or a random walk of 1 to 4; or the same series without its background."""
     draw = random.Random(f"{seed}/slow/{kind}/{number}/{n}/{steps}")
     scale = 0.005 * 8 ** draw.random()
     noises = [noise for noise in KINDS if noise != "ar1"]
@@ -96,7 +96,7 @@ def slow(seed, number, n, kind, steps=True):
         size, curve = draw.uniform(1, 4) / math.sqrt(n), [0.0]
         while len(curve) < n:
             curve.append(curve[-1] + size * draw.gauss(0, 1))
-    logs = [scale * (z + c) for z, c in zip(logs, curve)]
+    logs = [scale * (z + (c if background else 0.0)) for z, c in zip(logs, curve)]
     places = []
     while steps and len(places) < 1 + number % 3:
         place = draw.randrange(n // 10, n - n // 10)
