@@ -70,8 +70,12 @@ impl Comparison {
         let (verdict, more) = match &evidence {
             Evidence::Exact { reference, arm, .. } if reference == arm => (Verdict::Same, false),
             Evidence::Exact { reference, arm, .. } => (Verdict::Different, arm > reference),
-            Evidence::Interval { effect, .. } => {
-                (verdict(&effect.interval, margin), effect.interval.low > 1.0)
+            Evidence::Interval { effect, resolution, .. } => {
+                let found = verdict(&effect.interval, margin);
+                let differs = !evidence.ratio_bounds().is_ok_and(|(low, high)| low <= 1.0 && 1.0 <= high);
+                // What identical programs may differ by is no small difference either.
+                let known = found != Verdict::Small || *resolution == 0.0 || differs;
+                (if known { found } else { Verdict::CantTell }, effect.interval.low > 1.0)
             }
             Evidence::Ranges { reference, arm, floor, .. } => {
                 (of_ranges(reference, arm, *floor, margin), arm.middle > reference.middle)
@@ -173,14 +177,6 @@ pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
     let Some(interval) = aa.and_then(Comparison::interval) else { return m };
     let seen = interval.low.ln().abs().max(interval.high.ln().abs()).exp_m1();
     if seen.is_finite() { m.max(seen) } else { m }
-}
-
-/// The wider of the margin `m` and the step by which a clock or counter of `resolution` moves a typical reading.
-///
-/// Readings of three ticks cannot show one per cent, however well they agree.
-pub fn resolved_margin(m: f64, reading: f64, resolution: f64) -> f64 {
-    let step = resolution / reading;
-    if step.is_finite() { m.max(step) } else { m }
 }
 
 fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {

@@ -55,6 +55,14 @@ pub enum Replicate {
 /// eight readings two do that.
 pub const APART: usize = 4;
 
+/// So many readings of a count show that it repeats.
+pub const REPEATED: usize = 2;
+
+/// So many readings of either arm show that two counts that repeat are not the same. A count that takes two values, each
+/// half of the time, repeats in either arm and yet differs in 2 of 16 cases with two readings of each, and in 2 of 64
+/// with three.
+pub const DIFFER: usize = 3;
+
 /// What is known of the difference between a reference and an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
@@ -142,14 +150,29 @@ impl Evidence {
         Evidence::of(effect, Replicate::Launch, reference, arm)
     }
 
+    /// The evidence of what is read once because it cannot vary, such as the size of a file. None where the readings of
+    /// an arm disagree.
+    pub fn of_fact(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
+        let (left, right) = (Range::of(reference)?, Range::of(arm)?);
+        let readings = reference.len().min(arm.len());
+        let fact = Evidence::Exact { reference: left.low, arm: right.low, readings };
+        (left.repeats() && right.repeats()).then_some(fact)
+    }
+
     /// The evidence of a metric that counts: a fact where both arms repeat, ranges where the metric has a stated error.
-    /// None where the readings of an arm disagree.
+    /// Few readings may repeat by chance; see [`REPEATED`] and [`DIFFER`]. None where the readings of an arm disagree.
     pub fn of_counts(reference: &[f64], arm: &[f64], exact: bool, floor: f64) -> Option<Evidence> {
         let (left, right) = (Range::of(reference)?, Range::of(arm)?);
         if !left.repeats() || !right.repeats() {
             return None;
         }
         let readings = reference.len().min(arm.len());
+        let alike = (left.low - right.low).abs() <= floor;
+        let enough = alike || reference.len() + arm.len() >= 2 * DIFFER;
+        if readings < REPEATED || !enough {
+            let why = Why::TooFew { have: readings, need: if alike { REPEATED } else { DIFFER } };
+            return Some(Evidence::Absent { why, pointing: ratio(left.middle, right.middle), readings });
+        }
         Some(match exact || (left.low == 0.0 && right.low == 0.0) {
             true => Evidence::Exact { reference: left.low, arm: right.low, readings },
             false => Evidence::Ranges { reference: left, arm: right, floor, readings },
@@ -324,10 +347,10 @@ mod tests {
 
     #[test]
     fn something_against_nothing_has_no_ratio_and_exceeds_every_bound() {
-        let evidence = Evidence::of_counts(&[0.0; 2], &[8000.0; 2], true, 0.0).expect("counts");
+        let evidence = Evidence::of_counts(&[0.0; 3], &[8000.0; 3], true, 0.0).expect("counts");
         assert_eq!((evidence.effect(), evidence.difference()), (None, Some(8000.0)));
         assert_eq!(evidence.ratio_bounds(), Ok((f64::INFINITY, f64::INFINITY)));
-        let near = Evidence::of_counts(&[0.0; 2], &[8000.0; 2], false, 0.0).expect("counts");
+        let near = Evidence::of_counts(&[0.0; 3], &[8000.0; 3], false, 0.0).expect("counts");
         assert_eq!((near.effect(), near.ratio_bounds()), (None, Ok((f64::INFINITY, f64::INFINITY))));
     }
 
@@ -335,6 +358,19 @@ mod tests {
     fn counts_that_do_not_repeat_are_no_counts() {
         assert_eq!(Evidence::of_counts(&[5.0, 6.0], &[5.0, 5.0], true, 0.0), None);
         assert_eq!(Evidence::of_counts(&[], &[5.0], true, 0.0), None);
+        let once = Evidence::of_counts(&[5.0], &[6.0], true, 0.0).expect("counts");
+        assert_eq!(
+            once.why(),
+            Some(Why::TooFew { have: 1, need: 3 }),
+            "one reading does not show that it repeats"
+        );
+        let kind = |left: usize, right: usize| {
+            Evidence::of_counts(&vec![5.0; left], &vec![6.0; right], true, 0.0).expect("counts").kind()
+        };
+        assert_eq!([kind(2, 2), kind(2, 3), kind(1, 9)], ["absent"; 3], "few counts repeat by chance");
+        assert_eq!([kind(3, 3), kind(2, 4), kind(4, 2)], ["exact"; 3]);
+        assert_eq!(Evidence::of_counts(&[5.0; 2], &[5.0; 2], true, 0.0).expect("counts").kind(), "exact");
+        assert_eq!(Evidence::of_fact(&[5.0], &[6.0]).and_then(|fact| fact.difference()), Some(1.0));
         let apart = |n: usize| {
             let readings = |from: usize| (from..from + n).map(|i| i as f64).collect::<Vec<f64>>();
             Evidence::of_near_counts(&readings(100), &readings(200), 0.0).kind()

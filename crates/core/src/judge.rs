@@ -64,7 +64,8 @@ pub struct Pair<'a> {
     pub arm: &'a Arm,
     /// Whether readings of the same block belong together.
     pub paired: bool,
-    /// The tares of both, where they are cases: only blocks that neither finds disturbed are compared.
+    /// The tares of both. Of cases only blocks are compared that neither finds disturbed; and commands of two runs differ
+    /// by as much as the tare for reasons of the machine.
     pub tares: Option<(&'a Arm, &'a Arm)>,
 }
 
@@ -173,8 +174,10 @@ pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
 fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
     let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
     Some(match pair.tares {
-        Some((left, right)) => (cases::counted(reference, left), cases::counted(arm, right)),
-        None => (reference.clone(), arm.clone()),
+        Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
+            (cases::counted(reference, left), cases::counted(arm, right))
+        }
+        _ => (reference.clone(), arm.clone()),
     })
 }
 
@@ -191,7 +194,7 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
     let mut noisy: Vec<(usize, Readings)> = Vec::new();
     for (index, pair) in pairs.iter().enumerate() {
         let Some((reference, arm)) = samples_of(pair, key) else { continue };
-        match compared(key, pair, &reference, &arm) {
+        match compared(key, pair, &reference, &arm, level) {
             Compared::Counted(evidence, lower) => {
                 found.push((index, Comparison::of(evidence, lower, margin)));
             }
@@ -202,11 +205,15 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
     let twin = noisy.iter().find(|(index, _)| pairs[*index].arm.role == Role::Twin);
     let twin = twin.map(|(_, readings)| Comparison::of(entry(readings, margin), readings.lower, margin));
     let honest = compare::honest_margin(margin, twin.as_ref());
+    let seen = if honest > margin { honest } else { 0.0 };
     let entries: Vec<Entry<'_>> = noisy
         .iter()
-        // The twin itself is judged by the asked margin: a wider one is its own finding.
         .map(|(index, readings)| {
-            readings.entry(if pairs[*index].arm.role == Role::Twin { margin } else { honest })
+            let entry = readings.entry(margin);
+            // The twin itself is judged by the asked margin: a wider one is its own finding.
+            let twin = pairs[*index].arm.role == Role::Twin;
+            let resolution = if twin { entry.resolution } else { entry.resolution.max(seen) };
+            Entry { resolution, ..entry }
         })
         .collect();
     let compared = compare::compare_many(&entries, level);
@@ -236,12 +243,18 @@ fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
 
 /// Decides by what a metric's readings of one pair are compared. That a metric is usually exact is an expectation; what
 /// counts is whether its readings repeated.
-fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> Compared {
+fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level: f64) -> Compared {
     let lower = declaration(key, arm).better == Better::Lower;
     let worst = reference.quality.max(arm.quality);
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
     let floor = floor_of(key);
     let is_time = arm.unit == Unit::Nanoseconds;
+    if arm.pass == Pass::Build
+        && worst == Quality::Exact
+        && let Some(evidence) = Evidence::of_fact(&reference.readings, &arm.readings)
+    {
+        return Compared::Counted(evidence, lower);
+    }
     if (worst == Quality::Exact || !timed && !is_time)
         && let Some(evidence) =
             Evidence::of_counts(&reference.readings, &arm.readings, worst == Quality::Exact, floor)
@@ -265,7 +278,24 @@ fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> Com
     };
     let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
     let resolution = if resolution.is_finite() { resolution } else { 0.0 };
+    let resolution = resolution.max(between_runs(key, pair, level));
     Compared::Noisy(Readings { left, right, lower, paired: pair.paired, replicate, resolution })
+}
+
+/// How far the machine alone may move the figures of a command from one run to another, as a ratio less 1: by as much as
+/// those of the empty program, which is the same in both runs, may be apart; and wall time, with all that depends on who
+/// else runs, by what was spent waiting for a core.
+fn between_runs(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
+    let tares = pair.tares.filter(|_| !pair.paired && matches!(pair.arm.subject, Subject::Command { .. }));
+    let Some((left, right)) = tares else { return 0.0 };
+    let scheduled = key == "time.wall" || key == "time.wait" || key.starts_with("switches.");
+    let of_tare = if scheduled { "time.wall" } else { key };
+    let tare = left.sample(of_tare).zip(right.sample(of_tare)).map_or(0.0, |(left, right)| {
+        let found = compare::compare_unpaired(&left.readings, &right.readings, true, 0.0, level);
+        compare::honest_margin(0.0, Some(&found))
+    });
+    let waiting = if scheduled { more_waiting(pair.reference, pair.arm).min(0.99) } else { 0.0 };
+    tare.max(waiting / (1.0 - waiting))
 }
 
 /// The least difference of a metric that means anything, in its unit.

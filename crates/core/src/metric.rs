@@ -154,51 +154,52 @@ pub static METRICS: &[Metric] = &[
         "unique",
         "the most in memory that only one process of the tree has, clean or dirty (--memory-map)",
     ),
-    Metric::built_in(
+    Metric::counts(
         "malloc.count",
         Unit::Count,
-        Exact,
-        Counting,
         "mallocs",
         "allocations through malloc and its relatives, over the process tree",
     ),
-    Metric::built_in(
+    Metric::counts(
         "malloc.bytes",
         Unit::Bytes,
-        Exact,
-        Counting,
         "malloc bytes",
         "bytes requested through malloc and its relatives",
     ),
-    Metric::built_in(
-        "malloc.frees",
-        Unit::Count,
-        Exact,
-        Counting,
-        "frees",
-        "blocks given back through free and realloc",
-    ),
-    Metric::built_in(
+    Metric::counts("malloc.frees", Unit::Count, "frees", "blocks given back through free and realloc"),
+    Metric::counts(
         "malloc.live",
         Unit::Bytes,
-        Exact,
-        Counting,
         "malloc live",
         "usable bytes still allocated when the program ended",
     ),
-    Metric::built_in(
+    Metric::counts(
         "malloc.peak",
         Unit::Bytes,
-        Exact,
-        Counting,
         "malloc peak",
         "the most usable bytes allocated at one time in one process",
     ),
-    Metric::built_in(
+    Metric::counts(
+        "malloc.tree_peak",
+        Unit::Bytes,
+        "malloc tree peak",
+        "the most usable bytes allocated at one time in all processes of the tree together",
+    ),
+    Metric::counts(
+        "malloc.requested_live",
+        Unit::Bytes,
+        "requested live",
+        "requested bytes still allocated when the program ended; only where asked for (--requested-peak)",
+    ),
+    Metric::counts(
+        "malloc.requested_peak",
+        Unit::Bytes,
+        "requested peak",
+        "the most requested bytes allocated at one time in one process, as DHAT has it (--requested-peak)",
+    ),
+    Metric::counts(
         "instructions",
         Unit::Count,
-        Exact,
-        Counting,
         "instructions",
         "instructions in user space over the process tree; only where asked for (docs/instructions.md)",
     ),
@@ -234,39 +235,26 @@ pub static METRICS: &[Metric] = &[
         "cache misses",
         "accesses that the last level of cache did not serve; only where asked for",
     ),
-    Metric::built_in(
+    Metric::counts(
         "alloc.bytes",
         Unit::Bytes,
-        Exact,
-        Counting,
         "allocated",
         "bytes allocated, by the language runtime's own count; never added to malloc.bytes, which may hold some too",
     ),
-    Metric::built_in(
+    Metric::counts(
         "alloc.objects",
         Unit::Count,
-        Exact,
-        Counting,
         "objects",
         "objects allocated, by the language runtime's own count",
     ),
-    Metric::built_in(
+    Metric::counts(
         "gc.count",
         Unit::Count,
-        Exact,
-        Counting,
         "GCs",
         "garbage collections of the language runtime, young and old",
     ),
-    Metric::built_in(
-        "gc.minor",
-        Unit::Count,
-        Exact,
-        Counting,
-        "minor GCs",
-        "collections of the young generation only",
-    ),
-    Metric::built_in("gc.major", Unit::Count, Exact, Counting, "major GCs", "collections of the whole heap"),
+    Metric::counts("gc.minor", Unit::Count, "minor GCs", "collections of the young generation only"),
+    Metric::counts("gc.major", Unit::Count, "major GCs", "collections of the whole heap"),
     Metric::built_in(
         "gc.time",
         Unit::Nanoseconds,

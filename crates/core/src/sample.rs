@@ -56,7 +56,7 @@ pub struct Sample {
     pub unit: Unit,
     /// The pass that took them.
     pub pass: Pass,
-    /// The worst quality among them.
+    /// The worst quality that the instrument promised of any of them; see [`Sample::worth`].
     pub quality: Quality,
     /// The instrument.
     pub source: String,
@@ -132,9 +132,17 @@ impl Sample {
         pairs
     }
 
-    /// Whether an exact metric's readings agree among themselves.
+    /// Whether all readings are alike.
     pub fn repeats(&self) -> bool {
         self.readings.windows(2).all(|pair| pair[0] == pair[1])
+    }
+
+    /// What the readings are worth: counts that differ among themselves are not exact, whatever was promised.
+    pub fn worth(&self) -> Quality {
+        match self.quality {
+            Quality::Exact if !self.repeats() => Quality::Near,
+            promised => promised,
+        }
     }
 }
 
@@ -199,6 +207,23 @@ mod tests {
         let (left, right) = sample(&[0, 1, 3, 4]).paired(&sample(&[1, 2, 3, 5]));
         assert_eq!(left, [10.0, 30.0]);
         assert_eq!(right, [10.0, 30.0]);
+    }
+
+    #[test]
+    fn counts_that_differ_among_themselves_are_not_called_exact() {
+        let mallocs = metric("malloc.count").expect("declared");
+        let worth = |readings: &[f64]| {
+            let mut figure = None;
+            for (block, reading) in (0..).zip(readings) {
+                Figure::add(&mut figure, Reading::of(mallocs, *reading, "test"), Pass::Counting, block);
+            }
+            match figure {
+                Some(Figure::Sample(sample)) => sample.worth(),
+                _ => panic!("no sample"),
+            }
+        };
+        assert_eq!([worth(&[5.0, 5.0]), worth(&[5.0, 5.0, 6.0])], [Quality::Exact, Quality::Near]);
+        assert_eq!(sample(&[1, 1]).worth(), Quality::Noisy);
     }
 
     #[test]

@@ -9,7 +9,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Figures of launches that do not grow by adding up: highest levels, and what is left at the end.
-const LEVELS: [&str; 5] = ["malloc.live", "malloc.peak", "gc.pause_max", "heap.live_max", "heap.peak"];
+const LEVELS: [&str; 8] = [
+    "malloc.live",
+    "malloc.peak",
+    "malloc.tree_peak",
+    "malloc.requested_live",
+    "malloc.requested_peak",
+    "gc.pause_max",
+    "heap.live_max",
+    "heap.peak",
+];
 
 /// What the source of a figure says that is a slope, before the parameter.
 pub const SLOPE: &str = ", slope over ";

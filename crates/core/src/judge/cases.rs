@@ -66,6 +66,19 @@ pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
         .filter(|arm| arm.role == Role::Tare && matches!(arm.subject, Subject::Case { .. }))
 }
 
+/// The tare of an arm of a run: that of the case, or the empty program beside commands.
+pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
+    match arm.subject {
+        Subject::Case { .. } => {
+            let position = run.arms.iter().position(|other| {
+                other.name == arm.name && other.version == arm.version && other.role == arm.role
+            });
+            tare_at(run, position?)
+        }
+        _ => run.arms_of(Role::Tare).find(|tare| matches!(tare.subject, Subject::Command { .. })),
+    }
+}
+
 /// The figure of a tare that says how fast the core was beside the batches of a block: how long a fixed piece of work
 /// took that the program did next to them, in nanoseconds. Programs need not have one.
 pub const WITNESS: &str = "batch.witness";

@@ -44,6 +44,16 @@ impl Metric {
         }
     }
 
+    /// What is counted in launches of its own, and repeats where nothing interferes.
+    pub(super) const fn counts(
+        key: &'static str,
+        unit: Unit,
+        title: &'static str,
+        help: &'static str,
+    ) -> Metric {
+        Metric::built_in(key, unit, Quality::Exact, Pass::Counting, title, help)
+    }
+
     /// A metric that a bench program or a runtime brought; lower is better unless its unit is a rate.
     pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
         let better = if unit.is_rate() { Better::Higher } else { Better::Lower };

@@ -31,7 +31,7 @@ words! {
     pub enum Quality {
         /// Counted; the same program in the same circumstances gives the same number.
         Exact = "exact",
-        /// Counted, with a small stated error.
+        /// Counted, with a small error, or not quite the same each time.
         Near = "near",
         /// Measured, and different each time: only the distribution means something.
         Noisy = "noisy",

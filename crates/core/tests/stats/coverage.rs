@@ -38,12 +38,15 @@ fn paired_intervals_hold_as_often_as_they_say() {
 fn unpaired_intervals(tries: u64) {
     for noise in [Noise::Quiet, Noise::Skewed, Noise::Busy(0.2)] {
         for n in [5, 15, 40] {
+            let mut given = 0.0;
             let held = share(tries, n as u64, |pcg| {
                 let (reference, arm) = blocks(pcg, noise, n, 1.02);
-                let arm = &arm[..n - 1];
-                paired::unpaired_effect(&reference, arm, 0.95)
-                    .is_ok_and(|effect| effect.interval.contains(1.02))
+                let found = paired::unpaired_effect(&reference, &arm[..n - 1], 0.95);
+                given += f64::from(u8::from(found.is_ok())) / tries as f64;
+                found.map_or(true, |effect| effect.interval.contains(1.02))
             });
+            // Five readings hardly tell whether neighbours are alike.
+            assert!(given >= if n < 40 { 0.2 } else { 0.9 }, "{noise:?}, {n}: {given} have an interval");
             println!(
                 "unpaired, {noise:?}, {n} and {} readings: the interval holds in {:.1} %",
                 n - 1,

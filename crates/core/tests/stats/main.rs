@@ -1,5 +1,6 @@
 //! Tests of the statistics and verdicts: against other implementations, by simulation, and by laws.
 
+mod aa;
 mod backgrounds;
 mod builds;
 mod changes;

@@ -2,7 +2,7 @@
 
 use scruple_core::compare::{
     Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
-    honest_margin, resolved_margin,
+    honest_margin,
 };
 use scruple_core::evidence::Replicate;
 use scruple_core::judge::{Judged, headline};
@@ -112,14 +112,14 @@ fn a_metric_that_showed_nothing_anywhere_is_the_same() {
 
 #[test]
 fn exact_metrics_differ_by_exactly_so_much() {
-    let more = compare_exact(&[268_000.0, 268_000.0], &[268_032.0], true, 0.02, 0.95);
+    let more = compare_exact(&[268_000.0; 3], &[268_032.0; 3], true, 0.02, 0.95);
     assert_eq!((more.verdict, more.direction), (Verdict::Different, Some(Direction::Worse)));
     assert_eq!((more.evidence.difference(), more.interval()), (Some(32.0), None));
-    let same = compare_exact(&[5.0], &[5.0], true, 0.02, 0.95);
+    let same = compare_exact(&[5.0; 2], &[5.0; 2], true, 0.02, 0.95);
     assert_eq!((same.verdict, same.evidence.effect()), (Verdict::Same, Some(1.0)));
-    let none = compare_exact(&[0.0], &[0.0], true, 0.02, 0.95);
+    let none = compare_exact(&[0.0; 2], &[0.0; 2], true, 0.02, 0.95);
     assert_eq!((none.verdict, none.evidence.effect()), (Verdict::Same, Some(1.0)));
-    let from_none = compare_exact(&[0.0], &[3.0], true, 0.02, 0.95);
+    let from_none = compare_exact(&[0.0; 3], &[3.0; 3], true, 0.02, 0.95);
     assert_eq!((from_none.verdict, from_none.evidence.effect()), (Verdict::Different, None));
 }
 
@@ -145,9 +145,24 @@ fn an_aa_arm_widens_the_margin_to_what_it_showed() {
 }
 
 #[test]
-fn a_coarse_clock_widens_the_margin_to_its_step() {
-    assert_eq!(resolved_margin(0.02, 4e6, 1e6), 0.25);
-    assert_eq!(resolved_margin(0.02, 4e6, 1.0), 0.02);
+fn what_identical_programs_may_differ_by_is_no_small_difference() {
+    let (reference, arm) = pairs(0.05, &spread(20, 0.04));
+    let found = |resolution: f64| {
+        let entry = Entry {
+            reference: &reference,
+            arm: &arm,
+            lower_is_better: true,
+            margin: 0.02,
+            paired: true,
+            replicate: Replicate::Block,
+            resolution,
+        };
+        let found = compare_many(&[entry], 0.95).remove(0);
+        let bounds = found.evidence.ratio_bounds().expect("twenty blocks suffice");
+        (found.verdict, bounds.0 > 1.0)
+    };
+    assert_eq!(found(0.0), (Verdict::Different, true));
+    assert_eq!(found(0.04), (Verdict::CantTell, false));
 }
 
 #[test]

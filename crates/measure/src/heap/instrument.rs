@@ -8,25 +8,38 @@ use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 
-const KEYS: &[&str] = &["malloc.count", "malloc.bytes", "malloc.frees", "malloc.live", "malloc.peak"];
+const KEYS: &[&str] =
+    &["malloc.count", "malloc.bytes", "malloc.frees", "malloc.live", "malloc.peak", "malloc.tree_peak"];
+
+/// What only a counter that notes the size of each request can tell.
+pub const REQUESTED_KEYS: &[&str] = &["malloc.requested_live", "malloc.requested_peak"];
 
 /// Counts the allocations of one launch at a time.
 #[derive(Debug)]
 pub struct HeapInstrument {
     folder: PathBuf,
+    peak: Peak,
     session: Option<Session>,
 }
 
 impl HeapInstrument {
     /// An instrument that keeps its files in this folder.
     pub fn new(folder: &Path) -> HeapInstrument {
-        HeapInstrument { folder: folder.to_owned(), session: None }
+        HeapInstrument { folder: folder.to_owned(), peak: Peak::Usable, session: None }
+    }
+
+    /// One that reads live and peak memory in requested bytes, and nothing else: every block is larger while it counts.
+    pub fn of_requests(folder: &Path) -> HeapInstrument {
+        HeapInstrument { peak: Peak::Requested, ..HeapInstrument::new(folder) }
     }
 }
 
 impl Instrument for HeapInstrument {
     fn name(&self) -> &'static str {
-        "preload counter"
+        match self.peak {
+            Peak::Requested => "preload counter of requests",
+            Peak::Off | Peak::Usable => "preload counter",
+        }
     }
 
     fn available(&self, program: &Program) -> Result<(), String> {
@@ -34,11 +47,14 @@ impl Instrument for HeapInstrument {
     }
 
     fn metrics(&self) -> &'static [&'static str] {
-        KEYS
+        match self.peak {
+            Peak::Requested => REQUESTED_KEYS,
+            Peak::Off | Peak::Usable => KEYS,
+        }
     }
 
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
-        let session = Session::start(&self.folder, Peak::Usable).map_err(|error| error.to_string())?;
+        let session = Session::start(&self.folder, self.peak).map_err(|error| error.to_string())?;
         let existing =
             launch.env.iter().find(|(name, _)| name == "LD_PRELOAD").map(|(_, value)| value.clone());
         for (name, value) in session.environment(existing.as_deref()) {
@@ -52,6 +68,7 @@ impl Instrument for HeapInstrument {
 
     fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
         let Some(session) = self.session.take() else { return Vec::new() };
+        let all_absent = |why: &str| absent(self.metrics(), why);
         match session.read() {
             Ok(totals) if totals.whole() => readings(&totals, self.name()),
             Ok(totals) => all_absent(&partial(&totals)),
@@ -61,29 +78,38 @@ impl Instrument for HeapInstrument {
 }
 
 fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
+    let found = |key: &str, value: f64, error: u64| {
+        let quality = if error == 0 { Quality::Exact } else { Quality::Near };
+        Some(Reading::of(metric(key)?, value, source).with_quality(quality))
+    };
     let counts = totals.counts();
-    let mut figures = vec![
-        ("malloc.count", counts.allocations as f64, Quality::Exact),
-        ("malloc.bytes", counts.bytes as f64, Quality::Exact),
-        ("malloc.frees", counts.frees as f64, Quality::Exact),
-    ];
-    if let Some(live) = counts.live {
-        figures.push(("malloc.live", live.bytes as f64, Quality::Exact));
-    }
-    if let Some((_, live)) = totals.largest_peak() {
-        let quality = if live.peak_error == 0 { Quality::Exact } else { Quality::Near };
-        figures.push(("malloc.peak", live.peak as f64, quality));
-    }
-    figures
-        .into_iter()
-        .filter_map(|(key, value, quality)| {
-            Some(Reading::of(metric(key)?, value, source).with_quality(quality))
-        })
-        .collect()
+    let live = counts.live.map(|live| live.bytes as f64);
+    let peak = totals.largest_peak().map(|(_, live)| live);
+    let figures = match totals.mode {
+        Peak::Requested => vec![
+            live.and_then(|bytes| found("malloc.requested_live", bytes, 0)),
+            peak.and_then(|live| found("malloc.requested_peak", live.peak as f64, live.peak_error)),
+        ],
+        Peak::Off | Peak::Usable => vec![
+            found("malloc.count", counts.allocations as f64, 0),
+            found("malloc.bytes", counts.bytes as f64, 0),
+            found("malloc.frees", counts.frees as f64, 0),
+            live.and_then(|bytes| found("malloc.live", bytes, 0)),
+            peak.and_then(|live| found("malloc.peak", live.peak as f64, live.peak_error)),
+            totals.tree.map_or_else(
+                || Some(Reading::absent(metric("malloc.tree_peak")?, CROWDED)),
+                |tree| found("malloc.tree_peak", tree.peak as f64, tree.error),
+            ),
+        ],
+    };
+    figures.into_iter().flatten().collect()
 }
 
-fn all_absent(why: &str) -> Vec<Reading> {
-    KEYS.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
+/// Why there is no peak of a tree.
+const CROWDED: &str = "more processes were there at once than the counter has room for";
+
+fn absent(keys: &[&str], why: &str) -> Vec<Reading> {
+    keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
 }
 
 /// Counts of a part of the tree would look like those of the whole.

@@ -31,7 +31,7 @@ mod system;
 mod totals;
 
 pub use error::HeapError;
-pub use instrument::HeapInstrument;
+pub use instrument::{HeapInstrument, REQUESTED_KEYS};
 pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, Session};
 pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};

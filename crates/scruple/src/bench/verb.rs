@@ -3,7 +3,7 @@
 use super::args::BenchArgs;
 use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::command::arms;
-use crate::command::verb::asks_for_instructions;
+use crate::command::verb::Asked;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -14,7 +14,7 @@ use crate::show::export::OF_RUNS;
 use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::budget::{Budget, Kept};
-use scruple_core::judge::Pair;
+use scruple_core::judge::{Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
@@ -59,7 +59,7 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     if let Some(store) = store {
         suite.keep_in(store);
     }
-    if asks_for_instructions(&args.metrics, &budgets) {
+    if Asked::by(&args.metrics, &budgets).instructions {
         suite.count_instructions();
     }
     if !args.results.json {
@@ -136,7 +136,8 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
         .arms_of(Role::Subject)
         .filter_map(|arm| {
             let reference = *subjects.get(arm.name.as_str())?;
-            Some(Pair { reference, arm, paired: false, tares: None })
+            let tares = cases::tare_of(baseline, reference).zip(cases::tare_of(run, arm));
+            Some(Pair { reference, arm, paired: false, tares })
         })
         .collect();
     Report::of_pairs(run, &pairs, metrics, budgets)

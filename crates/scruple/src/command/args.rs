@@ -94,6 +94,10 @@ pub struct SamplingArgs {
     /// Run each command once more and watch its memory map: by class, permission, shared or private, clean or dirty.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub memory_map: bool,
+    /// Run each command further times and read its live and peak memory in the bytes that it requested, as valgrind's
+    /// DHAT does, instead of those that the allocator handed out.
+    #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
+    pub requested_peak: bool,
 }
 
 /// What surrounds each run.

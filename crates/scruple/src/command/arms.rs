@@ -2,7 +2,7 @@
 
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
 use super::session::Ignored;
-use super::shell::{shell_of, words};
+use super::shell::{Shell, words};
 use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::plain::plain;
@@ -50,7 +50,7 @@ pub const TWIN: &str = "(reference again)";
 type Parameters = BTreeMap<String, String>;
 
 /// One command before its parameters are filled in.
-pub struct Template {
+struct Template {
     /// Its text, with parameters in braces.
     pub command: String,
     pub name: Option<String>,
@@ -59,17 +59,20 @@ pub struct Template {
     pub combinations: Vec<Parameters>,
 }
 
-/// Every arm that the command line or the configuration asks for, the reference first.
-pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> {
+/// Every arm that the command line or the configuration asks for, the reference first, and the shell that they run in.
+pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell), Fault> {
     let folder = std::env::current_dir().map_err(|error| {
         Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
     })?;
-    let shell = shell_of(args, config)?;
     let base = base_job(&args.launch, &folder)?;
     let templates = templates(args, config)?;
     check_parameters(args, &templates)?;
     let arms: usize = templates.iter().map(|template| template.combinations.len()).sum();
     check_counts(args, templates.len(), arms)?;
+    let filled = |template: &Template| -> Vec<String> {
+        template.combinations.iter().map(|params| substitute(&template.command, params)).collect()
+    };
+    let shell = Shell::of(&args.launch, templates.iter().flat_map(filled))?;
     let names = &args.launch.names;
     let mut prepared = Vec::new();
     for (index, template) in templates.iter().enumerate() {
@@ -84,7 +87,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> 
             let name = given.or(configured).unwrap_or_else(|| words.clone());
             // A name is one line of a table.
             let name = plain(&name);
-            let mut one = prepare_one(&name, &words, shell.as_deref(), &base)?;
+            let mut one = prepare_one(&name, &words, shell.words.as_deref(), &base)?;
             one.arm.params =
                 params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
             one.hooks = hooks_of(&args.hooks, template.prepare.as_ref(), index, params);
@@ -92,7 +95,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<Vec<Prepared>, Fault> 
         }
     }
     number_same_names(&mut prepared);
-    Ok(prepared)
+    Ok((prepared, shell))
 }
 
 /// Every parameter of the command line has a place to go: without one, the same command would be weighed over and over.
@@ -116,7 +119,7 @@ fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault>
 }
 
 /// The commands of the command line, or else those of the configuration.
-pub fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
+fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
     let combinations = combinations(&args.scan)?;
     let mut commands: Vec<&String> = args.launch.reference.iter().collect();
     commands.extend(args.commands.iter().filter(|command| Some(*command) != args.launch.reference.as_ref()));
@@ -155,10 +158,10 @@ pub fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault
 }
 
 /// The arm of the shell that runs nothing, where there is a shell.
-pub fn shell_arm(args: &RunArgs, config: &Config, model: &Job) -> Result<Option<Prepared>, Fault> {
-    let Some(shell) = shell_of(args, config)? else { return Ok(None) };
+pub fn shell_arm(shell: &Shell, model: &Job) -> Result<Option<Prepared>, Fault> {
+    let Some(shell) = &shell.words else { return Ok(None) };
     let name = format!("({} -c '')", shell.join(" "));
-    let mut one = prepare_one(&name, "", Some(&shell), &silent(model))?;
+    let mut one = prepare_one(&name, "", Some(shell), &silent(model))?;
     one.arm.role = Role::Shell;
     Ok(Some(one))
 }

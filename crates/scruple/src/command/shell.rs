@@ -1,8 +1,6 @@
 //! Commands as words, and those that only a shell understands.
 
-use super::args::RunArgs;
-use super::arms::{substitute, templates};
-use crate::config::Config;
+use super::args::LaunchArgs;
 use crate::fault::Fault;
 
 /// Splits a command into words, and refuses what only a shell would understand.
@@ -57,34 +55,35 @@ pub fn shell_sign(command: &str) -> Option<String> {
     None
 }
 
-/// The shell that commands run in: the one asked for, or sh where a command needs one.
-pub fn shell_of(args: &RunArgs, config: &Config) -> Result<Option<Vec<String>>, Fault> {
-    match args.launch.shell.as_deref() {
-        None if args.launch.no_shell => Ok(None),
-        None => Ok(needs_shell(args, config)?.map(|_| vec!["sh".to_owned()])),
-        Some("none") => Ok(None),
-        Some("default") => Ok(Some(vec!["sh".to_owned()])),
-        Some(text) => words(text).map(Some),
-    }
+/// The shell that commands run in, and what to say of it where nobody asked for one.
+#[derive(Debug, Default, PartialEq)]
+pub struct Shell {
+    /// Its words; none where commands are started directly.
+    pub words: Option<Vec<String>>,
+    /// Why there is one that nobody asked for.
+    pub remark: Option<String>,
 }
 
-/// The first command that only a shell understands, with the sign that shows it.
-fn needs_shell(args: &RunArgs, config: &Config) -> Result<Option<(String, String)>, Fault> {
-    let templates = templates(args, config)?;
-    let mut commands = templates.iter().flat_map(|template| {
-        template.combinations.iter().map(|params| substitute(&template.command, params))
-    });
-    Ok(commands.find_map(|command| shell_sign(&command).map(|sign| (command, sign))))
-}
-
-/// What is to be said where commands run in a shell that nobody asked for.
-pub fn shell_remark(args: &RunArgs, config: &Config) -> Result<Option<String>, Fault> {
-    if args.launch.shell.is_some() || args.launch.no_shell {
-        return Ok(None);
+impl Shell {
+    /// The one asked for, or sh where one of these commands needs one.
+    pub fn of(args: &LaunchArgs, mut commands: impl Iterator<Item = String>) -> Result<Shell, Fault> {
+        let asked = |words: Vec<String>| Shell { words: Some(words), remark: None };
+        match args.shell.as_deref() {
+            None if args.no_shell => Ok(Shell::default()),
+            None => {
+                let needs = commands.find_map(|command| shell_sign(&command).map(|sign| (command, sign)));
+                Ok(needs.map_or_else(Shell::default, |(command, sign)| Shell {
+                    words: Some(vec!["sh".to_owned()]),
+                    remark: Some(format!(
+                        "all commands ran in sh, since ‘{command}’ uses {sign}; its cost is the row of ‘sh -c’ (-N refuses this)"
+                    )),
+                }))
+            }
+            Some("none") => Ok(Shell::default()),
+            Some("default") => Ok(asked(vec!["sh".to_owned()])),
+            Some(text) => words(text).map(asked),
+        }
     }
-    Ok(needs_shell(args, config)?.map(|(command, sign)| {
-        format!("all commands ran in sh, since ‘{command}’ uses {sign}; its cost is the row of ‘sh -c’ (-N refuses this)")
-    }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::args::{RunArgs, SamplingArgs};
 use super::arms;
 use super::arms::Prepared;
 use super::session::{Effort, Session, Stop};
-use super::shell;
+use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
@@ -19,7 +19,7 @@ use scruple_core::budget::Budget;
 use scruple_core::run::Terms;
 use scruple_measure::command::{Commands, Weigher};
 use scruple_measure::empty;
-use scruple_measure::heap::HeapInstrument;
+use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::instructions::{self, Instructions};
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::Launcher;
@@ -42,13 +42,13 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     let effort = effort(&args.sampling)?;
     let terms = Terms { margin: arms::margin(&args.sampling.margin)?, ..Terms::default() };
     let source = Source::open(args.scripted.as_deref())?;
-    let mut prepared = arms::prepare(args, &config)?;
+    let (mut prepared, shell) = arms::prepare(args, &config)?;
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
     if let Output::File(path) = &prepared[0].job.output {
         output::check_writable(path)?;
     }
     let work = WorkFolder::make()?;
-    add_harness_arms(args, &config, &source, &mut prepared, &work)?;
+    add_harness_arms(args, &shell, &source, &mut prepared, &work)?;
     let (seed, label) = (args.sampling.seed, args.store.label.as_deref());
     let mut run = match source {
         Source::Script(_) => new_run::scripted_run(seed, label, terms),
@@ -57,14 +57,15 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
             new_run::empty_run(seed, label, terms, &programs)
         }
     };
-    if let Some(text) = shell::shell_remark(args, &config)? {
+    if let Some(text) = shell.remark {
         run.warn("shell", text);
     }
     let store = place::open_store(&args.store)?;
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
-    let instructions = asks_for_instructions(&args.sampling.metrics, &budgets);
-    let weigher = source.into_weigher(&interrupted, &work, instructions);
+    let mut asked = Asked::by(&args.sampling.metrics, &budgets);
+    asked.requested |= args.sampling.requested_peak;
+    let weigher = source.into_weigher(&interrupted, &work, &asked);
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
     let mut session = Session::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
     let result = session.take(&effort);
@@ -156,13 +157,12 @@ impl Source {
         }
     }
 
-    /// What weighs, with every instrument; instructions are counted where somebody asks for them, because a program
-    /// takes several times as long then.
+    /// What weighs, with every instrument that somebody asks for.
     pub fn into_weigher(
         self,
         interrupted: &Arc<AtomicBool>,
         work: &WorkFolder,
-        instructions: bool,
+        asked: &Asked,
     ) -> Box<dyn Weigher> {
         match self {
             Source::Script(script) => Box::new(Scripted::new(script)),
@@ -170,7 +170,10 @@ impl Source {
                 let mut instruments: Vec<Box<dyn Instrument>> =
                     vec![Box::new(HeapInstrument::new(work.path()))];
                 instruments.extend(runtimes::all());
-                if instructions {
+                if asked.requested {
+                    instruments.push(Box::new(HeapInstrument::of_requests(work.path())));
+                }
+                if asked.instructions {
                     let cache = place::calltree_folder();
                     instruments.push(Box::new(Instructions::new(launcher.pid(), work.path(), &cache)));
                 }
@@ -180,18 +183,35 @@ impl Source {
     }
 }
 
-/// Whether a metric to show or a limit names what only counters of instructions read.
-pub fn asks_for_instructions(metrics: &[String], budgets: &[Budget]) -> bool {
-    let limited = budgets.iter().map(|budget| &budget.metric);
-    let mut named = metrics.iter().chain(limited).filter(|pattern| *pattern != "all");
-    let counted = |pattern: &str| instructions::KEYS.iter().any(|key| declared(key).matches(pattern));
-    named.any(|pattern| counted(pattern))
+/// Instruments that are attached only where somebody asks for what they read, since each takes further launches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    /// Instructions; a program takes several times as long while they are counted.
+    pub instructions: bool,
+    /// Live and peak memory in requested bytes.
+    pub requested: bool,
+}
+
+impl Asked {
+    /// What the metrics to show and the limits name.
+    pub fn by(metrics: &[String], budgets: &[Budget]) -> Asked {
+        let limited = budgets.iter().map(|budget| &budget.metric);
+        let named: Vec<&String> = metrics.iter().chain(limited).filter(|pattern| *pattern != "all").collect();
+        let any = |keys: &[&str], names: fn(&str, &str) -> bool| {
+            keys.iter().any(|key| named.iter().any(|pattern| names(key, pattern)))
+        };
+        Asked {
+            instructions: any(instructions::KEYS, |key, pattern| declared(key).matches(pattern)),
+            // The family ‘malloc’ is what every run reads.
+            requested: any(heap::REQUESTED_KEYS, |key, pattern| key == pattern),
+        }
+    }
 }
 
 /// Adds the arms that the harness needs: the reference's twin, the shell's own cost, the tare.
 fn add_harness_arms(
     args: &RunArgs,
-    config: &Config,
+    shell: &Shell,
     source: &Source,
     prepared: &mut Vec<Prepared>,
     work: &WorkFolder,
@@ -203,7 +223,7 @@ fn add_harness_arms(
     if args.sampling.twin {
         prepared.push(arms::twin_arm(&prepared[0]));
     }
-    prepared.extend(arms::shell_arm(args, config, &model)?);
+    prepared.extend(arms::shell_arm(shell, &model)?);
     let wants_tare = match source {
         Source::Machine(_) => true,
         Source::Script(script) => script.arms.contains_key(arms::TARE),

@@ -86,8 +86,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
     let store = place::open_store(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
-    let instructions = verb::asks_for_instructions(&args.metrics, &budgets);
-    let weigher = source.into_weigher(&interrupted, &work, instructions);
+    let asked = verb::Asked::by(&args.metrics, &budgets);
+    let weigher = source.into_weigher(&interrupted, &work, &asked);
     let mut session = Session::new(weigher, prepared, run, store, interrupted, Ignored::Nothing, progress)?;
     let result = session.take(&effort);
     drop(work);
@@ -111,6 +111,7 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
         limit: args.limit.clone(),
         time_only: args.time_only,
         memory_map: false,
+        requested_peak: false,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::place;
 use crate::show::Report;
 use crate::show::export::OF_RUNS;
 use crate::show::output;
-use scruple_core::judge::Pair;
+use scruple_core::judge::{Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 
@@ -52,7 +52,11 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let pairs: Vec<Pair<'_>> = run
         .arms
         .chunks(2)
-        .map(|pair| Pair { reference: &pair[0], arm: &pair[1], paired: false, tares: None })
+        .zip(&matched)
+        .map(|(pair, (reference, arm))| {
+            let tares = cases::tare_of(&left, reference).zip(cases::tare_of(&right, arm));
+            Pair { reference: &pair[0], arm: &pair[1], paired: false, tares }
+        })
         .collect();
     let report = Report::of_pairs(&run, &pairs, &args.metrics, &budgets);
     output::write(&report, &args.results, None)

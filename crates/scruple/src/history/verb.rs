@@ -11,7 +11,7 @@ use super::args::{
 use super::config::ConfiguredHistory;
 use super::{Aim, HistoryEffort, Recipe, Request, Selection, Starter, Weighing, Which, accept, environment};
 use crate::command::arms;
-use crate::command::verb::{Source, asks_for_instructions};
+use crate::command::verb::{Asked, Source};
 use crate::config::Config;
 use crate::explain::changes;
 use crate::fault::{Code, Fault};
@@ -111,12 +111,12 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         }
     };
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let instructions = !effort.time_only && asks_for_instructions(&args.page.metrics, &[]);
+    let asked = if effort.time_only { Asked::default() } else { Asked::by(&args.page.metrics, &[]) };
     let weighing = Weighing {
-        weigher: source.into_weigher(&interrupted, &work, instructions),
+        weigher: source.into_weigher(&interrupted, &work, &asked),
         progress: Progress::new(),
         work: work.path().to_owned(),
-        instructions,
+        instructions: asked.instructions,
     };
     let parts = || (request.place.clone(), request.recipe.clone(), request.subjects.clone());
     let explained = args.explain.then(parts);

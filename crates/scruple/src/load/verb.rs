@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::show::export::{Format, OF_RUNS};
 use crate::show::output;
 use crate::show::{Report, terminal};
+use scruple_core::evidence::APART;
 use scruple_core::knee::{Search, Slo};
 use scruple_core::metric::metric;
 use scruple_core::run::{Run, Terms};
@@ -193,11 +194,14 @@ impl Work<'_> {
             String::new()
         };
         let started = self.sides.iter().any(|side| side.command.is_some()) && !self.args.cost.no_cost;
-        let behind = match started {
-            true => {
-                "; then allocations are counted and the runtime is asked, about ten seconds more for each server"
+        let behind = match (started, servers > 1) {
+            (true, false) => {
+                "; then allocations are counted and the runtime is asked, about ten seconds more"
             }
-            false => "",
+            (true, true) => {
+                "; then allocations are counted and the runtime is asked, about twenty seconds more for each server"
+            }
+            (false, _) => "",
         };
         format!("{} of load{each}{behind}", time(span * servers))
     }
@@ -211,6 +215,8 @@ impl Work<'_> {
         let cost = &self.args.cost;
         let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
         let progress = self.progress();
+        // Servers that are compared are counted as often as it takes to show that counts differ.
+        let times = if self.sides.len() > 1 { APART as u32 } else { 1 };
         for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
@@ -238,18 +244,25 @@ impl Work<'_> {
                 }
                 server.heap = Some(heap);
                 progress.pass(&side.name, "asking the language runtime");
-                let runtime = pass.runtime();
-                loading.add(index, 0, runtime.iter().flat_map(|told| passes::of_a_request(&told.each)));
+                let runtime = repeated(times, |block| {
+                    let runtime = pass.runtime();
+                    loading.add(
+                        index,
+                        block,
+                        runtime.iter().flat_map(|told| passes::of_a_request(&told.each)),
+                    );
+                    runtime
+                });
                 server.runtime = Some(runtime);
             }
             if let Some(requests) = cost.instructions() {
                 progress.pass(&side.name, "counting instructions");
-                let found = pass.instructions(requests);
-                loading.add(
-                    index,
-                    0,
-                    one("request.instructions", found.as_ref().map(|found| found.total), "callgrind"),
-                );
+                let found = repeated(times, |block| {
+                    let found = pass.instructions(requests);
+                    let total = found.as_ref().map(|found| found.total);
+                    loading.add(index, block, one("request.instructions", total, "callgrind"));
+                    found
+                });
                 server.instructions = Some(found);
             }
             if cost.has(Instrument::Samples) {
@@ -258,9 +271,12 @@ impl Work<'_> {
             }
             if cost.has(Instrument::SystemCalls) {
                 progress.pass(&side.name, "counting system calls");
-                let found = pass.syscalls();
-                let total = found.as_ref().map(|calls| calls.values().sum());
-                loading.add(index, 0, one("request.syscalls", total, "strace"));
+                let found = repeated(times, |block| {
+                    let found = pass.syscalls();
+                    let total = found.as_ref().map(|calls| calls.values().sum());
+                    loading.add(index, block, one("request.syscalls", total, "strace"));
+                    found
+                });
                 server.syscalls = Some(found);
             }
         }
@@ -322,6 +338,15 @@ impl Work<'_> {
         let division = Division { windows: 1, turns: 1, weighed: false };
         Ok((loading, Loads { plan, division, servers, capacity, show_map: false }, stop))
     }
+}
+
+/// The last of so many tries, or the first that fails.
+fn repeated<T, E>(times: u32, mut once: impl FnMut(u32) -> Result<T, E>) -> Result<T, E> {
+    let mut last = once(0)?;
+    for block in 1..times {
+        last = once(block)?;
+    }
+    Ok(last)
 }
 
 /// One reading, or the reason why there is none.

@@ -69,7 +69,7 @@ fn row(report: &Report<'_>, arm: &Arm, key: &str) -> Vec<String> {
         key.to_owned(),
         sample.map_or(String::new(), |sample| sample.unit.name().to_owned()),
         sample.map_or(String::new(), |sample| sample.pass.word().to_owned()),
-        sample.map_or(String::new(), |sample| sample.quality.word().to_owned()),
+        sample.map_or(String::new(), |sample| sample.worth().word().to_owned()),
         sample.map_or(String::new(), |sample| sample.readings.len().to_string()),
         number(estimate.as_ref().map(|estimate| estimate.value)),
         number(interval.map(|interval| interval.low)),

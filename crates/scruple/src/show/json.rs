@@ -278,7 +278,7 @@ fn sample_view<'a>(
     MetricView::Read {
         unit: sample.unit.name(),
         pass: sample.pass.word(),
-        quality: sample.quality.word(),
+        quality: sample.worth().word(),
         source: &sample.source,
         n: sample.readings.len(),
         estimate: estimate.value,

@@ -201,7 +201,7 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
             };
             RowText {
                 name: arm.name.clone(),
-                value: format!("{}{value}", sample.quality.mark()),
+                value: format!("{}{value}", sample.worth().mark()),
                 interval,
                 picture: match sample.readings.len() >= 6 && estimate.interval.is_some() {
                     true => picture::histogram(&sample.readings, range, PICTURE),

@@ -98,8 +98,8 @@ fn a_stored_run_is_a_baseline() {
 
                 net      ±       raw     tare  allocated                   vs reference
     zoo
-      ant   7.00 ns  0.3 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.6, +28.6] slower
-      bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.00, +0.00] same
+      ant   7.00 ns  0.3 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.5, +28.6] slower
+      bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.01, +0.01] same
     ");
 }
 

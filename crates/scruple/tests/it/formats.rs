@@ -79,10 +79,11 @@ fn json_holds_the_whole_run() {
               "pass": "counting",
               "quality": "exact",
               "source": "script",
-              "n": 2,
+              "n": 3,
               "estimate": 4096.0,
               "method": "counted",
               "readings": [
+                4096.0,
                 4096.0,
                 4096.0
               ]
@@ -92,10 +93,11 @@ fn json_holds_the_whole_run() {
               "pass": "counting",
               "quality": "exact",
               "source": "script",
-              "n": 2,
+              "n": 3,
               "estimate": 100.0,
               "method": "counted",
               "readings": [
+                100.0,
                 100.0,
                 100.0
               ]
@@ -183,10 +185,11 @@ fn json_holds_the_whole_run() {
               "pass": "counting",
               "quality": "exact",
               "source": "script",
-              "n": 2,
+              "n": 3,
               "estimate": 4100.0,
               "method": "counted",
               "readings": [
+                4100.0,
                 4100.0,
                 4100.0
               ]
@@ -196,10 +199,11 @@ fn json_holds_the_whole_run() {
               "pass": "counting",
               "quality": "exact",
               "source": "script",
-              "n": 2,
+              "n": 3,
               "estimate": 100.0,
               "method": "counted",
               "readings": [
+                100.0,
                 100.0,
                 100.0
               ]
@@ -283,7 +287,7 @@ fn json_holds_the_whole_run() {
           "margin": 0.02,
           "verdict": "different",
           "direction": "worse",
-          "blocks": 2,
+          "blocks": 3,
           "more_blocks": 0,
           "method": "exact"
         },
@@ -299,7 +303,7 @@ fn json_holds_the_whole_run() {
           "margin": 0.02,
           "verdict": "same",
           "direction": null,
-          "blocks": 2,
+          "blocks": 3,
           "more_blocks": 0,
           "method": "exact"
         },
@@ -397,14 +401,14 @@ fn csv_has_a_row_for_each_metric_of_each_arm() {
     scripted-1,old | 1,subject,,time.wall,ns,timing,noisy,7,4000000,4000000,4000000,4000000,4000000,,,,,,
     scripted-1,old | 1,subject,,time.cpu,ns,timing,noisy,7,2000000,2000000,2000000,2000000,2000000,,,,,,
     scripted-1,old | 1,subject,,memory.peak,bytes,memory,noisy,3,1500000,,,1500000,1500000,,,,,,
-    scripted-1,old | 1,subject,,malloc.count,count,counting,exact,2,100,,,100,100,,,,,,
-    scripted-1,old | 1,subject,,malloc.bytes,bytes,counting,exact,2,4096,,,4096,4096,,,,,,
+    scripted-1,old | 1,subject,,malloc.count,count,counting,exact,3,100,,,100,100,,,,,,
+    scripted-1,old | 1,subject,,malloc.bytes,bytes,counting,exact,3,4096,,,4096,4096,,,,,,
     scripted-1,old | 1,subject,,malloc.peak,,,,,,,,,,,,,,,the script says so
     scripted-1,"new, ""2""",subject,,time.wall,ns,timing,noisy,7,5000000,5000000,5000000,5000000,5000000,old | 1,1.250000000000001,1.250000000000001,1.250000000000001,different,
     scripted-1,"new, ""2""",subject,,time.cpu,ns,timing,noisy,7,2500000,2500000,2500000,2500000,2500000,old | 1,1.250000000000001,1.250000000000001,1.250000000000001,different,
     scripted-1,"new, ""2""",subject,,memory.peak,bytes,memory,noisy,3,1500000,,,1500000,1500000,old | 1,1,,,same,
-    scripted-1,"new, ""2""",subject,,malloc.count,count,counting,exact,2,100,,,100,100,old | 1,1,,,same,
-    scripted-1,"new, ""2""",subject,,malloc.bytes,bytes,counting,exact,2,4100,,,4100,4100,old | 1,1.0009765625,,,different,
+    scripted-1,"new, ""2""",subject,,malloc.count,count,counting,exact,3,100,,,100,100,old | 1,1,,,same,
+    scripted-1,"new, ""2""",subject,,malloc.bytes,bytes,counting,exact,3,4100,,,4100,4100,old | 1,1.0009765625,,,different,
     scripted-1,"new, ""2""",subject,,malloc.peak,,,,,,,,,,,,,,,the script says so
     "#);
 }

@@ -43,17 +43,17 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
         bytes(arm(1.0, 2), 4096.0),
         &["-r", "10", "--metrics", "malloc.bytes"],
     );
-    assert_snapshot!(answer.exchange(), @r"
+    assert_snapshot!(answer.exchange(), @r#"
     exit 0
     --- stdout
     2 commands · 10 blocks, interleaved · seed 1
 
     malloc bytes
-      old  4,104 B  (4,096 B, 4,112 B)           reference
-      new  4,096 B                      -0.19 %  same
+      old  ≈4,112 B  (4,096 B, 4,112 B)           reference
+      new   4,096 B                      -0.39 %  same
 
     ‘new’ and ‘old’ take the same malloc bytes, within 2.0 %.
-    ");
+    "#);
 }
 
 #[test]

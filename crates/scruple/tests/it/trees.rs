@@ -192,3 +192,52 @@ fn processes_that_end_soon_after_their_program_end_by_themselves() {
     });
     assert!(ended, "all were ended before they could write");
 }
+
+/// Allocates a million bytes, and so do three children of it, which end when all have.
+const TOGETHER: &str = r#"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    int there[2], go[2];
+    char word;
+    void *volatile block = malloc(1000000);
+    if (!block || pipe(there) || pipe(go)) return 1;
+    for (int i = 0; i < 3; i++)
+        if (fork() == 0) {
+            void *volatile own = malloc(1000000);
+            if (!own || write(there[1], "x", 1) != 1 || read(go[0], &word, 1) != 1) _exit(1);
+            _exit(0);
+        }
+    for (int i = 0; i < 3; i++)
+        if (read(there[0], &word, 1) != 1) return 1;
+    if (write(go[1], "xxx", 3) != 3) return 1;
+    while (wait(0) > 0) {}
+    return 0;
+}
+"#;
+
+#[test]
+fn the_peak_of_a_tree_is_that_of_all_processes_together_and_requests_are_counted_where_asked_for() {
+    let place = Place::new();
+    place.compile("together", TOGETHER, &[]);
+    let run = |words: &[&str]| {
+        let answer = place.run(["run", "--no-store", "--json", "-r", "3", "./together"].iter().chain(words));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.json()
+    };
+    let figure = |run: &serde_json::Value, key: &str| {
+        run.pointer(&format!("/arms/0/metrics/{key}/estimate")).and_then(serde_json::Value::as_f64)
+    };
+    let asked = run(&["--requested-peak"]);
+    // A child has what it inherited, and its own. In the tree what is inherited counts once, and each of four processes
+    // may have 64 KiB that it has not settled.
+    assert_eq!(figure(&asked, "malloc.requested_peak"), Some(2e6));
+    let tree = figure(&asked, "malloc.tree_peak").expect("counted");
+    assert!((4e6 - 3.0 * 65536.0..4.3e6).contains(&tree), "{tree}");
+    let peak = figure(&asked, "malloc.peak").expect("counted");
+    assert!((2e6..2.1e6).contains(&peak), "{peak}");
+    let named = run(&["--limit", "malloc.requested_peak<2MB"]);
+    assert_eq!(figure(&named, "malloc.requested_peak"), Some(2e6));
+    assert_eq!(figure(&run(&[]), "malloc.requested_peak"), None);
+}

@@ -283,7 +283,7 @@ fn is_known(net: &Net) -> bool {
 fn raw_text(row: &Row<'_>) -> String {
     match (&row.raw, row.arm.sample("time.wall")) {
         (Some(raw), Some(sample)) => {
-            format!("{}{}", sample.quality.mark(), quantity(raw.value, &Unit::Nanoseconds))
+            format!("{}{}", sample.worth().mark(), quantity(raw.value, &Unit::Nanoseconds))
         }
         _ => String::new(),
     }
@@ -303,7 +303,7 @@ fn counter(report: &Report<'_>, arm: &Arm, key: &str) -> String {
     let Some((sample, estimate)) = arm.sample(key).zip(report.estimate(arm, key)) else {
         return String::new();
     };
-    let mark = sample.quality.mark();
+    let mark = sample.worth().mark();
     if sample.quality <= Quality::Near && estimate.value.fract() == 0.0 {
         return format!("{mark}{}", exact(estimate.value, &sample.unit));
     }

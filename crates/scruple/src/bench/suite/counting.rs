@@ -3,6 +3,7 @@
 use super::answers::unexpected;
 use super::calibrate::length;
 use super::{Stop, Suite, reason};
+use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Counter, Hello, Kind};
@@ -14,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Readings of each case, after one that does not count.
 const REPEATS: u32 = 3;
+
+/// Processes in which a case is counted whose first iteration counts: fewer do not show that the counts repeat.
+const FIRSTS: u32 = DIFFER as u32;
 
 /// What a coarse counter counts is to be this many times what it cannot tell, as far as a batch of so long allows.
 const CLEAR: f64 = 100.0;
@@ -28,7 +32,11 @@ impl Suite {
         let mut shared: Option<(usize, BenchProgram, Hello)> = None;
         let mut first = Vec::new();
         let began = Instant::now();
-        for index in 0..self.weighed.len() {
+        let times = |index: usize| if fresh && self.weighed[index].case.first { FIRSTS } else { 1 };
+        let visits: Vec<(usize, u32)> = (0..self.weighed.len())
+            .flat_map(|index| (0..times(index)).map(move |visit| (index, visit)))
+            .collect();
+        for (index, visit) in visits {
             self.stop_if_interrupted()?;
             if !fresh && began.elapsed() >= self.effort.budget {
                 let rest = self.weighed.len() - index;
@@ -55,7 +63,7 @@ impl Suite {
                 };
             }
             let Some((of, mut program, hello)) = shared.take() else { continue };
-            match self.count(index, &mut program, &hello) {
+            match self.count(index, visit, &mut program, &hello) {
                 Ok(more) => {
                     first.extend(more.map(|bytes| (self.weighed[index].arm, bytes)));
                     shared = Some((of, program, hello));
@@ -88,6 +96,7 @@ impl Suite {
     fn count(
         &mut self,
         index: usize,
+        visit: u32,
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<f64>, BenchError> {
@@ -101,7 +110,7 @@ impl Suite {
                 .iter()
                 .map(|counter| Counter { quality: Quality::Noisy, ..counter.clone() })
                 .collect();
-            return self.count_these(index, program, &counters, self.weighed[index].iterations);
+            return self.count_these((index, visit), program, &counters, self.weighed[index].iterations);
         }
         let fine = hello.counters.iter().all(|counter| counter.quality <= Quality::Near);
         // Counters that sample need many iterations before a difference shows; exact ones are clearest over one.
@@ -110,13 +119,13 @@ impl Suite {
             hello.counters.iter().cloned().partition(|counter| counter.granularity.is_some());
         let more = match others.is_empty() {
             true => None,
-            false => self.count_these(index, program, &others, iterations)?,
+            false => self.count_these((index, visit), program, &others, iterations)?,
         };
         if coarse.is_empty() {
             return Ok(more);
         }
         let iterations = self.clear_iterations(index, program, &coarse)?;
-        self.count_these(index, program, &coarse, iterations)?;
+        self.count_these((index, visit), program, &coarse, iterations)?;
         Ok(more)
     }
 
@@ -143,7 +152,7 @@ impl Suite {
     /// Reads these counters over so many iterations.
     fn count_these(
         &mut self,
-        index: usize,
+        (index, visit): (usize, u32),
         program: &mut BenchProgram,
         counters: &[Counter],
         iterations: u64,
@@ -163,7 +172,7 @@ impl Suite {
         let position = self.weighed[index].arm;
         for (repeat, replies) in taken.iter().enumerate() {
             let readings = net_readings(counters, replies);
-            self.keep(position, Pass::Counting, repeat as u32, readings);
+            self.keep(position, Pass::Counting, visit + repeat as u32, readings);
         }
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }

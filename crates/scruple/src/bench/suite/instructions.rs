@@ -6,6 +6,7 @@
 //! are those of case and tare, and what is left is the intercept.
 
 use super::{Stop, Suite, reason};
+use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::Kind;
@@ -17,8 +18,8 @@ use scruple_measure::instructions::Instructions;
 /// The key of what does not grow with the iterations.
 pub const INTERCEPT: &str = "instructions.intercept";
 
-/// Repeats of every process; where they do not agree, as many as a verdict needs.
-const REPEATS: u32 = 2;
+/// Repeats of every process, as many as show that two counts differ; where they do not agree, as many as a verdict needs.
+const REPEATS: u32 = DIFFER as u32;
 const ENOUGH: u32 = 4;
 
 /// Iterations of the first try, and the most; each number of iterations in between is a power of ten, so that two

@@ -1,10 +1,11 @@
 //! The passes that need few launches: memory, and what instruments count.
 //!
-//! Counts that repeat need two launches to show it. Where readings do not repeat and the verdict is open, the pass goes on
+//! Counts that repeat need three launches to show it. Where readings do not repeat and the verdict is open, the pass goes on
 //! to as many launches as an interval needs, at once and without another look, so that no look is taken until it pleases.
 
 use super::{Effort, Session, Stop};
 use scruple_core::compare::Verdict;
+use scruple_core::evidence::DIFFER;
 use scruple_core::judge;
 use scruple_core::metric::{METRICS, Metric, Pass};
 use scruple_core::sample::{Figure, Reading};
@@ -16,7 +17,7 @@ use std::time::Duration;
 const MEMORY: u32 = 3;
 
 /// Launches of each command with each instrument.
-const COUNTING: u32 = 2;
+const COUNTING: u32 = DIFFER as u32;
 
 /// Launches of either kind where the readings vary so much that the verdict is open.
 const ENOUGH: u32 = 6;

@@ -92,7 +92,7 @@ fn row(arm: &Arm, key: &str, level: f64, copied: bool) -> Vec<String> {
                 |value: Option<f64>| value.filter(|v| v.is_finite()).map_or(String::new(), |v| v.to_string());
             cells.extend([
                 sample.unit.name().to_owned(),
-                sample.quality.word().to_owned(),
+                sample.worth().word().to_owned(),
                 sample.readings.len().to_string(),
                 number(Some(estimate.value)),
                 number(Some(estimate.range.0)),
