@@ -14,7 +14,7 @@ step() {
     { "$@" 2>&1 || echo "FAILED: $*"; } | tee -a "$log"
 }
 
-# A test of the real machine may meet it at a bad moment. At most three that failed are tried once more, each alone; those
+# A test of the real machine may meet it at a bad moment. At most five that failed are tried once more, each alone; those
 # that pass then are printed as flaky and counted.
 cargo_tests() {
     { cargo test --workspace --no-fail-fast -- --nocapture 2>&1; echo $? >"$tests.code"; } | tee "$tests"
@@ -22,7 +22,7 @@ cargo_tests() {
     names=$(sed -n 's/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$tests")
     counted=$(awk '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ /^failed/) n += $(i - 1) } END { print n + 0 }' "$tests")
     # A failure that no line names, such as one of the compiler, is not tried again.
-    [ -n "$names" ] && [ "$(echo "$names" | wc -l)" = "$counted" ] && [ "$counted" -le 3 ] || return 1
+    [ -n "$names" ] && [ "$(echo "$names" | wc -l)" = "$counted" ] && [ "$counted" -le 5 ] || return 1
     for name in $names; do
         echo "== again, alone: $name"
         cargo test --workspace -- --exact "$name" --nocapture >"$tests.again" 2>&1 || { cat "$tests.again"; return 1; }

@@ -224,3 +224,21 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_that_fails_halfway_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = Database::open(&folder.path().join("store.db"), true).expect("a new file");
+        database.batch("CREATE TABLE numbers (number INTEGER)").expect("a table");
+        let failed = database.transaction(|| {
+            database.execute("INSERT INTO numbers VALUES ($1)", &[Value::Integer(1)])?;
+            database.batch("INSERT INTO nowhere VALUES (1)")
+        });
+        assert!(failed.is_err());
+        assert!(database.query("SELECT number FROM numbers", &[]).expect("a table").is_empty());
+    }
+}
