@@ -75,6 +75,7 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Why::TooFew { have: 1, need } => write!(f, "1 reading is too few; at least {need} are needed"),
             Why::TooFew { have, need } => {
                 write!(f, "{have} readings are too few; at least {need} are needed")
             }

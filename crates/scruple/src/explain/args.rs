@@ -4,7 +4,7 @@ use crate::cli::ResultArgs;
 use crate::history::args::BuildArgs;
 use clap::Args;
 
-/// Say where in the code the difference of two commands or of two revisions comes from.
+/// Say which code makes two commands or revisions differ.
 ///
 /// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context exactly.
 /// Functions are matched across the two; the difference is divided among those in which it originates, and the parts add

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Load a server and weigh what a request takes: its latency, and what it costs the server.
+/// Load a server and weigh its latency and its cost per request.
 ///
 /// Without --rate every connection sends its next request when the last was answered (a closed loop). With --rate
 /// requests are due at set times whatever the server does, and latency counts from then, so that a stall counts for

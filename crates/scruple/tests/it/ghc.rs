@@ -225,7 +225,8 @@ fn figures_that_only_one_runtime_has_can_be_asked_for_by_name() {
     if !haskell(&place, "plain", &[]) {
         return;
     }
-    let of = |keys: &str| place.run(["run", "--no-store", "-r", "1", "--metrics", keys, "./plain"]);
+    let of =
+        |keys: &str| place.run(["run", "--no-store", "-r", "1", "--metrics", keys, "./plain keep 400000"]);
     assert!(of("ghc").stdout.contains("ghc.copied"), "{}", of("ghc").exchange());
     assert_eq!(of("no-such-runtime").code, 2);
 }
