@@ -2,7 +2,7 @@
 
 Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
-the tare), `making` (ms for each input), `jumps` (times go up and down),
+the tare), `making` (ms for each input), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, and
 `--log FILE` writes down which cases each process was asked for.
@@ -76,7 +76,7 @@ def misbehave(what, out, index):
     raise ValueError(what)
 
 
-jumps, evaluated = [], set()
+evaluated = set()
 
 
 def batch(cases, word):
@@ -85,9 +85,9 @@ def batch(cases, word):
     tare = case.get("tare", 2)
     one = tare if kind == "t" else tare + case["cost"]
     if case.get("jumps"):
-        jumps.append(kind)
-        count_of = jumps.count(kind)
-        one *= (20 if count_of % 2 else 1) if kind == "c" else 1 + 2 * (count_of % 7)
+        # The padding is another in each process, and the same for a seed.
+        share = len(os.environ.get("SCRUPLE_PADDING", "")) / 4096
+        one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
     wall = round(one * count) + BATCH
     reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
     reply["alloc.bytes"] = case.get("bytes", 0) * count * threads if kind == "c" else case.get("tare_bytes", 0)
