@@ -277,12 +277,11 @@ mod tests {
             assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
             libc::WIFSTOPPED(status)
         };
-        assert!(stopped());
-        assert!(!is_group_stop(pid, libc::SIGSTOP), "the signal is on its way");
+        let mut seen = vec![stopped(), is_group_stop(pid, libc::SIGSTOP)];
         ptrace(libc::PTRACE_CONT, pid, libc::SIGSTOP as usize);
-        assert!(stopped());
-        assert!(is_group_stop(pid, libc::SIGSTOP), "the signal has stopped it");
+        seen.extend([stopped(), is_group_stop(pid, libc::SIGSTOP)]);
         ptrace(libc::PTRACE_CONT, pid, 0);
-        assert!(!stopped());
+        seen.push(stopped());
+        assert_eq!(seen, [true, false, true, true, false], "a signal, the stop that it brings, the end");
     }
 }
