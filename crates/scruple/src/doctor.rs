@@ -166,9 +166,9 @@ fn tools() -> String {
         Err(why) => line(&mut text, what, &format!("no: {why}; this takes it: {gives}")),
     };
     tool("counters", Hardware::available(), "the processor’s own count of instructions and cycles");
-    tool("perf", sampled::available(), "`load --profile`");
-    tool("strace", syscalls::available(), "`load --syscalls`");
-    tool("callgrind", instructions::available(), "`load --instructions`");
+    tool("perf", sampled::available(), "`load --with samples`");
+    tool("strace", syscalls::available(), "`load --with syscalls`");
+    tool("callgrind", instructions::available(), "`load --with instructions`");
     text
 }
 

@@ -52,9 +52,13 @@ fn doctor_says_by_what_instructions_are_counted() {
     let without = place.finish(bare.env("PATH", place.path())).stdout;
     let line = without.lines().find(|line| line.trim_start().starts_with("instructions")).expect("a line");
     assert!(line.contains("valgrind is not installed") || line.contains("the processor"), "{line}");
-    for (tool, option) in [("perf", "--profile"), ("strace", "--syscalls"), ("callgrind", "--instructions")] {
+    for (tool, counted) in [("perf", "samples"), ("strace", "syscalls"), ("callgrind", "instructions")] {
         let line = without.lines().find(|line| line.trim_start().starts_with(tool)).expect("a line");
-        assert!(line.contains("is not installed") && line.contains(option), "{line}");
+        assert!(line.contains("is not installed"), "{line}");
+        assert!(line.contains(&format!("`load --with {counted}`")), "{line}");
+        // The words that are advised are understood.
+        let tried = place.run(["load", "--no-store", "--with", counted, "http://127.0.0.1:1/"]);
+        assert!(!tried.stderr.contains("invalid value"), "{}", tried.exchange());
     }
     assert!(without.lines().any(|line| line.trim_start().starts_with("counters")), "{without}");
 }
