@@ -95,6 +95,28 @@ pub struct Outcome {
     pub shield_refused: Option<String>,
 }
 
+impl Outcome {
+    /// An end of which only the manner is known.
+    pub fn ended(ending: Ending) -> Outcome {
+        Outcome {
+            wall: 0,
+            ending,
+            user: 0,
+            system: 0,
+            scheduled: None,
+            faults: (0, 0),
+            switches: (0, 0),
+            blocks: (0, 0),
+            memory: Vec::new(),
+            ran_go: false,
+            exits: Vec::new(),
+            left_behind: 0,
+            unshielded: false,
+            shield_refused: None,
+        }
+    }
+}
+
 /// The peak memory of one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeakMemory {

@@ -196,18 +196,12 @@ fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outc
     // The kernel counts block input and output in units of 512 bytes.
     Outcome {
         wall: wall.as_nanos() as u64,
-        ending,
         user: tree::nanoseconds(usage.ru_utime),
         system: tree::nanoseconds(usage.ru_stime),
         scheduled: None,
         faults: (usage.ru_minflt as u64, usage.ru_majflt as u64),
         switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
         blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),
-        memory: Vec::new(),
-        ran_go: false,
-        exits: Vec::new(),
-        left_behind: 0,
-        unshielded: false,
-        shield_refused: None,
+        ..Outcome::ended(ending)
     }
 }

@@ -22,26 +22,6 @@ fn launch(path: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Launch {
     }
 }
 
-/// What the launcher would answer; no figure of it is read.
-fn outcome() -> Outcome {
-    Outcome {
-        wall: 0,
-        ending: Ending::Exited(0),
-        user: 0,
-        system: 0,
-        scheduled: None,
-        faults: (0, 0),
-        switches: (0, 0),
-        blocks: (0, 0),
-        memory: Vec::new(),
-        ran_go: false,
-        exits: Vec::new(),
-        left_behind: 0,
-        unshielded: false,
-        shield_refused: None,
-    }
-}
-
 fn count(
     workshop: &Workshop,
     program: &Path,
@@ -55,7 +35,7 @@ fn count(
     let mut command = Command::new(&launch.path);
     command.args(&launch.argv[1..]).env_clear().envs(launch.env.iter().map(|(name, value)| (name, value)));
     assert!(command.current_dir(&launch.folder).output().unwrap().status.success(), "{command:?}");
-    let readings = instrument.read(&outcome());
+    let readings = instrument.read(&Outcome::ended(Ending::Exited(0)));
     let keys: Vec<&str> = readings.iter().map(|reading| reading.key.as_str()).collect();
     assert_eq!(keys, instrument.metrics(), "each is there, if only as absent");
     let reading = readings.into_iter().next().unwrap();

@@ -203,7 +203,7 @@ fn told(
     let ending =
         status.and_then(|status| status.code()).map_or(Ending::Signaled(libc::SIGINT), Ending::Exited);
     let is_go = !exits.is_empty();
-    let readings = runtimes.read(&Outcome { exits, ..ended(ending) });
+    let readings = runtimes.read(&Outcome { exits, ..Outcome::ended(ending) });
     let (started, since_1970) = load.started;
     let monotonic = |moment: u64| (moment + started).saturating_sub(since_1970);
     let pauses = runtimes.pauses().map(<[_]>::to_vec).and_then(|mut pauses| {
@@ -253,24 +253,4 @@ fn nowhere() -> Result<OwnedFd, String> {
         .open(Path::new("/dev/null"))
         .map(OwnedFd::from)
         .map_err(|error| error.to_string())
-}
-
-/// An end of which only the manner is known.
-fn ended(ending: Ending) -> Outcome {
-    Outcome {
-        wall: 0,
-        ending,
-        user: 0,
-        system: 0,
-        scheduled: None,
-        faults: (0, 0),
-        switches: (0, 0),
-        blocks: (0, 0),
-        memory: Vec::new(),
-        ran_go: false,
-        exits: Vec::new(),
-        left_behind: 0,
-        unshielded: false,
-        shield_refused: None,
-    }
 }

@@ -14,3 +14,15 @@ pub mod syscalls;
 pub mod threads;
 pub mod tree;
 mod unseen;
+
+use std::process::{Command, Stdio};
+
+/// Whether a tool does its work here, tried on a program that does nothing; else `missing` where it cannot be started,
+/// and `forbidden` where it fails.
+fn works(mut tool: Command, missing: &str, forbidden: &str) -> Result<(), String> {
+    match tool.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Err(_) => Err(missing.to_owned()),
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(forbidden.to_owned()),
+    }
+}

@@ -51,17 +51,9 @@ const FREQUENCY: u64 = 997;
 /// # Errors
 /// Why not, as a clause.
 pub fn available() -> Result<(), String> {
-    let tried = Command::new("perf")
-        .args(["record", "-q", "-e", "cpu-clock", "-g", "-o", "/dev/null", "--", "true"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match tried {
-        Err(_) => Err(MISSING.to_owned()),
-        Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(FORBIDDEN.to_owned()),
-    }
+    let mut tried = Command::new("perf");
+    tried.args(["record", "-q", "-e", "cpu-clock", "-g", "-o", "/dev/null", "--", "true"]);
+    super::works(tried, MISSING, FORBIDDEN)
 }
 
 /// Samples a tree while `load` runs, which returns how many requests it sent.

@@ -15,17 +15,9 @@ const FORBIDDEN: &str =
 /// # Errors
 /// Why not, as a clause.
 pub fn available() -> Result<(), String> {
-    let tried = Command::new("strace")
-        .args(["-f", "-c", "-o", "/dev/null", "true"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match tried {
-        Err(_) => Err(MISSING.to_owned()),
-        Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(FORBIDDEN.to_owned()),
-    }
+    let mut tried = Command::new("strace");
+    tried.args(["-f", "-c", "-o", "/dev/null", "true"]);
+    super::works(tried, MISSING, FORBIDDEN)
 }
 
 /// Counts the system calls of a tree while `load` runs, which returns how many requests it sent. The result is calls
