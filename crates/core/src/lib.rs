@@ -7,6 +7,7 @@
 pub mod budget;
 pub mod changepoint;
 pub mod compare;
+pub mod environment;
 pub mod evidence;
 pub mod explain;
 pub mod history;

@@ -34,7 +34,20 @@ pub struct Provenance {
     pub environment: BTreeMap<String, String>,
     /// The digest of each measured program's file, by path.
     pub programs: BTreeMap<String, String>,
+    /// The compilers that the file of each measured program names, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub toolchains: BTreeMap<String, String>,
+    /// The digest of each shared library that a measured program loads at its start, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub libraries: BTreeMap<String, String>,
     /// The other tool that took the readings, where they were imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+}
+
+impl Provenance {
+    /// The instruction set, which is the last part of a machine class; none where no machine is known.
+    pub fn architecture(&self) -> Option<&str> {
+        self.machine_class.rsplit_once('/').map(|(_, architecture)| architecture)
+    }
 }

@@ -47,6 +47,8 @@ pub fn provenance(folder: &Path) -> Provenance {
             .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
             .collect(),
         programs: BTreeMap::new(),
+        toolchains: BTreeMap::new(),
+        libraries: BTreeMap::new(),
         tool: None,
     }
 }

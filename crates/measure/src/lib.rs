@@ -16,6 +16,7 @@ pub mod instructions;
 pub mod instrument;
 pub mod launch;
 pub mod launcher;
+pub mod linked;
 pub mod load;
 pub mod memory_map;
 pub mod program;

@@ -6,6 +6,7 @@ use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, State, Terms};
 use scruple_core::stats::Pcg;
 use scruple_measure::host;
+use scruple_measure::linked;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
 use std::sync::Arc;
@@ -62,9 +63,11 @@ fn provenance(programs: &[&Path]) -> Provenance {
     let folder = std::env::current_dir().unwrap_or_default();
     let mut provenance = host::provenance(&folder);
     for path in programs {
-        if let Some(digest) = host::file_digest(path) {
-            provenance.programs.insert(path.display().to_string(), digest);
-        }
+        let name = path.display().to_string();
+        let linked = linked::linked(path);
+        provenance.libraries.extend(linked.libraries);
+        provenance.toolchains.extend(linked.toolchain.map(|text| (name.clone(), text)));
+        provenance.programs.extend(host::file_digest(path).map(|digest| (name, digest)));
     }
     if let Some(state) = git::state(&folder) {
         provenance.commit = Some(state.commit);

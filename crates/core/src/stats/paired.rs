@@ -68,6 +68,10 @@ pub enum Why {
     NoSpread,
     /// Neighbouring readings are so alike that those of a sample say little of those of another.
     Drifting,
+    /// The readings were taken on two machines, and the metric depends on the machine.
+    OtherMachine,
+    /// The readings were taken on machines of two architectures, on which a program is another one.
+    OtherArchitecture,
     /// The level is not strictly between 0 and 1.
     NoSuchLevel,
 }
@@ -94,6 +98,10 @@ impl fmt::Display for Why {
             ),
             Why::NotPositive => f.write_str("a reading is zero or negative, so there is no ratio"),
             Why::NotFinite => f.write_str("a reading is not a finite number"),
+            Why::OtherMachine => {
+                f.write_str("the readings are of two machines, and say nothing of the program’s part in it")
+            }
+            Why::OtherArchitecture => f.write_str("the readings are of two architectures"),
             Why::NoSuchLevel => f.write_str("the level must lie between 0 and 1"),
         }
     }

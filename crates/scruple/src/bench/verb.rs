@@ -14,6 +14,7 @@ use crate::show::export::OF_RUNS;
 use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::budget::{Budget, Kept};
+use scruple_core::environment::Environments;
 use scruple_core::judge::{Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
@@ -140,7 +141,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
             Some(Pair { reference, arm, paired: false, tares })
         })
         .collect();
-    Report::of_pairs(run, &pairs, metrics, budgets)
+    Report::of_pairs(run, &pairs, metrics, budgets, Some(Environments::of(baseline, run)))
 }
 
 /// The programs to weigh: those of the command line, or those of the configuration.

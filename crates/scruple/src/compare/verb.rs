@@ -8,6 +8,7 @@ use crate::place;
 use crate::show::Report;
 use crate::show::export::OF_RUNS;
 use crate::show::output;
+use scruple_core::environment::Environments;
 use scruple_core::judge::{Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
@@ -58,7 +59,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
             Pair { reference: &pair[0], arm: &pair[1], paired: false, tares }
         })
         .collect();
-    let report = Report::of_pairs(&run, &pairs, &args.metrics, &budgets);
+    let environments = Some(Environments::of(&left, &right));
+    let report = Report::of_pairs(&run, &pairs, &args.metrics, &budgets, environments);
     output::write(&report, &args.results, None)
 }
 
@@ -94,11 +96,6 @@ fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a A
     }
 }
 
-/// The tool that took a run: tools do not mean quite the same by a time.
-fn tool(run: &Run) -> String {
-    run.provenance.tool.clone().unwrap_or_else(|| "scruple".to_owned())
-}
-
 /// One run made of both: each pair of arms side by side, told apart by the run they are from.
 fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
     let tag =
@@ -117,14 +114,5 @@ fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
         "not-side-by-side",
         "the two runs were not taken side by side: whatever else changed on the machine in between is part of the difference",
     );
-    for (what, a, b) in [
-        ("machine class", &left.provenance.machine_class, &right.provenance.machine_class),
-        ("kernel", &left.provenance.kernel, &right.provenance.kernel),
-        ("tool", &tool(left), &tool(right)),
-    ] {
-        if a != b {
-            run.warn("circumstances-differ", format!("the runs differ in their {what}: ‘{a}’ and ‘{b}’"));
-        }
-    }
     run
 }

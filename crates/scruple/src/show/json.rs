@@ -4,6 +4,7 @@ use super::Report;
 use crate::inspect::report::memory;
 use crate::load::report::json;
 use scruple_core::compare::{Direction, Verdict};
+use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::{Judged, cases, estimate, headlines};
 use scruple_core::plain::steers;
@@ -27,6 +28,8 @@ struct Document<'a> {
     provenance: &'a Provenance,
     arms: Vec<ArmView<'a>>,
     comparisons: Vec<ComparisonView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environments: Option<&'a Environments>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     growth: Vec<FitView<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -152,6 +155,7 @@ pub fn text(report: &Report<'_>) -> String {
         provenance: &run.provenance,
         arms: run.arms.iter().map(|arm| arm_view(report, arm)).collect(),
         comparisons: report.judged.iter().map(|judged| comparison_view(judged, &quoted)).collect(),
+        environments: report.environments.as_ref(),
         growth: report
             .fits
             .iter()

@@ -23,7 +23,8 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     head.extend(report.shown.iter().map(|key| title(key)));
     head.push("Compared".to_owned());
     let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
-    let mut out = table(&head, &rows, markup);
+    let mut out: String = report.preface().iter().map(|line| prose(line, markup) + "\n\n").collect();
+    out += &table(&head, &rows, markup);
     let sentences = sentence::verdicts(report);
     if !sentences.is_empty() {
         out.push('\n');
@@ -74,6 +75,38 @@ pub(crate) fn code(text: &str, markup: Markup) -> String {
         Markup::AsciiDoc => format!("`{}`", text.replace('|', "\\|")),
         Markup::Org => format!("={}=", text.replace('|', "\\vert{}")),
     }
+}
+
+/// Text of any kind of document, in which nothing is markup.
+fn prose(text: &str, markup: Markup) -> String {
+    match markup {
+        Markup::Markdown => escaped(text),
+        // Neither has an escape that works everywhere; without these nothing begins.
+        Markup::AsciiDoc | Markup::Org => text.replace(['|', '*', '[', ']', '<', '>', '`', '+'], " "),
+    }
+}
+
+/// Markdown in which nothing is markup.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // Forges look for names and numbers of issues after the markup, so only a space of no width keeps them apart.
+            '#' | '@' => {
+                out.push(c);
+                out.push_str("&#8203;");
+            }
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 fn table(head: &[String], rows: &[Vec<String>], markup: Markup) -> String {

@@ -21,6 +21,7 @@ pub mod verb;
 use crate::load::windows::Loads;
 use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
 use scruple_core::compare::{Comparison, Direction, Verdict};
+use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
@@ -51,19 +52,30 @@ pub struct Report<'a> {
     pub memory_maps: Vec<(&'a str, &'a Course)>,
     /// What a load brought besides the readings; none for a stored run.
     pub loads: Option<&'a Loads>,
+    /// What the environments of two stored runs have to do with each other; none within one run.
+    pub environments: Option<Environments>,
 }
 
 impl<'a> Report<'a> {
     /// Judges a run whose arms were taken side by side.
     pub fn of(run: &'a Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
-        Report::of_pairs(run, &judge::pairs(run), metrics, budgets)
+        Report::of_pairs(run, &judge::pairs(run), metrics, budgets, None)
     }
 
-    /// Judges these pairs of a run's arms.
-    pub fn of_pairs(run: &'a Run, pairs: &[Pair<'_>], metrics: &[String], budgets: &[Budget]) -> Report<'a> {
+    /// Judges these pairs of a run's arms; where the references are of another run, in view of both environments.
+    pub fn of_pairs(
+        run: &'a Run,
+        pairs: &[Pair<'_>],
+        metrics: &[String],
+        budgets: &[Budget],
+        environments: Option<Environments>,
+    ) -> Report<'a> {
         let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
         let shown = shown_metrics(&subjects, metrics);
-        let judged = judge::compare_pairs(pairs, &run.terms);
+        let mut judged = judge::compare_pairs(pairs, &run.terms);
+        if let Some(environments) = &environments {
+            environments.withhold(&mut judged, |key| metric_of(run, key));
+        }
         let of_cases = is_of_cases(run);
         let fitted: Vec<String> = match of_cases {
             true => ["time.wall", "alloc.bytes", "malloc.bytes"].map(str::to_owned).to_vec(),
@@ -88,6 +100,7 @@ impl<'a> Report<'a> {
             detail: false,
             memory_maps: Vec::new(),
             loads: None,
+            environments,
         };
         report.checked = report.check(budgets, pairs);
         report
@@ -100,8 +113,7 @@ impl<'a> Report<'a> {
         let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
         for budget in budgets {
             let key = &budget.metric;
-            let own = || self.run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
-            let metric = metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key));
+            let metric = metric_of(self.run, key);
             let relative = budget.limit.is_relative() && budget.against.is_none();
             for arm in self.run.arms_of(Role::Subject).filter(|arm| meant(budget, arm)) {
                 // A reference has nothing to be relative to; and where it is an earlier run, it is not on trial at all.
@@ -170,6 +182,13 @@ impl<'a> Report<'a> {
         self.judged.iter().find(|judged| judged.arm == arm && judged.metric == key)
     }
 
+    /// What a reader of two stored runs has to know before any figure.
+    pub fn preface(&self) -> Vec<String> {
+        let Some(environments) = &self.environments else { return Vec::new() };
+        let shown: Vec<Metric> = self.shown.iter().map(|key| metric_of(self.run, key)).collect();
+        environments.said(&shown)
+    }
+
     /// The arms that tables have rows for: subjects, the shell and the twin; the tare has a line of its own.
     pub fn rows(&self) -> impl Iterator<Item = &'a Arm> {
         self.run.arms.iter().filter(|arm| arm.role != Role::Tare)
@@ -231,6 +250,12 @@ fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
     }
     keys.retain(|key| asked.iter().any(|pattern| declared(key).matches(pattern)));
     keys
+}
+
+/// The declaration of a metric, whoever brought it.
+fn metric_of(run: &Run, key: &str) -> Metric {
+    let own = || run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
+    metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key))
 }
 
 pub fn declared(key: &str) -> Metric {

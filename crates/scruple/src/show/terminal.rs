@@ -46,7 +46,14 @@ pub fn text(report: &Report<'_>, width: usize) -> String {
     if let Some(loads) = report.loads {
         return terminal::text(report, loads, width);
     }
-    format!("{}\n\n{}", header(report), body(report, width))
+    format!("{}\n\n{}{}", header(report), preface(report, width), body(report, width))
+}
+
+/// What a reader of two stored runs has to know first.
+pub(crate) fn preface(report: &Report<'_>, width: usize) -> String {
+    let lines = report.preface();
+    let text: String = lines.iter().map(|line| wrap(line, width) + "\n").collect();
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 /// The sections, the verdicts and the remarks.

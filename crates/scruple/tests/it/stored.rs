@@ -122,10 +122,12 @@ fn a_name_that_fits_nothing_is_an_error() {
 fn two_runs_are_compared_arm_by_arm() {
     let place = place_with_two_runs();
     let answer = place.run(["compare", "before", "last", "--metrics", "time.wall,malloc.bytes"]);
-    assert_snapshot!(answer.exchange(), @"
+    assert_snapshot!(answer.exchange(), @r#"
     exit 0
     --- stdout
     2 commands · 20 blocks of each run · seed 2
+
+    The runs were taken 0 seconds apart, in environments of which nothing noted differs.
 
     wall
       old @before      5.130 ms  [5.077, 5.196]  ▇█▇▆                                    reference
@@ -144,7 +146,7 @@ fn two_runs_are_compared_arm_by_arm() {
     20 blocks).
     ! the two runs were not taken side by side: whatever else changed on the machine in between is part
       of the difference
-    ");
+    "#);
 }
 
 #[test]
@@ -243,4 +245,61 @@ fn doctor_names_the_store_that_runs_go_to() {
     let said = place.run(["doctor", "--quick"]).stdout;
     let line = said.lines().find(|line| line.trim_start().starts_with("store "));
     assert!(line.is_some_and(|line| line.ends_with(" store.db")), "{said}");
+}
+
+/// Puts the last run into the store once more, as if it had been taken in other circumstances.
+fn import_again(place: &Place, label: &str, change: impl Fn(&mut serde_json::Value)) {
+    let mut run = place.run(["show", "last", "--json"]).json();
+    (run["run"]["id"], run["run"]["label"]) = (label.into(), label.into());
+    run["run"]["started"] = "1970-01-04T00:00:00Z".into();
+    change(&mut run["provenance"]);
+    place.write("again.json", run.to_string());
+    let answer = place.run(["store", "import", "again.json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+#[test]
+fn runs_of_two_machines_share_their_counts_and_not_their_times() {
+    let place = place_with_two_runs();
+    import_again(&place, "elsewhere", |provenance| {
+        provenance["machine_class"] = "xeon/8/x86_64".into();
+        provenance["kernel"] = "6.9.1".into();
+    });
+    let words = ["compare", "before", "elsewhere", "--metrics", "time.wall,malloc.bytes"];
+    assert_snapshot!(place.run(words).exchange(), @r#"
+    exit 0
+    --- stdout
+    2 commands · 20 blocks of each run · seed 2
+
+    The runs were taken 3 days apart, in environments that differ: the machine (‘scripted’, then
+    ‘xeon/8/x86_64’), the kernel (nothing noted, then ‘6.9.1’).
+    Not compared: wall, since a time on one machine says nothing of a time on another.
+    Compared: malloc bytes, which are counted, and do not depend on the machine while architecture and
+    toolchain are the same.
+
+    wall
+      old @before     5.130 ms  [5.077, 5.196]  ▇█▇▆                    reference
+      old @elsewhere  5.130 ms  [5.077, 5.196]  ▇█▇▆          +0.00 %   can’t tell
+      new @before     5.131 ms  [5.077, 5.191]  ▇▇█▆                    reference
+      new @elsewhere  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.00 %  can’t tell
+    malloc bytes
+      old @before      4,096 B                                          reference
+      old @elsewhere   4,096 B                                ±0        same
+      new @before      4,096 B                                          reference
+      new @elsewhere   4,096 B                                ±0        same
+
+    Can’t tell whether ‘old @elsewhere’ takes more or less wall time than ‘old @before’: the readings
+    are of two machines, and say nothing of the program’s part in it.
+    Can’t tell whether ‘new @elsewhere’ takes more or less wall time than ‘new @before’: the readings
+    are of two machines, and say nothing of the program’s part in it.
+    ! the two runs were not taken side by side: whatever else changed on the machine in between is part
+      of the difference
+    "#);
+    let document = place.run([&words[..], &["--json"]].concat()).json();
+    assert_eq!(document["environments"]["differences"][0]["aspect"], "machine");
+    let wall = document["comparisons"].as_array().expect("comparisons").iter();
+    let wall: Vec<_> = wall.filter(|one| one["metric"] == "time.wall").collect();
+    assert!(wall.iter().all(|one| one["verdict"] == "can't tell" && one["evidence"] == "absent"), "{wall:?}");
+    let exceeded = place.run([&words[..], &["--limit", "time.wall<+3%"]].concat());
+    assert_eq!(exceeded.code, 3, "{}", exceeded.exchange());
 }

@@ -2,7 +2,7 @@
 
 use super::panel;
 use crate::show::align::{fit, on_points, wrap};
-use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN, preface};
 use crate::show::{Report, effect_text, sentence, title, verdict_words};
 use scruple_core::compare::{Direction, Verdict};
 use scruple_core::judge::{Estimate, cases, headline};
@@ -42,7 +42,7 @@ struct Row<'a> {
 /// Writes the report of a suite.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
-    let mut out = format!("{}\n\n", header(report, &rows));
+    let mut out = format!("{}\n\n{}", header(report, &rows), preface(report, width));
     let mut columns = columns(report, &rows);
     let names: Vec<String> = rows.iter().map(|row| leaf(row.arm)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(4);

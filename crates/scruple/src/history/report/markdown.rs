@@ -2,7 +2,7 @@
 
 use super::event::{Event, Outcome, weight};
 use super::{Page, csv, forge, minor, words};
-use crate::show::markup::{Markup, code};
+use crate::show::markup::{Markup, code, escaped};
 use crate::show::title;
 use scruple_core::history::Series;
 use scruple_core::judge::{Pair, compare_pairs};
@@ -241,27 +241,4 @@ fn table(page: &Page<'_>, out: &mut String) {
             );
         }
     }
-}
-
-/// Text in which nothing is markup.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            // Forges look for names and numbers of issues after the markup, so only a space of no width keeps them apart.
-            '#' | '@' => {
-                out.push(c);
-                out.push_str("&#8203;");
-            }
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -1,0 +1,328 @@
+//! What the environments of two runs differ in, and what that leaves to be compared.
+//!
+//! Counts of one program are the same on every machine of one architecture, as long as compilers and libraries are the
+//! same. Times are not: on another machine they say nothing of the program.
+
+use crate::compare::Comparison;
+use crate::evidence::Evidence;
+use crate::judge::Judged;
+use crate::metric::{Better, Metric, Quality};
+use crate::provenance::Provenance;
+use crate::run::Run;
+use crate::stats::paired::Why;
+use crate::unit::Unit;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What part of an environment differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Aspect {
+    /// The tool that took the readings.
+    Tool,
+    /// The instruction set of the processor.
+    Architecture,
+    /// The processor and its cores.
+    Machine,
+    /// Kernel, operating system, hypervisor, governor, memory.
+    System,
+    /// The compilers of the measured programs.
+    Toolchain,
+    /// A shared library, by its content.
+    Library,
+    /// An environment variable.
+    Variable,
+    /// How much else ran.
+    Load,
+}
+
+/// One difference of two environments.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// What part it is.
+    pub aspect: Aspect,
+    /// Its name in a sentence, such as `kernel`.
+    pub name: String,
+    /// What the reference had; none where it had none, or nobody noted it.
+    pub reference: Option<String>,
+    /// What the other run had.
+    pub run: Option<String>,
+}
+
+/// What the environments of two runs have to do with each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Environments {
+    /// What differs.
+    pub differences: Vec<Difference>,
+    /// Whether the measured programs are the same files, byte for byte.
+    pub same_programs: bool,
+    /// From the beginning of the reference to that of the other run, in milliseconds.
+    pub apart: i64,
+}
+
+/// What the environments leave to be said of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The environments are no part of a difference.
+    Comparable,
+    /// A difference may in part be theirs.
+    Clouded,
+    /// A difference says nothing of the program.
+    Incomparable(Why),
+}
+
+/// Variables that say who works where, not how programs run.
+const PERSONAL: [&str; 5] = ["HOME", "LOGNAME", "PATH", "TMPDIR", "USER"];
+
+/// A load that differs by more than this share of a core's time for each core is another.
+const OTHER_LOAD: f64 = 0.5;
+
+impl Environments {
+    /// The environments of a reference and another run.
+    pub fn of(reference: &Run, run: &Run) -> Environments {
+        let (left, right) = (&reference.provenance, &run.provenance);
+        let digests = |one: &Provenance| one.programs.values().cloned().collect::<BTreeSet<String>>();
+        Environments {
+            differences: differences(left, right),
+            same_programs: !left.programs.is_empty() && digests(left) == digests(right),
+            apart: run.started - reference.started,
+        }
+    }
+
+    fn has(&self, aspect: Aspect) -> bool {
+        self.differences.iter().any(|difference| difference.aspect == aspect)
+    }
+
+    /// What may be said of a metric.
+    pub fn standing(&self, metric: &Metric) -> Standing {
+        let counted = metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
+        if self.has(Aspect::Architecture) {
+            return Standing::Incomparable(Why::OtherArchitecture);
+        }
+        let clouds = |aspects: &[Aspect]| match aspects.iter().any(|aspect| self.has(*aspect)) {
+            true => Standing::Clouded,
+            false => Standing::Comparable,
+        };
+        match (counted, self.has(Aspect::Machine)) {
+            (true, _) => clouds(&[Aspect::Tool, Aspect::Toolchain, Aspect::Library, Aspect::Variable]),
+            (false, true) => Standing::Incomparable(Why::OtherMachine),
+            (false, false) if self.differences.is_empty() => Standing::Comparable,
+            (false, false) => Standing::Clouded,
+        }
+    }
+
+    /// Takes back every comparison that says nothing of the programs. What the figures point to stays.
+    pub fn withhold(&self, judged: &mut [Judged], declared: impl Fn(&str) -> Metric) {
+        for one in judged {
+            let metric = declared(&one.metric);
+            if let Standing::Incomparable(why) = self.standing(&metric) {
+                let evidence = &one.comparison.evidence;
+                let absent =
+                    Evidence::Absent { why, pointing: evidence.effect(), readings: evidence.readings() };
+                let lower = metric.better == Better::Lower;
+                one.comparison = Comparison::of(absent, lower, one.comparison.margin);
+            }
+        }
+    }
+
+    /// What a reader has to know before any figure: what differs, and what that means for these metrics, each with its
+    /// title.
+    pub fn said(&self, metrics: &[Metric]) -> Vec<String> {
+        let mut said = vec![self.what_differs()];
+        let titles = |wanted: fn(&Standing) -> bool| -> Vec<&str> {
+            let all = metrics.iter().filter(|metric| wanted(&self.standing(metric)));
+            all.map(|metric| metric.title.as_ref()).collect()
+        };
+        let lost = titles(|standing| matches!(standing, Standing::Incomparable(_)));
+        let kept = titles(|standing| !matches!(standing, Standing::Incomparable(_)));
+        let clouded = titles(|standing| *standing == Standing::Clouded);
+        if !lost.is_empty() {
+            let why = match self.has(Aspect::Architecture) {
+                true => "programs of two architectures do other work",
+                false => "a time on one machine says nothing of a time on another",
+            };
+            said.push(format!("Not compared: {}, since {why}.", lost.join(", ")));
+            if !kept.is_empty() {
+                said.push(format!(
+                    "Compared: {}, which are counted, and do not depend on the machine while architecture and toolchain are \
+                     the same.",
+                    kept.join(", ")
+                ));
+            }
+        }
+        if !clouded.is_empty() {
+            said.push(format!("A difference in {} may be that of the environments.", clouded.join(", ")));
+        }
+        if self.same_programs {
+            said.push(
+                "Both runs weighed the same program files, byte for byte: a difference is not the program’s."
+                    .to_owned(),
+            );
+        }
+        said
+    }
+
+    fn what_differs(&self) -> String {
+        let apart = apart(self.apart);
+        if self.differences.is_empty() {
+            return format!("The runs were taken {apart}, in environments of which nothing noted differs.");
+        }
+        let shown = |value: &Option<String>| {
+            value.as_ref().map_or_else(|| "nothing noted".to_owned(), |text| format!("‘{text}’"))
+        };
+        let one = |difference: &Difference| {
+            format!("{} ({}, then {})", difference.name, shown(&difference.reference), shown(&difference.run))
+        };
+        let all: Vec<String> = self.differences.iter().map(one).collect();
+        format!("The runs were taken {apart}, in environments that differ: {}.", all.join(", "))
+    }
+}
+
+fn apart(milliseconds: i64) -> String {
+    let seconds = milliseconds.unsigned_abs() / 1000;
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{} apart", if count == 1 { "" } else { "s" })
+}
+
+fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut add = |aspect, name: &str, reference: Option<String>, run: Option<String>| {
+        if reference != run {
+            found.push(Difference { aspect, name: name.to_owned(), reference, run });
+        }
+    };
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let tool = |one: &Provenance| Some(one.tool.clone().unwrap_or_else(|| "scruple".to_owned()));
+    add(Aspect::Tool, "the tool", tool(left), tool(right));
+    let (of_left, of_right) = (left.architecture(), right.architecture());
+    if of_left.is_some() && of_right.is_some() {
+        add(Aspect::Architecture, "the architecture", text_of(of_left), text_of(of_right));
+    }
+    add(Aspect::Machine, "the machine", text(&left.machine_class), text(&right.machine_class));
+    add(Aspect::System, "the hypervisor", left.virtualized.clone(), right.virtualized.clone());
+    let memory = |one: &Provenance| {
+        // What the kernel keeps for itself changes from start to start.
+        (one.memory > 0).then(|| format!("{} GiB", (one.memory as f64 / f64::from(1 << 30)).round()))
+    };
+    add(Aspect::System, "memory", memory(left), memory(right));
+    add(Aspect::System, "the operating system", text(&left.os), text(&right.os));
+    add(Aspect::System, "the kernel", text(&left.kernel), text(&right.kernel));
+    add(Aspect::System, "the governor", left.governor.clone(), right.governor.clone());
+    // A program without a note of its compiler tells nothing of it.
+    if !left.toolchains.is_empty() && !right.toolchains.is_empty() {
+        let compilers = |one: &Provenance| {
+            let all: BTreeSet<&str> = one.toolchains.values().map(String::as_str).collect();
+            Some(all.into_iter().collect::<Vec<_>>().join("; "))
+        };
+        add(Aspect::Toolchain, "the toolchain", compilers(left), compilers(right));
+    }
+    for (name, one, other) in joined(&left.libraries, &right.libraries) {
+        // A library that only one of two programs uses is the program's own affair.
+        if one.is_some() && other.is_some() {
+            add(Aspect::Library, &format!("the library {name}"), one, other);
+        }
+    }
+    for (name, one, other) in joined(&left.environment, &right.environment) {
+        if !PERSONAL.contains(&name) {
+            add(Aspect::Variable, &format!("the variable {name}"), one, other);
+        }
+    }
+    let cores = f64::from(left.cores.max(1).min(right.cores.max(1)));
+    if (left.load - right.load).abs() > OTHER_LOAD * cores {
+        let load = |one: &Provenance| Some(format!("{:.1}", one.load));
+        add(Aspect::Load, "the load", load(left), load(right));
+    }
+    found
+}
+
+fn text_of(text: Option<&str>) -> Option<String> {
+    text.map(str::to_owned)
+}
+
+type Joined<'a> = (&'a str, Option<String>, Option<String>);
+
+fn joined<'a>(
+    left: &'a BTreeMap<String, String>,
+    right: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = Joined<'a>> {
+    let names: BTreeSet<&str> = left.keys().chain(right.keys()).map(String::as_str).collect();
+    names.into_iter().map(|name| (name, left.get(name).cloned(), right.get(name).cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::metric;
+
+    fn provenance(class: &str, kernel: &str) -> Provenance {
+        Provenance {
+            machine_class: class.to_owned(),
+            kernel: kernel.to_owned(),
+            cores: 2,
+            ..Provenance::default()
+        }
+    }
+
+    fn between(left: Provenance, right: Provenance) -> Environments {
+        Environments { differences: differences(&left, &right), same_programs: false, apart: 200_000_000 }
+    }
+
+    fn standing(environments: &Environments, key: &str) -> Standing {
+        environments.standing(metric(key).expect("a metric"))
+    }
+
+    #[test]
+    fn counts_stay_comparable_across_machines_and_times_do_not() {
+        let apart = between(provenance("epyc/2/x86_64", "6.1"), provenance("xeon/8/x86_64", "6.1"));
+        assert_eq!(standing(&apart, "malloc.bytes"), Standing::Comparable);
+        assert_eq!(standing(&apart, "instructions"), Standing::Comparable);
+        for key in ["time.wall", "time.cpu", "memory.peak", "gc.time", "load.p99"] {
+            assert_eq!(standing(&apart, key), Standing::Incomparable(Why::OtherMachine), "{key}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_compared_across_architectures() {
+        let apart = between(provenance("epyc/2/x86_64", "6.1"), provenance("m1/2/aarch64", "6.1"));
+        for key in ["malloc.bytes", "time.wall"] {
+            assert_eq!(standing(&apart, key), Standing::Incomparable(Why::OtherArchitecture), "{key}");
+        }
+    }
+
+    #[test]
+    fn another_toolchain_clouds_counts_and_another_kernel_only_times() {
+        let with = |compiler: &str| Provenance {
+            toolchains: BTreeMap::from([("a".to_owned(), compiler.to_owned())]),
+            ..provenance("epyc/2/x86_64", "6.1")
+        };
+        let compilers = between(with("GCC 12"), with("GCC 13"));
+        assert_eq!(standing(&compilers, "malloc.bytes"), Standing::Clouded);
+        let kernels = between(provenance("epyc/2/x86_64", "6.1"), provenance("epyc/2/x86_64", "6.5"));
+        assert_eq!(standing(&kernels, "malloc.bytes"), Standing::Comparable);
+        assert_eq!(standing(&kernels, "time.cpu"), Standing::Clouded);
+    }
+
+    #[test]
+    fn a_load_and_a_variable_are_differences_and_a_home_is_none() {
+        let mut busy = provenance("epyc/2/x86_64", "6.1");
+        busy.load = 12.0;
+        busy.environment.insert("MALLOC_ARENA_MAX".to_owned(), "1".to_owned());
+        busy.environment.insert("HOME".to_owned(), "/home/someone".to_owned());
+        let apart = between(provenance("epyc/2/x86_64", "6.1"), busy);
+        let names: Vec<&str> = apart.differences.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["the variable MALLOC_ARENA_MAX", "the load"]);
+        let said = apart.said(&[metric("time.wall").expect("a metric").clone()]);
+        assert_eq!(
+            said,
+            [
+                "The runs were taken 2 days apart, in environments that differ: the variable MALLOC_ARENA_MAX (nothing noted, then ‘1’), the load (‘0.0’, then ‘12.0’).",
+                "A difference in wall may be that of the environments."
+            ]
+        );
+    }
+}
