@@ -1,14 +1,14 @@
 //! A range of versions of one repository: what became of each, what was read, and what may be concluded.
 //!
-//! A [`History`] is what was measured; [`judge`] makes a [`Judgement`] of it; reports are written from both.
+//! A [`History`] is what was measured; [`find_changes`] makes a [`Judgement`] of it; reports are written from both.
 
 mod comparable;
+mod find_changes;
 mod graph;
-mod judge;
 
 pub use comparable::{SLOPE, comparable};
+pub use find_changes::find_changes;
 pub use graph::Graph;
-pub use judge::judge;
 
 use crate::metric::Better;
 use crate::run::Run;

@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 
 /// Which loop of a case a batch runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-pub enum Kind {
+pub enum LoopKind {
     /// The case's body.
     #[serde(rename = "c")]
     Case,
@@ -29,7 +29,7 @@ pub struct Batch {
     /// The case.
     pub id: u32,
     /// Body or tare.
-    pub kind: Kind,
+    pub kind: LoopKind,
     /// The iterations of each thread; for concurrency cases the elements.
     pub iterations: u64,
     /// The threads.
@@ -65,7 +65,7 @@ impl Request {
             Request::Block(batches) => {
                 let mut line = "block".to_owned();
                 for batch in batches {
-                    let kind = if batch.kind == Kind::Case { 'c' } else { 't' };
+                    let kind = if batch.kind == LoopKind::Case { 'c' } else { 't' };
                     let _ = write!(line, " {}:{kind}:{}", batch.id, batch.iterations);
                     if batch.threads > 1 {
                         let _ = write!(line, ":{}", batch.threads);
@@ -250,7 +250,7 @@ pub struct BatchReply {
     /// The case.
     pub id: u32,
     /// Body or tare.
-    pub kind: Kind,
+    pub kind: LoopKind,
     /// All iterations of the batch.
     pub iterations: u64,
     /// What the time of an iteration is, where that could not be said beforehand.

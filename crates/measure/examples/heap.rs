@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::process::{Command, ExitCode};
 
-use scruple_measure::heap::{Counts, Peak, Session, Totals};
+use scruple_measure::heap::{Counts, HeapSession, Peak, Totals};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut words = std::env::args_os().skip(1).peekable();
@@ -20,7 +20,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         _ => Peak::Usable,
     };
     let program = words.next().ok_or("usage: heap [--peak=off|usable|requested] COMMAND [ARGUMENT…]")?;
-    let session = Session::start(&std::env::temp_dir(), peak)?;
+    let session = HeapSession::start(&std::env::temp_dir(), peak)?;
     let environment = session.environment(std::env::var_os("LD_PRELOAD").as_deref());
     if program == "--hold" {
         for (name, value) in environment {

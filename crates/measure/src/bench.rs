@@ -1,7 +1,7 @@
 //! A running bench program: started with two pipes, asked line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
-use crate::{core_speed, scheduled};
+use crate::{core_speed, scheduler_waits};
 use scruple_core::protocol::{Case, Complaint, Reply, Request};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub struct BenchProgram {
     buffer: VecDeque<u8>,
     stderr: Arc<Mutex<Vec<u8>>>,
     reader: Option<std::thread::JoinHandle<()>>,
-    heap: Option<heap::Session>,
+    heap: Option<heap::HeapSession>,
 }
 
 /// Why a bench program gave no answer.
@@ -131,7 +131,7 @@ impl BenchProgram {
         command.env("SCRUPLE_PADDING", "x".repeat(start.padding));
         let heap = match start.count_in {
             Some(folder) => {
-                let session = heap::Session::start(folder, heap::Peak::Usable)?;
+                let session = heap::HeapSession::start(folder, heap::Peak::Usable)?;
                 command.envs(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
                 Some(session)
             }
@@ -238,7 +238,7 @@ impl BenchProgram {
 
     /// How long the program's threads have waited for a core so far, in nanoseconds, where the kernel tells.
     pub fn waited(&self) -> Option<u64> {
-        scheduled::waited(self.child.id())
+        scheduler_waits::waited(self.child.id())
     }
 
     fn line(&mut self, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<u8>, BenchError> {

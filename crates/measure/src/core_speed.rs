@@ -4,7 +4,7 @@
 //! tables", 2024), whatever else the core does beside it, so that the time of the chain is the time of so many cycles.
 
 use crate::clock;
-use crate::scheduled;
+use crate::scheduler_waits;
 
 /// Additions in one pass of the loop, and passes in one chain, which takes about 4 µs.
 const UNROLLED: u64 = 8;
@@ -17,7 +17,7 @@ const TRIES: u32 = 3;
 /// let it be told. Takes some 20 µs.
 pub fn cycle_beside(program: u32) -> Option<f64> {
     let own = affinity()?;
-    let core = scheduled::last_core(program)?;
+    let core = scheduler_waits::last_core(program)?;
     // Where the core is not to be had, the one that this thread is on says more than nothing: cores mostly share a clock.
     move_to(&only(core)?);
     let found = cycle();

@@ -122,7 +122,7 @@ pub struct MemoryMap {
 
 /// A row of the table: the mappings of one class and one permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct MapRow {
     /// What they are for.
     pub class: Class,
     /// What may be done with them.
@@ -157,10 +157,10 @@ impl MemoryMap {
     }
 
     /// The table: one row for each class and permission that holds anything, files before anonymous memory.
-    pub fn table(&self) -> Vec<Row> {
-        let mut rows: BTreeMap<(Class, &str), Row> = BTreeMap::new();
+    pub fn table(&self) -> Vec<MapRow> {
+        let mut rows: BTreeMap<(Class, &str), MapRow> = BTreeMap::new();
         for mapping in &self.mappings {
-            let row = rows.entry((mapping.class, &mapping.permissions)).or_insert_with(|| Row {
+            let row = rows.entry((mapping.class, &mapping.permissions)).or_insert_with(|| MapRow {
                 class: mapping.class,
                 permissions: mapping.permissions.clone(),
                 mappings: 0,

@@ -57,20 +57,20 @@ impl Program {
     }
 
     /// What the file is.
-    pub fn kind(&self) -> io::Result<Kind> {
+    pub fn kind(&self) -> io::Result<FileKind> {
         let mut head = Vec::new();
         File::open(&self.path)?.take(256).read_to_end(&mut head)?;
         if let Some(line) = head.strip_prefix(b"#!") {
             let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
             let interpreter = line.split(|byte| *byte == b' ').next().unwrap_or_default();
             let argument = line[interpreter.len()..].trim_ascii();
-            return Ok(Kind::Script {
+            return Ok(FileKind::Script {
                 interpreter: OsString::from_vec(interpreter.to_vec()).into(),
                 argument: (!argument.is_empty()).then(|| String::from_utf8_lossy(argument).into_owned()),
             });
         }
         if !head.starts_with(b"\x7fELF") {
-            return Ok(Kind::Other);
+            return Ok(FileKind::Other);
         }
         let data = std::fs::read(&self.path)?;
         Ok(elf_kind(&data))
@@ -80,7 +80,7 @@ impl Program {
     pub fn resolved(&self) -> Program {
         let mut program = self.clone();
         for _ in 0..4 {
-            let Ok(Kind::Script { interpreter, argument }) = program.kind() else { break };
+            let Ok(FileKind::Script { interpreter, argument }) = program.kind() else { break };
             let through_env = interpreter.file_name() == Some(OsStr::new("env"));
             let next = match argument.filter(|_| through_env) {
                 Some(name) => {
@@ -111,7 +111,7 @@ impl Program {
 
 /// What an executable file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A script with a `#!` line.
     Script {
         /// The interpreter named there.
@@ -132,13 +132,13 @@ pub enum Kind {
     Other,
 }
 
-fn elf_kind(data: &[u8]) -> Kind {
-    let Ok(file) = object::File::parse(data) else { return Kind::Other };
+fn elf_kind(data: &[u8]) -> FileKind {
+    let Ok(file) = object::File::parse(data) else { return FileKind::Other };
     let native = match file.architecture() {
         Architecture::X86_64 => cfg!(target_arch = "x86_64"),
         Architecture::Aarch64 => cfg!(target_arch = "aarch64"),
         _ => false,
     };
     let has = |name: &str| file.sections().any(|section| section.name() == Ok(name));
-    Kind::Elf { dynamic: has(".interp"), go: has(".note.go.buildid") || has(".go.buildinfo"), native }
+    FileKind::Elf { dynamic: has(".interp"), go: has(".note.go.buildid") || has(".go.buildinfo"), native }
 }

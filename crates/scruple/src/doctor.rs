@@ -3,8 +3,8 @@
 use crate::cli::DoctorArgs;
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use crate::place;
-use crate::place::WorkFolder;
+use crate::paths;
+use crate::paths::WorkFolder;
 use crate::show::output;
 use scruple_core::compare::{Comparison, compare_noisy};
 use scruple_core::metric::Pass;
@@ -18,7 +18,7 @@ use scruple_measure::instructions::{Hardware, Instructions};
 use scruple_measure::launch::Shield;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::load::cost::{instructions, sampled, syscalls};
-use scruple_measure::program::{Kind, Program};
+use scruple_measure::program::{FileKind, Program};
 use scruple_measure::runtimes::{self, Runtime, ghc};
 use scruple_measure::streams::{Input, Output};
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let work = WorkFolder::make()?;
     let counter = Box::new(HeapInstrument::new(work.path()));
-    let mut counting = Instructions::new(launcher.pid(), work.path(), &place::calltree_folder());
+    let mut counting = Instructions::new(launcher.pid(), work.path(), &paths::calltree_folder());
     let mut weigher = Commands::new(launcher, interrupted.clone(), vec![counter]);
     let job = own_job()?;
     let mut text = machine(args.store.as_deref());
@@ -121,7 +121,7 @@ fn machine(store: Option<&Path>) -> String {
         Some(false) => line(&mut text, "boost", "off"),
         None => line(&mut text, "boost", "not visible here"),
     }
-    match place::store_path(store) {
+    match paths::store_path(store) {
         Ok(path) => line(&mut text, "store", &path.display().to_string()),
         Err(fault) => line(&mut text, "store", &format!("none: {fault}")),
     }
@@ -196,10 +196,10 @@ fn program(words: &[String]) -> Result<String, Fault> {
     let kind = program
         .kind()
         .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", program.path.display())))?;
-    if let Kind::Script { .. } = kind {
+    if let FileKind::Script { .. } = kind {
         line(&mut text, "script, run by", &program.resolved().path.display().to_string());
     }
-    if kind == Kind::Other {
+    if kind == FileKind::Other {
         line(
             &mut text,
             "kind",

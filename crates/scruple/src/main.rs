@@ -15,14 +15,14 @@ mod history;
 mod inspect;
 mod load;
 mod new_run;
-mod place;
+mod paths;
 mod progress;
 mod show;
 mod store;
 
 use crate::cli::Verb;
 use crate::fault::{Code, Fault};
-use scruple_core::plain::for_terminal;
+use scruple_core::harmless_text::for_terminal;
 use std::io::Write;
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! Progress on a terminal, drawn between launches and never while one runs.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use scruple_core::harmless_text::{for_terminal, plain};
 use scruple_core::metric::Pass;
-use scruple_core::plain::{for_terminal, plain};
 use std::io::{IsTerminal, Write};
 
 /// A line of progress; nothing where standard error is not a terminal.

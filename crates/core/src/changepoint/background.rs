@@ -44,7 +44,7 @@ const CLOSE: usize = 3;
 const REACH: f64 = 3.0;
 
 /// One kind of background.
-struct Kind {
+struct BackgroundForm {
     /// The prior variance of each coefficient; none where it is free.
     variances: Vec<Option<f64>>,
     /// What it costs beside the squares of its coefficients.
@@ -82,7 +82,7 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
     let trial = Trial { series, products: products(&terms), terms, needed, inflation };
     let flat = vec![0.0; n];
     let start = trial.sums(&steps.fit.cuts, &steps.fit.levels, &flat);
-    let mut kinds: Vec<(f64, Kind, Regression)> = trial
+    let mut kinds: Vec<(f64, BackgroundForm, Regression)> = trial
         .kinds()
         .into_iter()
         .map(|kind| {
@@ -107,7 +107,7 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
     best.1
 }
 
-impl Kind {
+impl BackgroundForm {
     /// What the prior makes of the coefficients, as a loss of log likelihood.
     fn unlikely(&self, coefficients: &[f64]) -> f64 {
         let one =
@@ -122,10 +122,10 @@ impl Trial<'_> {
         self.series.scales[0].powi(2) * self.inflation
     }
 
-    fn kinds(&self) -> Vec<Kind> {
+    fn kinds(&self) -> Vec<BackgroundForm> {
         let n = self.series.len() as f64;
         let unlikely = self.needed * (TOLD_APART / n).powi(2).min(1.0);
-        let trend = |&count: &usize| Kind {
+        let trend = |&count: &usize| BackgroundForm {
             variances: vec![None; count],
             price: unlikely + 0.5 * count as f64 * n.ln(),
         };
@@ -133,7 +133,7 @@ impl Trial<'_> {
             let share = |j: usize| size / (j.max(1) as f64).powi(2);
             let freedom = |j: usize| 0.5 * (n * share(j)).ln_1p();
             let all = 0..self.terms.len();
-            Kind {
+            BackgroundForm {
                 variances: all.clone().map(|j| Some(share(j) * self.noise())).collect(),
                 price: unlikely + CHOICE + all.map(freedom).sum::<f64>(),
             }
@@ -146,7 +146,7 @@ impl Trial<'_> {
             .collect()
     }
 
-    fn ridges(&self, kind: &Kind) -> Vec<f64> {
+    fn ridges(&self, kind: &BackgroundForm) -> Vec<f64> {
         kind.variances
             .iter()
             .map(|variance| variance.map_or(0.0, |variance| self.noise() / variance))
@@ -167,7 +167,7 @@ impl Trial<'_> {
     }
 
     /// The background once more, with outliers seen about it and not about the first levels.
-    fn closely(&self, kind: &Kind, rough: &Regression) -> Found {
+    fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> Found {
         let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
         let mut regression = Regression::new(&sums, &self.ridges(kind));
         let gains = regression.weed(self.needed, self.inflation);

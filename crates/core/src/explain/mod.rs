@@ -5,19 +5,19 @@
 //! others. The parts add up to the whole difference. A function whose machine code is the same in both cannot be the
 //! origin; its part belongs to the nearest caller whose code is not.
 
+mod by_function;
 mod decompose;
 mod flame;
 mod matching;
 mod merged;
 mod names;
 mod noise;
-mod rows;
 
+pub use by_function::{Explanation, FunctionDifference, Part, PartKind, Which, explain};
 pub use flame::{Difference, differences};
 pub use matching::Matched;
 pub use names::{group, is_library, normal};
 pub use noise::settled;
-pub use rows::{Explanation, Part, PartKind, Row, Which, explain};
 
 /// What is counted, in each calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

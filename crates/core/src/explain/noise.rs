@@ -14,7 +14,7 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
     let totals = (mean(|one| one.totals.0), mean(|one| one.totals.1));
     type Id = (String, String);
-    let id = |row: &super::Row| -> Id { (row.module.clone(), super::group(&row.name)) };
+    let id = |row: &super::FunctionDifference| -> Id { (row.module.clone(), super::group(&row.name)) };
     let mut deltas: HashMap<Id, Vec<f64>> = HashMap::new();
     for pair in &pairs {
         pair.rows.iter().for_each(|row| deltas.entry(id(row)).or_default().push(row.delta));
@@ -25,12 +25,12 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
         *most = most.max(row.delta.abs());
     }
     let whole = within.iter().map(|one| one.delta().abs()).fold(0.0, f64::max);
-    let mut rows: HashMap<Id, super::Row> = HashMap::new();
+    let mut rows: HashMap<Id, super::FunctionDifference> = HashMap::new();
     let count = pairs.first()?.count;
     for row in pairs.into_iter().flat_map(|pair| pair.rows) {
         rows.entry(id(&row)).or_insert(row);
     }
-    let settle = |(id, mut row): (Id, super::Row)| {
+    let settle = |(id, mut row): (Id, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
         row.delta = seen.iter().sum::<f64>() / runs;
         // In a pair that has no such row the difference was nought.

@@ -36,7 +36,7 @@ struct Stretch {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct LogLine {
     at: f64,
     slope: f64,
     /// The inverse of the information: variances follow from it.
@@ -99,13 +99,14 @@ fn stretches(measurements: &[Measurement], limit: usize, centre: f64, reach: f64
 }
 
 /// The line by Newton's method; `None` where nothing is beyond, or the share does not grow with the rate.
-fn line(stretches: &[Stretch], target: f64) -> Option<Line> {
+fn line(stretches: &[Stretch], target: f64) -> Option<LogLine> {
     let total: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
     let requests: f64 = stretches.iter().map(|s| s.weight * s.requests).sum();
     if total <= 0.0 || requests <= 0.0 {
         return None;
     }
-    let mut line = Line { at: (total / requests).ln().min(target.ln() + 1.0), slope: 5.0, inverse: [0.0; 3] };
+    let mut line =
+        LogLine { at: (total / requests).ln().min(target.ln() + 1.0), slope: 5.0, inverse: [0.0; 3] };
     for _ in 0..60 {
         let (mut score, mut information) = ([0.0; 2], [0.0; 3]);
         for s in stretches {
@@ -136,7 +137,7 @@ fn line(stretches: &[Stretch], target: f64) -> Option<Line> {
 }
 
 /// The interval of the crossing, as logarithms of the rate over the centre.
-fn interval(stretches: &[Stretch], line: &Line, target: f64) -> Option<(f64, f64)> {
+fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, f64)> {
     let measurements =
         1 + stretches.windows(2).filter(|pair| pair[0].measurement != pair[1].measurement).count();
     let beyond: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
@@ -162,7 +163,7 @@ fn interval(stretches: &[Stretch], line: &Line, target: f64) -> Option<(f64, f64
 }
 
 /// How many requests beyond the limit come together: the variance of counts over what it would be if they came alone.
-fn bunch(stretches: &[Stretch], line: &Line) -> f64 {
+fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
     let (mut off, mut weights) = (0.0, 0.0);
     for measurement in stretches.chunk_by(|a, b| a.measurement == b.measurement) {
         let expected: f64 =
@@ -175,7 +176,7 @@ fn bunch(stretches: &[Stretch], line: &Line) -> f64 {
 }
 
 /// The variances of the line's two coefficients where the counts of one group may hang together.
-fn covariance(stretches: &[Stretch], line: &Line, same: fn(&Stretch, &Stretch) -> bool) -> [f64; 3] {
+fn covariance(stretches: &[Stretch], line: &LogLine, same: fn(&Stretch, &Stretch) -> bool) -> [f64; 3] {
     let mut meat = [0.0; 3];
     let mut groups = 0.0;
     for group in stretches.chunk_by(same) {

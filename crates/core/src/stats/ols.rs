@@ -10,7 +10,7 @@ use super::rng::Pcg;
 
 /// A fitted line y = intercept + slope·x.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct FittedLine {
     /// Value at x = 0, in the unit of y.
     pub intercept: f64,
     /// Change of y for one more x.
@@ -33,14 +33,14 @@ pub struct Panel {
 /// Fits a line by least squares.
 ///
 /// `None` when the lengths differ, when fewer than two x are distinct, or when a number is not finite.
-pub fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
+pub fn fit(x: &[f64], y: &[f64]) -> Option<FittedLine> {
     if x.len() != y.len() {
         return None;
     }
     fit_pairs(x.iter().copied().zip(y.iter().copied()))
 }
 
-fn fit_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Line> {
+fn fit_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<FittedLine> {
     let n = pairs.clone().count() as f64;
     let (sum_x, sum_y) = pairs.clone().fold((0.0, 0.0), |(sx, sy), (x, y)| (sx + x, sy + y));
     let (mean_x, mean_y) = (sum_x / n, sum_y / n);
@@ -53,7 +53,7 @@ fn fit_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Line> {
     }
     let slope = xy / xx;
     let r_squared = if yy == 0.0 { 1.0 } else { (xy * xy / (xx * yy)).min(1.0) };
-    let line = Line { intercept: mean_y - slope * mean_x, slope, r_squared };
+    let line = FittedLine { intercept: mean_y - slope * mean_x, slope, r_squared };
     (xx > 0.0 && slope.is_finite() && line.intercept.is_finite() && r_squared.is_finite()).then_some(line)
 }
 
@@ -64,13 +64,13 @@ fn fit_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Line> {
 pub fn panel(x: &[f64], y: &[f64], level: f64, replicates: usize, seed: u64) -> Option<Panel> {
     let line = fit(x, y)?;
     let n = x.len();
-    let drawn: Vec<Line> = (0..replicates as u64)
+    let drawn: Vec<FittedLine> = (0..replicates as u64)
         .filter_map(|number| redraw(x, y, &mut Pcg::with_stream(seed, number)))
         .collect();
     let without = |left: usize| fit_pairs((0..n).filter(move |&i| i != left).map(|i| (x[i], y[i])));
-    let left_out: Vec<Line> = (0..n).map(without).collect::<Option<_>>()?;
-    let interval = |figure: fn(&Line) -> f64| {
-        let of = |lines: &[Line]| lines.iter().map(figure).collect::<Vec<f64>>();
+    let left_out: Vec<FittedLine> = (0..n).map(without).collect::<Option<_>>()?;
+    let interval = |figure: fn(&FittedLine) -> f64| {
+        let of = |lines: &[FittedLine]| lines.iter().map(figure).collect::<Vec<f64>>();
         bootstrap::bca_of(figure(&line), &of(&drawn), &of(&left_out), level)
     };
     Some(Panel {
@@ -80,7 +80,7 @@ pub fn panel(x: &[f64], y: &[f64], level: f64, replicates: usize, seed: u64) -> 
     })
 }
 
-fn redraw(x: &[f64], y: &[f64], pcg: &mut Pcg) -> Option<Line> {
+fn redraw(x: &[f64], y: &[f64], pcg: &mut Pcg) -> Option<FittedLine> {
     // With three batches one draw in nine fails, so that a hundred failures in a row do not happen.
     (0..100).find_map(|_| {
         let places: Vec<usize> = (0..x.len()).map(|_| index(pcg, x.len())).collect();

@@ -86,7 +86,7 @@ const NEARLY_ONE: f64 = 0.9;
 const ROOT: f64 = 0.5;
 
 /// Judges pairs of size and bytes. Growth of less than `smallest` bytes per unit does not matter.
-pub fn judge(readings: &[(f64, f64)], smallest: f64) -> Retained {
+pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     let mut sizes = Sizes::of(readings);
     let n = &sizes.at;
     if n.len() < LEAST_SIZES || n[n.len() - 1] < LEAST_RANGE * n[0] || n[0] <= 0.0 {

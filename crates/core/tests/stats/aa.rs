@@ -5,7 +5,7 @@
 use crate::noise::{Noise, blocks, normal, processes};
 use crate::range::{range, weigh};
 use scruple_core::compare::{Comparison, Verdict};
-use scruple_core::history::judge;
+use scruple_core::history::find_changes;
 use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
@@ -312,7 +312,7 @@ fn every_number_of_rounds(tries: u32) {
                 let noise = 0.005 + 0.05 * pcg.unit();
                 weigh(&mut history, "parse", key, &[1e8; 12], rounds, noise, &mut pcg);
             }
-            judge(&history, 0.05).series.iter().any(|series| !series.changes.is_empty())
+            find_changes(&history, 0.05).series.iter().any(|series| !series.changes.is_empty())
         });
         let wrong = Wrong { tries, verdicts: wrong.count() as u32, limits: 0 };
         cells.push(format!("{:.1}", 100.0 * f64::from(wrong.verdicts) / f64::from(tries)));

@@ -1,7 +1,7 @@
 //! Ranges whose builds differ for no reason in their source, beside ranges with many true steps.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::history::{History, Series, judge};
+use scruple_core::history::{History, Series, find_changes};
 use scruple_core::stats::rng::Pcg;
 
 use crate::noise::normal;
@@ -13,7 +13,7 @@ fn weighed(levels: &[f64], blocks: u32, noise: f64, seed: u64) -> Series {
     let mut history: History = range(levels.len());
     let levels: Vec<f64> = levels.iter().map(|level| level * WALL).collect();
     weigh(&mut history, "sleep", "time.wall", &levels, blocks, noise, &mut Pcg::new(seed));
-    judge(&history, 0.05).series.remove(0)
+    find_changes(&history, 0.05).series.remove(0)
 }
 
 fn places(series: &Series) -> Vec<usize> {
@@ -120,7 +120,7 @@ fn with_twins(apart: f64) -> Series {
     for pair in [2, 5, 8] {
         same(&mut history, pair + 1, pair);
     }
-    judge(&history, 0.05).series.remove(0)
+    find_changes(&history, 0.05).series.remove(0)
 }
 
 #[test]

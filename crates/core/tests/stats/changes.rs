@@ -9,7 +9,7 @@ use crate::noise::normal;
 
 /// The kinds of noise that series of real measurements show.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum NoiseKind {
     Normal,
     Skewed,
     HeavyTails,
@@ -18,22 +18,28 @@ enum Kind {
     Drifting,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::Normal, Kind::Skewed, Kind::HeavyTails, Kind::Spikes, Kind::Bimodal, Kind::Drifting];
+const KINDS: [NoiseKind; 6] = [
+    NoiseKind::Normal,
+    NoiseKind::Skewed,
+    NoiseKind::HeavyTails,
+    NoiseKind::Spikes,
+    NoiseKind::Bimodal,
+    NoiseKind::Drifting,
+];
 
 /// Noise of standard deviation about one.
-fn noise(pcg: &mut Pcg, kind: Kind, n: usize) -> Vec<f64> {
+fn noise(pcg: &mut Pcg, kind: NoiseKind, n: usize) -> Vec<f64> {
     let mut state = normal(pcg);
     let mut one = || match kind {
-        Kind::Normal => normal(pcg),
-        Kind::Skewed => -(1.0 - pcg.unit()).ln() - 1.0,
-        Kind::HeavyTails => {
+        NoiseKind::Normal => normal(pcg),
+        NoiseKind::Skewed => -(1.0 - pcg.unit()).ln() - 1.0,
+        NoiseKind::HeavyTails => {
             let squares: f64 = (0..3).map(|_| normal(pcg).powi(2)).sum();
             normal(pcg) / (squares / 3.0).sqrt() / 3_f64.sqrt()
         }
-        Kind::Spikes => normal(pcg) + if pcg.unit() < 0.03 { 5.0 + 10.0 * pcg.unit() } else { 0.0 },
-        Kind::Bimodal => 0.6 * normal(pcg) + if pcg.unit() < 0.3 { 1.5 } else { 0.0 },
-        Kind::Drifting => {
+        NoiseKind::Spikes => normal(pcg) + if pcg.unit() < 0.03 { 5.0 + 10.0 * pcg.unit() } else { 0.0 },
+        NoiseKind::Bimodal => 0.6 * normal(pcg) + if pcg.unit() < 0.3 { 1.5 } else { 0.0 },
+        NoiseKind::Drifting => {
             state = 0.6 * state + 0.8 * normal(pcg);
             state
         }
@@ -44,7 +50,7 @@ fn noise(pcg: &mut Pcg, kind: Kind, n: usize) -> Vec<f64> {
 /// A series with `shifts` changes of 1 to `largest` (as log ratios), and their places.
 fn series(
     pcg: &mut Pcg,
-    kind: Kind,
+    kind: NoiseKind,
     n: usize,
     shifts: usize,
     smallest: f64,
@@ -152,7 +158,7 @@ fn without_a_change(long: u64, short: u64) {
                 / tries as f64;
             println!("{kind:?} noise, {n} values without a change: one found in {:.1} %", 100.0 * wrong);
             // Drift in few values cannot be told from changes; other noise is at most given twice the stated error.
-            let bound = if kind == Kind::Drifting && n < 100 { 0.06 } else { 0.02 };
+            let bound = if kind == NoiseKind::Drifting && n < 100 { 0.06 } else { 0.02 };
             let slack = 3.0 * (bound * (1.0 - bound) / tries as f64).sqrt();
             assert!(wrong <= bound + slack, "{kind:?}, {n}: {wrong}");
         }

@@ -1,7 +1,7 @@
 //! The judgement of ranges with branches and merges: a change is named where it was brought, and not where it arrives.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::history::{Form, History, Series, State, judge};
+use scruple_core::history::{Form, History, Series, State, find_changes};
 use scruple_core::stats::rng::Pcg;
 
 use crate::range::{count, range, same, weigh};
@@ -48,7 +48,7 @@ fn counted(parents: &[Vec<usize>], values: &[f64]) -> History {
 }
 
 fn only(history: &History) -> Series {
-    let mut series = judge(history, 0.05).series;
+    let mut series = find_changes(history, 0.05).series;
     assert_eq!(series.len(), 1);
     series.remove(0)
 }

@@ -2,7 +2,7 @@
 
 use scruple_core::budget::{self, Amount, Budget, Kept};
 use scruple_core::compare::Verdict;
-use scruple_core::history::judge;
+use scruple_core::history::find_changes;
 use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::metric::metric;
 use scruple_core::run::Terms;
@@ -102,7 +102,7 @@ fn readings_of_twins_in_one_block_are_averaged() {
     read(&mut history, "app", "time.cpu", 1, &high, &blocks);
     same(&mut history, 1, 0);
     read(&mut history, "app", "time.cpu", 2, &readings(2.0), &blocks);
-    let series = judge(&history, 0.05).series.remove(0);
+    let series = find_changes(&history, 0.05).series.remove(0);
     let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
     // Twice as much as the first alone would be 100 %; the two that are alike stand between, at 1.1.
     assert!((1.75..1.9).contains(&change.ratio), "{change:?}");

@@ -1,7 +1,7 @@
 //! What a program retains: planted forms are found or left open, and never taken for another.
 
 use scruple_core::stats::Pcg;
-use scruple_core::stats::retained::{Doubt, Retained, judge};
+use scruple_core::stats::retained::{Doubt, Retained, judge_growth};
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
 const ONE_BYTE: f64 = 1.0;
@@ -10,7 +10,7 @@ const ONE_BYTE: f64 = 1.0;
 type Curve = fn(f64) -> f64;
 
 fn exact(of: impl Fn(f64) -> f64) -> Retained {
-    judge(&SIZES.map(|n| (n, of(n).round())), ONE_BYTE)
+    judge_growth(&SIZES.map(|n| (n, of(n).round())), ONE_BYTE)
 }
 
 fn word(retained: &Retained) -> &'static str {
@@ -59,9 +59,9 @@ fn bytes_per_unit_lie_in_their_interval() {
 #[test]
 fn too_few_sizes_are_said_to_be_too_few() {
     let three = [(1.0, 10.0), (2.0, 20.0), (8.0, 80.0)];
-    assert_eq!(judge(&three, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
+    assert_eq!(judge_growth(&three, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
     let close = [(10.0, 10.0), (11.0, 20.0), (12.0, 80.0), (13.0, 90.0)];
-    assert_eq!(judge(&close, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
+    assert_eq!(judge_growth(&close, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn readings_in_whole_regions_show_no_less_than_a_region() {
 
 #[test]
 fn a_root_of_which_the_beginning_was_not_seen_is_left_open() {
-    let found = judge(
+    let found = judge_growth(
         &SIZES
             .iter()
             .zip([44_376.0, 44_376.0, 44_376.0, 44_376.0, 79_864.0, 105_136.0])
@@ -109,7 +109,7 @@ fn no_form_is_taken_for_another_under_noise() {
                     (*n, of(0.001) + grown * (1.0 - 0.1 * share()) + 20_000.0 * (share() - 0.5))
                 })
                 .collect();
-            let found = word(&judge(&readings, ONE_BYTE));
+            let found = word(&judge_growth(&readings, ONE_BYTE));
             told += u32::from(found != "unknown");
             wrong += u32::from(found != "unknown" && !right.contains(&found));
         }

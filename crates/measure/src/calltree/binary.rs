@@ -1,7 +1,7 @@
 //! Machine code of functions, without what linking changes: addresses of other functions and of data.
 
+use super::merged_profiles::Side;
 use super::profile::Function;
-use super::side::Side;
 use super::symbols::demangle;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};

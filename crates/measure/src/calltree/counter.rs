@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What counts, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ValgrindTool {
     /// The call tree: contexts, allocations, whole trees of processes.
     Calltree,
     /// Callgrind: functions and edges, one process.
@@ -15,13 +15,13 @@ pub enum Kind {
     Cachegrind,
 }
 
-impl Kind {
+impl ValgrindTool {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Calltree => "the call tree",
-            Kind::Callgrind => "callgrind",
-            Kind::Cachegrind => "cachegrind",
+            ValgrindTool::Calltree => "the call tree",
+            ValgrindTool::Callgrind => "callgrind",
+            ValgrindTool::Cachegrind => "cachegrind",
         }
     }
 }
@@ -32,11 +32,11 @@ pub struct Counter {
     pub(super) launcher: PathBuf,
     pub(super) library: Option<PathBuf>,
     /// Which tool.
-    pub kind: Kind,
+    pub kind: ValgrindTool,
     /// Valgrind's version.
     pub version: String,
     /// Why each better tool cannot be used.
-    pub refused: Vec<(Kind, Unavailable)>,
+    pub refused: Vec<(ValgrindTool, Unavailable)>,
 }
 
 impl Counter {
@@ -57,7 +57,7 @@ impl Counter {
         Counter {
             launcher: tool.launcher.clone(),
             library: Some(tool.library.clone()),
-            kind: Kind::Calltree,
+            kind: ValgrindTool::Calltree,
             version: tool.version.clone(),
             refused: Vec::new(),
         }
@@ -65,8 +65,9 @@ impl Counter {
 
     /// A tool that came with Valgrind.
     pub(super) fn stock(valgrind: &Valgrind, why: Unavailable) -> Result<Counter, Unavailable> {
-        let mut refused = vec![(Kind::Calltree, why)];
-        for (kind, name) in [(Kind::Callgrind, "callgrind"), (Kind::Cachegrind, "cachegrind")] {
+        let mut refused = vec![(ValgrindTool::Calltree, why)];
+        for (kind, name) in [(ValgrindTool::Callgrind, "callgrind"), (ValgrindTool::Cachegrind, "cachegrind")]
+        {
             if valgrind.has_tool(name) {
                 let (launcher, version) = (valgrind.launcher.clone(), valgrind.version.clone());
                 return Ok(Counter { launcher, library: None, kind, version, refused });
@@ -79,7 +80,7 @@ impl Counter {
     /// What counts, and why nothing better does, as one sentence.
     pub fn describe(&self) -> String {
         let name = match self.kind {
-            Kind::Calltree => format!("the call tree (valgrind {})", self.version),
+            ValgrindTool::Calltree => format!("the call tree (valgrind {})", self.version),
             kind => format!("{} (valgrind {})", kind.name(), self.version),
         };
         match self.refused.first() {

@@ -3,11 +3,11 @@
 use super::counter::Counter;
 use super::error::CalltreeError;
 use super::profile::Profiles;
-use super::session::{Session, Settings};
+use super::session::{CalltreeSession, Settings};
 use crate::instructions::steady;
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
-use crate::program::{Kind, Program};
+use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
-    session: Option<Session>,
+    session: Option<CalltreeSession>,
     taken: Option<Result<Profiles, CalltreeError>>,
 }
 
@@ -41,7 +41,9 @@ impl Instrument for Trees {
             return Err("the program changes its user, which hides it from counters".to_owned());
         }
         match program.kind() {
-            Ok(Kind::Elf { native: false, .. }) => Err("it is a program for another processor".to_owned()),
+            Ok(FileKind::Elf { native: false, .. }) => {
+                Err("it is a program for another processor".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -53,8 +55,8 @@ impl Instrument for Trees {
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         steady(launch);
         let settings = Settings { total_only: false, fixed_random: true, control: false };
-        let session =
-            Session::start(&self.counter, settings, &self.folder).map_err(|error| error.to_string())?;
+        let session = CalltreeSession::start(&self.counter, settings, &self.folder)
+            .map_err(|error| error.to_string())?;
         session.decorate(launch);
         self.session = Some(session);
         Ok(())

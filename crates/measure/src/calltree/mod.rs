@@ -10,21 +10,21 @@ mod debug_file;
 mod error;
 mod install;
 mod instrument;
+mod merged_profiles;
 mod profile;
 mod reader;
 mod session;
-mod side;
 mod sources;
 mod symbols;
 
 pub use binary::Binaries;
-pub use counter::{Counter, Kind};
+pub use counter::{Counter, ValgrindTool};
 pub use error::{CalltreeError, Unavailable};
 pub use install::Tool;
 pub use instrument::Trees;
+pub use merged_profiles::Side;
 pub use profile::{Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run};
-pub use session::{Counted, Session, Settings};
-pub use side::Side;
+pub use session::{CalltreeSession, Counted, Settings};
 pub use sources::{Amount, SourceCosts};
 pub use symbols::{Frame, Location, Symbols, demangle};
 

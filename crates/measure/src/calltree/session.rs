@@ -1,6 +1,6 @@
 //! One launch under a counter: the words before the program's own, and what is read afterwards.
 
-use super::counter::{Counter, Kind};
+use super::counter::{Counter, ValgrindTool};
 use super::error::CalltreeError;
 use super::profile::Profiles;
 use super::reader;
@@ -25,7 +25,7 @@ pub struct Settings {
 
 /// A launch that is counted. Its files go away with it.
 #[derive(Debug)]
-pub struct Session {
+pub struct CalltreeSession {
     counter: Counter,
     settings: Settings,
     folder: PathBuf,
@@ -35,7 +35,7 @@ pub struct Session {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
     /// By what.
-    pub by: Kind,
+    pub by: ValgrindTool,
     /// All instructions of all processes.
     pub total: u64,
     /// The trees; empty unless the call tree counted.
@@ -44,19 +44,23 @@ pub struct Counted {
     pub callgrind: Option<callgrind::Profile>,
 }
 
-impl Session {
+impl CalltreeSession {
     /// A session with files in a folder of its own below this one.
     ///
     /// # Errors
     /// If that folder cannot be made.
-    pub fn start(counter: &Counter, settings: Settings, below: &Path) -> Result<Session, CalltreeError> {
+    pub fn start(
+        counter: &Counter,
+        settings: Settings,
+        below: &Path,
+    ) -> Result<CalltreeSession, CalltreeError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // Of one length always: the path is among the words that Valgrind hands on.
         let folder = below.join(format!("counted-{:07}-{number:06}", std::process::id()));
         let made = std::path::absolute(&folder).and_then(|path| fs::create_dir(&path).map(|()| path));
         let folder = made.map_err(|source| CalltreeError::Folder { path: folder, source })?;
-        Ok(Session { counter: counter.clone(), settings, folder })
+        Ok(CalltreeSession { counter: counter.clone(), settings, folder })
     }
 
     /// Where the profiles go: each process adds its number and that of the part.
@@ -79,7 +83,7 @@ impl Session {
             words.push(with("--vgdb-prefix=", "vgdb"));
         }
         match self.counter.kind {
-            Kind::Calltree => {
+            ValgrindTool::Calltree => {
                 words.extend(["--tool=calltree".into(), with("--out=", "out")]);
                 let flags = [
                     ("--total=yes", self.settings.total_only),
@@ -87,10 +91,10 @@ impl Session {
                 ];
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
             }
-            Kind::Callgrind => {
+            ValgrindTool::Callgrind => {
                 words.extend(["--tool=callgrind".into(), with("--callgrind-out-file=", "out.%p")]);
             }
-            Kind::Cachegrind => {
+            ValgrindTool::Cachegrind => {
                 words.extend(["--tool=cachegrind", "--cache-sim=no"].map(Into::into));
                 words.push(with("--cachegrind-out-file=", "out.%p"));
             }
@@ -145,7 +149,7 @@ impl Session {
             return Err(CalltreeError::Failed(line));
         }
         let by = self.counter.kind;
-        if by == Kind::Calltree {
+        if by == ValgrindTool::Calltree {
             let profiles = reader::read_all(&self.out())?;
             return Ok(Counted { by, total: profiles.total(), profiles, callgrind: None });
         }
@@ -163,7 +167,7 @@ impl Session {
         let text = fs::read(file).map_err(|source| CalltreeError::Folder { path: file.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let damaged = |why: String| CalltreeError::Damaged { path: file.clone(), why };
-        if by == Kind::Callgrind {
+        if by == ValgrindTool::Callgrind {
             let profile = callgrind::parse(&text).map_err(damaged)?;
             let (total, profiles) = (profile.total, Profiles::default());
             return Ok(Counted { by, total, profiles, callgrind: Some(profile) });
@@ -201,7 +205,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for CalltreeSession {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -1,6 +1,6 @@
 //! The allocation counter as an instrument of the counting pass.
 
-use super::{Peak, Session, Totals, measurable};
+use super::{HeapSession, Peak, Totals, measurable};
 use crate::instrument::{Instrument, let_sanitizers_be_second};
 use crate::launch::{Launch, Outcome};
 use crate::program::Program;
@@ -19,7 +19,7 @@ pub const REQUESTED_KEYS: &[&str] = &["malloc.requested_live", "malloc.requested
 pub struct HeapInstrument {
     folder: PathBuf,
     peak: Peak,
-    session: Option<Session>,
+    session: Option<HeapSession>,
 }
 
 impl HeapInstrument {
@@ -54,7 +54,7 @@ impl Instrument for HeapInstrument {
     }
 
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
-        let session = Session::start(&self.folder, self.peak).map_err(|error| error.to_string())?;
+        let session = HeapSession::start(&self.folder, self.peak).map_err(|error| error.to_string())?;
         let existing =
             launch.env.iter().find(|(name, _)| name == "LD_PRELOAD").map(|(_, value)| value.clone());
         for (name, value) in session.environment(existing.as_deref()) {

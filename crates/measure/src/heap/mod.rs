@@ -6,11 +6,11 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use scruple_measure::heap::{self, Peak, Session};
+//! use scruple_measure::heap::{self, Peak, HeapSession};
 //!
 //! let program = std::path::Path::new("/usr/bin/sort");
 //! heap::measurable(program)?;
-//! let session = Session::start(&std::env::temp_dir(), Peak::Usable)?;
+//! let session = HeapSession::start(&std::env::temp_dir(), Peak::Usable)?;
 //! std::process::Command::new(program).arg("words").envs(session.environment(None)).status()?;
 //! let totals = session.read()?;
 //! println!("{} allocations of {} bytes", totals.counts().allocations, totals.counts().bytes);
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! The numbers agree with valgrind's "total heap usage" to the call and the byte. Where a program's allocations do
-//! not pass through a replaceable `malloc`, [`measurable`] says so beforehand, [`Session::read`] fails if nothing was
+//! not pass through a replaceable `malloc`, [`measurable`] says so beforehand, [`HeapSession::read`] fails if nothing was
 //! counted at all, and [`Totals::unseen`] names the programs of the tree that were started and not counted.
 
 mod error;
@@ -33,7 +33,7 @@ mod totals;
 pub use error::HeapError;
 pub use instrument::{HeapInstrument, REQUESTED_KEYS};
 pub use measurable::{Unmeasurable, measurable};
-pub use session::{DATA_VARIABLE, Session};
+pub use session::{DATA_VARIABLE, HeapSession};
 pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};
 
 /// What is kept beside calls and requested bytes. Each has a library of its own, so that none pays for another.

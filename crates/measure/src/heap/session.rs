@@ -33,7 +33,7 @@ fn library(peak: Peak) -> &'static [u8] {
 /// Dropping it removes its files, so keep it until the whole tree of processes has ended: a program started later with
 /// the same environment would say on its stderr that the library cannot be preloaded.
 #[derive(Debug)]
-pub struct Session {
+pub struct HeapSession {
     peak: Peak,
     unit: u32,
     library: Library,
@@ -48,11 +48,11 @@ enum Library {
     Memory(File),
 }
 
-impl Session {
+impl HeapSession {
     /// Writes library and data file to `dir`, which the program must be able to reach. Where `dir` forbids running
     /// code from it, the library is kept in memory instead; then processes of another user or process namespace
     /// cannot load it.
-    pub fn start(dir: &Path, peak: Peak) -> Result<Session, HeapError> {
+    pub fn start(dir: &Path, peak: Peak) -> Result<HeapSession, HeapError> {
         if library(peak).is_empty() {
             return Err(HeapError::Platform);
         }
@@ -60,7 +60,7 @@ impl Session {
             std::path::absolute(dir).map_err(|source| HeapError::Folder { path: dir.into(), source })?;
         let unit = system::page_size();
         let (data, data_path) = create(&dir, "data", 0o600)?;
-        let session = Session { peak, unit, library: place_library(&dir, peak)?, data, data_path };
+        let session = HeapSession { peak, unit, library: place_library(&dir, peak)?, data, data_path };
         let too_long = session.data_path.as_os_str().len() > LONGEST_PATH;
         let written = match too_long {
             true => Err(io::Error::other("the path is too long")),
@@ -108,7 +108,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for HeapSession {
     fn drop(&mut self) {
         // Nothing useful can be done about a file that is gone already or cannot go.
         let _ = fs::remove_file(&self.data_path);
@@ -187,7 +187,7 @@ mod tests {
     /// Runs a small tree of processes when only so many records may be made.
     fn run(limit: u32) -> Totals {
         let folder = tempfile::tempdir().unwrap();
-        let session = Session::start(folder.path(), Peak::Usable).unwrap();
+        let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();
         session.data.write_all_at(&limit.to_ne_bytes(), 20).unwrap();
         let script = "for i in 1 2 3; do (true); /bin/ls / >/dev/null; done";
         let mut shell = Command::new("/bin/sh");
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_data_file_that_the_program_cut_short_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let session = Session::start(folder.path(), Peak::Usable).unwrap();
+        let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();
         session.data.set_len(100).unwrap();
         assert!(matches!(session.read(), Err(HeapError::Damaged(_))));
         session.data.set_len(0).unwrap();

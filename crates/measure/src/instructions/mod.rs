@@ -9,11 +9,11 @@ pub use bench::CountedBench;
 pub use hardware::{Event, Hardware};
 pub use steady::steady;
 
-use crate::calltree::{self, Counter, Session, Settings};
+use crate::calltree::{self, CalltreeSession, Counter, Settings};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Outcome};
-use crate::program::{Kind, Program};
+use crate::program::{FileKind, Program};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ enum Means {
 enum Running {
     Nothing,
     Hardware(Vec<(Hardware, &'static str)>),
-    Tool(Session),
+    Tool(CalltreeSession),
 }
 
 impl Instructions {
@@ -143,7 +143,9 @@ impl Instrument for Instructions {
             return Err("the program changes its user, which hides it from counters".to_owned());
         }
         match program.kind() {
-            Ok(Kind::Elf { native: false, .. }) => Err("it is a program for another processor".to_owned()),
+            Ok(FileKind::Elf { native: false, .. }) => {
+                Err("it is a program for another processor".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -166,7 +168,7 @@ impl Instrument for Instructions {
             ),
             Means::Tool { counter, .. } => {
                 let settings = Settings { total_only: true, fixed_random: true, control: false };
-                let session = Session::start(&counter, settings, &self.folder);
+                let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
                 session.decorate(launch);
                 Running::Tool(session)

@@ -5,12 +5,12 @@
 //! wake it. It is also the reaper of every orphan of a measured program, which is how whole trees are accounted for
 //! and ended.
 
+mod foreign_tracers;
 mod go_processes;
 mod server;
 mod spawn;
 mod system_call;
 mod trace;
-mod tracer;
 mod tree;
 mod wire;
 

@@ -5,10 +5,10 @@
 //! program's own address space and of nothing else. Processes that the program makes have nothing of the launcher's, so
 //! that their `ru_maxrss` is as good, and is there even for those that were killed.
 
+use super::foreign_tracers::Tracers;
 use super::go_processes::GoProcesses;
 use super::server::Watch;
 use super::spawn;
-use super::tracer::Tracers;
 use crate::launch::{Options, PeakMemory};
 use crate::runtimes::go::GoFiles;
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! Guile 3, and every other program with the Boehm-Demers-Weiser collector (libgc): its events and its totals.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

@@ -1,15 +1,15 @@
 //! The instrument: brings the agent to a launch, and reads what the runtimes left.
 
-use super::cut::Cut;
+use super::agent_folder::{Mark, Place};
+use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, Told};
-use super::place::{Mark, Place};
-use super::records::{self, Answer, Left, Record};
+use super::stderr_report::Cut;
 use super::table::Runtime;
 use super::{ghc, go, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
-use crate::program::{Kind, Program};
+use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
 
@@ -87,7 +87,7 @@ impl Instrument for Runtimes {
 
     fn available(&self, program: &Program) -> Result<(), String> {
         // The loader of another kind of machine would complain of our library on standard error.
-        let foreign = matches!(program.kind(), Ok(Kind::Elf { native: false, .. }));
+        let foreign = matches!(program.kind(), Ok(FileKind::Elf { native: false, .. }));
         match program.changes_user() || foreign {
             true => Err(recognise::nothing(program)),
             false => Ok(()),
@@ -109,7 +109,7 @@ impl Instrument for Runtimes {
         };
         let place = self.place.insert(place);
         // An interrupted launch may have left something.
-        let _ = records::take(place.folder());
+        let _ = agent_records::take(place.folder());
         place
             .mark(Mark::EveryCollection, self.log_collections)
             .and_then(|()| place.mark(Mark::FullCollections, self.collect_fully))
@@ -161,7 +161,7 @@ impl Instrument for Runtimes {
     }
 
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
-        let left = self.place.as_ref().map(|place| records::take(place.folder())).unwrap_or_default();
+        let left = self.place.as_ref().map(|place| agent_records::take(place.folder())).unwrap_or_default();
         self.told =
             left.records.iter().filter(|record| !record.only_executed()).map(|it| told(it, &left)).collect();
         self.told.extend(of_forks(&left));

@@ -1,8 +1,8 @@
 //! Lua 5.4: the collector's cycles, counted by a finaliser that arms itself again.
 
+use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::records::{Answer, Record, field};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

@@ -7,7 +7,8 @@
 //! runtime is only ever asked for what every build of it grants. Go programs have no C library to load the agent: where
 //! one was seen in the tree, processes are stopped at their exit, and their counters are read from their memory.
 
-mod cut;
+mod agent_folder;
+mod agent_records;
 mod elf;
 mod figures;
 pub mod ghc;
@@ -20,17 +21,16 @@ pub mod luajit;
 pub mod node;
 pub mod ocaml;
 pub mod php;
-mod place;
 pub mod pypy;
 pub mod python;
 pub mod r;
 pub mod racket;
 mod recognise;
-mod records;
+mod recognised_only;
 pub mod ruby;
 pub mod sbcl;
+mod stderr_report;
 mod table;
-mod unasked;
 
 pub use figures::{COMMON, Figure, LIVE, Merge, Told};
 pub use instrument::Runtimes;

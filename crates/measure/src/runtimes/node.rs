@@ -1,8 +1,8 @@
 //! Node.js: V8 tells the used heap before and after each collection, and the sum of its growth is what was allocated.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ struct Heap {
     /// What is alive after full collections that were asked for.
     #[serde(default)]
     reachable: Option<f64>,
-    kinds: BTreeMap<String, Kind>,
+    kinds: BTreeMap<String, CollectionKind>,
     #[serde(default)]
     pauses: Vec<(u64, u64)>,
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct CollectionKind {
     count: f64,
     micros: f64,
     longest: f64,
@@ -62,11 +62,11 @@ pub(super) fn pauses(answer: &Answer) -> Vec<(u64, u64)> {
 fn figures(heaps: &[Heap]) -> Vec<Figure> {
     let sum = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, std::ops::Add::add);
     let most = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, f64::max);
-    let kinds = |heap: &Heap, minor: Option<bool>, of: &dyn Fn(&Kind) -> f64| {
+    let kinds = |heap: &Heap, minor: Option<bool>, of: &dyn Fn(&CollectionKind) -> f64| {
         let chosen = heap.kinds.iter().filter(|(name, _)| minor.is_none_or(|minor| is_minor(name) == minor));
         chosen.map(|(_, kind)| of(kind)).fold(0.0, std::ops::Add::add)
     };
-    let count = |kind: &Kind| kind.count;
+    let count = |kind: &CollectionKind| kind.count;
     let mut figures = vec![
         // What stood on the heap before the hook ran was allocated too.
         Figure::near("alloc.bytes", sum(&|heap| heap.start + heap.allocated)),

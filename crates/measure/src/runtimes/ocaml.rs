@@ -1,8 +1,8 @@
 //! OCaml 4 and 5, native code and bytecode: the summary that `OCAMLRUNPARAM=v=0x400` gives as the program exits.
 
+use super::agent_records::{Answer, Record};
 use super::elf::{Elf, word_after};
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

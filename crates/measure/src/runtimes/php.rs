@@ -1,8 +1,8 @@
 //! PHP: its memory manager is given handlers that count and pass on to itself; no setting of PHP's is touched.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

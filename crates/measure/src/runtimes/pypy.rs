@@ -1,8 +1,8 @@
 //! PyPy: its own log of collections, through `PYPYLOG`, which every build grants.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
 const NO_BYTES: &str = "the log has collections, not allocations; see heap.peak and gc.count";

@@ -1,8 +1,8 @@
 //! CPython: its allocators are wrapped before it starts, and a function joins `gc.callbacks`; no Python code runs.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

@@ -1,8 +1,8 @@
 //! R: a profile of ours, which runs the user's own, and reads the collector as the session ends.
 
+use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::records::{Answer, Record, field};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

@@ -1,8 +1,8 @@
 //! Racket CS: the log of its collections (`PLTSTDERR=… debug@GC`), whose last line is a summary.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

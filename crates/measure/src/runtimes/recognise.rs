@@ -4,7 +4,7 @@ use super::elf::Elf;
 use super::figures::COMMON;
 use super::ghc;
 use super::table::{ALL, Runtime};
-use crate::program::{Kind, Program};
+use crate::program::{FileKind, Program};
 
 /// A runtime that a program will run under.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ pub(super) fn nothing(program: &Program) -> String {
         };
     }
     match program.kind() {
-        Ok(Kind::Elf { native: false, .. }) => "the program is for another kind of machine".to_owned(),
-        Ok(Kind::Elf { dynamic: false, .. }) => {
+        Ok(FileKind::Elf { native: false, .. }) => "the program is for another kind of machine".to_owned(),
+        Ok(FileKind::Elf { dynamic: false, .. }) => {
             "no language runtime recognised: the program is static, so nothing can be loaded into it"
                 .to_owned()
         }

@@ -1,8 +1,8 @@
 //! Ruby: a few lines of its own that run as the process exits and read `GC.stat`.
 
+use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record, field};
 use super::table::{Adapter, Found};
 
 pub(super) const ADAPTER: Adapter = Adapter {

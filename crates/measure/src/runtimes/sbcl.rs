@@ -1,8 +1,8 @@
 //! Steel Bank Common Lisp: a file of ours is loaded before the program's, where the command line has room for one.
 
+use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::records::{Answer, Record, field};
 use super::table::{Adapter, Found};
 use crate::program::Program;
 use std::ffi::OsString;

@@ -1,10 +1,10 @@
 //! The table of runtimes: each is declared once, by its own file.
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{COMMON, Figure};
-use super::records::{Answer, Record};
 use super::{
-    ghc, go, guile, jvm, lua, luajit, node, ocaml, php, pypy, python, r, racket, ruby, sbcl, unasked,
+    ghc, go, guile, jvm, lua, luajit, node, ocaml, php, pypy, python, r, racket, recognised_only, ruby, sbcl,
 };
 
 /// A language runtime that is recognised.
@@ -121,15 +121,15 @@ impl Runtime {
             Runtime::Racket => &racket::ADAPTER,
             Runtime::Lua => &lua::ADAPTER,
             Runtime::R => &r::ADAPTER,
-            Runtime::Perl => &unasked::PERL,
+            Runtime::Perl => &recognised_only::PERL,
             Runtime::Sbcl => &sbcl::ADAPTER,
-            Runtime::Erlang => &unasked::ERLANG_VM,
+            Runtime::Erlang => &recognised_only::ERLANG_VM,
             Runtime::Go => &go::ADAPTER,
             Runtime::Pypy => &pypy::ADAPTER,
             Runtime::Luajit => &luajit::ADAPTER,
-            Runtime::Chez => &unasked::CHEZ_SCHEME,
-            Runtime::Mono => &unasked::MONO_VM,
-            Runtime::Dotnet => &unasked::DOTNET_VM,
+            Runtime::Chez => &recognised_only::CHEZ_SCHEME,
+            Runtime::Mono => &recognised_only::MONO_VM,
+            Runtime::Dotnet => &recognised_only::DOTNET_VM,
         }
     }
 

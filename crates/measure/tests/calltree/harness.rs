@@ -1,6 +1,8 @@
 //! Compiles test programs and runs them under the call tree and under valgrind's own tools.
 
-use scruple_measure::calltree::{Counter, FunctionTotals, Profile, Profiles, Session, Settings, Tool};
+use scruple_measure::calltree::{
+    CalltreeSession, Counter, FunctionTotals, Profile, Profiles, Settings, Tool,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -58,12 +60,12 @@ impl Workshop {
         command
     }
 
-    pub fn session(&self, settings: Settings) -> Session {
-        Session::start(&Counter::of(&self.tool), settings, self.path()).unwrap()
+    pub fn session(&self, settings: Settings) -> CalltreeSession {
+        CalltreeSession::start(&Counter::of(&self.tool), settings, self.path()).unwrap()
     }
 
     /// Runs a command under a session.
-    pub fn run_in(&self, session: &Session, program: &Path, arguments: &[&str]) -> Output {
+    pub fn run_in(&self, session: &CalltreeSession, program: &Path, arguments: &[&str]) -> Output {
         let mut words = session.words();
         words.push(program.into());
         words.extend(arguments.iter().map(Into::into));

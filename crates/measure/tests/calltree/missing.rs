@@ -1,7 +1,7 @@
 //! What is said where something is missing.
 
 use crate::harness::Workshop;
-use scruple_measure::calltree::{Counter, Kind, Tool, Unavailable};
+use scruple_measure::calltree::{Counter, Tool, Unavailable, ValgrindTool};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -86,5 +86,5 @@ fn what_was_compiled_is_kept() {
     let cache = crate::harness::cache();
     let said = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
     assert!(said.contains("Ok(())") && said.contains("Ok((Calltree, "), "{said} {:?}", workshop.tool);
-    assert_eq!(Counter::of(&workshop.tool).kind, Kind::Calltree);
+    assert_eq!(Counter::of(&workshop.tool).kind, ValgrindTool::Calltree);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scruple_measure::heap::{Peak, Session, Unmeasurable, measurable};
+use scruple_measure::heap::{HeapSession, Peak, Unmeasurable, measurable};
 
 use crate::harness::{Workshop, skip, sums};
 
@@ -64,7 +64,7 @@ fn preloaded(
     program: &Path,
     words: &[&str],
 ) -> (u64, u64, u64) {
-    let session = Session::start(workshop.path(), peak).unwrap();
+    let session = HeapSession::start(workshop.path(), peak).unwrap();
     let environment = session.environment(Some(library.as_os_str()));
     assert!(Command::new(program).args(words).envs(environment).status().unwrap().success());
     sums(&session.read().unwrap())
@@ -96,7 +96,7 @@ fn live_bytes_with_another_allocator_are_those_of_its_blocks() {
     let program = workshop.c("entry_points.c", &[]);
     for name in LIBRARIES {
         let Some(path) = library(&format!("lib{name}.so")) else { continue };
-        let session = Session::start(workshop.path(), Peak::Requested).unwrap();
+        let session = HeapSession::start(workshop.path(), Peak::Requested).unwrap();
         let environment = session.environment(Some(path.as_os_str()));
         if !Command::new(&program).envs(environment).status().unwrap().success() {
             skip(&format!("{name} does not behave as the C library's in all entry points"));

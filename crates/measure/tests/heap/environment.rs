@@ -36,7 +36,7 @@ fn a_program_sees_its_environment_as_it_was() {
 fn what_the_user_preloads_stays_to_be_seen() {
     let workshop = Workshop::new();
     let library = workshop.c("plugin.c", &["-shared", "-fPIC"]);
-    let session = scruple_measure::heap::Session::start(workshop.path(), Peak::Off).unwrap();
+    let session = scruple_measure::heap::HeapSession::start(workshop.path(), Peak::Off).unwrap();
     let script = "echo $LD_PRELOAD; env | grep -c LD_PRELOAD=";
     let mut shell = Command::new("/bin/sh");
     let output =
@@ -98,7 +98,7 @@ fn a_program_that_copies_its_environment_allocates_as_if_it_were_not_counted() {
     let count = |name: &str| {
         let folder = workshop.path().join(name);
         std::fs::create_dir(&folder).unwrap();
-        let session = scruple_measure::heap::Session::start(&folder, Peak::Off).unwrap();
+        let session = scruple_measure::heap::HeapSession::start(&folder, Peak::Off).unwrap();
         let mut shell = Command::new("/bin/bash");
         shell.args(["-c", "x=1"]).env_clear().envs(session.environment(None)).current_dir("/");
         assert!(shell.status().unwrap().success());

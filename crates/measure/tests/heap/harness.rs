@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use scruple_measure::heap::{Peak, Session, Totals};
+use scruple_measure::heap::{HeapSession, Peak, Totals};
 use tempfile::TempDir;
 
 /// A folder for one test's programs and data.
@@ -47,7 +47,7 @@ impl Workshop {
     /// Runs a command to its end under a session of its own. Whatever happens, nothing of the counter may show on
     /// the program's stderr.
     pub fn count(&self, peak: Peak, command: &mut Command) -> Counted {
-        let session = Session::start(self.path(), peak).unwrap();
+        let session = HeapSession::start(self.path(), peak).unwrap();
         let output = command.envs(session.environment(None)).stdin(Stdio::null()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!stderr.contains("ld.so") && !stderr.contains("scruple"), "{stderr}");

@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::{HeapError, Peak, Session};
+use scruple_measure::heap::{HeapError, HeapSession, Peak};
 
 use crate::harness::Workshop;
 
 #[test]
 fn a_program_started_with_another_environment_is_not_zero() {
     let workshop = Workshop::new();
-    let session = Session::start(workshop.path(), Peak::Usable).unwrap();
+    let session = HeapSession::start(workshop.path(), Peak::Usable).unwrap();
     assert!(matches!(session.read(), Err(HeapError::NotLoaded)));
     Command::new(workshop.c("nothing.c", &[])).env_clear().status().unwrap();
     assert!(matches!(session.read(), Err(HeapError::NotLoaded)));

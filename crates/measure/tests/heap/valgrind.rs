@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use scruple_measure::heap::{Peak, Process, Session, Totals};
+use scruple_measure::heap::{HeapSession, Peak, Process, Totals};
 
 use crate::harness::{Workshop, found, skip};
 
@@ -80,7 +80,7 @@ impl Scale {
 
     /// Runs under the counter.
     fn ours(&self, peak: Peak, words: &[&str]) -> Totals {
-        let session = Session::start(self.workshop.path(), peak).unwrap();
+        let session = HeapSession::start(self.workshop.path(), peak).unwrap();
         let preload = self.sets.iter().find(|(name, _)| name == "LD_PRELOAD");
         let mut command = self.command(&[], words);
         command.envs(self.sets.iter().map(|(name, value)| (name, value)));

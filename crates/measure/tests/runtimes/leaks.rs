@@ -2,7 +2,7 @@
 //! can be made to collect. The programs are those of `bench/leaks`.
 
 use crate::scales::{Done, Scales, Skip, installed};
-use scruple_core::stats::retained::{Retained, judge};
+use scruple_core::stats::retained::{Retained, judge_growth};
 use scruple_measure::runtimes::{LIVE, Runtimes};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn shape(scales: &mut Scales, command: &[&OsStr], shape: &str) -> (Retained, Vec
         (f64::from(size), scales.same(&words, &[]).value(LIVE))
     });
     scales.instrument = Runtimes::new();
-    (judge(&runs, ONE_BYTE), runs.to_vec())
+    (judge_growth(&runs, ONE_BYTE), runs.to_vec())
 }
 
 /// The program that keeps everything is found out, with about the bytes of a block and what holds it; the one that

@@ -7,8 +7,8 @@ use crate::command::verb::Asked;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use crate::place;
-use crate::place::WorkFolder;
+use crate::paths;
+use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::export::OF_RUNS;
 use crate::show::output;
@@ -51,7 +51,7 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     let configured = config.budgets(&brought)?;
     check_configured(&configured, &config, &suite.declared)?;
     budgets.extend(configured);
-    let store = place::open_store(&args.store)?;
+    let store = paths::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
         (Some(_), None) => return Err(Fault::usage("--baseline needs a store: leave --no-store out")),

@@ -5,7 +5,7 @@ use super::session::Ignored;
 use super::shell::{Shell, words};
 use crate::config::Config;
 use crate::fault::Fault;
-use scruple_core::plain::plain;
+use scruple_core::harmless_text::plain;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::Job;

@@ -81,7 +81,7 @@ pub enum Stop {
 }
 
 /// A measurement under way.
-pub struct Session {
+pub struct CommandPasses {
     weigher: Box<dyn Weigher>,
     jobs: Vec<(Job, Hooks)>,
     /// The run, with what has been read so far.
@@ -96,7 +96,7 @@ pub struct Session {
     courses: Vec<(usize, Course)>,
 }
 
-impl Session {
+impl CommandPasses {
     /// A session over these arms; `run` has none yet.
     pub fn new(
         weigher: Box<dyn Weigher>,
@@ -106,14 +106,14 @@ impl Session {
         interrupted: Arc<AtomicBool>,
         ignored: Ignored,
         progress: Progress,
-    ) -> Result<Session, Fault> {
+    ) -> Result<CommandPasses, Fault> {
         let mut jobs = Vec::new();
         for one in prepared {
             run.arms.push(one.arm);
             jobs.push((one.job, one.hooks));
         }
         let ledger = Ledger::begin(store, &run)?;
-        Ok(Session {
+        Ok(CommandPasses {
             weigher,
             jobs,
             run,

@@ -3,14 +3,14 @@
 use super::args::{RunArgs, SamplingArgs};
 use super::arms;
 use super::arms::Prepared;
-use super::session::{Effort, Session, Stop};
+use super::session::{CommandPasses, Effort, Stop};
 use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use crate::place;
-use crate::place::WorkFolder;
+use crate::paths;
+use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::export::OF_RUNS;
 use crate::show::output;
@@ -18,7 +18,7 @@ use crate::show::{Report, declared, terminal};
 use scruple_core::budget::Budget;
 use scruple_core::run::Terms;
 use scruple_measure::command::{Commands, Weigher};
-use scruple_measure::empty;
+use scruple_measure::empty_program;
 use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::instructions::{self, Instructions};
 use scruple_measure::instrument::Instrument;
@@ -60,14 +60,14 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     if let Some(text) = shell.remark {
         run.warn("shell", text);
     }
-    let store = place::open_store(&args.store)?;
+    let store = paths::open_store(&args.store)?;
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let mut asked = Asked::by(&args.sampling.metrics, &budgets);
     asked.requested |= args.sampling.requested_peak;
     let weigher = source.into_weigher(&interrupted, &work, &asked);
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
-    let mut session = Session::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
+    let mut session = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
     let result = session.take(&effort);
     drop(work);
     conclude(session, result, &args.results, &args.sampling.metrics, &budgets)
@@ -75,7 +75,7 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
 
 /// Prints what was read, and says how it ended.
 pub fn conclude(
-    session: Session,
+    session: CommandPasses,
     result: Result<(), Stop>,
     results: &ResultArgs,
     metrics: &[String],
@@ -174,7 +174,7 @@ impl Source {
                     instruments.push(Box::new(HeapInstrument::of_requests(work.path())));
                 }
                 if asked.instructions {
-                    let cache = place::calltree_folder();
+                    let cache = paths::calltree_folder();
                     instruments.push(Box::new(Instructions::new(launcher.pid(), work.path(), &cache)));
                 }
                 Box::new(Commands::new(launcher, interrupted.clone(), instruments))
@@ -229,7 +229,7 @@ fn add_harness_arms(
         Source::Script(script) => script.arms.contains_key(arms::TARE),
     };
     if wants_tare {
-        let path = empty::write_empty_program(work.path()).map_err(|error| {
+        let path = empty_program::write_empty_program(work.path()).map_err(|error| {
             Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
         })?;
         prepared.push(arms::tare_arm(path, &model));

@@ -3,7 +3,7 @@
 use super::args::CompareArgs;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
-use crate::command::session::{Ignored, Session};
+use crate::command::session::{CommandPasses, Ignored};
 use crate::command::verb;
 use crate::command::verb::Source;
 use crate::config::Config;
@@ -11,14 +11,14 @@ use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
 use crate::history::Starter;
-use crate::history::pair;
-use crate::history::pair::Revisions;
 use crate::history::report::is_it_a_win;
+use crate::history::two_revisions;
+use crate::history::two_revisions::Revisions;
 use crate::history::verb::wanted::Wanted;
 use crate::history::verb::{recipe, start_launcher};
 use crate::new_run;
-use crate::place;
-use crate::place::WorkFolder;
+use crate::paths;
+use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::export::OF_RUNS;
 use crate::show::output;
@@ -28,7 +28,7 @@ use scruple_core::judge::{self, Judged};
 use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
-use scruple_measure::empty;
+use scruple_measure::empty_program;
 use std::path::Path;
 
 /// Whether these are revisions of the repository, and the configuration says what to weigh at them.
@@ -74,21 +74,22 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let limit = Some(arms::duration(&args.build.time_limit)?);
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let built = pair::build(&place, &revisions, recipe, &subjects, limit, starter)?;
+    let built = two_revisions::build(&place, &revisions, recipe, &subjects, limit, starter)?;
     let (mut prepared, remarks) = (built.prepared, built.remarks);
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
     let work = WorkFolder::make()?;
-    let path = empty::write_empty_program(work.path())
+    let path = empty_program::write_empty_program(work.path())
         .map_err(|error| Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display())))?;
     prepared.push(arms::tare_arm(path, &prepared[0].job));
     let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
     let mut run = new_run::empty_run(sampling.seed, args.store.label.as_deref(), terms, &programs);
     remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
-    let store = place::open_store(&args.store)?;
+    let store = paths::open_store(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let asked = verb::Asked::by(&args.metrics, &budgets);
     let weigher = source.into_weigher(&interrupted, &work, &asked);
-    let mut session = Session::new(weigher, prepared, run, store, interrupted, Ignored::Nothing, progress)?;
+    let mut session =
+        CommandPasses::new(weigher, prepared, run, store, interrupted, Ignored::Nothing, progress)?;
     let result = session.take(&effort);
     drop(work);
     if clean {

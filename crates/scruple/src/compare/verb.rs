@@ -4,7 +4,7 @@ use super::args::CompareArgs;
 use super::revisions;
 use crate::command::arms;
 use crate::fault::{Code, Fault};
-use crate::place;
+use crate::paths;
 use crate::show::Report;
 use crate::show::export::OF_RUNS;
 use crate::show::output;
@@ -35,7 +35,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     args.results.export.checked(&OF_RUNS)?;
     let budgets = output::budgets(&args.limit, &[])?;
-    let store = place::existing_store(args.store.store.as_deref())?;
+    let store = paths::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);
     if left.id == right.id {
         return Err(Fault::usage(format!(
@@ -66,7 +66,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
 
 /// Whether the store has a run of either name.
 fn is_stored(args: &CompareArgs) -> bool {
-    let Ok(store) = place::existing_store(args.store.store.as_deref()) else { return false };
+    let Ok(store) = paths::existing_store(args.store.store.as_deref()) else { return false };
     [&args.reference, &args.run].into_iter().flatten().any(|name| store.find_id(name).is_ok())
 }
 

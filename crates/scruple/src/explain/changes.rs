@@ -1,13 +1,13 @@
 //! The changes of a history, each explained: the version that brought it beside the one before it.
 
-use super::gather;
+use super::counted_runs;
 use super::report::terminal;
 use super::verb::{At, at_revisions};
 use crate::fault::Fault;
 use crate::history::{Recipe, Template};
-use crate::place;
+use crate::paths;
 use crate::show::output;
-use scruple_core::history::{History, judge};
+use scruple_core::history::{History, find_changes};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
     if changes.is_empty() {
         return Ok("\nNo change to explain.\n".to_owned());
     }
-    let counter = gather::counter(&place::calltree_folder())?;
+    let counter = counted_runs::counter(&paths::calltree_folder())?;
     let all = changes.len();
     for (subject, changed) in changes.into_iter().take(MOST) {
         let template = &of.subjects[subject];
@@ -73,7 +73,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             subject: template,
             limit: of.limit,
         };
-        let effort = gather::Effort { runs: 5, strict: true, time: false };
+        let effort = counted_runs::Effort { runs: 5, strict: true, time: false };
         match at_revisions(&at, &counter, &effort) {
             Ok((found, _)) => out.push_str(&terminal::text(&found, ROWS, output::width())),
             Err(fault) if fault.code == crate::fault::Code::Interrupted => return Err(fault),
@@ -89,7 +89,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
 /// Every pair of versions between which a metric of a subject changed, the largest changes first.
 fn changes(history: &History, subjects: &[Template]) -> Vec<(usize, Changed)> {
     let mut found: BTreeMap<(usize, usize, usize), Changed> = BTreeMap::new();
-    for series in &judge(history, ERROR).series {
+    for series in &find_changes(history, ERROR).series {
         let is_of = |template: &Template| {
             let rest = series.subject.strip_prefix(&template.name);
             template.bench || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))

@@ -1,7 +1,7 @@
 //! Which part of the difference between two revisions touches a function.
 
 use crate::git::Repository;
-use scruple_core::explain::{Row, normal};
+use scruple_core::explain::{FunctionDifference, normal};
 use scruple_measure::calltree::{Side, Symbols};
 use std::collections::HashSet;
 
@@ -84,7 +84,12 @@ impl Hunk {
 
 /// The hunk that touches the function of a row: one that has lines of its executed code, by the debugging information of
 /// the second program; else one that names it.
-pub fn touching<'a>(hunks: &'a [Hunk], row: &Row, second: &Side, symbols: &mut Symbols) -> Option<&'a Hunk> {
+pub fn touching<'a>(
+    hunks: &'a [Hunk],
+    row: &FunctionDifference,
+    second: &Side,
+    symbols: &mut Symbols,
+) -> Option<&'a Hunk> {
     let mut lines: HashSet<(String, u32)> = HashSet::new();
     for function in &row.functions.1 {
         let known = &second.functions[*function];

@@ -2,8 +2,8 @@
 
 pub mod args;
 pub mod changes;
-pub mod found;
-pub mod gather;
+pub mod counted_runs;
+pub mod findings;
 pub mod hunks;
 pub mod report;
 pub mod verb;

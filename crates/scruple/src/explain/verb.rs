@@ -1,20 +1,20 @@
 //! `scruple explain`: two commands, or one command at two revisions.
 
 use super::args::ExplainArgs;
-use super::found::Found;
-use super::gather::{self, Effort, Gathered};
+use super::counted_runs::{self, Effort, Gathered};
+use super::findings::Found;
 use super::hunks;
 use super::report::{json, markdown, page, terminal};
 use crate::command::{arms, shell};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history::pair::{self, Revisions};
+use crate::history::two_revisions::{self, Revisions};
 use crate::history::verb::recipe;
 use crate::history::{self, Recipe, Starter, Template};
 use crate::inspect::launch;
 use crate::new_run;
-use crate::place::{self, WorkFolder};
+use crate::paths::{self, WorkFolder};
 use crate::show::export::Format;
 use crate::show::output;
 use scruple_measure::calltree::{Counter, Symbols};
@@ -50,15 +50,15 @@ fn commands(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault>
     };
     let job = |text: &String| launch::job(&shell::words(text)?, Some(&args.build.time_limit));
     let (first, second) = (job(&args.first)?, job(second)?);
-    let counter = gather::counter(&place::calltree_folder())?;
+    let counter = counted_runs::counter(&paths::calltree_folder())?;
     let work = WorkFolder::make()?;
-    let gathered = gather::gather([&first, &second], launchers, &counter, work.path(), &effort(args))?;
+    let gathered = counted_runs::gather([&first, &second], launchers, &counter, work.path(), &effort(args))?;
     let found = Found::of([first.name.clone(), second.name.clone()], &gathered);
     show(args, &found, &gathered)
 }
 
 fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
-    let counter = gather::counter(&place::calltree_folder())?;
+    let counter = counted_runs::counter(&paths::calltree_folder())?;
     drop(launchers);
     let config = Config::find()?;
     let place = history::place_of(args.build.repo.as_deref())?;
@@ -99,10 +99,11 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
     let subjects = std::slice::from_ref(at.subject);
-    let built = pair::build(at.place, &revisions, at.recipe.clone(), subjects, Some(at.limit), starter)?;
+    let built =
+        two_revisions::build(at.place, &revisions, at.recipe.clone(), subjects, Some(at.limit), starter)?;
     let jobs = [&built.prepared[0].job, &built.prepared[1].job];
     let work = WorkFolder::make()?;
-    let gathered = gather::gather(jobs, launchers, counter, work.path(), effort)?;
+    let gathered = counted_runs::gather(jobs, launchers, counter, work.path(), effort)?;
     let mut found = Found::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;

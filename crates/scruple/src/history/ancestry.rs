@@ -5,7 +5,7 @@ use super::selection::Selected;
 use super::source::Source;
 use crate::fault::Fault;
 use crate::store::StoredHistory;
-use scruple_core::history::judge;
+use scruple_core::history::find_changes;
 use std::collections::{HashMap, HashSet};
 
 /// Tells each listed version, oldest first, which of the others it follows, and which commits within these revisions it
@@ -82,7 +82,7 @@ fn nearest(id: &str, parents: &HashMap<&str, Vec<&str>>, chosen: &HashSet<&str>)
 
 /// The commits that were left out and may have brought a change, as far as the readings of the listed versions tell.
 pub fn suspected(history: &StoredHistory, listed: &[Selected], error: f64) -> Vec<String> {
-    let judgement = judge(&super::view(history.clone()), error);
+    let judgement = find_changes(&super::view(history.clone()), error);
     let changes = judgement.series.iter().flat_map(|series| &series.changes);
     let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
     let of = |index: usize| listed[index].left_out.iter().cloned();

@@ -1,7 +1,7 @@
 //! What a build leaves, known by its content: a digest of names, modes and contents (SHA-256).
 
 use crate::fault::Fault;
-use crate::history::child::unwritable;
+use crate::history::build_process::unwritable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};

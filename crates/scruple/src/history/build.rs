@@ -1,8 +1,8 @@
 //! Building one version: its tree, its overlays, its steps, its check, its artefacts.
 
 use super::artefacts::Artefacts;
+use super::build_process::{Child, Hands, Ran, note, unwritable};
 use super::cache::Cache;
-use super::child::{Child, Hands, Ran, note, unwritable};
 use super::recipe::{Effective, Resolved};
 use super::source::Source;
 use crate::fault::Fault;

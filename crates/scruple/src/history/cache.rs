@@ -10,7 +10,7 @@
 //! ```
 
 use super::artefacts::{self, Artefacts, digest};
-use super::child::unwritable;
+use super::build_process::unwritable;
 use crate::fault::Fault;
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! A history under way: builds versions, weighs them, and writes down each before the next.
 
-mod differences;
 mod forecast;
+mod refinement;
 mod visits;
 
 use super::arms::Arms;
@@ -14,9 +14,9 @@ use super::{Aim, Request, environment, remarks, view};
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, add_readings};
-use differences::Suspected;
 use forecast::Forecast;
-use scruple_core::history::{Graph, History, State, Version, judge};
+use refinement::Suspected;
+use scruple_core::history::{Graph, History, State, Version, find_changes};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
@@ -267,7 +267,7 @@ impl Campaign {
                 Some(same) => entries.iter().position(|entry| entry.version.commit == *same).unwrap_or(index),
                 None => index,
             };
-            let judged = judge(&view(self.history.clone()), ERROR).series;
+            let judged = find_changes(&view(self.history.clone()), ERROR).series;
             let counts = judged.iter().filter(|one| one.noise == 0.0 && !one.metric.starts_with("build."));
             let sides: BTreeSet<usize> =
                 counts.flat_map(|series| series.borders.as_flattened()).copied().map(original).collect();

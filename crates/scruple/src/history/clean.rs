@@ -1,8 +1,8 @@
 //! Giving back the room that builds take: those of one repository, or those that nobody has asked for in a while.
 
 use super::artefacts::Artefacts;
+use super::build_process::unwritable;
 use super::cache::Cache;
-use super::child::unwritable;
 use crate::fault::Fault;
 use std::collections::HashSet;
 use std::fs;

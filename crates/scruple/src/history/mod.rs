@@ -2,20 +2,19 @@
 //!
 //! [`take`] does one history from where it was left to where nothing is left to do.
 
-pub mod accept;
+pub mod accepted_changes;
 pub mod ancestry;
 pub mod args;
 pub mod arms;
 pub mod artefacts;
 pub mod benches;
 pub mod build;
+pub mod build_process;
 pub mod cache;
 pub mod campaign;
-pub mod child;
 pub mod clean;
 pub mod config;
 pub mod environment;
-pub mod pair;
 pub mod recipe;
 pub mod remarks;
 pub mod report;
@@ -24,6 +23,7 @@ pub mod schedule;
 pub mod selection;
 pub mod source;
 pub mod subjects;
+pub mod two_revisions;
 pub mod verb;
 
 pub use recipe::Recipe;
@@ -34,14 +34,14 @@ pub use source::place_of;
 pub use subjects::{Template, smaller_size};
 
 use crate::fault::Fault;
-use crate::place;
+use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Entry, Store, StoredHistory};
 use artefacts::digest;
 use build::Builder;
+use build_process::Hands;
 use cache::Cache;
 use campaign::Campaign;
-use child::Hands;
 use scruple_core::history::{History, State, Version};
 use scruple_core::run::Run;
 use scruple_measure::command::Weigher;
@@ -109,7 +109,7 @@ pub struct Starter {
 
 /// The folder of the builds of a repository.
 pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
-    Ok(place::history_folder()?.join(source::key(place)))
+    Ok(paths::history_folder()?.join(source::key(place)))
 }
 
 impl Starter {

@@ -1,7 +1,7 @@
 //! Which commits of a repository are versions of a history.
 
 use super::source::Source;
-use super::{accept, ancestry};
+use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
 use crate::git::Refused;
 use scruple_core::history::{State, Version};
@@ -91,7 +91,7 @@ impl Selection {
                 if self.restricts() { " that fit the other options" } else { "" }
             )));
         }
-        accept::from_file(source, &mut all)?;
+        accepted_changes::from_file(source, &mut all)?;
         if self.restricts() || self.every.is_some() || self.steps.is_some() || !chosen.is_empty() {
             ancestry::find(source, &within, self.first_parent, &mut all)?;
         } else {
@@ -164,7 +164,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected>
         why: None,
         log: None,
         same_as: None,
-        accepted: accepted.split('\x01').filter_map(accept::parse).collect(),
+        accepted: accepted.split('\x01').filter_map(accepted_changes::parse).collect(),
         left_out: 0,
     };
     Some(Selected { version, tree: (*tree).to_owned(), left_out: Vec::new() })

@@ -1,6 +1,6 @@
 //! The repository whose versions are weighed: a folder of this machine, or a mirror of a remote one.
 
-use super::child::{Child, Hands};
+use super::build_process::{Child, Hands};
 use crate::fault::Fault;
 use crate::git::{Refused, Repository};
 use std::ffi::OsStr;
@@ -154,7 +154,7 @@ impl Source {
             .map_err(failed)?;
         let copy = objects.join("scruple-index");
         copy_with_its_time(Path::new(&index), &copy)
-            .map_err(|error| super::child::unwritable(&copy, error))?;
+            .map_err(|error| super::build_process::unwritable(&copy, error))?;
         let theirs = self.common.join("objects");
         let env: [(&str, &OsStr); 3] = [
             ("GIT_INDEX_FILE", copy.as_os_str()),
@@ -217,9 +217,10 @@ fn mirror(
     let partial = folder.join("mirror.partial");
     let target = partial.display().to_string();
     if known {
-        unlock(&there).map_err(|error| super::child::unwritable(&there, error))?;
+        unlock(&there).map_err(|error| super::build_process::unwritable(&there, error))?;
     } else if partial.exists() {
-        std::fs::remove_dir_all(&partial).map_err(|error| super::child::unwritable(&partial, error))?;
+        std::fs::remove_dir_all(&partial)
+            .map_err(|error| super::build_process::unwritable(&partial, error))?;
     }
     let git = ["git", "-c", "gc.auto=0"];
     let doing: &[&str] = match known {
@@ -231,7 +232,8 @@ fn mirror(
     let ran = hands.run(&Child { words: &words, folder: within, env: &[], log: &log, limit })?;
     if ran.well() {
         if !known {
-            std::fs::rename(&partial, &there).map_err(|error| super::child::unwritable(&there, error))?;
+            std::fs::rename(&partial, &there)
+                .map_err(|error| super::build_process::unwritable(&there, error))?;
         }
         return Ok(there);
     }

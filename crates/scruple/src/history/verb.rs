@@ -9,7 +9,9 @@ use super::args::{
     AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
 use super::config::ConfiguredHistory;
-use super::{Aim, HistoryEffort, Recipe, Request, Selection, Starter, Weighing, Which, accept, environment};
+use super::{
+    Aim, HistoryEffort, Recipe, Request, Selection, Starter, Weighing, Which, accepted_changes, environment,
+};
 use crate::command::arms;
 use crate::command::verb::{Asked, Source};
 use crate::config::Config;
@@ -18,13 +20,13 @@ use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
 use crate::new_run;
-use crate::place;
-use crate::place::WorkFolder;
+use crate::paths;
+use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::json::timestamp;
 use crate::show::output;
+use scruple_core::harmless_text::plain;
 use scruple_core::history::{Acceptance, History, State};
-use scruple_core::plain::plain;
 use scruple_core::run::Terms;
 use scruple_measure::launcher::Launcher;
 use std::fmt::Write as _;
@@ -96,7 +98,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         keep_going: args.keep_going,
         aim,
     };
-    let Some(store) = place::open_store(&args.store)? else {
+    let Some(store) = paths::open_store(&args.store)? else {
         return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));
     };
     let work = WorkFolder::make()?;
@@ -221,7 +223,7 @@ fn report(args: &StoredArgs) -> Result<Code, Fault> {
 }
 
 fn stored(args: &WhichArgs, unnamed: Which<'_>) -> Result<History, Fault> {
-    let store = place::existing_store(args.store.as_deref())?;
+    let store = paths::existing_store(args.store.as_deref())?;
     match &args.history {
         Some(name) => history::stored("", &Which::Named(name), &store),
         None => history::stored(&history::place_of(args.repo.as_deref())?, &unnamed, &store),
@@ -231,7 +233,7 @@ fn stored(args: &WhichArgs, unnamed: Which<'_>) -> Result<History, Fault> {
 /// The other histories of the repository, and how they are named.
 fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     let Ok(place) = history::place_of(args.repo.as_deref()) else { return Ok(String::new()) };
-    let listed = place::existing_store(args.store.as_deref())?.histories_of(&place)?;
+    let listed = paths::existing_store(args.store.as_deref())?.histories_of(&place)?;
     let mut text = String::new();
     for other in listed.iter().filter(|listed| listed.id != shown.run.id) {
         if text.is_empty() {
@@ -276,12 +278,12 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
         return Err(Fault::usage("a reason is one line that says something: give it with --reason"));
     }
     let acceptance = Acceptance { subject: args.subject.clone(), metric: args.metric.clone(), reason };
-    let text = accept::text(&acceptance);
+    let text = accepted_changes::text(&acceptance);
     if !args.file {
-        output::print(&format!("{}: {text}\n", accept::TRAILER))?;
+        output::print(&format!("{}: {text}\n", accepted_changes::TRAILER))?;
         return Ok(Code::Fine);
     }
-    let path = Path::new(&place).join(accept::FILE);
+    let path = Path::new(&place).join(accepted_changes::FILE);
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
     let written = file.and_then(|mut file| writeln!(file, "{commit} {text}"));
     written.map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))?;

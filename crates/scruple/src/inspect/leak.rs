@@ -5,12 +5,12 @@ use super::launch;
 use super::report::leak;
 use super::report::leak::{Leak, Point};
 use crate::fault::{Code, Fault};
-use crate::place::WorkFolder;
+use crate::paths::WorkFolder;
 use crate::show::json;
 use crate::show::output;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
-use scruple_core::stats::retained::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge};
+use scruple_core::stats::retained::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_growth};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::{Job, Weigher};
 use scruple_measure::heap::HeapInstrument;
@@ -62,7 +62,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let judged = |of: fn(&Point) -> Option<f64>| {
         let readings: Option<Vec<(f64, f64)>> =
             points.iter().map(|point| Some((point.size, of(point)?))).collect();
-        readings.map(|readings| judge(&readings, smallest))
+        readings.map(|readings| judge_growth(&readings, smallest))
     };
     let verdict = judged(|point| Some(point.bytes)).unwrap_or(Retained::Unknown(Doubt::TooFewSizes));
     let peak = judged(|point| point.peak).filter(|_| key == "malloc.live");

@@ -11,8 +11,8 @@ use super::windows::{add_yardstick, plan, rates, sides};
 use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use crate::place;
-use crate::place::WorkFolder;
+use crate::paths;
+use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::export::{Format, OF_RUNS};
 use crate::show::output;
@@ -149,7 +149,7 @@ impl Work<'_> {
             Some(_) => Division { windows, turns: windows, weighed: false },
             None => Division::of(&self.plan, self.sides.len(), windows, knows),
         };
-        let store = place::open_store(&self.args.store)?;
+        let store = paths::open_store(&self.args.store)?;
         let progress = self.progress();
         if self.args.scripted.is_none() {
             progress.note(&self.foretold(&division));
@@ -327,7 +327,7 @@ impl Work<'_> {
             .map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true)))))
             .collect();
         run.state = scruple_core::run::State::Complete;
-        let store = place::open_store(&self.args.store)?;
+        let store = paths::open_store(&self.args.store)?;
         let arms = arms.into_iter().map(|(_, arm, _)| arm).collect();
         let loading = Loading::taken(arms, run, store)?;
         let stop = found.interrupted.then(|| Fault {

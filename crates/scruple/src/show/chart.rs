@@ -2,7 +2,7 @@
 
 use super::svg::{colour, cut, picture};
 use maud::{Markup, html};
-use scruple_core::plain::plain_lines;
+use scruple_core::harmless_text::plain_lines;
 
 /// A band: its name and its height at each moment.
 pub struct Band {

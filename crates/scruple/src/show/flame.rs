@@ -2,7 +2,7 @@
 
 use super::svg::{colour, cut, picture};
 use maud::html;
-use scruple_core::plain::plain_lines;
+use scruple_core::harmless_text::plain_lines;
 use scruple_core::unit::share;
 
 /// A box: a place in the call tree.

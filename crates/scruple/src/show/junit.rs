@@ -3,7 +3,7 @@
 use super::Report;
 use maud::{Markup, html};
 use scruple_core::budget::{Checked, Kept};
-use scruple_core::plain::plain_lines;
+use scruple_core::harmless_text::plain_lines;
 use scruple_core::subject::{Arm, Role};
 
 /// How a test ended.

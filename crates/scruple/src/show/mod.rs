@@ -2,6 +2,7 @@
 
 pub mod align;
 pub mod args;
+pub mod block_characters;
 pub mod chart;
 pub mod csv;
 pub mod export;
@@ -11,7 +12,6 @@ pub mod json;
 pub mod junit;
 pub mod markup;
 pub mod output;
-pub mod picture;
 pub mod ranking;
 pub mod sentence;
 pub mod svg;

@@ -1,7 +1,7 @@
 //! What the pictures have in common: a frame that brings its own colours for light and dark, and names cut to their room.
 
 use maud::{Markup, PreEscaped, html};
-use scruple_core::plain::plain_lines;
+use scruple_core::harmless_text::plain_lines;
 
 /// Colours and strokes for light and dark.
 const STYLE: &str = "\n\

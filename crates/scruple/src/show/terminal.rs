@@ -1,7 +1,7 @@
 //! The report on a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
 use super::align::{fit, right, wrap};
-use super::{Report, effect_text, is_of_requests, picture, ranking, sentence, title, verdict_words};
+use super::{Report, block_characters, effect_text, is_of_requests, ranking, sentence, title, verdict_words};
 use crate::bench::report::table;
 use crate::fault::Fault;
 use crate::inspect::report::memory;
@@ -190,7 +190,7 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
         value => unit.scale(value),
     });
     let decimals = scale.as_ref().map_or(0, |scale| common_decimals(scale, &arms));
-    let range = picture::common_range(arms.iter().map(|(_, sample, _)| sample.readings.as_slice()));
+    let range = block_characters::common_range(arms.iter().map(|(_, sample, _)| sample.readings.as_slice()));
     let reference =
         |arm: &Arm| report.judged.iter().any(|judged| judged.metric == key && judged.reference == arm.name);
     let rows = arms
@@ -211,7 +211,7 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
                 value: format!("{}{value}", sample.worth().mark()),
                 interval,
                 picture: match sample.readings.len() >= 6 && estimate.interval.is_some() {
-                    true => picture::histogram(&sample.readings, range, PICTURE),
+                    true => block_characters::histogram(&sample.readings, range, PICTURE),
                     false => String::new(),
                 },
                 effect: judged.map_or(String::new(), |judged| effect_text(key, &judged.comparison)),

@@ -5,13 +5,13 @@ use super::args::ShowArgs;
 use super::export::OF_RUNS;
 use super::output;
 use crate::fault::{Code, Fault};
-use crate::place;
+use crate::paths;
 
 /// Prints a stored run.
 pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     args.results.export.checked(&OF_RUNS)?;
-    let mut run = place::existing_store(args.store.as_deref())?.find(&args.run)?;
+    let mut run = paths::existing_store(args.store.as_deref())?.find(&args.run)?;
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &[]);
     output::write(&report, &args.results, None)

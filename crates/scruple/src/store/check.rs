@@ -4,7 +4,7 @@ use super::args::CheckArgs;
 use super::sqlite::Failure;
 use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
-use crate::place;
+use crate::paths;
 use crate::show::output;
 
 impl Store {
@@ -38,7 +38,7 @@ impl Store {
 
 /// Reads everything.
 pub fn check(args: &CheckArgs) -> Result<Code, Fault> {
-    let store = place::existing_store(args.store.as_deref())?;
+    let store = paths::existing_store(args.store.as_deref())?;
     let (count, wrong) = store.examine()?;
     let path = store.path().display();
     if wrong.is_empty() {

@@ -3,10 +3,10 @@
 use super::Store;
 use super::args::{ExportArgs, Rows};
 use crate::fault::{Code, Fault};
-use crate::place;
+use crate::paths;
 use crate::show::csv::quoted;
 use crate::show::json::{inert, timestamp};
-use scruple_core::plain::for_terminal;
+use scruple_core::harmless_text::for_terminal;
 use scruple_core::run::Run;
 use scruple_core::sample::Figure;
 use scruple_core::subject::Parameter;
@@ -17,7 +17,7 @@ use std::io::{BufWriter, ErrorKind, Write};
 
 /// One reading, or the reason why there is none.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ExportedReading<'a> {
     run: &'a str,
     label: Option<&'a str>,
     started: &'a str,
@@ -40,7 +40,7 @@ const HEAD: &str =
 
 /// Writes the rows of the runs that are asked for.
 pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
-    let store = place::existing_store(args.store.as_deref())?;
+    let store = paths::existing_store(args.store.as_deref())?;
     let ids: Vec<String> = match args.runs.is_empty() {
         true => store.list(usize::MAX)?.into_iter().rev().map(|run| run.id).collect(),
         false => args.runs.iter().map(|name| store.find_id(name)).collect::<Result<_, _>>()?,
@@ -94,7 +94,7 @@ fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<(
     let started = timestamp(run.started);
     for arm in &run.arms {
         for (metric, figure) in &arm.figures {
-            let line = Line {
+            let line = ExportedReading {
                 run: &run.id,
                 label: run.label.as_deref(),
                 started: &started,
@@ -113,10 +113,10 @@ fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<(
             };
             match figure {
                 Figure::Absent { absent } => {
-                    write_line(&Line { absent: Some(absent), ..line }, format, out)?;
+                    write_line(&ExportedReading { absent: Some(absent), ..line }, format, out)?;
                 }
                 Figure::Sample(sample) => {
-                    let line = Line {
+                    let line = ExportedReading {
                         unit: Some(sample.unit.name()),
                         pass: Some(sample.pass.word()),
                         quality: Some(sample.quality.word()),
@@ -124,7 +124,7 @@ fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<(
                         ..line
                     };
                     for (block, value) in sample.blocks.iter().zip(&sample.readings) {
-                        let line = Line { block: Some(*block), value: Some(*value), ..line };
+                        let line = ExportedReading { block: Some(*block), value: Some(*value), ..line };
                         write_line(&line, format, out)?;
                     }
                 }
@@ -134,7 +134,7 @@ fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<(
     Ok(())
 }
 
-fn write_line(line: &Line<'_>, format: Rows, out: &mut impl Write) -> std::io::Result<()> {
+fn write_line(line: &ExportedReading<'_>, format: Rows, out: &mut impl Write) -> std::io::Result<()> {
     if format == Rows::Jsonl {
         return writeln!(out, "{}", inert(&serde_json::to_string(line)?));
     }

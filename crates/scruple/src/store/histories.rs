@@ -3,7 +3,7 @@
 //! A history is never done for good: a longer range adds versions and arms to it, and the journal goes on behind the
 //! samples that are already there.
 
-use super::sqlite::{Failure, Row, Value};
+use super::sqlite::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, json, parse};
 use scruple_core::history::{Acceptance, State, Version};
 use scruple_core::run::{self, Run};
@@ -98,7 +98,7 @@ impl Store {
                  WHERE h.source = $1 ORDER BY {weighed} DESC, r.started DESC, r.id DESC"
             );
             let rows = self.database.query(&sql, &[source.into(), State::Built.word().into()])?;
-            let listed = |row: &Row| {
+            let listed = |row: &StoredRow| {
                 let (id, state) = (row.text(0)?.to_owned(), row.text(2)?.to_owned());
                 Ok(Listed { id, started: row.integer(1)?, state, argv: parse(row.text(3)?, "argv")? })
             };
@@ -293,7 +293,7 @@ fn link(entries: &mut [Entry]) {
     }
 }
 
-fn entry(row: &Row) -> Result<Entry, Failure> {
+fn entry(row: &StoredRow) -> Result<Entry, Failure> {
     let facts: Facts = parse(row.text(9)?, "a version")?;
     let version = Version {
         commit: row.text(0)?.to_owned(),

@@ -3,7 +3,7 @@
 use super::Listed;
 use super::args::ListArgs;
 use crate::fault::{Code, Fault};
-use crate::place;
+use crate::paths;
 use crate::show::json::timestamp;
 use crate::show::output;
 use scruple_core::run::State;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct ListedRun<'a> {
     id: &'a str,
     label: Option<&'a str>,
     started: String,
@@ -22,16 +22,16 @@ struct Line<'a> {
 
 /// Prints the newest runs.
 pub fn list(args: &ListArgs) -> Result<Code, Fault> {
-    let runs = place::existing_store(args.store.as_deref())?.list(args.most)?;
+    let runs = paths::existing_store(args.store.as_deref())?.list(args.most)?;
     let text = if args.json { as_json(&runs) } else { as_table(&runs) };
     output::print(&text)?;
     Ok(Code::Fine)
 }
 
 fn as_json(runs: &[Listed]) -> String {
-    let lines: Vec<Line<'_>> = runs
+    let lines: Vec<ListedRun<'_>> = runs
         .iter()
-        .map(|run| Line {
+        .map(|run| ListedRun {
             id: &run.id,
             label: run.label.as_deref(),
             started: timestamp(run.started),

@@ -1,7 +1,7 @@
 //! Runs read back from the store: found by name, listed, with their readings or their journal.
 
 use super::journal::Journalled;
-use super::sqlite::{Failure, Row, Value};
+use super::sqlite::{Failure, StoredRow, Value};
 use super::{Listed, Store, StoreError, add_readings, damaged, parse};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, State};
@@ -189,11 +189,11 @@ pub(super) fn state(word: &str, owner: i64) -> Result<State, Failure> {
 }
 
 /// The first column of some rows.
-fn texts(rows: &[Row]) -> Result<Vec<String>, Failure> {
+fn texts(rows: &[StoredRow]) -> Result<Vec<String>, Failure> {
     rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
 }
 
-fn arm_at<'a>(arms: &'a mut [Arm], row: &Row) -> Result<&'a mut Arm, Failure> {
+fn arm_at<'a>(arms: &'a mut [Arm], row: &StoredRow) -> Result<&'a mut Arm, Failure> {
     let position: usize = row.count(0)?;
     arms.get_mut(position).ok_or_else(|| damaged("readings belong to an arm that is not there"))
 }

@@ -3,7 +3,7 @@
 use super::args::{GcArgs, RmArgs};
 use super::{Listed, Store, StoreError};
 use crate::fault::{Code, Fault};
-use crate::place;
+use crate::paths;
 use crate::show::json::timestamp;
 use crate::show::output;
 use scruple_core::run::State;
@@ -53,7 +53,7 @@ impl Store {
 
 /// Removes the runs of these names.
 pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
-    let path = place::store_path(args.store.as_deref())?;
+    let path = paths::store_path(args.store.as_deref())?;
     let store = if args.dry_run { Store::open_existing(&path)? } else { Store::open_for_change(&path)? };
     let all = store.list(usize::MAX)?;
     let mut chosen: Vec<&Listed> = Vec::new();
@@ -80,7 +80,7 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
 /// Removes what is old and not needed.
 pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     let age = age(&args.older_than)?;
-    let path = place::store_path(args.store.as_deref())?;
+    let path = paths::store_path(args.store.as_deref())?;
     let store = if args.dry_run { Store::open_existing(&path)? } else { Store::open_for_change(&path)? };
     let all = store.list(usize::MAX)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

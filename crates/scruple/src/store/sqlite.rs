@@ -48,9 +48,9 @@ impl From<i64> for Value {
 }
 
 /// A row: columns in the order of the query. A value of another type than the one asked for is an error.
-pub(super) struct Row(Vec<SqlValue>);
+pub(super) struct StoredRow(Vec<SqlValue>);
 
-impl Row {
+impl StoredRow {
     fn get<'a, T>(
         &'a self,
         column: usize,
@@ -172,7 +172,7 @@ impl Database {
         Ok(Database { connection })
     }
 
-    fn tables(&self) -> Result<Vec<Row>, Failure> {
+    fn tables(&self) -> Result<Vec<StoredRow>, Failure> {
         self.query("SELECT name FROM sqlite_master WHERE type = 'table'", &[])
     }
 
@@ -193,11 +193,11 @@ impl Database {
         Ok(self.connection.execute_batch(sql)?)
     }
 
-    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();
         let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
-            (0..columns).map(|column| row.get(column)).collect::<Result<_, _>>().map(Row)
+            (0..columns).map(|column| row.get(column)).collect::<Result<_, _>>().map(StoredRow)
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

@@ -10,9 +10,9 @@ pub mod heap_profile;
 pub mod log;
 pub mod report;
 
+use super::agent_records::{Answer, Record, State};
 use super::elf::{Elf, word_after};
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record, State};
 use super::table::{Adapter, Found};
 use scruple_core::metric::Quality;
 

@@ -5,9 +5,9 @@ pub mod counters;
 mod layout;
 pub(super) mod trace;
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE, Told};
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found, Runtime};
 pub use counters::{Counters, Exit};
 pub(super) use layout::STRIPPED;

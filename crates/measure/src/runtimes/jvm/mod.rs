@@ -5,9 +5,9 @@
 mod beans;
 pub mod perf_data;
 
+use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::records::{Answer, Record};
 use super::table::{Adapter, Found};
 use beans::Beans;
 use perf_data::PerfData;

@@ -1,6 +1,6 @@
 //! The diagnostic panel of a case: the figures that criterion's users know, and how disturbed the batches were.
 
-use crate::show::picture;
+use crate::show::block_characters;
 use scruple_core::judge::{cases, clock};
 use scruple_core::protocol::Timing;
 use scruple_core::run::Run;
@@ -83,12 +83,12 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let _ = write!(out, "; {} of batches disturbed", share(disturbed as f64 / wall.len().max(1) as f64));
     }
     out.push('\n');
-    let range = picture::common_range([per_iteration.as_slice()].into_iter());
+    let range = block_characters::common_range([per_iteration.as_slice()].into_iter());
     let _ = writeln!(
         out,
         "      {} {} {}",
         ns(range.0),
-        picture::histogram(&per_iteration, range, 40),
+        block_characters::histogram(&per_iteration, range, 40),
         ns(range.1)
     );
     if let Some(fixed) = arm.sample("instructions.intercept") {

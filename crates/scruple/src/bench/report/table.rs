@@ -32,7 +32,7 @@ const COUNTERS: [&str; 11] = [
 ];
 
 /// One case with everything its row shows.
-struct Row<'a> {
+struct CaseRow<'a> {
     arm: &'a Arm,
     raw: Option<Estimate>,
     tare: Option<Estimate>,
@@ -95,7 +95,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
+fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
     let level = report.run.terms.level;
     let arms = &report.run.arms;
     (0..arms.len())
@@ -104,7 +104,7 @@ fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
             let arm = &arms[index];
             // The tare is laid out behind its case.
             let tare = arms.get(index + 1).filter(|tare| tare.role == Role::Tare);
-            Row {
+            CaseRow {
                 arm,
                 raw: report.estimate(arm, "time.wall"),
                 tare: tare.and_then(|tare| report.estimate(tare, "time.wall")),
@@ -114,7 +114,7 @@ fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
         .collect()
 }
 
-fn header(report: &Report<'_>, rows: &[Row<'_>]) -> String {
+fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
     let processes = rows
         .iter()
         .filter_map(|row| Some(row.arm.sample("time.wall")?.by_process().len()))
@@ -184,7 +184,7 @@ fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
 }
 
 /// The columns: each a head, the widest cell first for its width, then a cell for each row.
-fn columns(report: &Report<'_>, rows: &[Row<'_>]) -> Columns {
+fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
     let mut columns = vec![
         ("net".to_owned(), rows.iter().map(|row| net_text(row)).collect::<Vec<_>>()),
@@ -263,7 +263,7 @@ pub(super) fn timing(arm: &Arm) -> Option<Timing> {
     }
 }
 
-fn net_text(row: &Row<'_>) -> String {
+fn net_text(row: &CaseRow<'_>) -> String {
     match &row.net {
         Some(net) => match net.below_resolution {
             Some(limit) => format!("< {}", quantity(limit, &Unit::Nanoseconds)),
@@ -280,7 +280,7 @@ fn is_known(net: &Net) -> bool {
 }
 
 /// The raw time, marked where it is worth less than a measurement.
-fn raw_text(row: &Row<'_>) -> String {
+fn raw_text(row: &CaseRow<'_>) -> String {
     match (&row.raw, row.arm.sample("time.wall")) {
         (Some(raw), Some(sample)) => {
             format!("{}{}", sample.worth().mark(), quantity(raw.value, &Unit::Nanoseconds))
@@ -290,7 +290,7 @@ fn raw_text(row: &Row<'_>) -> String {
 }
 
 /// Half the interval's width in relation to the net, or to the raw time where there is no tare.
-fn precision(row: &Row<'_>) -> String {
+fn precision(row: &CaseRow<'_>) -> String {
     let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
     match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
         (None, Some((value, interval))) => share((interval.high - interval.low) / 2.0 / value),
@@ -313,7 +313,7 @@ fn counter(report: &Report<'_>, arm: &Arm, key: &str) -> String {
     }
 }
 
-fn throughput(row: &Row<'_>) -> String {
+fn throughput(row: &CaseRow<'_>) -> String {
     let Some(time) = row
         .net
         .as_ref()
@@ -377,8 +377,8 @@ fn group_of(arm: &Arm) -> String {
 }
 
 /// Costs that vanish once the harness is taken off are named: that may be as it should, or the work is gone.
-fn suspicion(rows: &[Row<'_>]) -> Vec<String> {
-    let gone: Vec<&Row<'_>> = rows
+fn suspicion(rows: &[CaseRow<'_>]) -> Vec<String> {
+    let gone: Vec<&CaseRow<'_>> = rows
         .iter()
         .filter(|row| row.net.as_ref().is_some_and(|net| net.below_resolution.is_some()))
         .collect();
@@ -414,12 +414,12 @@ fn versus_sentences(report: &Report<'_>) -> Vec<String> {
 }
 
 /// Cases that ran with several numbers of threads: throughput, speed-up and fairness over threads.
-fn scaling(report: &Report<'_>, rows: &[Row<'_>]) -> String {
-    let threads = |row: &Row<'_>| match row.arm.params.get("threads") {
+fn scaling(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
+    let threads = |row: &CaseRow<'_>| match row.arm.params.get("threads") {
         Some(Parameter::Number(n)) => Some(*n),
         _ => None,
     };
-    let family = |row: &Row<'_>| row.arm.name.split(" ×").next().unwrap_or("").to_owned();
+    let family = |row: &CaseRow<'_>| row.arm.name.split(" ×").next().unwrap_or("").to_owned();
     let mut out = String::new();
     let mut done: Vec<String> = Vec::new();
     for row in rows.iter().filter(|row| threads(row).is_some()) {
@@ -427,7 +427,7 @@ fn scaling(report: &Report<'_>, rows: &[Row<'_>]) -> String {
         if done.contains(&name) {
             continue;
         }
-        let members: Vec<&Row<'_>> =
+        let members: Vec<&CaseRow<'_>> =
             rows.iter().filter(|other| threads(other).is_some() && family(other) == name).collect();
         done.push(name.clone());
         if members.len() < 2 {
@@ -435,7 +435,7 @@ fn scaling(report: &Report<'_>, rows: &[Row<'_>]) -> String {
         }
         let _ = writeln!(out, "Scaling of ‘{name}’:");
         let base = members.iter().find(|row| threads(row) == Some(1.0)).unwrap_or(&members[0]);
-        let rate = |row: &Row<'_>| row.raw.as_ref().map(|raw| 1e9 / raw.value);
+        let rate = |row: &CaseRow<'_>| row.raw.as_ref().map(|raw| 1e9 / raw.value);
         for member in &members {
             let (Some(n), Some(now), Some(first)) = (threads(member), rate(member), rate(base)) else {
                 continue;

@@ -1,8 +1,8 @@
 //! What is wrong with an answer of a bench program, in words.
 
 use super::full_name;
-use scruple_core::plain::plain;
-use scruple_core::protocol::{Batch, BatchReply, Case, Kind, Loose, Reply};
+use scruple_core::harmless_text::plain;
+use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, Loose, Reply};
 use scruple_core::subject::Parameter;
 use scruple_measure::bench::BenchError;
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ pub(crate) fn fault_in(
     }
     let claimed: f64 = block.iter().filter_map(|reply| reply.reading("time.wall")).sum();
     let fault = batches.iter().zip(block).find_map(|(batch, reply)| {
-        let name = |kind: Kind| if kind == Kind::Case { "case" } else { "tare" };
+        let name = |kind: LoopKind| if kind == LoopKind::Case { "case" } else { "tare" };
         let asked = batch.iterations * u64::from(batch.threads.max(1));
         if (reply.id, reply.kind) != (batch.id, batch.kind) {
             return Some(format!(

@@ -2,7 +2,7 @@
 
 use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, Suite, reason, survives};
-use scruple_core::protocol::{Batch, BatchReply, Kind, Reply, Request};
+use scruple_core::protocol::{Batch, BatchReply, LoopKind, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
@@ -64,18 +64,19 @@ impl Suite {
 
     fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         self.check(index, program)?;
-        let iterations = self.find_iterations(index, program, Kind::Case, 1)?;
+        let iterations = self.find_iterations(index, program, LoopKind::Case, 1)?;
         self.weighed[index].iterations = iterations;
         self.warm_up(index, program)?;
-        let iterations = self.find_iterations(index, program, Kind::Case, iterations)?;
+        let iterations = self.find_iterations(index, program, LoopKind::Case, iterations)?;
         self.weighed[index].iterations = iterations;
         // The tare is seldom slower than its case, so that what the case needs is a good beginning.
-        self.weighed[index].tare_iterations = self.find_iterations(index, program, Kind::Tare, iterations)?;
+        self.weighed[index].tare_iterations =
+            self.find_iterations(index, program, LoopKind::Tare, iterations)?;
         let began = Instant::now();
-        let batch = self.batch(index, program, Kind::Case, iterations)?;
+        let batch = self.batch(index, program, LoopKind::Case, iterations)?;
         let mut time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
         if self.weighed[index].case.per_iteration_input {
-            self.batch(index, program, Kind::Tare, self.weighed[index].tare_iterations)?;
+            self.batch(index, program, LoopKind::Tare, self.weighed[index].tare_iterations)?;
             time = began.elapsed();
         }
         self.weighed[index].batch_time = time;
@@ -114,7 +115,7 @@ impl Suite {
         &self,
         index: usize,
         program: &mut BenchProgram,
-        kind: Kind,
+        kind: LoopKind,
         first: u64,
     ) -> Result<u64, BenchError> {
         let weighed = &self.weighed[index];
@@ -124,7 +125,7 @@ impl Suite {
         let inputs = weighed.case.per_iteration_input;
         let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
         // A tare that walks over inputs is as cheap as can be: to make it long would take inputs without number.
-        let most = if inputs && kind == Kind::Tare { most.min(first) } else { most };
+        let most = if inputs && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         loop {
             let mut least = f64::INFINITY;
@@ -179,8 +180,8 @@ impl Suite {
         let began = Instant::now();
         let mut times = Vec::new();
         loop {
-            let batch = self.batch(index, program, Kind::Case, weighed.iterations)?;
-            self.batch(index, program, Kind::Tare, weighed.tare_iterations)?;
+            let batch = self.batch(index, program, LoopKind::Case, weighed.iterations)?;
+            self.batch(index, program, LoopKind::Tare, weighed.tare_iterations)?;
             times.push(length(&batch).unwrap_or(0.0));
             let elapsed = began.elapsed();
             if elapsed >= PATIENCE * time || (elapsed >= time && steady(&times)) {
@@ -194,7 +195,7 @@ impl Suite {
         &self,
         index: usize,
         program: &mut BenchProgram,
-        kind: Kind,
+        kind: LoopKind,
         iterations: u64,
     ) -> Result<BatchReply, BenchError> {
         let batch = self.batch_of(index, kind, iterations);
@@ -223,7 +224,7 @@ impl Suite {
         }
     }
 
-    pub(crate) fn batch_of(&self, index: usize, kind: Kind, iterations: u64) -> Batch {
+    pub(crate) fn batch_of(&self, index: usize, kind: LoopKind, iterations: u64) -> Batch {
         let weighed = &self.weighed[index];
         let threads = if weighed.case.concurrency.is_some() { 1 } else { weighed.threads };
         Batch { id: weighed.case.id, kind, iterations, threads }

@@ -6,7 +6,7 @@ use super::{Stop, Suite, reason};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::protocol::{BatchReply, Counter, Hello, Kind};
+use scruple_core::protocol::{BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, exact as text};
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -138,7 +138,7 @@ impl Suite {
     ) -> Result<u64, BenchError> {
         let weighed = &self.weighed[index];
         let first = weighed.iterations.max(1);
-        let batch = self.batch(index, program, Kind::Case, first)?;
+        let batch = self.batch(index, program, LoopKind::Case, first)?;
         let wanted = counters.iter().filter_map(|counter| {
             let step = counter.granularity?;
             Some(CLEAR * 2.0 * step / batch.reading(&counter.key)?.max(step))
@@ -158,7 +158,10 @@ impl Suite {
         iterations: u64,
     ) -> Result<Option<f64>, BenchError> {
         let batches = || {
-            vec![self.batch_of(index, Kind::Tare, iterations), self.batch_of(index, Kind::Case, iterations)]
+            vec![
+                self.batch_of(index, LoopKind::Tare, iterations),
+                self.batch_of(index, LoopKind::Case, iterations),
+            ]
         };
         let first = self.block(index, program, batches())?;
         let mut taken = Vec::new();
@@ -227,8 +230,8 @@ fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]
 /// Each counter for one iteration: the case's minus the tare's, divided by the iterations; whole-batch readings as
 /// they are. Of a counter that goes in steps it is told besides how far that can be wrong.
 fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
-    let of = |kind: Kind| replies.iter().find(|reply| reply.kind == kind);
-    let (Some(case), Some(tare)) = (of(Kind::Case), of(Kind::Tare)) else { return Vec::new() };
+    let of = |kind: LoopKind| replies.iter().find(|reply| reply.kind == kind);
+    let (Some(case), Some(tare)) = (of(LoopKind::Case), of(LoopKind::Tare)) else { return Vec::new() };
     let mut readings = Vec::new();
     for counter in counters {
         let Some(value) = case.reading(&counter.key) else { continue };

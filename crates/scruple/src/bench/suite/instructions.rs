@@ -9,7 +9,7 @@ use super::{Stop, Suite, reason};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::protocol::Kind;
+use scruple_core::protocol::LoopKind;
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
 use scruple_measure::bench::BenchError;
@@ -145,7 +145,8 @@ impl Suite {
     ) -> Result<u64, BenchError> {
         let mut bench = counter.start_bench(&self.sides[self.weighed[index].side].start(0, None))?;
         bench.program.ask(&scruple_core::protocol::Request::Hello, super::FIRST_WORDS, &self.interrupted)?;
-        let batches = vec![self.batch_of(index, Kind::Tare, tare), self.batch_of(index, Kind::Case, case)];
+        let batches =
+            vec![self.batch_of(index, LoopKind::Tare, tare), self.batch_of(index, LoopKind::Case, case)];
         self.block(index, &mut bench.program, batches)?;
         counter.end_bench(bench)
     }

@@ -2,8 +2,8 @@
 
 pub mod answers;
 pub mod calibrate;
-pub mod clock;
 pub mod counting;
+pub mod cycle_times;
 pub mod instructions;
 pub mod readings;
 pub mod same_iterations;
@@ -14,7 +14,7 @@ pub use same_iterations::Alike;
 pub use single_process::OfCase;
 
 use crate::fault::Fault;
-use crate::place;
+use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Ledger, Store, add_readings};
 use scruple_core::budget::Budget;
@@ -241,7 +241,7 @@ impl Suite {
 
     /// Keeps readings in this store, from when it is known which cases there is time for.
     pub fn keep_in(&mut self, store: Store) {
-        self.earlier_cycles = clock::earlier(&store, &self.run.provenance.machine_class);
+        self.earlier_cycles = cycle_times::earlier(&store, &self.run.provenance.machine_class);
         self.store = Some(store);
     }
 
@@ -255,7 +255,7 @@ impl Suite {
 
     /// Counts the instructions of each case as well.
     pub fn count_instructions(&mut self) {
-        self.instructions = Some(Instructions::new(0, &self.work, &place::calltree_folder()));
+        self.instructions = Some(Instructions::new(0, &self.work, &paths::calltree_folder()));
     }
 
     /// Shows progress from here on.

@@ -7,7 +7,7 @@ use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::plan::Plan;
-use scruple_core::protocol::Kind;
+use scruple_core::protocol::LoopKind;
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::median;
@@ -192,8 +192,8 @@ impl Suite {
         let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
         let factor = JITTER[pcg.below(JITTER.len() as u32) as usize];
         let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
-        let case = self.batch_of(index, Kind::Case, jittered(weighed.iterations));
-        let tare = self.batch_of(index, Kind::Tare, jittered(weighed.tare_iterations));
+        let case = self.batch_of(index, LoopKind::Case, jittered(weighed.iterations));
+        let tare = self.batch_of(index, LoopKind::Tare, jittered(weighed.tare_iterations));
         let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
         let before = if self.may_wait(index) { program.waited() } else { None };
         let replies = match self.block(index, program, batches) {
@@ -209,14 +209,14 @@ impl Suite {
         let beside = super::readings::beside(&replies, cycle, waited);
         for reply in replies {
             let weighed = &self.weighed[index];
-            let position = if reply.kind == Kind::Case { weighed.arm } else { weighed.tare };
+            let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
             if let (Some(said), Subject::Case { timing, .. }) =
                 (reply.timing, &mut self.run.arms[position].subject)
             {
                 *timing = Some(said);
             }
             let mut readings = super::readings::of_batch(&weighed.case, &reply);
-            if reply.kind == Kind::Tare {
+            if reply.kind == LoopKind::Tare {
                 readings.extend(beside.iter().cloned());
             }
             self.keep(position, Pass::Timing, number, readings);

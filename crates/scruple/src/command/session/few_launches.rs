@@ -3,7 +3,7 @@
 //! Counts that repeat need three launches to show it. Where readings do not repeat and the verdict is open, the pass goes on
 //! to as many launches as an interval needs, at once and without another look, so that no look is taken until it pleases.
 
-use super::{Effort, Session, Stop};
+use super::{CommandPasses, Effort, Stop};
 use scruple_core::compare::Verdict;
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge;
@@ -25,7 +25,7 @@ const ENOUGH: u32 = 6;
 /// What takes longer than this is announced.
 const LONG: Duration = Duration::from_secs(20);
 
-impl Session {
+impl CommandPasses {
     /// Reads the memory of every command. Returns the time of one block.
     pub fn memory_pass(&mut self, effort: &Effort) -> Result<Duration, Stop> {
         let before = self.spent;

@@ -1,11 +1,11 @@
 //! One more launch of each subject, for its memory map.
 
-use super::{Session, Stop};
+use super::{CommandPasses, Stop};
 use scruple_core::metric::Pass;
 use scruple_core::subject::Role;
 use scruple_measure::memory_map::Course;
 
-impl Session {
+impl CommandPasses {
     /// What was seen of the memory of each subject, by its name.
     pub fn memory_maps(&self) -> Vec<(&str, &Course)> {
         self.courses.iter().map(|(index, course)| (self.run.arms[*index].name.as_str(), course)).collect()

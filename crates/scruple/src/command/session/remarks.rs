@@ -1,11 +1,11 @@
 //! What a reader must know of a run in order not to be misled by its figures.
 
-use super::Session;
+use super::CommandPasses;
 use scruple_core::judge;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::Role;
 
-impl Session {
+impl CommandPasses {
     pub(crate) fn remark_on_outputs(&mut self) {
         let subjects: Vec<usize> =
             (0..self.run.arms.len()).filter(|index| self.run.arms[*index].role == Role::Subject).collect();

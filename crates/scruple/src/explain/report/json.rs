@@ -1,9 +1,9 @@
 //! The explanation as JSON.
 
 use super::words;
-use crate::explain::found::Found;
+use crate::explain::findings::Found;
 use crate::show::json;
-use scruple_core::explain::{Explanation, Part, PartKind, Row};
+use scruple_core::explain::{Explanation, FunctionDifference, Part, PartKind};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -103,7 +103,7 @@ fn count(found: &Found, explanation: &Explanation) -> CountView {
     let hunk = |index: usize| found.hunks.iter().find(|(row, _)| *row == index).map(|(_, hunk)| hunk.place());
     let is_main = std::ptr::eq(explanation, found.main());
     let rows = explanation.rows.iter().enumerate();
-    let told: Vec<*const Row> = found.telling(explanation).map(std::ptr::from_ref).collect();
+    let told: Vec<*const FunctionDifference> = found.telling(explanation).map(std::ptr::from_ref).collect();
     CountView {
         count: explanation.count.word(),
         a: explanation.totals.0,
@@ -118,7 +118,7 @@ fn count(found: &Found, explanation: &Explanation) -> CountView {
     }
 }
 
-fn row(row: &Row, hunk: Option<String>, told: bool) -> RowView {
+fn row(row: &FunctionDifference, hunk: Option<String>, told: bool) -> RowView {
     RowView {
         file: row.module.clone(),
         function: row.name.clone(),

@@ -1,7 +1,7 @@
 //! The explanation as Markdown, for a message.
 
 use super::words;
-use crate::explain::found::Found;
+use crate::explain::findings::Found;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The explanation as a page: the text, and a flame graph of what is more and what is less.
 
 use super::terminal;
-use crate::explain::found::Found;
+use crate::explain::findings::Found;
 use crate::show::flame::{self, Frame};
 use crate::show::svg::escape;
 use scruple_core::explain::{Difference, differences};

@@ -1,10 +1,10 @@
 //! The explanation as text.
 
 use super::words;
-use crate::explain::found::Found;
+use crate::explain::findings::Found;
 use crate::show::align::{fit, right, wrap};
 use crate::show::terminal::{BOLD, DIM};
-use scruple_core::explain::{Count, Explanation, Row};
+use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
@@ -42,14 +42,15 @@ pub fn text(found: &Found, rows: usize, width: usize) -> String {
 }
 
 fn table(found: &Found, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {
-    let telling: Vec<&Row> = found.telling(explanation).take(rows).collect();
-    let grey: Vec<&Row> = explanation.rows.iter().filter(|row| row.is_within_spread()).take(GREY).collect();
+    let telling: Vec<&FunctionDifference> = found.telling(explanation).take(rows).collect();
+    let grey: Vec<&FunctionDifference> =
+        explanation.rows.iter().filter(|row| row.is_within_spread()).take(GREY).collect();
     if telling.is_empty() && grey.is_empty() {
         return;
     }
     let delta = explanation.delta();
     let _ = writeln!(out, "\n{DIM}{:>15}  {:>7}  {:<7}  function{DIM:#}", "difference", "share", "code");
-    let line = |row: &Row| {
+    let line = |row: &FunctionDifference| {
         let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
         format!(
             "{:>15}  {}  {:<7}  {}",

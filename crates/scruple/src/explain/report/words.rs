@@ -1,7 +1,7 @@
 //! The sentences: what differs, where it comes from, and how sure that is.
 
-use crate::explain::found::Found;
-use scruple_core::explain::{Count, Explanation, Part, PartKind, Row, Which};
+use crate::explain::findings::Found;
+use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 
 /// A share of the difference from which on a function is called the cause, and a part of it.
@@ -30,7 +30,7 @@ pub fn signed(value: f64) -> String {
 }
 
 /// The name of a function, with its file where that is not the program itself.
-pub fn function(row: &Row) -> String {
+pub fn function(row: &FunctionDifference) -> String {
     let name = match (row.name.as_str(), row.module.as_str()) {
         ("", "") => "code without a name".to_owned(),
         ("", module) => return format!("code of {module} without a name"),
@@ -44,7 +44,7 @@ pub fn function(row: &Row) -> String {
 }
 
 /// What is known of a function's code, in a word.
-pub fn code(row: &Row) -> &'static str {
+pub fn code(row: &FunctionDifference) -> &'static str {
     match (row.only_in, row.same_code) {
         (Some(Which::First), _) => "gone",
         (Some(Which::Second), _) => "new",
@@ -139,7 +139,7 @@ fn nothing(found: &Found) -> String {
 }
 
 /// A part of a row, as a clause.
-pub fn tell(row: &Row, part: &Part) -> String {
+pub fn tell(row: &FunctionDifference, part: &Part) -> String {
     let callee = part.callee.as_deref().unwrap_or("");
     let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
     let calls = |(a, b): (u64, u64)| match a == b {

@@ -4,7 +4,7 @@ use super::Campaign;
 use crate::bench::suite::{OfCase, Stop};
 use crate::fault::Fault;
 use crate::history::benches;
-use crate::history::child::{interrupted, note};
+use crate::history::build_process::{interrupted, note};
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};

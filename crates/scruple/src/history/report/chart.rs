@@ -1,9 +1,9 @@
 //! The chart of a range: panels over one axis of versions, with numbered guides at changes and marks for failures.
 
 use super::event::{Event, Outcome};
-use super::label::{self, label};
 use super::panel;
 use super::panel::Frame;
+use super::svg_text::{self, label};
 use super::{Page, words};
 use crate::show::svg::{cut, picture};
 use maud::PreEscaped;
@@ -234,7 +234,7 @@ fn names(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
         let name = version.tags.first().map_or(version.short(), String::as_str);
         let x = columns.x(index);
         let class = event.map_or("told ".to_owned(), |event| format!("told hue name {}", class(event)));
-        out.push_str(&label::turned(&class, (x + 3.0, y), &cut(&words::plain(name), 94.0)));
+        out.push_str(&svg_text::turned(&class, (x + 3.0, y), &cut(&words::plain(name), 94.0)));
         out.push('\n');
     }
 }
@@ -275,7 +275,7 @@ fn columns_to_point_at(
             columns.edge(first),
             columns.edge(last) - columns.edge(first),
             bottom - top,
-            label::tip(&told.join("\n"))
+            svg_text::tip(&told.join("\n"))
         );
     }
 }

@@ -2,7 +2,7 @@
 //! the page.
 
 use super::event::{Event, Outcome};
-use super::{Options, Page, chart, forge, markdown, minor, words};
+use super::{Options, Page, chart, commit_links, markdown, minor_changes, words};
 use crate::show::json::timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use scruple_core::history::{Change, Series, State};
@@ -146,7 +146,7 @@ fn changes(page: &Page<'_>) -> Markup {
     html! {
         h2 #changes { "Changes" }
         @if told.is_empty() {
-            p { (minor::no_change(page)) }
+            p { (minor_changes::no_change(page)) }
         } @else {
             div.wide {
                 table {
@@ -158,7 +158,7 @@ fn changes(page: &Page<'_>) -> Markup {
                 }
             }
         }
-        @if let Some(minor) = minor::line(page) { p { (minor) } }
+        @if let Some(minor) = minor_changes::line(page) { p { (minor) } }
     }
 }
 
@@ -205,7 +205,7 @@ fn event_cells(page: &Page<'_>, event: &Event<'_>) -> Markup {
     };
     let rows = event.changes.len();
     let (from, to) = (page.version(event.before), page.version(event.last()));
-    let link = forge::compare_link(page.history.remote.as_deref(), &from.commit, &to.commit);
+    let link = commit_links::compare_link(page.history.remote.as_deref(), &from.commit, &to.commit);
     let likeliest = words::likeliest(page, event);
     html! {
         td class={ "n " (class) } rowspan=(rows) { b { (event.number) } }
@@ -253,7 +253,7 @@ fn version(page: &Page<'_>, index: usize) -> Markup {
         _ => "mild",
     };
     let date = timestamp(version.time);
-    let link = forge::commit_link(page.history.remote.as_deref(), &version.commit);
+    let link = commit_links::commit_link(page.history.remote.as_deref(), &version.commit);
     html! {
         tr {
             td.n { (index + 1) }
@@ -295,7 +295,7 @@ fn provenance(page: &Page<'_>) -> Markup {
     let (run, place) = (&page.history.run, &page.history.run.provenance);
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let rows = [
-        ("repository", page.history.remote.as_deref().map_or(String::new(), forge::without_user)),
+        ("repository", page.history.remote.as_deref().map_or(String::new(), commit_links::without_user)),
         ("run", format!("{}, {}", run.id, run.state.word())),
         ("started", timestamp(run.started)),
         ("machine", place.machine_class.clone()),

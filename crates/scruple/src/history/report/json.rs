@@ -1,6 +1,6 @@
 //! JSON, schema 1, in the form of every other answer; places of versions are indices into `history.versions`.
 
-use super::{Page, forge, words};
+use super::{Page, commit_links, words};
 use crate::show::json::{RunHead, document, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
@@ -74,7 +74,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
         provenance: &history.run.provenance,
         history: Range {
             repository: &history.repository,
-            remote: history.remote.as_deref().map(forge::without_user),
+            remote: history.remote.as_deref().map(commit_links::without_user),
             range: &history.range,
             versions: &history.versions,
         },

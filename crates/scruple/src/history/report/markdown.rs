@@ -1,7 +1,7 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
 use super::event::{Event, Outcome, weight};
-use super::{Page, csv, forge, minor, words};
+use super::{Page, commit_links, csv, minor_changes, words};
 use crate::show::markup::{Markup, code, escaped};
 use crate::show::title;
 use scruple_core::history::Series;
@@ -33,9 +33,9 @@ pub(crate) fn text(page: &Page<'_>) -> String {
         out.push('\n');
         table(page, &mut out);
     } else if !page.shown.is_empty() {
-        let _ = writeln!(out, "\n{}", minor::no_change(page));
+        let _ = writeln!(out, "\n{}", minor_changes::no_change(page));
     }
-    if let Some(minor) = minor::line(page) {
+    if let Some(minor) = minor_changes::line(page) {
         let _ = writeln!(out, "\n{}", escaped(&minor));
     }
     for (index, (version, why)) in words::failed(page).enumerate() {
@@ -159,7 +159,7 @@ fn amount((series, ratio): &(&Series, f64)) -> String {
 fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
     let (a, b) = (page.version(from), page.version(to));
     let short = format!("{}...{}", words::short(page, from), words::short(page, to));
-    match forge::compare_link(page.history.remote.as_deref(), &a.commit, &b.commit) {
+    match commit_links::compare_link(page.history.remote.as_deref(), &a.commit, &b.commit) {
         Some(link) => format!("Commit [{short}]({link})"),
         None => format!("Commit {short}"),
     }

@@ -2,18 +2,18 @@
 
 pub mod axis;
 pub mod chart;
+pub mod commit_links;
 pub mod csv;
 pub mod event;
 #[cfg(test)]
 pub mod fixture;
-pub mod forge;
 pub mod html;
 pub mod json;
-pub mod label;
 pub mod markdown;
-pub mod minor;
+pub mod minor_changes;
 pub mod panel;
-pub mod spark;
+pub mod sparkline;
+pub mod svg_text;
 pub mod terminal;
 #[cfg(test)]
 pub mod tests;

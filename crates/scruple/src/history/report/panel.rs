@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::chart::{Columns, Options, class};
-use super::label::label;
+use super::svg_text::label;
 use super::{Page, csv, words};
 use crate::show::svg::cut;
 use scruple_core::history::{Point, Series};

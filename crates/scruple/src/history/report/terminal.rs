@@ -1,9 +1,9 @@
 //! The page on a terminal.
 
 use super::event::{Event, Outcome};
-use super::spark;
-use super::spark::Cell;
-use super::{Page, minor, words};
+use super::sparkline;
+use super::sparkline::Cell;
+use super::{Page, minor_changes, words};
 use crate::show::align::{fit, right, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::show::title;
@@ -122,11 +122,11 @@ fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &
         return;
     }
     let columns = count.min(width - indent);
-    let _ = writeln!(out, "{}{}", " ".repeat(indent), spark::line(&cells(page, series), columns));
+    let _ = writeln!(out, "{}{}", " ".repeat(indent), sparkline::line(&cells(page, series), columns));
     let here = |event: &&Event<'_>| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series));
     let events: Vec<(usize, usize)> =
         page.events.iter().filter(here).map(|event| (event.number, event.at)).collect();
-    let marks = fit(&spark::marks(&events, count, columns), width - indent);
+    let marks = fit(&sparkline::marks(&events, count, columns), width - indent);
     if !events.is_empty() {
         let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(indent), marks.trim_end());
     }
@@ -155,10 +155,10 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
     if page.shown.is_empty() {
         return;
     }
-    let minor = minor::line(page);
+    let minor = minor_changes::line(page);
     let shown = page.told();
     if shown.is_empty() {
-        let _ = writeln!(out, "\n{}", wrap(&minor::no_change(page), width));
+        let _ = writeln!(out, "\n{}", wrap(&minor_changes::no_change(page), width));
         if let Some(minor) = &minor {
             let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(minor, width));
         }

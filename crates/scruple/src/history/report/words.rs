@@ -3,8 +3,8 @@
 use super::Page;
 use super::event::Event;
 use crate::show::title;
+pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
-pub(crate) use scruple_core::plain::plain;
 use scruple_core::stats::quantile::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share};
 

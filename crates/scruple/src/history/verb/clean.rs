@@ -5,7 +5,7 @@ use crate::fault::{Code, Fault};
 use crate::history;
 use crate::history::args::CleanArgs;
 use crate::history::clean::{Freed, clean as free};
-use crate::place;
+use crate::paths;
 use crate::show::output;
 use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     let older_than = args.older_than.as_deref().map(age).transpose()?;
     let folders: Vec<PathBuf> = match args.all {
         true => {
-            let all = std::fs::read_dir(place::history_folder()?).into_iter().flatten().flatten();
+            let all = std::fs::read_dir(paths::history_folder()?).into_iter().flatten().flatten();
             let mut all: Vec<PathBuf> = all.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
             all.sort();
             all

@@ -5,7 +5,7 @@ use crate::history::args::{ChartForm, PageArgs};
 use crate::history::report::{Options, Page};
 use crate::show::export::{Export, Format};
 use crate::show::output;
-use scruple_core::history::{History, judge};
+use scruple_core::history::{History, find_changes};
 use std::path::Path;
 
 /// The share of false changes among those that are named.
@@ -22,7 +22,7 @@ pub fn check(args: &PageArgs) -> Result<(), Fault> {
 
 /// Writes a stored history, or only what changed between two of its versions, if what is asked for is there.
 pub fn show_stored(history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
-    let judgement = judge(history, ERROR);
+    let judgement = find_changes(history, ERROR);
     let page = Page::of(history, &judgement);
     check_subject(&page, args)?;
     write(page, history, args, pair)
@@ -31,7 +31,7 @@ pub fn show_stored(history: &History, args: &PageArgs, pair: Option<&str>) -> Re
 /// Judges the history and writes it everywhere it was asked for. After hours of weighing, a name that is wrong keeps
 /// nothing from being shown but what it was given for.
 pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
-    let judgement = judge(history, ERROR);
+    let judgement = find_changes(history, ERROR);
     write(Page::of(history, &judgement), history, args, None)
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::{Cli, Verb};
 use crate::history::args::{BUILD_LIMIT, BuildArgs, HistoryVerb, SelectArgs, TIME_LIMIT, TakeArgs};
 use crate::history::{self, Which};
-use crate::place;
+use crate::paths;
 use clap::Parser;
 
 /// The same words with the command of the newest history of the repository and how its versions are built, where they
@@ -51,7 +51,7 @@ pub fn selects(args: &TakeArgs) -> bool {
 
 fn past(args: &TakeArgs) -> Option<TakeArgs> {
     let place = history::place_of(args.build.repo.as_deref()).ok()?;
-    let store = place::existing_store(args.store.store.as_deref()).ok()?;
+    let store = paths::existing_store(args.store.store.as_deref()).ok()?;
     let argv = history::stored(&place, &Which::Weighed, &store).ok()?.run.argv;
     match Cli::try_parse_from(argv).ok()?.verb {
         Verb::History(past) => match past.verb {

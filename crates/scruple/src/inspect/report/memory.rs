@@ -1,10 +1,10 @@
 //! The memory map of a process: a table with a picture, its course over time, and both in JSON.
 
 use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::picture;
+use crate::show::block_characters;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::memory_map::{Amount, Course, Largest, MemoryMap, Moment, Row};
+use scruple_measure::memory_map::{Amount, Course, Largest, MapRow, MemoryMap, Moment};
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -54,7 +54,7 @@ fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
 }
 
 /// A line of the table before it is laid out.
-struct Line {
+struct TableLine {
     head: String,
     permissions: String,
     mappings: String,
@@ -62,19 +62,19 @@ struct Line {
     sum: bool,
 }
 
-fn lines(rows: &[Row], (mapped, anonymous): &(Amount, Amount)) -> Vec<Line> {
+fn lines(rows: &[MapRow], (mapped, anonymous): &(Amount, Amount)) -> Vec<TableLine> {
     let mut lines = Vec::new();
     for (files, title, sum) in [(true, "from files", mapped), (false, "without a file", anonymous)] {
-        let of_side: Vec<&Row> = rows.iter().filter(|row| row.class.is_mapped() == files).collect();
+        let of_side: Vec<&MapRow> = rows.iter().filter(|row| row.class.is_mapped() == files).collect();
         let mappings: usize = of_side.iter().map(|row| row.mappings).sum();
-        lines.push(Line {
+        lines.push(TableLine {
             head: title.to_owned(),
             permissions: String::new(),
             mappings: mappings.to_string(),
             amount: *sum,
             sum: true,
         });
-        lines.extend(of_side.into_iter().map(|row| Line {
+        lines.extend(of_side.into_iter().map(|row| TableLine {
             head: format!("  {}", row.class.word()),
             permissions: row.permissions.clone(),
             mappings: row.mappings.to_string(),
@@ -85,12 +85,12 @@ fn lines(rows: &[Row], (mapped, anonymous): &(Amount, Amount)) -> Vec<Line> {
     lines
 }
 
-fn total(both: &(Amount, Amount), lines: &[Line]) -> Line {
+fn total(both: &(Amount, Amount), lines: &[TableLine]) -> TableLine {
     let mut amount = both.0;
     amount.add(&both.1);
     let mappings: usize =
         lines.iter().filter(|line| line.sum).filter_map(|line| line.mappings.parse::<usize>().ok()).sum();
-    Line {
+    TableLine {
         head: "all".to_owned(),
         permissions: String::new(),
         mappings: mappings.to_string(),
@@ -110,7 +110,7 @@ const COLUMNS: [(&str, &str, Pick); 6] = [
     ("", "swapped", |amount| amount.swapped),
 ];
 
-fn table(rows: &[Row], both: &(Amount, Amount), width: usize, out: &mut String) {
+fn table(rows: &[MapRow], both: &(Amount, Amount), width: usize, out: &mut String) {
     let mut lines = lines(rows, both);
     let sum = total(both, &lines);
     lines.push(sum);
@@ -125,7 +125,7 @@ fn table(rows: &[Row], both: &(Amount, Amount), width: usize, out: &mut String) 
         })
         .collect();
     for (group, title, pick) in shown {
-        let size = |line: &Line| quantity(pick(&line.amount) as f64, &Unit::Bytes);
+        let size = |line: &TableLine| quantity(pick(&line.amount) as f64, &Unit::Bytes);
         let mut cells: Vec<String> = lines.iter().map(size).collect();
         on_points(&mut cells);
         let columns =
@@ -196,7 +196,10 @@ fn over_time(course: &Course, out: &mut String) {
         let line = match values.len() {
             1 if course.moments.len() > 1 => "seen once: ".to_owned(),
             1 => String::new(),
-            _ => format!("{}  at most ", fit(&picture::course(values, seconds(last), scale, LINE), LINE)),
+            _ => format!(
+                "{}  at most ",
+                fit(&block_characters::course(values, seconds(last), scale, LINE), LINE)
+            ),
         };
         let _ = writeln!(out, "  {}  {line}{}", fit(title, 18), bytes(most as u64));
     }
@@ -299,7 +302,7 @@ impl From<&Amount> for AmountView {
 
 /// The table of a map.
 pub(crate) fn rows(map: &MemoryMap) -> Vec<RowView> {
-    let row = |row: Row| RowView {
+    let row = |row: MapRow| RowView {
         class: row.class.word(),
         from_file: row.class.is_mapped(),
         permissions: row.permissions,

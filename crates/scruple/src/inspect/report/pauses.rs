@@ -1,7 +1,7 @@
 //! The pauses of a collector that logs every collection: by generation, and as a distribution.
 
 use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::picture;
+use crate::show::block_characters;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_measure::runtimes::ghc::log::{Collection, Log};
@@ -195,7 +195,7 @@ pub fn text(pauses: &Pauses, width: usize) -> String {
             out,
             "\n  {}  {}  at most {}, {} at the end",
             fit("live heap", 9),
-            picture::course(&values, last.at, top, BAR),
+            block_characters::course(&values, last.at, top, BAR),
             quantity(top, &Unit::Bytes),
             quantity(last.live, &Unit::Bytes)
         );

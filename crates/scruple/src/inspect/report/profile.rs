@@ -1,11 +1,11 @@
 //! Haskell profiles: what was live, and which cost centres took time and memory.
 
 use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::block_characters;
 use crate::show::chart;
 use crate::show::chart::Band;
 use crate::show::flame;
 use crate::show::flame::Frame;
-use crate::show::picture;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::Profile;
@@ -111,7 +111,7 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
     );
     let end = profile.samples.last().map_or(0.0, |sample| sample.at);
     for ((band, most), at_peak) in view.bands.iter().zip(&most).zip(&at_peak) {
-        let line = picture::course(&profile.series(band.name), end, band.most, LINE);
+        let line = block_characters::course(&profile.series(band.name), end, band.most, LINE);
         let part = share(band.at_peak / peak.total().max(1.0));
         let text = format!(
             "  {}  {}  {}  {}  {line}",

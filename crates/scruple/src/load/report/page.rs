@@ -6,7 +6,7 @@ use crate::load::windows::{Loaded, Loads, Sought};
 use crate::show::Report;
 use crate::show::svg::colour;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use scruple_core::plain::{plain, plain_lines};
+use scruple_core::harmless_text::{plain, plain_lines};
 use scruple_core::unit::{Unit, grouped, quantity};
 use std::fmt::Write as _;
 

@@ -5,7 +5,7 @@ use crate::load::windows::{Aside, Loaded, Loads, Slice, Sought};
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::terminal;
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
-use crate::show::{Report, picture};
+use crate::show::{Report, block_characters};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Arrivals, Buckets, Pace, Plan, Point, Stall};
@@ -254,7 +254,8 @@ fn stalls(server: &Loaded, width: usize, out: &mut String) {
     let p99 = |slice: &Slice| Some(((slice.from as f64 + slice.to as f64) / 2.0, slice.max? as f64));
     let values: Vec<(f64, f64)> = server.pool.timeline.iter().filter_map(p99).collect();
     let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let course = picture::course(&values, server.pool.span as f64, most, COURSE.min(width.saturating_sub(4)));
+    let course =
+        block_characters::course(&values, server.pool.span as f64, most, COURSE.min(width.saturating_sub(4)));
     let _ = writeln!(out, "  {course}");
 }
 

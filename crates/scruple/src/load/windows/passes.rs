@@ -5,7 +5,7 @@ use super::{Looking, Side, engine};
 use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
-use scruple_measure::heap::{self, Peak, Session};
+use scruple_measure::heap::{self, HeapSession, Peak};
 use scruple_measure::load::cost::collections::{self, Collections, Untold};
 use scruple_measure::load::cost::instructions::{self, Instructions};
 use scruple_measure::load::cost::sampled::{self, Sampled};
@@ -65,7 +65,7 @@ impl Pass<'_> {
         let first = command.argv.first().ok_or("no server was named")?;
         let program = Program::find(first, &here).map_err(|error| error.to_string())?;
         heap::measurable(&program.path).map_err(|error| error.to_string())?;
-        let session = Session::start(folder, Peak::Usable).map_err(|error| error.to_string())?;
+        let session = HeapSession::start(folder, Peak::Usable).map_err(|error| error.to_string())?;
         command.env.extend(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
         let (server, tree) = self.attach(&side)?;
         let mut counters = || counters(&session);
@@ -191,7 +191,7 @@ impl Pass<'_> {
     }
 }
 
-fn counters(session: &Session) -> Vec<Reading> {
+fn counters(session: &HeapSession) -> Vec<Reading> {
     let keys = ["malloc.count", "malloc.bytes", "malloc.frees"];
     let absent = |why: &str| {
         keys.iter().filter_map(|key| Some(Reading::absent(metric(key)?, why))).collect::<Vec<_>>()

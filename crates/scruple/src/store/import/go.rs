@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One line of results.
-struct Line<'a> {
+struct BenchmarkLine<'a> {
     package: &'a str,
     /// The name without `Benchmark` and without the number of processors.
     name: &'a str,
@@ -73,7 +73,8 @@ fn of_text(text: &str) -> Result<Imported, ImportError> {
     if let (1, Some(Some(processors))) = (processors.len(), processors.first()) {
         imported.note("GOMAXPROCS", &processors.to_string());
     }
-    let identity = |line: &&Line<'_>| (line.package.to_owned(), line.name.to_owned(), line.processors);
+    let identity =
+        |line: &&BenchmarkLine<'_>| (line.package.to_owned(), line.name.to_owned(), line.processors);
     for ((package, name, of), group) in &grouped(&lines, identity) {
         let (path, mut params) = path_and_params(name);
         let path = format!("{package}/{path}");
@@ -89,8 +90,8 @@ fn of_text(text: &str) -> Result<Imported, ImportError> {
 }
 
 /// The lines of results; what the heads and failures say goes to `imported`.
-fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, ImportError> {
-    let mut found: Vec<Line<'a>> = Vec::new();
+fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine<'a>>, ImportError> {
+    let mut found: Vec<BenchmarkLine<'a>> = Vec::new();
     let mut package = "";
     // A benchmark that prints has its name and its figures on different lines, with what it printed between them.
     let mut open: Option<&str> = None;
@@ -143,7 +144,7 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<Line<'a>>, Im
             return Err(cut());
         }
         let (name, processors) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
-        found.push(Line { package, name, processors, iterations, figures });
+        found.push(BenchmarkLine { package, name, processors, iterations, figures });
     }
     named.dedup();
     for name in named {
@@ -188,14 +189,14 @@ fn path_and_params(name: &str) -> (String, BTreeMap<String, Parameter>) {
     (path.join("/"), params)
 }
 
-fn figures(arm: &mut Arm, lines: &[&Line<'_>]) -> Result<(), ImportError> {
+fn figures(arm: &mut Arm, lines: &[&BenchmarkLine<'_>]) -> Result<(), ImportError> {
     let mut units: Vec<&str> = Vec::new();
     for (_, unit) in lines.iter().flat_map(|line| &line.figures) {
         if !units.contains(unit) {
             units.push(unit);
         }
     }
-    let of = |line: &Line<'_>, unit: &str| {
+    let of = |line: &BenchmarkLine<'_>, unit: &str| {
         line.figures.iter().find(|(_, known)| *known == unit).map(|(value, _)| *value)
     };
     let each = "go test, each run";

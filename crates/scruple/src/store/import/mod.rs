@@ -13,8 +13,8 @@ pub mod go;
 pub mod google;
 pub mod hyperfine;
 pub mod jmh;
-pub mod own;
 pub mod pytest;
+pub mod scruple_json;
 pub mod series;
 pub mod table;
 #[cfg(test)]
@@ -107,7 +107,7 @@ pub struct Imported {
     /// What a reader needs to know in order not to be misled.
     pub warnings: Vec<Warning>,
     /// What else the run is, where it is one of Scruple's.
-    pub identity: Option<own::Identity>,
+    pub identity: Option<scruple_json::Identity>,
 }
 
 impl Imported {
@@ -157,7 +157,7 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
         Format::Jmh => jmh::read(text),
         Format::PytestBenchmark => pytest::read(text),
         Format::Series | Format::Asv => Err(ImportError::at("the whole text", "a series is no run")),
-        Format::Scruple => own::read(text),
+        Format::Scruple => scruple_json::read(text),
         Format::Weigh => weigh::read(text),
     }
 }
@@ -170,7 +170,7 @@ pub fn recognise(text: &str) -> Option<Format> {
     if text.starts_with(['{', '[']) {
         return match () {
             () if text.starts_with("[\"criteri") => Some(Format::Criterion),
-            () if own::recognises(text) => Some(Format::Scruple),
+            () if scruple_json::recognises(text) => Some(Format::Scruple),
             () if has("\"primaryMetric\"") || has("\"jmhVersion\"") => Some(Format::Jmh),
             () if series::asv::recognises(text) => Some(Format::Asv),
             () if has("\"machine_info\"") => Some(Format::PytestBenchmark),
@@ -218,7 +218,7 @@ fn parameter(value: &serde_json::Value) -> Parameter {
 
 /// Names come from files: a terminal must not obey what stands in them.
 fn clean(text: &str) -> String {
-    scruple_core::plain::plain(text)
+    scruple_core::harmless_text::plain(text)
 }
 
 /// Arms of the same name are numbered, so that each can be found again.

@@ -8,7 +8,7 @@ use super::series::gathered::Gathered;
 use super::{Format, ImportError, Imported};
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use crate::place;
+use crate::paths;
 use crate::show::output;
 use crate::store::Store;
 use scruple_core::run::{Run, State, Terms};
@@ -59,7 +59,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         }
     }
     found.extend(of_folders(&folders)?);
-    place::check_label(args.label.as_deref())?;
+    paths::check_label(args.label.as_deref())?;
     let histories = series.histories(args.label.as_deref())?;
     if args.label.is_some() && found.len() + histories.len() > 1 {
         return Err(Fault::usage(format!(
@@ -67,7 +67,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             found.len() + histories.len()
         )));
     }
-    let store = Store::open(&place::store_path(args.store.as_deref())?)?;
+    let store = Store::open(&paths::store_path(args.store.as_deref())?)?;
     let mut runs: Vec<Run> = Vec::new();
     let mut text = String::new();
     for (position, (path, format, imported)) in found.into_iter().enumerate() {

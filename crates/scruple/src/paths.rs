@@ -4,7 +4,7 @@ use crate::cli::StoreArgs;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::store::Store;
-use scruple_core::plain::{plain, steers};
+use scruple_core::harmless_text::{plain, steers};
 use std::path::{Path, PathBuf};
 
 /// The store's file: the one named, the configuration's, the project's, or the user's.

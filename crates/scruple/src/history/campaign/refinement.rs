@@ -4,7 +4,7 @@ use super::{Campaign, ERROR};
 use crate::history::schedule::{Seen, neighbours};
 use crate::history::view;
 use scruple_core::compare::{Verdict, compare_noisy};
-use scruple_core::history::{Graph, State, judge};
+use scruple_core::history::{Graph, State, find_changes};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::subject::Arm;
 
@@ -73,7 +73,7 @@ impl Campaign {
 
     /// Finds the changes that a version may have brought that nobody has looked at.
     pub(super) fn narrow(&mut self) {
-        let judgement = judge(&view(self.history.clone()), ERROR);
+        let judgement = find_changes(&view(self.history.clone()), ERROR);
         let open = |index: &usize| {
             matches!(self.history.entries[*index].version.state, State::Skipped | State::Queued)
         };

@@ -6,27 +6,27 @@
 //! [`changepoint`]. Among the changes of all noisy series together, the share of false ones is kept to the error that
 //! was asked for (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
 
+mod build_noise;
+mod classify;
 mod effects;
 mod forest;
-mod forms;
 mod gather;
-mod layout;
+mod interleaved;
 mod noisy;
 mod partition;
 mod places;
 mod steps;
-mod turns;
 
 use super::{Graph, History, Judgement, Point, Series};
 use crate::stats::quantile::{Interval, median, median_interval};
-use forms::Range;
+use classify::Range;
 use gather::{Artefacts, Gathered};
 use noisy::Judged;
 use places::Places;
 use steps::{LEVEL, Steps};
 
 /// Judges every metric of every subject. `error` is the share of false changes among those named (false discovery rate).
-pub fn judge(history: &History, error: f64) -> Judgement {
+pub fn find_changes(history: &History, error: f64) -> Judgement {
     let (artefacts, graph) = (Artefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
     // Half the margin within which a difference does not matter: what a build's layout may do.
@@ -41,7 +41,7 @@ pub fn judge(history: &History, error: f64) -> Judgement {
     let range = Range { history, graph: &graph, artefacts: &artefacts };
     let whole = |(one, judged): (&Gathered, &Judged)| series(&range, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
-    forms::sharpen(&mut series);
+    classify::sharpen(&mut series);
     let break_even = effects::break_even(history, &series, |version| artefacts.root(version));
     Judgement { series, break_even }
 }
@@ -82,7 +82,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
         better: gathered.metric.better,
         exact: gathered.exact,
         shifting: gathered.shifting,
-        changes: forms::changes(range, gathered, places, steps, &levels),
+        changes: classify::changes(range, gathered, places, steps, &levels),
         borders: borders(places, steps),
         levels: stretches(places, steps, &levels),
         noise: steps.noise,

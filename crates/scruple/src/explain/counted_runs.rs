@@ -4,7 +4,7 @@ use crate::fault::{Code, Fault};
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{Counter, Kind, Side, Trees};
+use scruple_measure::calltree::{Counter, Side, Trees, ValgrindTool};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -47,7 +47,7 @@ pub fn counter(cache: &Path) -> Result<Counter, Fault> {
     };
     let counter = Counter::find(cache).map_err(|why| lacking(why.to_string()))?;
     match counter.kind {
-        Kind::Calltree => Ok(counter),
+        ValgrindTool::Calltree => Ok(counter),
         _ => Err(lacking(counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))),
     }
 }

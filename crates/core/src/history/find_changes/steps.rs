@@ -7,8 +7,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::build_noise;
 use super::forest::Forest;
-use super::layout;
 use super::partition::{Sums, about_median, add, cheapest, cost, weighted};
 use crate::stats::normal;
 use crate::stats::quantile::{Interval, median};
@@ -78,7 +78,7 @@ pub(super) struct Steps {
 }
 
 pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
-    let extra = layout::extra(known.values, known.variances, known.twins);
+    let extra = build_noise::extra(known.values, known.variances, known.twins);
     let variances: Vec<f64> = known.variances.iter().map(|v| v + extra).collect();
     let mut search = Search { known, forest, cuts: Vec::new() };
     search.begin(&variances);

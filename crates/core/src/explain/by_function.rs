@@ -14,12 +14,12 @@ pub struct Explanation {
     /// The whole of the first and of the second program.
     pub totals: (f64, f64),
     /// The functions in which the difference originates, the likeliest first. Their differences add up to the whole.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FunctionDifference>,
 }
 
 /// A function, and what of the difference originates in it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct FunctionDifference {
     /// The file it is in.
     pub module: String,
     /// Its name; empty where it has none.
@@ -99,8 +99,9 @@ impl Explanation {
     /// Orders the rows: what has changed first, if it matters, then the largest.
     pub fn rank(&mut self) {
         let least = SHARE * self.gross();
-        let is_first =
-            |row: &Row| row.same_code != Some(true) && row.delta.abs() >= least && !row.is_within_spread();
+        let is_first = |row: &FunctionDifference| {
+            row.same_code != Some(true) && row.delta.abs() >= least && !row.is_within_spread()
+        };
         self.rows.sort_by(|a, b| {
             is_first(b)
                 .cmp(&is_first(a))
@@ -111,7 +112,7 @@ impl Explanation {
     }
 }
 
-impl Row {
+impl FunctionDifference {
     /// Whether its difference may be chance.
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta.abs() <= self.spread
@@ -168,7 +169,7 @@ fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Sum
     sums
 }
 
-fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Row {
+fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
     pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.delta.abs());
     let mut owners: Vec<usize> = by_owner.keys().copied().collect();
@@ -195,7 +196,7 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Row {
     };
     let gather =
         |of: fn(&Key) -> &Vec<usize>| owners.iter().flat_map(|owner| of(&keys[*owner])).copied().collect();
-    Row {
+    FunctionDifference {
         module: main.module.clone(),
         name: if several { group(&main.name) } else { main.name.clone() },
         renamed: main.renamed.clone().filter(|_| !several),

@@ -1,7 +1,7 @@
 //! The places of a series: versions that follow each other and have the same artefacts, of which at least one was weighed.
 
 use super::forest::Forest;
-use super::turns::Cells;
+use super::interleaved::Cells;
 use crate::history::Graph;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! What runs of both sides say: explanations of each count, and how sure they are.
 
-use super::gather::{Gathered, repeats};
+use super::counted_runs::{Gathered, repeats};
 use super::hunks::Hunk;
-use scruple_core::explain::{self, Code, Count, Explanation, Matched, Row};
+use scruple_core::explain::{self, Code, Count, Explanation, FunctionDifference, Matched};
 use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side};
 
@@ -82,7 +82,7 @@ impl Found {
 
     /// The rows that may be shown: those above what varies anyway, and above a thousandth of all differences. None where
     /// most of what was executed has no name, so that any row would be a guess.
-    pub fn telling<'a>(&self, explanation: &'a Explanation) -> impl Iterator<Item = &'a Row> {
+    pub fn telling<'a>(&self, explanation: &'a Explanation) -> impl Iterator<Item = &'a FunctionDifference> {
         let least = (explanation.gross() / 1000.0).max(0.5);
         let of_names = explanation.totals.0.max(explanation.totals.1) * OF_NAMES;
         let guesses = self.is_nameless();

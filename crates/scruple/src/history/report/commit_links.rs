@@ -41,10 +41,10 @@ pub(crate) fn without_user(remote: &str) -> String {
 pub(crate) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option<String> {
     let (kind, base) = kind(remote?)?;
     Some(match kind {
-        Kind::GitHub => format!("{base}/compare/{from}...{to}"),
-        Kind::GitLab => format!("{base}/-/compare/{from}...{to}"),
-        Kind::Bitbucket => format!("{base}/branches/compare/{to}%0D{from}"),
-        Kind::Sourcehut => format!("{base}/log/{to}"),
+        Forge::GitHub => format!("{base}/compare/{from}...{to}"),
+        Forge::GitLab => format!("{base}/-/compare/{from}...{to}"),
+        Forge::Bitbucket => format!("{base}/branches/compare/{to}%0D{from}"),
+        Forge::Sourcehut => format!("{base}/log/{to}"),
     })
 }
 
@@ -52,28 +52,28 @@ pub(crate) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option
 pub(crate) fn commit_link(remote: Option<&str>, commit: &str) -> Option<String> {
     let (kind, base) = kind(remote?)?;
     Some(match kind {
-        Kind::GitHub | Kind::Sourcehut => format!("{base}/commit/{commit}"),
-        Kind::GitLab => format!("{base}/-/commit/{commit}"),
-        Kind::Bitbucket => format!("{base}/commits/{commit}"),
+        Forge::GitHub | Forge::Sourcehut => format!("{base}/commit/{commit}"),
+        Forge::GitLab => format!("{base}/-/commit/{commit}"),
+        Forge::Bitbucket => format!("{base}/commits/{commit}"),
     })
 }
 
 /// What pages a remote has; Codeberg, Gitea and Forgejo have those of GitHub.
-enum Kind {
+enum Forge {
     GitHub,
     GitLab,
     Bitbucket,
     Sourcehut,
 }
 
-fn kind(remote: &str) -> Option<(Kind, String)> {
+fn kind(remote: &str) -> Option<(Forge, String)> {
     let (host, path) = place(remote)?;
     let first = host.split('.').next().unwrap_or_default();
     let kind = match (host.as_str(), first) {
-        ("codeberg.org", _) | (_, "github" | "gitea" | "forgejo") => Kind::GitHub,
-        (_, "gitlab") => Kind::GitLab,
-        ("bitbucket.org", _) => Kind::Bitbucket,
-        ("git.sr.ht", _) => Kind::Sourcehut,
+        ("codeberg.org", _) | (_, "github" | "gitea" | "forgejo") => Forge::GitHub,
+        (_, "gitlab") => Forge::GitLab,
+        ("bitbucket.org", _) => Forge::Bitbucket,
+        ("git.sr.ht", _) => Forge::Sourcehut,
         _ => return None,
     };
     Some((kind, format!("https://{host}/{path}")))

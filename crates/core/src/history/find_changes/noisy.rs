@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::classify;
 use super::forest::Forest;
-use super::forms;
 use super::gather::Gathered;
+use super::interleaved::{self, Cells};
 use super::places::{Places, Read};
 use super::steps::{Cut, Known, LEVEL, Steps, steps};
-use super::turns::{self, Cells};
 use crate::changepoint::{self, Options};
 use crate::history::{Graph, READINGS};
 use crate::metric::Pass;
@@ -58,7 +58,7 @@ impl Judged {
 pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64) -> Judged {
     let all = Places::of(graph, gathered.reads.iter());
     if gathered.exact || gathered.shifting {
-        let steps = forms::exact(&all);
+        let steps = classify::exact(&all);
         return Judged { steps, ..Judged::without(all, None) };
     }
     if gathered.cannot.is_some() {
@@ -89,7 +89,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
         return Judged::without(all, Some(too_few(most)));
     }
     let cells: Vec<Cells> = places.all.iter().map(|place| place.seen.cells.clone()).collect();
-    let Some(fit) = turns::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
+    let Some(fit) = interleaved::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
         let why = "the versions were not weighed beside each other often enough to be compared";
         return Judged::without(all, Some(why.to_owned()));
     };
@@ -154,7 +154,7 @@ impl Beside {
 }
 
 /// The variance between visits of the same artefacts beyond what their readings explain.
-fn twins(gathered: &Gathered, fit: &turns::Turns) -> f64 {
+fn twins(gathered: &Gathered, fit: &interleaved::Turns) -> f64 {
     let centre = |cells: &Cells| {
         let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
         median(&values)

@@ -94,12 +94,12 @@ pub(super) fn recognises(text: &str) -> bool {
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     #[derive(Deserialize)]
-    struct Kind {
+    struct DocumentHead {
         scruple: Head,
         history: Option<serde::de::IgnoredAny>,
         run: Option<serde::de::IgnoredAny>,
     }
-    let kind: Kind = serde_json::from_str(text)?;
+    let kind: DocumentHead = serde_json::from_str(text)?;
     if kind.scruple.schema > SCHEMA {
         let what = format!("it has schema {}, and this scruple knows {SCHEMA}", kind.scruple.schema);
         return Err(ImportError::at("scruple.schema", what));

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::interleaved::Cells;
 use super::places::{Read, Seen};
-use super::turns::Cells;
 use crate::history::{Graph, History, Point, SLOPE, State, comparable};
 use crate::metric::{METRICS, Metric, Quality, metric};
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
