@@ -161,7 +161,7 @@ impl Colour {
 #[command(next_help_heading = "Store")]
 pub struct StoreArgs {
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_short_help = true)]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
     /// Keep nothing, whatever store is named.
     #[arg(long, hide_short_help = true)]
@@ -178,7 +178,7 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub quick: bool,
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
     /// A program to look at: what can be had of it, and why not the rest.
     #[arg(last = true, value_name = "COMMAND")]

@@ -121,8 +121,8 @@ fn machine(store: Option<&Path>) -> String {
         Some(false) => line(&mut text, "boost", "off"),
         None => line(&mut text, "boost", "not visible here"),
     }
-    match paths::store_path(store) {
-        Ok(path) => line(&mut text, "store", &path.display().to_string()),
+    match paths::store_address(store) {
+        Ok(address) => line(&mut text, "store", &address.to_string()),
         Err(fault) => line(&mut text, "store", &format!("none: {fault}")),
     }
     text

@@ -1,6 +1,7 @@
 //! `scruple`: weighs programs.
 #![forbid(unsafe_code)]
 
+mod address;
 mod bench;
 mod cli;
 mod command;

@@ -1,5 +1,6 @@
 //! What every run begins with: an identity, provenance, a way to be interrupted.
 
+use crate::address::without_password;
 use crate::fault::Fault;
 use crate::git;
 use scruple_core::provenance::Provenance;
@@ -23,7 +24,7 @@ pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs:
         started: now.as_millis() as i64,
         state: State::Running,
         seed: seed.unwrap_or(entropy % 1_000_000),
-        argv: std::env::args().collect(),
+        argv: std::env::args().map(|word| without_password(&word)).collect(),
         terms,
         provenance: provenance(programs),
         arms: Vec::new(),

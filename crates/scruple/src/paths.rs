@@ -1,5 +1,6 @@
 //! Where things are: the project, the store, the work folder.
 
+use crate::address::Address;
 use crate::cli::StoreArgs;
 use crate::config::Config;
 use crate::fault::Fault;
@@ -7,31 +8,31 @@ use crate::store::Store;
 use scruple_core::harmless_text::{plain, steers};
 use std::path::{Path, PathBuf};
 
-/// The store's file: the one named, the configuration's, the project's, or the user's.
-pub fn store_path(named: Option<&Path>) -> Result<PathBuf, Fault> {
+/// The store's place: the one named, the configuration's, the project's, or the user's.
+pub fn store_address(named: Option<&Path>) -> Result<Address, Fault> {
     if let Some(path) = named {
-        return file_of_url(&path.to_string_lossy());
+        return address(&path.to_string_lossy());
     }
     let config = Config::find()?;
     if let Some(url) = config.store() {
-        return Ok(config.folder().join(file_of_url(url)?));
+        return Ok(Address::parse(url, false).map_err(Fault::usage)?.below(config.folder()));
     }
     let here = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
-    Ok(match project_folder(&here) {
+    Ok(Address::File(match project_folder(&here) {
         Some(project) => project.join(".scruple/store.db"),
-        None => user_folder("XDG_DATA_HOME", ".local/share")?.join("scruple/store.db"),
-    })
+        None => data_file("store.db")?,
+    }))
 }
 
-/// A path, or a URL of a database that this Scruple can use.
-fn file_of_url(url: &str) -> Result<PathBuf, Fault> {
-    match url.split_once("://") {
-        Some((scheme, _)) => Err(Fault::usage(format!(
-            "the store ‘{url}’ cannot be used: {scheme} is not supported; name a file, such as sqlite:.scruple/store.db"
-        ))),
-        None => Ok(PathBuf::from(url.strip_prefix("sqlite:").unwrap_or(url))),
-    }
+/// A place that the user named: a path, or the URL of a database.
+pub fn address(text: &str) -> Result<Address, Fault> {
+    Address::parse(text, true).map_err(Fault::usage)
+}
+
+/// A file among the user's data.
+pub fn data_file(name: &str) -> Result<PathBuf, Fault> {
+    Ok(user_folder("XDG_DATA_HOME", ".local/share")?.join("scruple").join(name))
 }
 
 /// The store to write to, unless none is wanted.
@@ -39,7 +40,7 @@ pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
     check_label(args.label.as_deref())?;
     match args.no_store {
         true => Ok(None),
-        false => Ok(Some(Store::open(&store_path(args.store.as_deref())?)?)),
+        false => Ok(Some(Store::open_for_runs(&store_address(args.store.as_deref())?)?)),
     }
 }
 
@@ -57,7 +58,7 @@ pub fn check_label(label: Option<&str>) -> Result<(), Fault> {
 
 /// The store to read from.
 pub fn existing_store(named: Option<&Path>) -> Result<Store, Fault> {
-    Ok(Store::open_existing(&store_path(named)?)?)
+    Ok(Store::open_existing(&store_address(named)?)?)
 }
 
 /// Where histories keep their clones and builds: below the user's cache, or the temporary folder where that is not

@@ -51,4 +51,5 @@ pub use shared::{Ended, Progress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
+pub use tls::client_tls;
 pub use yardstick::{Nginx, NginxError};

@@ -6,6 +6,7 @@ use super::trust::{self, Verifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What all connections of a run share.
@@ -20,24 +21,36 @@ pub(crate) struct Tls {
     session: ClientConnection,
 }
 
+/// What trusts the authorities of a file, or where none is named those of the system.
+///
+/// # Errors
+/// The certificates cannot be read, in words.
+pub fn client_tls(certificates: Option<&Path>) -> Result<ClientConfig, String> {
+    configuration(&certificates.map_or(Trust::System, |path| Trust::File(path.to_owned())))
+}
+
+fn configuration(trust: &Trust) -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(match trust {
+        Trust::Anyone => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Verifier::of_anyone(provider)))
+            .with_no_client_auth(),
+        Trust::System => builder.with_root_certificates(trust::system_roots()?).with_no_client_auth(),
+        Trust::File(path) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Verifier::of_file(path, provider)?))
+            .with_no_client_auth(),
+    })
+}
+
 impl TlsSetup {
     /// Reads the authorities and fixes the versions and the protocol offered.
     pub(crate) fn new(target: &Target, trust: &Trust) -> Result<TlsSetup, String> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let mut config = match trust {
-            Trust::Anyone => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Verifier::of_anyone(provider)))
-                .with_no_client_auth(),
-            Trust::System => builder.with_root_certificates(trust::system_roots()?).with_no_client_auth(),
-            Trust::File(path) => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Verifier::of_file(path, provider)?))
-                .with_no_client_auth(),
-        };
+        let mut config = configuration(trust)?;
         config.alpn_protocols = match target.protocol {
             Protocol::Http1 => vec![b"http/1.1".to_vec()],
             Protocol::Http2 => vec![b"h2".to_vec()],

@@ -81,7 +81,7 @@ fn conclude(
     budgets: &[Budget],
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
-    let footer = suite.stored_at().map(|path| terminal::stored(&suite.run.id, path));
+    let footer = suite.stored_at().map(|place| terminal::stored(&suite.run.id, &place));
     let mut report = match baseline {
         Some(baseline) => against_baseline(&suite.run, baseline, &args.metrics, budgets),
         None => Report::of(&suite.run, &args.metrics, budgets),

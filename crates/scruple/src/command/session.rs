@@ -5,6 +5,7 @@ mod memory_map;
 mod remarks;
 
 use super::arms::{Hooks, Prepared};
+use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Ledger, Store, add_readings};
@@ -22,7 +23,6 @@ use scruple_measure::launcher::LaunchError;
 use scruple_measure::memory_map::Course;
 use scruple_measure::streams::Captured;
 use std::collections::HashMap;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -144,8 +144,8 @@ impl CommandPasses {
     }
 
     /// Where the run is stored, if it is.
-    pub fn stored_at(&self) -> Option<&Path> {
-        self.ledger.path()
+    pub fn stored_at(&self) -> Option<Address> {
+        self.ledger.address(&self.run)
     }
 
     fn take_passes(&mut self, effort: &Effort) -> Result<(), Stop> {

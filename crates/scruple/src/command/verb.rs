@@ -81,7 +81,7 @@ pub fn conclude(
     metrics: &[String],
     budgets: &[scruple_core::budget::Budget],
 ) -> Result<Code, Fault> {
-    let footer = session.stored_at().map(|path| terminal::stored(&session.run.id, path));
+    let footer = session.stored_at().map(|place| terminal::stored(&session.run.id, &place));
     let anything = session.run.arms.iter().any(|arm| arm.sample("time.wall").is_some());
     let mut code = Code::Fine;
     if anything || result.is_ok() {

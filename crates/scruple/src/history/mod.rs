@@ -261,7 +261,7 @@ pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, 
     };
     let found = id.map_or(Ok(None), |id| store.history_of_run(&id))?;
     found.map(view).ok_or_else(|| {
-        let path = store.path().display();
+        let path = store.address();
         match which {
             Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is no history: `scruple store list` shows all runs")),
             _ => Fault::usage(format!(

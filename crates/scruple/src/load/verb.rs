@@ -78,7 +78,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     loading.keep();
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
     report.loads = Some(&loads);
-    let footer = loading.stored_at().map(|path| terminal::stored(&loading.run.id, path));
+    let footer = loading.stored_at().map(|place| terminal::stored(&loading.run.id, &place));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     for export in &exports {
         match export.format {

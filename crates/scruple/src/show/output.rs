@@ -138,6 +138,12 @@ pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Says something that ends nothing, on standard error.
+pub fn warn(text: &str) {
+    // A closed standard error ends no measurement.
+    let _ = writeln!(anstream::stderr(), "{}", for_terminal(&format!("scruple: {text}")));
+}
+
 /// Writes to standard output. A reader that has closed the pipe has seen enough, which is no error.
 pub fn print(text: &str) -> Result<(), Fault> {
     let result = anstream::stdout().write_all(for_terminal(text).as_bytes());

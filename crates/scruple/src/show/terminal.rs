@@ -2,6 +2,7 @@
 
 use super::align::{fit, right, wrap};
 use super::{Report, block_characters, effect_text, is_of_requests, ranking, sentence, title, verdict_words};
+use crate::address::Address;
 use crate::bench::report::table;
 use crate::fault::Fault;
 use crate::inspect::report::memory;
@@ -15,7 +16,6 @@ use scruple_core::sample::Sample;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Scale, Unit, exact};
 use std::fmt::Write as _;
-use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -128,12 +128,13 @@ pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
 }
 
 /// The line that says where a run is kept.
-pub fn stored(id: &str, path: &Path) -> String {
-    let path = std::env::current_dir()
-        .ok()
-        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned))
-        .unwrap_or_else(|| path.to_owned());
-    format!("{DIM}Stored as {id} in {}; `scruple show {id}` shows it again.{DIM:#}", path.display())
+pub fn stored(id: &str, place: &Address) -> String {
+    let here = std::env::current_dir().ok();
+    let place = match (place, &here) {
+        (Address::File(path), Some(here)) => path.strip_prefix(here).unwrap_or(path).display().to_string(),
+        _ => place.to_string(),
+    };
+    format!("{DIM}Stored as {id} in {place}; `scruple show {id}` shows it again.{DIM:#}")
 }
 
 /// An error, as it stands on standard error.

@@ -12,6 +12,7 @@ pub enum StoreVerb {
     Export(ExportArgs),
     Rm(RmArgs),
     Gc(GcArgs),
+    Copy(CopyArgs),
     Check(CheckArgs),
 }
 
@@ -25,7 +26,7 @@ pub struct ListArgs {
     #[arg(long)]
     pub json: bool,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }
 
@@ -44,7 +45,7 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }
 
@@ -70,7 +71,7 @@ pub struct RmArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }
 
@@ -87,14 +88,28 @@ pub struct GcArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
+}
+
+/// Put the runs of one store into another one, with all their readings.
+///
+/// A run that is there already is not copied again; one that is there with fewer readings of the same is replaced.
+#[derive(Args, Debug)]
+pub struct CopyArgs {
+    /// The store to read: a file, or postgres://USER@HOST/DATABASE.
+    pub from: String,
+    /// The store to write, which is made where there is none.
+    pub to: String,
+    /// The runs: ids, beginnings of ids, or labels (default: all).
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
 }
 
 /// Read everything in the store, and say what is damaged.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! `scruple store check`: everything in the store is read, and what is damaged is told.
 
 use super::args::CheckArgs;
-use super::sqlite::Failure;
+use super::database::Failure;
 use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -11,16 +11,7 @@ impl Store {
     /// How many runs there are, and what is wrong with the file or with any of them.
     fn examine(&self) -> Result<(usize, Vec<String>), StoreError> {
         let work = || -> Result<(usize, Vec<String>), Failure> {
-            let mut wrong = Vec::new();
-            for row in self.database.query("PRAGMA integrity_check(20)", &[])? {
-                let text = row.text(0)?;
-                if text != "ok" {
-                    wrong.push(format!("the file: {text}"));
-                }
-            }
-            for row in self.database.query("PRAGMA foreign_key_check", &[])? {
-                wrong.push(format!("a row of the table ‘{}’ belongs to no run", row.text(0)?));
-            }
+            let mut wrong = self.database.damage()?;
             let ids = self.database.query("SELECT id FROM run ORDER BY started, id", &[])?;
             for row in &ids {
                 let id = row.text(0)?;
@@ -40,7 +31,7 @@ impl Store {
 pub fn check(args: &CheckArgs) -> Result<Code, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let (count, wrong) = store.examine()?;
-    let path = store.path().display();
+    let path = store.address();
     if wrong.is_empty() {
         let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
         output::print(&format!("The store ‘{path}’ is sound: {runs} can be read.\n"))?;

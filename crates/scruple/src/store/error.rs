@@ -1,5 +1,8 @@
 //! Why the store could not be used, in words.
 
+use super::database::{Failure, Refusal};
+use crate::address::Address;
+
 /// Why the store could not be used, what is kept regardless, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -82,6 +85,36 @@ pub enum StoreError {
         /// The ids.
         matches: String,
     },
+    /// The server does not answer.
+    #[error(
+        "the server of the store ‘{path}’ cannot be reached ({message}): is it running, and is the address right? Name another store with --store, or use --no-store"
+    )]
+    Away {
+        /// The store.
+        path: String,
+        /// What was tried.
+        message: String,
+    },
+    /// The server does not let this user do it.
+    #[error(
+        "the server of the store ‘{path}’ refuses this user ({message}): give the user CONNECT on the database, CREATE on its schema and the rights to read and write its tables, or name another store with --store"
+    )]
+    Denied {
+        /// The store.
+        path: String,
+        /// What the server said.
+        message: String,
+    },
+    /// Two stores have different readings under one id.
+    #[error(
+        "the run {id} has other readings in ‘{path}’ than here, and neither continues the other: it stays as it is in both"
+    )]
+    Apart {
+        /// The store that was to take it.
+        path: String,
+        /// The run.
+        id: String,
+    },
     /// Anything else.
     #[error("the store ‘{path}’ refused: {message}")]
     Other {
@@ -90,4 +123,22 @@ pub enum StoreError {
         /// What the database said.
         message: String,
     },
+}
+
+impl Failure {
+    /// The failure of the store there.
+    pub(super) fn at(self, address: &Address) -> StoreError {
+        let (path, message) = (address.to_string(), self.message);
+        let file = matches!(address, Address::File(_));
+        match self.refusal {
+            Refusal::Foreign => StoreError::NotAStore { path, message },
+            Refusal::Corrupt => StoreError::Corrupt { path, message },
+            Refusal::Denied if file => StoreError::ReadOnly { path, message },
+            Refusal::Denied => StoreError::Denied { path, message },
+            Refusal::Full => StoreError::Full { path, message },
+            Refusal::Busy => StoreError::Busy { path },
+            Refusal::Away => StoreError::Away { path, message },
+            Refusal::Other => StoreError::Other { path, message },
+        }
+    }
 }

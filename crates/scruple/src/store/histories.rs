@@ -3,7 +3,7 @@
 //! A history is never done for good: a longer range adds versions and arms to it, and the journal goes on behind the
 //! samples that are already there.
 
-use super::sqlite::{Failure, StoredRow, Value};
+use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, json, parse};
 use scruple_core::history::{Acceptance, State, Version};
 use scruple_core::run::{self, Run};
@@ -77,12 +77,18 @@ pub struct StoredHistory {
 impl Store {
     /// The newest history of that identity.
     pub fn history(&self, identity: &str) -> Result<Option<StoredHistory>, StoreError> {
-        self.newest_history("h.identity = $1", identity)
+        match self.newest_history("h.identity = $1", identity)? {
+            None => self.beyond().map_or(Ok(None), |server| server.history(identity)),
+            found => Ok(found),
+        }
     }
 
     /// The history that is this run.
     pub fn history_of_run(&self, run: &str) -> Result<Option<StoredHistory>, StoreError> {
-        self.newest_history("h.run_id = $1", run)
+        match self.newest_history("h.run_id = $1", run)? {
+            None => self.beyond().map_or(Ok(None), |server| server.history_of_run(run)),
+            found => Ok(found),
+        }
     }
 
     /// The histories of the repository there, the newest first, but behind all others those in which no version could be
@@ -104,7 +110,14 @@ impl Store {
             };
             rows.iter().map(listed).collect()
         };
-        work().map_err(|failure| self.error(failure))
+        let mut found: Vec<Listed> = work().map_err(|failure| self.error(failure))?;
+        if let Some(server) = self.beyond() {
+            let more = server.histories_of(source)?;
+            found.extend(
+                more.into_iter().filter(|one| !found.iter().any(|own| own.id == one.id)).collect::<Vec<_>>(),
+            );
+        }
+        Ok(found)
     }
 
     fn newest_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, StoreError> {
@@ -167,7 +180,7 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    fn insert_history(&self, history: &StoredHistory) -> Result<(), Failure> {
+    pub(super) fn insert_history(&self, history: &StoredHistory) -> Result<(), Failure> {
         self.insert_run(&history.run)?;
         self.database.execute(
             "INSERT INTO history (run_id, identity, source, repository, remote, commits) \
@@ -188,6 +201,11 @@ impl Store {
     pub fn resume_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
         let id = || Value::from(history.run.id.clone());
         let work = || {
+            if self.database.query("SELECT id FROM run WHERE id = $1", &[id()])?.is_empty() {
+                // It was taken up from the server's store.
+                self.insert_history(history)?;
+                self.insert_figures(&history.run)?;
+            }
             self.database.execute(
                 "UPDATE run SET state = $1, owner = $2 WHERE id = $3",
                 &[run::State::Running.word().into(), i64::from(std::process::id()).into(), id()],
@@ -222,7 +240,7 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    fn upsert(&self, run: &str, position: Option<usize>, entry: &Entry) -> Result<(), Failure> {
+    pub(super) fn upsert(&self, run: &str, position: Option<usize>, entry: &Entry) -> Result<(), Failure> {
         let version = &entry.version;
         let facts = Facts {
             parents: version.parents.clone(),
@@ -271,7 +289,9 @@ impl Store {
             self.database.execute("DELETE FROM sample WHERE run_id = $1", &[run.id.clone().into()])?;
             self.write_end(run)
         };
-        self.database.transaction(work).map_err(|failure| self.error(failure))
+        self.database.transaction(work).map_err(|failure| self.error(failure))?;
+        self.hand_over(&run.id);
+        Ok(())
     }
 }
 

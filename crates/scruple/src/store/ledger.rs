@@ -1,10 +1,10 @@
 //! A run that is written down while it goes on.
 
 use super::{Store, StoreError};
+use crate::address::Address;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
-use std::path::Path;
 
 /// Where the readings of one run go, if anywhere. A store that takes no more ends the writing, never the measuring.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Ledger {
     }
 
     /// Where the run is stored, if it is.
-    pub fn path(&self) -> Option<&Path> {
-        self.store.as_ref().map(Store::path)
+    pub fn address(&self, run: &Run) -> Option<Address> {
+        self.store.as_ref().and_then(|store| store.home_of(&run.id))
     }
 }

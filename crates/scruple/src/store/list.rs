@@ -1,7 +1,7 @@
 //! `scruple store list`: the stored runs.
 
-use super::Listed;
 use super::args::ListArgs;
+use super::{Listed, Store, outbox};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::show::json::timestamp;
@@ -22,7 +22,14 @@ struct ListedRun<'a> {
 
 /// Prints the newest runs.
 pub fn list(args: &ListArgs) -> Result<Code, Fault> {
-    let runs = paths::existing_store(args.store.as_deref())?.list(args.most)?;
+    let address = paths::store_address(args.store.as_deref())?;
+    if let Some((file, count)) = outbox::waiting(&address) {
+        let runs = if count == 1 { "1 run is" } else { "some runs are" };
+        output::warn(&format!(
+            "{runs} still in ‘{file}’ and not on the server: `scruple store copy` puts them there"
+        ));
+    }
+    let runs = Store::open_existing(&address)?.list(args.most)?;
     let text = if args.json { as_json(&runs) } else { as_table(&runs) };
     output::print(&text)?;
     Ok(Code::Fine)

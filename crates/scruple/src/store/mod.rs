@@ -1,10 +1,12 @@
-//! The store: every run with every reading, in one database file.
+//! The store: every run with every reading, in a file or in a database of a PostgreSQL server.
 //!
 //! A run's readings are journalled one launch at a time while it goes on, and become one row for each sample when it
 //! ends. A run whose process was killed is read back from its journal, so that at most the reading under way is lost.
 
 pub mod args;
 pub mod check;
+pub mod copy;
+mod database;
 pub mod error;
 pub mod export;
 pub mod histories;
@@ -13,15 +15,17 @@ pub mod journal;
 pub mod ledger;
 pub mod list;
 pub mod newest;
+mod outbox;
 pub mod reading;
 pub mod remove;
-pub mod sqlite;
 pub mod verb;
 
 pub use error::StoreError;
 pub use histories::{Entry, StoredHistory};
 pub use ledger::Ledger;
 
+use crate::address::{Address, ServerUrl};
+use database::{Database, Failure, Refusal, Value};
 use journal::Journalled;
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, State};
@@ -29,16 +33,21 @@ use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::Arm;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlite::{Database, Failure, Refusal, Value};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The migrations, in order; the position of the last one applied is the version of a store.
-const MIGRATIONS: &[&str] = &[include_str!("sql/0001_runs.sql"), include_str!("sql/0002_histories.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("sql/0001_runs.sql"),
+    include_str!("sql/0002_histories.sql"),
+    include_str!("sql/0003_indexes.sql"),
+];
 
 /// An open store.
 pub struct Store {
     database: Database,
-    path: PathBuf,
+    address: Address,
+    /// The server that runs are put on once they have ended, where this is a file in which they wait for it.
+    server: Option<ServerUrl>,
 }
 
 /// One line of the list of runs.
@@ -62,40 +71,55 @@ pub struct Listed {
 
 impl Store {
     /// Opens a store for writing, making or migrating it as needed.
-    pub fn open(path: &Path) -> Result<Store, StoreError> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    pub fn open(address: &Address) -> Result<Store, StoreError> {
+        if let Address::File(path) = address
+            && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
+        {
             make_folder(folder).map_err(|error| StoreError::ReadOnly {
                 path: path.display().to_string(),
                 message: error.to_string(),
             })?;
         }
-        let store = Store::connect(path, true)?;
+        let store = Store::connect(address, true)?;
         store.migrate().map_err(|failure| store.error(failure))?;
         store.check_version()?;
         Ok(store)
     }
 
     /// Opens an existing store for reading.
-    pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
-        if path.metadata().is_ok_and(|data| data.len() == 0) || !path.exists() {
-            return Err(StoreError::Missing(path.display().to_string()));
+    pub fn open_existing(address: &Address) -> Result<Store, StoreError> {
+        let missing = || StoreError::Missing(address.to_string());
+        if let Address::File(path) = address
+            && (path.metadata().is_ok_and(|data| data.len() == 0) || !path.exists())
+        {
+            return Err(missing());
         }
-        let store = Store::connect(path, false)?;
+        let store = Store::connect(address, false)?;
+        if matches!(address, Address::Server(_))
+            && store.database.is_empty().map_err(|failure| store.error(failure))?
+        {
+            return Err(missing());
+        }
         store.check_version()?;
         Ok(store)
     }
 
-    fn connect(path: &Path, writable: bool) -> Result<Store, StoreError> {
-        let database = Database::open(path, writable).map_err(|failure| error_at(path, failure))?;
-        Ok(Store { database, path: path.to_owned() })
+    fn connect(address: &Address, writable: bool) -> Result<Store, StoreError> {
+        let database = Database::open(address, writable).map_err(|failure| failure.at(address))?;
+        Ok(Store { database, address: address.clone(), server: None })
     }
 
     /// Where the store is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     fn migrate(&self) -> Result<(), Failure> {
+        let newest = MIGRATIONS.len() as i64;
+        // A user who may write rows, but make no tables, can use a store that is up to date.
+        if !self.database.is_empty()? && self.version()? >= newest {
+            return Ok(());
+        }
         self.database.transaction(|| {
             self.database.batch("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")?;
             let done = self.version()?;
@@ -118,19 +142,19 @@ impl Store {
     fn check_version(&self) -> Result<(), StoreError> {
         let found = self.version().map_err(|failure| match failure.refusal {
             Refusal::Other => {
-                StoreError::Corrupt { path: self.path.display().to_string(), message: failure.message }
+                StoreError::Corrupt { path: self.address.to_string(), message: failure.message }
             }
             _ => self.error(failure),
         })?;
         if found > MIGRATIONS.len() as i64 {
-            let path = self.path.display().to_string();
+            let path = self.address.to_string();
             return Err(StoreError::Newer { path, found, known: MIGRATIONS.len() });
         }
         Ok(())
     }
 
     fn error(&self, failure: Failure) -> StoreError {
-        error_at(&self.path, failure)
+        failure.at(&self.address)
     }
 
     /// Writes a run that is about to be taken: everything but its readings.
@@ -205,7 +229,9 @@ impl Store {
 
     /// Writes a run that has ended: its samples take the place of its journal.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
-        self.database.transaction(|| self.write_end(run)).map_err(|failure| self.error(failure))
+        self.database.transaction(|| self.write_end(run)).map_err(|failure| self.error(failure))?;
+        self.hand_over(&run.id);
+        Ok(())
     }
 
     fn write_end(&self, run: &Run) -> Result<(), Failure> {
@@ -282,18 +308,6 @@ fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
 
 fn damaged(message: &str) -> Failure {
     Failure { refusal: Refusal::Corrupt, message: message.to_owned() }
-}
-
-fn error_at(path: &Path, failure: Failure) -> StoreError {
-    let (path, message) = (path.display().to_string(), failure.message);
-    match failure.refusal {
-        Refusal::Foreign => StoreError::NotAStore { path, message },
-        Refusal::Corrupt => StoreError::Corrupt { path, message },
-        Refusal::ReadOnly => StoreError::ReadOnly { path, message },
-        Refusal::Full => StoreError::Full { path, message },
-        Refusal::Busy => StoreError::Busy { path },
-        Refusal::Other => StoreError::Other { path, message },
-    }
 }
 
 /// Makes the store's folder. A folder named `.scruple` ignores itself, so that nobody commits measurements by accident.

@@ -1,6 +1,6 @@
 //! What the newest runs read of one metric.
 
-use super::sqlite::Failure;
+use super::database::Failure;
 use super::{Store, StoreError, parse};
 
 impl Store {

@@ -1,38 +1,46 @@
 //! Runs read back from the store: found by name, listed, with their readings or their journal.
 
+use super::database::{Failure, StoredRow, Value};
 use super::journal::Journalled;
-use super::sqlite::{Failure, StoredRow, Value};
 use super::{Listed, Store, StoreError, add_readings, damaged, parse};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{Figure, Reading, Sample};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::Unit;
+use std::collections::HashMap;
 use std::path::Path;
 
 impl Store {
     /// The runs, newest first.
     pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
         let work = || -> Result<Vec<Listed>, Failure> {
             let rows = self.database.query(
                 "SELECT id, label, started, state, owner, argv, machine_class FROM run ORDER BY started DESC, id DESC LIMIT $1",
-                &[i64::try_from(most).unwrap_or(i64::MAX).into()],
+                &[most.into()],
             )?;
+            let arms = self.database.query(
+                // The versions of a history share the names of its subjects.
+                "SELECT run_id, name FROM arm WHERE role = 'subject' AND run_id IN \
+                 (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT $1) \
+                 GROUP BY run_id, name ORDER BY run_id, MIN(position)",
+                &[most.into()],
+            )?;
+            let mut names: HashMap<&str, Vec<String>> = HashMap::new();
+            for row in &arms {
+                names.entry(row.text(0)?).or_default().push(row.text(1)?.to_owned());
+            }
             rows.iter()
                 .map(|row| {
                     let id = row.text(0)?.to_owned();
-                    let names = self.database.query(
-                        // The versions of a history share the names of its subjects.
-                        "SELECT name FROM arm WHERE run_id = $1 AND role = 'subject' GROUP BY name ORDER BY MIN(position)",
-                        &[id.clone().into()],
-                    )?;
                     Ok(Listed {
                         label: row.optional_text(1)?.map(str::to_owned),
                         started: row.integer(2)?,
                         state: state(row.text(3)?, row.integer(4)?)?,
                         argv: parse(row.text(5)?, "argv")?,
                         machine: row.text(6)?.to_owned(),
-                        arms: texts(&names)?,
+                        arms: names.remove(id.as_str()).unwrap_or_default(),
                         id,
                     })
                 })
@@ -43,18 +51,28 @@ impl Store {
 
     /// The run of that name: an id, the beginning of one, a label (the newest run that bears it), `last`, or `last~N`.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
+        if let Some(server) = self.beyond()
+            && let Ok(run) = server.find(name)
+        {
+            return Ok(run);
+        }
         self.load(&self.find_id(name)?).map_err(|failure| self.error(failure))
     }
 
     /// The id of the run that [`Store::find`] would load, with the same errors.
     pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
+        if let Some(server) = self.beyond()
+            && let Ok(id) = server.find_id(name)
+        {
+            return Ok(id);
+        }
         let ids = |sql: &str, value: Value| -> Result<Vec<String>, StoreError> {
             let rows = self.database.query(sql, &[value]);
             rows.and_then(|rows| texts(&rows)).map_err(|failure| self.error(failure))
         };
         let missing = || StoreError::NoSuchRun {
             name: name.to_owned(),
-            path: self.path.display().to_string(),
+            path: self.address.to_string(),
             advice: match name.contains('/') && Path::new(name).is_file() {
                 true => "it is a file, which `scruple store import` reads if it holds results",
                 false => "`scruple store list` shows them all",
@@ -80,7 +98,10 @@ impl Store {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err(missing());
         }
-        let mut begun = ids("SELECT id FROM run WHERE id LIKE $1 ORDER BY id", format!("{name}%").into())?;
+        let mut begun = ids(
+            "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 ORDER BY id",
+            name.to_lowercase().into(),
+        )?;
         match begun.len() {
             0 => Err(missing()),
             1 => Ok(begun.remove(0)),

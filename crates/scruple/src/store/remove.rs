@@ -2,6 +2,7 @@
 
 use super::args::{GcArgs, RmArgs};
 use super::{Listed, Store, StoreError};
+use crate::address::Address;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::show::json::timestamp;
@@ -10,7 +11,6 @@ use scruple_core::run::State;
 use scruple_core::unit::{Unit, parse_quantity, quantity};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// An id of fewer characters than this on a command line is rather something else.
@@ -18,13 +18,13 @@ const SHORTEST_ID: usize = 6;
 
 impl Store {
     /// Opens a store that must be there, for writing.
-    fn open_for_change(path: &Path) -> Result<Store, StoreError> {
-        Store::open_existing(path)?;
-        Store::open(path)
+    fn open_for_change(address: &Address) -> Result<Store, StoreError> {
+        Store::open_existing(address)?;
+        Store::open(address)
     }
 
     /// Removes runs with everything that was read of them: all of them or none.
-    fn remove(&self, ids: &[String]) -> Result<(), StoreError> {
+    pub(super) fn remove(&self, ids: &[String]) -> Result<(), StoreError> {
         let remove = |id: &String| {
             self.database.execute("DELETE FROM run WHERE id = $1", &[id.clone().into()]).map(|_| ())
         };
@@ -46,15 +46,22 @@ impl Store {
 
     /// Gives room that is not used any more back to the disk.
     fn compact(&self) -> Result<(), StoreError> {
-        let compact = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)";
-        self.database.batch(compact).map_err(|failure| self.error(failure))
+        self.database.compact().map_err(|failure| self.error(failure))
+    }
+}
+
+impl Store {
+    /// The room that the store takes, in bytes.
+    fn size(&self) -> Result<u64, StoreError> {
+        self.database.size().map_err(|failure| self.error(failure))
     }
 }
 
 /// Removes the runs of these names.
 pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
-    let path = paths::store_path(args.store.as_deref())?;
-    let store = if args.dry_run { Store::open_existing(&path)? } else { Store::open_for_change(&path)? };
+    let address = paths::store_address(args.store.as_deref())?;
+    let store =
+        if args.dry_run { Store::open_existing(&address)? } else { Store::open_for_change(&address)? };
     let all = store.list(usize::MAX)?;
     let mut chosen: Vec<&Listed> = Vec::new();
     for name in &args.runs {
@@ -80,13 +87,14 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
 /// Removes what is old and not needed.
 pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     let age = age(&args.older_than)?;
-    let path = paths::store_path(args.store.as_deref())?;
-    let store = if args.dry_run { Store::open_existing(&path)? } else { Store::open_for_change(&path)? };
+    let address = paths::store_address(args.store.as_deref())?;
+    let store =
+        if args.dry_run { Store::open_existing(&address)? } else { Store::open_for_change(&address)? };
     let all = store.list(usize::MAX)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let limit = now.saturating_sub(age).as_millis() as i64;
     let unneeded = unneeded(&all, &store.ids_of_histories()?, limit);
-    let before = size(&path);
+    let before = store.size()?;
     if !args.dry_run {
         store.remove(&unneeded.iter().map(|run| run.id.clone()).collect::<Vec<String>>())?;
         store.compact()?;
@@ -97,7 +105,7 @@ pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     let _ = match args.dry_run {
         true => writeln!(text, "{kept} {runs}."),
         false => {
-            let freed = before.saturating_sub(size(&path));
+            let freed = before.saturating_sub(store.size()?);
             writeln!(text, "{kept} {runs}; {} were freed.", quantity(freed as f64, &Unit::Bytes))
         }
     };
@@ -137,13 +145,6 @@ fn age(text: &str) -> Result<Duration, Fault> {
         Ok(ns) if (0.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
         _ => Err(Fault::usage(format!("‘{text}’ is not an age: give one such as 30d, 12h or 10min"))),
     }
-}
-
-/// The room that a store takes, with its log.
-fn size(path: &Path) -> u64 {
-    let log = format!("{}-wal", path.display());
-    let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
-    size(path) + size(Path::new(&log))
 }
 
 fn lines(runs: &[&Listed], only_say: bool) -> String {

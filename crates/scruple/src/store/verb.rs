@@ -2,6 +2,7 @@
 
 use super::args::StoreVerb;
 use super::check::check;
+use super::copy::copy;
 use super::export::export;
 use super::import::verb::import;
 use super::list::list;
@@ -16,6 +17,7 @@ pub fn store(verb: &StoreVerb) -> Result<Code, Fault> {
         StoreVerb::Export(args) => export(args),
         StoreVerb::Rm(args) => rm(args),
         StoreVerb::Gc(args) => gc(args),
+        StoreVerb::Copy(args) => copy(args),
         StoreVerb::Check(args) => check(args),
     }
 }

@@ -5,6 +5,7 @@
 //! depend on the machine being quiet.
 
 mod fake;
+mod postgres_server;
 mod programs;
 mod repository;
 mod script;
@@ -21,6 +22,7 @@ mod scans;
 mod screens;
 mod series;
 mod store;
+mod store_server;
 mod stored;
 mod usage;
 mod verdicts;

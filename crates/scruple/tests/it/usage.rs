@@ -138,7 +138,7 @@ fn cores_that_are_none() {
 
 #[test]
 fn stores_that_are_not_supported() {
-    assert_snapshot!(refusal(&["--store", "postgres://somewhere/else", "true"]), @r"error: the store ‘postgres://somewhere/else’ cannot be used: postgres is not supported; name a file, such as sqlite:.scruple/store.db");
+    assert_snapshot!(refusal(&["--store", "mysql://somewhere/else", "true"]), @r"error: the store ‘mysql://somewhere/else’ cannot be used: mysql is not supported; name a file, such as sqlite:.scruple/store.db, or a database, such as postgres://host/database");
 }
 
 #[test]

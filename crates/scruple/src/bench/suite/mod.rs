@@ -13,6 +13,7 @@ pub mod timing;
 pub use same_iterations::Alike;
 pub use single_process::OfCase;
 
+use crate::address::Address;
 use crate::fault::Fault;
 use crate::paths;
 use crate::progress::Progress;
@@ -294,8 +295,8 @@ impl Suite {
     }
 
     /// Where the run is stored, if it is.
-    pub fn stored_at(&self) -> Option<&Path> {
-        self.ledger.path()
+    pub fn stored_at(&self) -> Option<Address> {
+        self.ledger.address(&self.run)
     }
 
     /// The cases that failed, with the reason.

@@ -12,6 +12,7 @@ pub use pool::{Aside, Pool, Slice};
 pub use script::{Played, Script};
 pub use setup::{Side, add_yardstick, plan, rates, sides};
 
+use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Ledger, Store, add_readings};
@@ -337,8 +338,8 @@ impl Loading {
     }
 
     /// Where the run is stored, if it is.
-    pub fn stored_at(&self) -> Option<&std::path::Path> {
-        self.ledger.path()
+    pub fn stored_at(&self) -> Option<Address> {
+        self.ledger.address(&self.run)
     }
 }
 

@@ -27,6 +27,6 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }

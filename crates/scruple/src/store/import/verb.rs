@@ -67,7 +67,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             found.len() + histories.len()
         )));
     }
-    let store = Store::open(&paths::store_path(args.store.as_deref())?)?;
+    let store = Store::open(&paths::store_address(args.store.as_deref())?)?;
     let mut runs: Vec<Run> = Vec::new();
     let mut text = String::new();
     for (position, (path, format, imported)) in found.into_iter().enumerate() {

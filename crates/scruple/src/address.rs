@@ -1,0 +1,126 @@
+//! Where a store is: in a file of SQLite, or in a database of a PostgreSQL server.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The place of a store, as `--store`, `SCRUPLE_STORE` and `[store] url` give it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A file.
+    File(PathBuf),
+    /// A database of a server.
+    Server(ServerUrl),
+}
+
+/// The URL of a PostgreSQL database. It is shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerUrl {
+    text: String,
+    /// Whether the user named it. One that stands in a project's configuration gets no password of the environment.
+    pub by_user: bool,
+}
+
+impl Address {
+    /// Reads a path, `sqlite:PATH` or `postgres://…`.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a message.
+    pub fn parse(text: &str, by_user: bool) -> Result<Address, String> {
+        match text.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => {
+                Ok(Address::Server(ServerUrl { text: text.to_owned(), by_user }))
+            }
+            Some((scheme, _)) => Err(format!(
+                "the store ‘{}’ cannot be used: {scheme} is not supported; name a file, such as sqlite:.scruple/store.db, or a database, such as postgres://host/database",
+                without_password(text)
+            )),
+            None => Ok(Address::File(PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text)))),
+        }
+    }
+
+    /// The same address, with a relative file below a folder.
+    pub fn below(self, folder: &Path) -> Address {
+        match self {
+            Address::File(path) => Address::File(folder.join(path)),
+            server => server,
+        }
+    }
+}
+
+impl ServerUrl {
+    /// The URL as it was given, password included.
+    pub fn secret(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::File(path) => path.display().fmt(f),
+            Address::Server(url) => url.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_password(&self.text))
+    }
+}
+
+impl fmt::Debug for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text with the password removed if it has a URL of a database in it, as words of a command line may.
+pub fn without_password(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("://") else { return text.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let authority = match authority.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
+        None => authority.to_owned(),
+    };
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let kept: Vec<&str> =
+        query.split('&').filter(|part| !part.is_empty() && !part.starts_with("password=")).collect();
+    let mark = if kept.is_empty() { "" } else { "?" };
+    format!("{before}://{authority}{path}{mark}{}", kept.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (given, shown) in [
+            ("postgres://ann:s3cret@db.example:5433/bench", "postgres://ann@db.example:5433/bench"),
+            ("postgres://ann:a@b:c@db/bench", "postgres://ann@db/bench"),
+            ("postgres:///bench?host=/run/pg&password=x&user=ann", "postgres:///bench?host=/run/pg&user=ann"),
+            ("postgres://db/bench?password=x", "postgres://db/bench"),
+            ("--store=postgres://ann:x@db/bench", "--store=postgres://ann@db/bench"),
+            ("postgres://db", "postgres://db"),
+            ("store.db", "store.db"),
+        ] {
+            assert_eq!(without_password(given), shown);
+        }
+        let address = Address::parse("postgres://ann:s3cret@db/bench", true).expect("an address");
+        assert!(!format!("{address} {address:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn addresses_are_files_or_servers() {
+        let file = |path: &str| Ok(Address::File(PathBuf::from(path)));
+        assert_eq!(Address::parse("sqlite:a.db", true), file("a.db"));
+        assert_eq!(Address::parse("a.db", true), file("a.db"));
+        assert!(matches!(Address::parse("postgresql://h/d", true), Ok(Address::Server(_))));
+        assert!(
+            Address::parse("mysql://u:p@h/d", true)
+                .is_err_and(|why| why.contains("mysql is not") && !why.contains(":p@"))
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! `scruple store copy`: runs of one store are put into another. Doing it twice changes nothing.
+
+use super::args::CopyArgs;
+use super::database::Failure;
+use super::{Store, StoreError, StoredHistory};
+use crate::fault::{Code, Fault};
+use crate::paths;
+use crate::show::output;
+use scruple_core::run::{Run, State};
+use scruple_core::sample::Figure;
+use scruple_core::subject::Arm;
+
+/// What a copy came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// The run was not there.
+    New,
+    /// It was there with fewer readings or versions, which these continue.
+    Longer,
+    /// It was there with all of this.
+    Known,
+    /// It has not ended.
+    UnderWay,
+}
+
+/// A run with its history, if it is one.
+struct Whole {
+    run: Run,
+    history: Option<StoredHistory>,
+}
+
+impl Store {
+    /// Puts a run of this store into another one.
+    pub(super) fn copy_to(&self, to: &Store, id: &str) -> Result<Copied, StoreError> {
+        let ours = self.whole(id).map_err(|failure| self.error(failure))?;
+        if ours.run.state == State::Running {
+            return Ok(Copied::UnderWay);
+        }
+        let work = || to.take_in(&ours);
+        let copied = to.database.transaction(work).map_err(|failure| to.error(failure))?;
+        copied.ok_or_else(|| StoreError::Apart { path: to.address.to_string(), id: id.to_owned() })
+    }
+
+    fn whole(&self, id: &str) -> Result<Whole, Failure> {
+        Ok(Whole { run: self.load(id)?, history: self.load_history("h.run_id = $1", id)? })
+    }
+
+    /// None where the run is there with other readings.
+    fn take_in(&self, ours: &Whole) -> Result<Option<Copied>, Failure> {
+        let id = &ours.run.id;
+        let known = self.database.query("SELECT id FROM run WHERE id = $1", &[id.clone().into()])?;
+        if known.is_empty() {
+            return self.insert_whole(ours).map(|()| Some(Copied::New));
+        }
+        let theirs = self.whole(id)?;
+        if theirs.continues(ours) {
+            return Ok(Some(Copied::Known));
+        }
+        if theirs.run.state == State::Running || !ours.continues(&theirs) {
+            return Ok(None);
+        }
+        self.database.execute("DELETE FROM run WHERE id = $1", &[id.clone().into()])?;
+        self.insert_whole(ours).map(|()| Some(Copied::Longer))
+    }
+
+    fn insert_whole(&self, whole: &Whole) -> Result<(), Failure> {
+        match &whole.history {
+            Some(history) => {
+                self.insert_history(history)?;
+                let unlisted = &history.unlisted;
+                unlisted.iter().try_for_each(|entry| self.upsert(&whole.run.id, None, entry))?;
+            }
+            None => self.insert_run(&whole.run)?,
+        }
+        self.insert_figures(&whole.run)
+    }
+}
+
+impl Whole {
+    /// Whether everything that the other has stands here as well, in its order.
+    fn continues(&self, other: &Whole) -> bool {
+        let versions = match (&self.history, &other.history) {
+            (None, None) => true,
+            (Some(ours), Some(theirs)) => {
+                let has = |commit: &String| {
+                    ours.entries.iter().chain(&ours.unlisted).any(|entry| entry.version.commit == *commit)
+                };
+                theirs.entries.iter().chain(&theirs.unlisted).all(|entry| has(&entry.version.commit))
+            }
+            _ => false,
+        };
+        let arm_of = |arm: &Arm| {
+            self.run
+                .arms
+                .iter()
+                .find(|own| own.name == arm.name && own.version == arm.version && own.params == arm.params)
+        };
+        versions && other.run.arms.iter().all(|arm| arm_of(arm).is_some_and(|own| arm_continues(own, arm)))
+    }
+}
+
+fn arm_continues(own: &Arm, other: &Arm) -> bool {
+    other.figures.iter().all(|(metric, figure)| match (figure, own.figures.get(metric)) {
+        (Figure::Absent { .. }, found) => found.is_some(),
+        (Figure::Sample(theirs), Some(Figure::Sample(ours))) => ours.readings.starts_with(&theirs.readings),
+        (Figure::Sample(_), _) => false,
+    })
+}
+
+/// Copies the runs that are asked for.
+pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
+    let (from, to) = (paths::address(&args.from)?, paths::address(&args.to)?);
+    if from == to {
+        return Err(Fault::usage(format!("‘{from}’ cannot be copied to itself: name another store")));
+    }
+    let from = Store::open_existing(&from)?;
+    let ids: Vec<String> = match args.runs.is_empty() {
+        true => from.list(usize::MAX)?.into_iter().rev().map(|run| run.id).collect(),
+        false => args.runs.iter().map(|name| from.find_id(name)).collect::<Result<_, _>>()?,
+    };
+    let to = Store::open(&to)?;
+    let mut counts = Counts::default();
+    let mut apart = Vec::new();
+    for id in &ids {
+        match from.copy_to(&to, id) {
+            Ok(copied) => counts.add(copied),
+            Err(error @ StoreError::Apart { .. }) => apart.push(error.to_string()),
+            Err(error) => {
+                output::print(&counts.text())?;
+                return Err(Fault::usage(format!(
+                    "{error}. What was copied before stays; copying again goes on"
+                )));
+            }
+        }
+    }
+    output::print(&counts.text())?;
+    match apart.is_empty() {
+        true => Ok(Code::Fine),
+        false => Err(Fault::usage(apart.join("; "))),
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    new: usize,
+    longer: usize,
+    known: usize,
+    under_way: usize,
+}
+
+impl Counts {
+    fn add(&mut self, copied: Copied) {
+        let count = match copied {
+            Copied::New => &mut self.new,
+            Copied::Longer => &mut self.longer,
+            Copied::Known => &mut self.known,
+            Copied::UnderWay => &mut self.under_way,
+        };
+        *count += 1;
+    }
+
+    fn text(&self) -> String {
+        let runs = if self.new == 1 { "run" } else { "runs" };
+        let mut text = format!("Copied {} {runs}", self.new);
+        for (count, what) in [
+            (self.longer, "replaced what they continue"),
+            (self.known, "there already"),
+            (self.under_way, "under way and left out"),
+        ] {
+            if count > 0 {
+                text.push_str(&format!("; {count} {what}"));
+            }
+        }
+        text + ".\n"
+    }
+}

@@ -1,0 +1,229 @@
+//! A database as the store uses it: the same SQL text for each engine, values of three kinds, reasons for refusals.
+
+mod postgres;
+mod sqlite;
+
+use crate::address::Address;
+
+/// A value on its way into the database, or out of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Integer(i64),
+    Text(String),
+    /// Of a type that no column of the store has. Only a row that another program wrote has one.
+    Other,
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        // PostgreSQL does not keep this character in a text.
+        Value::Text(text.replace('\0', "\u{fffd}"))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        if text.contains('\0') { Value::from(text.as_str()) } else { Value::Text(text) }
+    }
+}
+
+impl From<Option<String>> for Value {
+    fn from(text: Option<String>) -> Value {
+        text.map_or(Value::Null, Value::from)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Integer(number)
+    }
+}
+
+/// A row: columns in the order of the query. A value of another type than the one asked for is an error.
+#[derive(Debug)]
+pub(super) struct StoredRow(Vec<Value>);
+
+impl StoredRow {
+    pub(super) fn text(&self, column: usize) -> Result<&str, Failure> {
+        match self.0.get(column) {
+            Some(Value::Text(text)) => Ok(text),
+            _ => Err(unexpected(column, "a text")),
+        }
+    }
+
+    pub(super) fn optional_text(&self, column: usize) -> Result<Option<&str>, Failure> {
+        match self.0.get(column) {
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(Value::Null) => Ok(None),
+            _ => Err(unexpected(column, "a text or nothing")),
+        }
+    }
+
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        matches!(self.0.get(column), None | Some(Value::Null))
+    }
+
+    pub(super) fn integer(&self, column: usize) -> Result<i64, Failure> {
+        match self.0.get(column) {
+            Some(Value::Integer(number)) => Ok(*number),
+            _ => Err(unexpected(column, "a whole number")),
+        }
+    }
+
+    /// A whole number that is not negative, as positions and counts are.
+    pub(super) fn count<T: TryFrom<i64>>(&self, column: usize) -> Result<T, Failure> {
+        T::try_from(self.integer(column)?).map_err(|_| unexpected(column, "a number in its range"))
+    }
+}
+
+/// Something else wrote into the database.
+fn unexpected(column: usize, what: &str) -> Failure {
+    let message = format!("column {} of a row does not hold {what}", column + 1);
+    Failure { refusal: Refusal::Corrupt, message }
+}
+
+/// Why the database refused, as far as it matters to what the user can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It is a database of something else.
+    Foreign,
+    /// It is damaged.
+    Corrupt,
+    /// This user may not do that.
+    Denied,
+    /// The disk is full.
+    Full,
+    /// Another writer holds it.
+    Busy,
+    /// The server does not answer.
+    Away,
+    Other,
+}
+
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) refusal: Refusal,
+    pub(super) message: String,
+}
+
+/// What differs between SQLite and PostgreSQL. All SQL text is the same for both.
+trait Engine {
+    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure>;
+    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure>;
+    /// Runs statements without values.
+    fn batch(&self, sql: &str) -> Result<(), Failure>;
+    /// Sets what the connection needs to write, in a database that is known to be a store.
+    fn prepare_to_write(&self) -> Result<(), Failure>;
+    /// Begins a transaction that takes the write lock at once, so that two writers never deadlock. A writer waits ten
+    /// seconds for the other.
+    fn begin(&self) -> Result<(), Failure>;
+    fn commit(&self) -> Result<(), Failure>;
+    fn rollback(&self);
+    /// The names of the tables.
+    fn tables(&self) -> Result<Vec<String>, Failure>;
+    /// What is wrong with the database itself, whatever its rows say.
+    fn damage(&self) -> Result<Vec<String>, Failure>;
+    /// Gives room that is not used any more back to the disk.
+    fn compact(&self) -> Result<(), Failure>;
+    /// The room that the store takes, in bytes.
+    fn size(&self) -> Result<u64, Failure>;
+}
+
+/// An open database.
+pub(super) struct Database {
+    engine: Box<dyn Engine>,
+}
+
+impl Database {
+    /// Opens a database, making a file where there is none.
+    pub(super) fn open(address: &Address, writable: bool) -> Result<Database, Failure> {
+        let engine: Box<dyn Engine> = match address {
+            Address::File(path) => Box::new(sqlite::Sqlite::open(path, writable)?),
+            Address::Server(url) => Box::new(postgres::Postgres::connect(url)?),
+        };
+        let database = Database { engine };
+        if writable {
+            database.check_ours()?;
+            database.engine.prepare_to_write()?;
+        }
+        Ok(database)
+    }
+
+    /// Refuses a database that has tables, but not ours, which are all made in one transaction.
+    fn check_ours(&self) -> Result<(), Failure> {
+        let tables = self.engine.tables()?;
+        let has = |name: &str| tables.iter().any(|table| table == name);
+        match tables.is_empty() || (has("schema_version") && has("run")) {
+            true => Ok(()),
+            false => {
+                let message = "it holds the tables of something else".to_owned();
+                Err(Failure { refusal: Refusal::Foreign, message })
+            }
+        }
+    }
+
+    /// Whether nothing was ever stored in it.
+    pub(super) fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(self.engine.tables()?.is_empty())
+    }
+
+    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure> {
+        self.engine.execute(sql, values)
+    }
+
+    pub(super) fn batch(&self, sql: &str) -> Result<(), Failure> {
+        self.engine.batch(sql)
+    }
+
+    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure> {
+        self.engine.query(sql, values)
+    }
+
+    pub(super) fn damage(&self) -> Result<Vec<String>, Failure> {
+        self.engine.damage()
+    }
+
+    pub(super) fn compact(&self) -> Result<(), Failure> {
+        self.engine.compact()
+    }
+
+    pub(super) fn size(&self) -> Result<u64, Failure> {
+        self.engine.size()
+    }
+
+    /// Runs `work` inside one transaction: all of it happens, or none.
+    pub(super) fn transaction<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        self.engine.begin()?;
+        let result = work().and_then(|value| self.engine.commit().map(|()| value));
+        if result.is_err() {
+            self.engine.rollback();
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_that_fails_halfway_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database =
+            Database::open(&Address::File(folder.path().join("store.db")), true).expect("a new file");
+        database.batch("CREATE TABLE numbers (number INTEGER)").expect("a table");
+        let failed = database.transaction(|| {
+            database.execute("INSERT INTO numbers VALUES ($1)", &[Value::Integer(1)])?;
+            database.batch("INSERT INTO nowhere VALUES (1)")
+        });
+        assert!(failed.is_err());
+        assert!(database.query("SELECT number FROM numbers", &[]).expect("a table").is_empty());
+    }
+
+    #[test]
+    fn a_text_has_no_character_that_a_database_refuses() {
+        assert_eq!(Value::from("a\0b"), Value::Text("a\u{fffd}b".to_owned()));
+        assert_eq!(Value::from("a\0b".to_owned()), Value::Text("a\u{fffd}b".to_owned()));
+    }
+}

@@ -1,0 +1,338 @@
+//! PostgreSQL: a store that several machines share.
+
+use super::{Engine, Failure, Refusal, StoredRow, Value};
+use crate::address::ServerUrl;
+use bytes::BytesMut;
+use postgres::config::{Host, SslMode};
+use postgres::error::SqlState;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::{Client, Config, NoTls, Statement};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::error::Error;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// One connection at a time to a server. Where it was lost, the next transaction makes another.
+pub(super) struct Postgres {
+    server: Server,
+    session: RefCell<Session>,
+}
+
+/// How to reach a server.
+struct Server {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+}
+
+struct Session {
+    client: Client,
+    statements: HashMap<String, Statement>,
+    /// Whether a statement of the transaction under way failed: PostgreSQL answers COMMIT without an error then.
+    failed: bool,
+}
+
+impl Postgres {
+    /// Connects to the server.
+    pub(super) fn connect(url: &ServerUrl) -> Result<Postgres, Failure> {
+        let server = Server::of(url)?;
+        let session = RefCell::new(server.session()?);
+        Ok(Postgres { server, session })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Session) -> Result<T, postgres::Error>) -> Result<T, Failure> {
+        let mut session = self.session.borrow_mut();
+        let result = work(&mut session);
+        session.failed |= result.is_err();
+        result.map_err(|error| failure(&error, session.client.is_closed()))
+    }
+}
+
+impl Server {
+    fn of(url: &ServerUrl) -> Result<Server, Failure> {
+        let parts = UrlParts::of(url.secret());
+        let mut config: Config = parts.url.parse().map_err(|error: postgres::Error| {
+            refused(Refusal::Other, format!("the URL cannot be read: {}", words(&error)))
+        })?;
+        config.application_name("scruple");
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(10));
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(Duration::from_secs(30));
+        }
+        if config.get_user().is_none()
+            && let Some(user) = ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok())
+        {
+            config.user(&user);
+        }
+        if config.get_password().is_none()
+            && url.by_user
+            && let Ok(password) = std::env::var("PGPASSWORD")
+        {
+            config.password(password);
+        }
+        let plain = parts.mode.as_deref() == Some("disable")
+            || (config.get_hosts().iter().all(is_here) && !matches!(config.get_ssl_mode(), SslMode::Require));
+        let tls = match plain {
+            true => None,
+            false => {
+                let setup = scruple_measure::load::client_tls(parts.certificates.as_deref())
+                    .map_err(|why| refused(Refusal::Other, why))?;
+                // What crosses a network is encrypted, and the server's certificate checked, unless the URL says otherwise.
+                config.ssl_mode(SslMode::Require);
+                Some(MakeRustlsConnect::new(setup))
+            }
+        };
+        Ok(Server { config, tls })
+    }
+
+    fn session(&self) -> Result<Session, Failure> {
+        let client = match &self.tls {
+            Some(tls) => self.config.connect(tls.clone()),
+            None => self.config.connect(NoTls),
+        };
+        let client = client.map_err(|error| failure(&error, true))?;
+        Ok(Session { client, statements: HashMap::new(), failed: false })
+    }
+}
+
+/// The parts of a URL that this library does not know, and the rest of it.
+struct UrlParts {
+    url: String,
+    mode: Option<String>,
+    certificates: Option<PathBuf>,
+}
+
+impl UrlParts {
+    fn of(url: &str) -> UrlParts {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut parts = UrlParts { url: base.to_owned(), mode: None, certificates: None };
+        let mut kept = Vec::new();
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            match part.split_once('=') {
+                Some(("sslmode", mode)) => {
+                    parts.mode = Some(mode.to_owned());
+                    // The stricter modes of other programs are what is done anyway.
+                    let known = if mode.starts_with("verify") { "require" } else { mode };
+                    kept.push(format!("sslmode={}", if known == "allow" { "prefer" } else { known }));
+                }
+                Some(("sslrootcert", path)) => {
+                    parts.certificates = Some(PathBuf::from(path.replace("%2F", "/").replace("%2f", "/")));
+                }
+                _ => kept.push(part.to_owned()),
+            }
+        }
+        if !kept.is_empty() {
+            parts.url = format!("{base}?{}", kept.join("&"));
+        }
+        parts
+    }
+}
+
+/// Whether what is sent there stays on this machine.
+fn is_here(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+    }
+}
+
+impl Session {
+    fn statement(&mut self, sql: &str) -> Result<Statement, postgres::Error> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql)?;
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Engine for Postgres {
+    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure> {
+        self.with(|session| {
+            let statement = session.statement(sql)?;
+            session.client.execute(&statement, &parameters(values)).map(|count| count as usize)
+        })
+    }
+
+    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure> {
+        let rows = self.with(|session| {
+            let statement = session.statement(sql)?;
+            session.client.query(&statement, &parameters(values))
+        })?;
+        Ok(rows.iter().map(row).collect())
+    }
+
+    fn batch(&self, sql: &str) -> Result<(), Failure> {
+        self.with(|session| session.client.batch_execute(sql))
+    }
+
+    fn prepare_to_write(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<(), Failure> {
+        let lost = self.session.borrow().client.is_closed();
+        if lost {
+            *self.session.borrow_mut() = self.server.session()?;
+        }
+        self.session.borrow_mut().failed = false;
+        self.batch(
+            "BEGIN; SET LOCAL lock_timeout = '10s'; \
+             SELECT pg_advisory_xact_lock(hashtext('scruple.' || current_schema()))",
+        )
+        .inspect_err(|_| self.rollback())
+    }
+
+    fn commit(&self) -> Result<(), Failure> {
+        if self.session.borrow().failed {
+            let message = "a statement of a transaction failed, and nothing of it is kept".to_owned();
+            return Err(refused(Refusal::Other, message));
+        }
+        self.batch("COMMIT")
+    }
+
+    fn rollback(&self) {
+        // A failed rollback means that the transaction is gone already.
+        let _ = self.batch("ROLLBACK");
+    }
+
+    fn tables(&self) -> Result<Vec<String>, Failure> {
+        let rows = self.query(
+            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()",
+            &[],
+        )?;
+        rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
+    }
+
+    fn damage(&self) -> Result<Vec<String>, Failure> {
+        // The server checks its own pages, and its foreign keys hold whatever writes.
+        Ok(Vec::new())
+    }
+
+    fn compact(&self) -> Result<(), Failure> {
+        ["run", "arm", "sample", "journal", "history", "version"]
+            .iter()
+            .try_for_each(|table| self.batch(&format!("VACUUM {table}")))
+    }
+
+    fn size(&self) -> Result<u64, Failure> {
+        let rows = self.query(
+            "SELECT SUM(pg_total_relation_size(oid))::bigint FROM pg_class \
+             WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
+            &[],
+        )?;
+        rows.first().map_or(Ok(0), |row| row.count(0))
+    }
+}
+
+fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Value::Null | Value::Other => Ok(IsNull::Yes),
+            Value::Integer(number) => number.to_sql(kind, out),
+            Value::Text(text) => text.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::INT8, Type::TEXT].contains(kind)
+    }
+
+    to_sql_checked!();
+}
+
+fn row(row: &postgres::Row) -> StoredRow {
+    let value = |(column, about): (usize, &postgres::Column)| match *about.type_() {
+        Type::INT8 => row.get::<_, Option<i64>>(column).map_or(Value::Null, Value::Integer),
+        Type::INT4 => {
+            row.get::<_, Option<i32>>(column).map_or(Value::Null, |number| Value::Integer(number.into()))
+        }
+        Type::TEXT => row.get::<_, Option<String>>(column).map_or(Value::Null, Value::Text),
+        _ => Value::Other,
+    };
+    StoredRow(row.columns().iter().enumerate().map(value).collect())
+}
+
+fn refused(refusal: Refusal, message: String) -> Failure {
+    Failure { refusal, message }
+}
+
+/// What an error means. The library tells a lost connection apart by the state of the client only.
+fn failure(error: &postgres::Error, closed: bool) -> Failure {
+    let refusal = match error.as_db_error().map(|error| error.code()) {
+        None if closed => Refusal::Away,
+        None => Refusal::Other,
+        Some(code) => match *code {
+            SqlState::LOCK_NOT_AVAILABLE => Refusal::Busy,
+            SqlState::DISK_FULL | SqlState::IO_ERROR | SqlState::OUT_OF_MEMORY => Refusal::Full,
+            SqlState::INSUFFICIENT_PRIVILEGE
+            | SqlState::READ_ONLY_SQL_TRANSACTION
+            | SqlState::UNDEFINED_DATABASE
+            | SqlState::INVALID_SCHEMA_NAME => Refusal::Denied,
+            SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => Refusal::Corrupt,
+            SqlState::TOO_MANY_CONNECTIONS => Refusal::Away,
+            // Of this class: the server shuts down, crashed, or is starting.
+            _ if code.code().starts_with("57P") || code.code().starts_with("08") => Refusal::Away,
+            _ if code.code().starts_with("28") => Refusal::Denied,
+            _ => Refusal::Other,
+        },
+    };
+    refused(refusal, words(error))
+}
+
+/// An error in words: the server's, or the causes of the library's.
+fn words(error: &postgres::Error) -> String {
+    if let Some(error) = error.as_db_error() {
+        return error.message().to_owned();
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_library_does_not_know_of_a_url_is_taken_out() {
+        let parts =
+            UrlParts::of("postgres://u@h/d?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem&options=-cx%3D1");
+        assert_eq!(parts.url, "postgres://u@h/d?sslmode=require&options=-cx%3D1");
+        assert_eq!(parts.certificates, Some(PathBuf::from("/etc/ca.pem")));
+        assert_eq!(UrlParts::of("postgres://h/d").url, "postgres://h/d");
+    }
+
+    #[test]
+    fn what_leaves_the_machine_is_encrypted_unless_the_url_says_otherwise() {
+        let of = |text: &str| {
+            let address = crate::address::Address::parse(text, true).expect("an address");
+            let crate::address::Address::Server(url) = address else { panic!("a server") };
+            Server::of(&url).map(|server| server.tls.is_some()).map_err(|failure| failure.message)
+        };
+        assert_eq!(of("postgres://db.example/x"), Ok(true));
+        assert_eq!(of("postgres://db.example/x?sslmode=prefer"), Ok(true));
+        assert_eq!(of("postgres://db.example/x?sslmode=disable"), Ok(false));
+        assert_eq!(of("postgres://127.0.0.1/x"), Ok(false));
+        assert_eq!(of("postgres://localhost/x?sslmode=require"), Ok(true));
+        assert_eq!(of("postgres:///x?host=/run/postgresql"), Ok(false));
+    }
+}

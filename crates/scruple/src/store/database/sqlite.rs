@@ -1,0 +1,159 @@
+//! SQLite: a store in one file.
+
+use super::{Engine, Failure, Refusal, StoredRow, Value};
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null | Value::Other => ValueRef::Null,
+            Value::Integer(number) => ValueRef::Integer(*number),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Failure {
+        let refusal = match &error {
+            rusqlite::Error::SqliteFailure(ffi::Error { code, .. }, _) => match code {
+                ErrorCode::DatabaseCorrupt => Refusal::Corrupt,
+                ErrorCode::NotADatabase => Refusal::Foreign,
+                ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => Refusal::Denied,
+                ErrorCode::DiskFull | ErrorCode::SystemIoFailure => Refusal::Full,
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Refusal::Busy,
+                _ => Refusal::Other,
+            },
+            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) => {
+                Refusal::Corrupt
+            }
+            _ => Refusal::Other,
+        };
+        Failure { refusal, message: error.to_string() }
+    }
+}
+
+/// An open file.
+pub(super) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Sqlite {
+    /// Opens a database file. Two writers take turns: each waits for the other for up to ten seconds.
+    pub(super) fn open(path: &Path, writable: bool) -> Result<Sqlite, Failure> {
+        if !writable {
+            return Sqlite::open_for_reading(path);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        Sqlite::connect(path, flags)
+    }
+
+    /// On a read-only disk the files that go with a write-ahead log cannot be made. Where no log was left behind, nobody
+    /// can be writing, and the database can be read without them.
+    fn open_for_reading(path: &Path) -> Result<Sqlite, Failure> {
+        let file = Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        match file.tables() {
+            Err(failure) if failure.refusal == Refusal::Denied && !with_suffix(path, "-wal").exists() => {
+                let address = format!("file:{}?immutable=1", escaped(path));
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                Sqlite::connect(Path::new(&address), flags)
+            }
+            _ => Ok(file),
+        }
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite, Failure> {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        Ok(Sqlite { connection, path: path.to_owned() })
+    }
+}
+
+impl Engine for Sqlite {
+    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.execute(rusqlite::params_from_iter(values))?)
+    }
+
+    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let columns = statement.column_count();
+        let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
+            let value = |column| {
+                Ok(match row.get_ref(column)? {
+                    ValueRef::Null => Value::Null,
+                    ValueRef::Integer(number) => Value::Integer(number),
+                    ValueRef::Text(text) => std::str::from_utf8(text).map_or(Value::Other, Value::from),
+                    ValueRef::Real(_) | ValueRef::Blob(_) => Value::Other,
+                })
+            };
+            (0..columns).map(value).collect::<rusqlite::Result<_>>().map(StoredRow)
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn batch(&self, sql: &str) -> Result<(), Failure> {
+        Ok(self.connection.execute_batch(sql)?)
+    }
+
+    fn prepare_to_write(&self) -> Result<(), Failure> {
+        // With a write-ahead log a reading is safe from a kill of this process as soon as it is inserted.
+        self.batch("PRAGMA foreign_keys = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+    }
+
+    fn begin(&self) -> Result<(), Failure> {
+        self.batch("BEGIN IMMEDIATE")
+    }
+
+    fn commit(&self) -> Result<(), Failure> {
+        self.batch("COMMIT")
+    }
+
+    fn rollback(&self) {
+        // A failed rollback means that the transaction is gone already.
+        let _ = self.batch("ROLLBACK");
+    }
+
+    fn tables(&self) -> Result<Vec<String>, Failure> {
+        let rows = self.query("SELECT name FROM sqlite_master WHERE type = 'table'", &[])?;
+        rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
+    }
+
+    fn damage(&self) -> Result<Vec<String>, Failure> {
+        let mut wrong = Vec::new();
+        for row in self.query("PRAGMA integrity_check(20)", &[])? {
+            let text = row.text(0)?;
+            if text != "ok" {
+                wrong.push(format!("the file: {text}"));
+            }
+        }
+        for row in self.query("PRAGMA foreign_key_check", &[])? {
+            wrong.push(format!("a row of the table ‘{}’ belongs to no run", row.text(0)?));
+        }
+        Ok(wrong)
+    }
+
+    fn compact(&self) -> Result<(), Failure> {
+        self.batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    fn size(&self) -> Result<u64, Failure> {
+        let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
+        Ok(size(&self.path) + size(&with_suffix(&self.path, "-wal")))
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// A path as it may stand in a `file:` address.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}

@@ -1,0 +1,100 @@
+//! Runs of a store on a server are written into a file of this machine while they go on, and put on the server once they
+//! have ended. No outage of the server touches a measurement, and what it could not take waits in the file.
+
+use super::copy::Copied;
+use super::{Store, StoreError};
+use crate::address::{Address, ServerUrl};
+use crate::paths;
+use crate::show::output;
+use scruple_core::run::State;
+use sha2::{Digest, Sha256};
+
+impl Store {
+    /// Opens the store that new runs are written to. For a server it is a file, and the server is asked whether it will
+    /// take them; one that does not answer ends nothing.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the server answers and refuses.
+    pub fn open_for_runs(address: &Address) -> Result<Store, StoreError> {
+        let Address::Server(url) = address else { return Store::open(address) };
+        let server = match Store::open(address) {
+            Ok(server) => Some(server),
+            Err(error @ StoreError::Away { .. }) => {
+                output::warn(&format!("{error}. What is measured now is kept on this machine until it is"));
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let mut store = Store::open(&waiting_for(url)?)?;
+        store.server = Some(url.clone());
+        if let Some(server) = server {
+            for run in store.list(usize::MAX)?.iter().filter(|run| run.state != State::Running) {
+                store.hand_over_to(&server, &run.id);
+            }
+        }
+        Ok(store)
+    }
+
+    /// Puts a run that has ended on the server, where there is one.
+    pub(super) fn hand_over(&self, id: &str) {
+        let Some(url) = &self.server else { return };
+        match Store::open(&Address::Server(url.clone())) {
+            Ok(server) => self.hand_over_to(&server, id),
+            Err(error) => self.keep(id, &error),
+        }
+    }
+
+    fn hand_over_to(&self, server: &Store, id: &str) {
+        match self.copy_to(server, id) {
+            Ok(Copied::UnderWay) => {}
+            Ok(_) => {
+                // A run that stays here as well is found on the server the next time, and removed then.
+                let _ = self.remove(&[id.to_owned()]);
+            }
+            Err(error) => self.keep(id, &error),
+        }
+    }
+
+    fn keep(&self, id: &str, error: &StoreError) {
+        let why = match error {
+            StoreError::Away { .. } => "the server does not answer".to_owned(),
+            _ => error.to_string(),
+        };
+        output::warn(&format!(
+            "the run {id} is kept in ‘{}’: {why}. The next run with this store puts it there, and so does `scruple store copy`",
+            self.address
+        ));
+    }
+
+    /// Where a run that this store took is now; none where it waits for the server, which was said then.
+    pub(super) fn home_of(&self, id: &str) -> Option<Address> {
+        match &self.server {
+            Some(url) => self.has(id).is_ok_and(|here| !here).then(|| Address::Server(url.clone())),
+            None => Some(self.address.clone()),
+        }
+    }
+
+    /// The server's store, where this is a file in which runs wait for it and it answers.
+    pub(super) fn beyond(&self) -> Option<Store> {
+        let url = self.server.as_ref()?;
+        Store::open_existing(&Address::Server(url.clone())).ok()
+    }
+}
+
+/// The file in which the runs of a server's store wait.
+fn waiting_for(url: &ServerUrl) -> Result<Address, StoreError> {
+    let digest = Sha256::digest(url.to_string());
+    let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    match paths::data_file(&format!("waiting-{name}.db")) {
+        Ok(path) => Ok(Address::File(path)),
+        Err(fault) => Err(StoreError::Other { path: url.to_string(), message: fault.message }),
+    }
+}
+
+/// The file in which runs wait for this store, and how many; none where none do.
+pub fn waiting(address: &Address) -> Option<(Address, usize)> {
+    let Address::Server(url) = address else { return None };
+    let file = waiting_for(url).ok()?;
+    let runs = Store::open_existing(&file).ok()?.list(usize::MAX).ok()?;
+    (!runs.is_empty()).then_some((file, runs.len()))
+}

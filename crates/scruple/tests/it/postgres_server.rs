@@ -1,0 +1,164 @@
+//! A PostgreSQL server of the tests' own: on a Unix socket and on the loopback, in a folder that goes when the tests end.
+
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Starts a server, and stops it and removes its folder when standard input ends, however this process ended.
+const KEEP: &str = r#"
+set -e
+as=""; if [ "$(id -u)" = 0 ]; then as="runuser -u postgres --"; chown -R postgres "$D"; fi
+cd "$D"
+$as "$B/initdb" -D "$D/data" -A scram-sha-256 -U owner --pwfile="$D/password" --no-sync -E UTF8 --locale=C >"$D/initdb.log" 2>&1
+cat >>"$D/data/postgresql.conf" <<END
+listen_addresses = '127.0.0.1'
+port = $PORT
+unix_socket_directories = '$D'
+fsync = off
+ssl = on
+ssl_cert_file = '$D/cert.pem'
+ssl_key_file = '$D/key.pem'
+END
+chmod 600 "$D/key.pem"
+printf 'local all owner trust\nlocal all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n' >"$D/data/pg_hba.conf"
+$as "$B/pg_ctl" -D "$D/data" -w -l "$D/log" start >/dev/null
+echo ready
+cat >/dev/null
+$as "$B/pg_ctl" -D "$D/data" -w -m immediate stop >/dev/null 2>&1 || true
+rm -rf "$D"
+"#;
+
+/// A running server.
+pub struct Server {
+    folder: PathBuf,
+    port: String,
+    /// The certificate of the server, and another one, as files.
+    pub certificate: PathBuf,
+    pub other_certificate: PathBuf,
+    _stopped_when_closed: ChildStdin,
+}
+
+impl Server {
+    /// The server that tests share, each with databases of its own.
+    pub fn shared() -> &'static Server {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(Server::start)
+    }
+
+    /// A server that its test may stop.
+    pub fn start() -> Server {
+        let bin = newest_bin();
+        // A socket's path has at most 107 bytes.
+        let folder = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a folder").keep();
+        let certify = |name: &str| {
+            let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
+                .expect("a certificate");
+            std::fs::write(folder.join(format!("{name}.pem")), made.cert.pem()).expect("a file");
+            made
+        };
+        let own = certify("cert");
+        certify("other");
+        std::fs::write(folder.join("key.pem"), own.signing_key.serialize_pem()).expect("a file");
+        std::fs::write(folder.join("password"), "s3cret\n").expect("a file");
+        let port = crate::support::free_port();
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEP])
+            .envs([("D", folder.as_path()), ("B", bin.as_path())])
+            .env("PORT", &port)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut line = String::new();
+        let out = keeper.stdout.take().expect("a pipe");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("an answer");
+        let log = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        assert_eq!(line, "ready\n", "no server: {}{}", log("initdb.log"), log("log"));
+        Server {
+            certificate: folder.join("cert.pem"),
+            other_certificate: folder.join("other.pem"),
+            port,
+            folder,
+            _stopped_when_closed: keeper.stdin.take().expect("a pipe"),
+        }
+    }
+
+    /// The URL of a new database on the socket.
+    pub fn database(&self) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("d{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.client("postgres").batch_execute(&format!("CREATE DATABASE {name}")).expect("a database");
+        self.url(&name, "owner")
+    }
+
+    /// The URL of a database on the socket for a user.
+    pub fn url(&self, database: &str, user: &str) -> String {
+        format!("postgres://{user}@/{database}?host={}&port={}", self.folder.display(), self.port)
+    }
+
+    /// The same database by way of the loopback, where users need a password.
+    pub fn by_network(&self, url: &str) -> String {
+        let (database, _) = url.rsplit_once('/').map_or((url, ""), |_| parts(url));
+        format!("postgres://owner:s3cret@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// A connection of the owner to a database.
+    pub fn client(&self, database: &str) -> postgres::Client {
+        postgres::Client::connect(&self.url(database, "owner"), postgres::NoTls).expect("a connection")
+    }
+
+    /// A connection to the database of a URL.
+    pub fn client_of(&self, url: &str) -> postgres::Client {
+        self.client(parts(url).0)
+    }
+
+    /// Kills the server at once.
+    pub fn kill(&self) {
+        self.control(&["-m", "immediate", "stop"]);
+    }
+
+    /// Starts it again.
+    pub fn restart(&self) {
+        let log = self.folder.join("log");
+        self.control(&["-w", "-l", &log.display().to_string(), "start"]);
+    }
+
+    fn control(&self, words: &[&str]) {
+        let mut command = match is_root() {
+            true => {
+                let mut command = Command::new("runuser");
+                command.args(["-u", "postgres", "--"]).arg(newest_bin().join("pg_ctl"));
+                command
+            }
+            false => Command::new(newest_bin().join("pg_ctl")),
+        };
+        let status = command
+            .arg("-D")
+            .arg(self.folder.join("data"))
+            .args(words)
+            .current_dir(&self.folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.expect("pg_ctl").success(), "pg_ctl {words:?}");
+    }
+}
+
+/// The name of a database and the rest of its URL.
+fn parts(url: &str) -> (&str, &str) {
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    (path.rsplit('/').next().unwrap_or_default(), query)
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+/// Where the newest server is that Debian's packages installed.
+fn newest_bin() -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").expect("the package postgresql is installed");
+    let number = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let newest = versions.flatten().map(|entry| entry.path()).max_by_key(|path| number(path));
+    newest.expect("a version of PostgreSQL").join("bin")
+}
