@@ -1,7 +1,7 @@
 //! A PostgreSQL server of the tests' own: on a Unix socket and on the loopback, in a folder that goes when the tests end.
 
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,7 +36,8 @@ pub struct Server {
     /// The certificate of the server, and another one, as files.
     pub certificate: PathBuf,
     pub other_certificate: PathBuf,
-    _stopped_when_closed: ChildStdin,
+    /// It stops the server when its standard input ends.
+    keeper: Child,
 }
 
 impl Server {
@@ -80,7 +81,7 @@ impl Server {
             other_certificate: folder.join("other.pem"),
             port,
             folder,
-            _stopped_when_closed: keeper.stdin.take().expect("a pipe"),
+            keeper,
         }
     }
 
@@ -142,6 +143,14 @@ impl Server {
             .stderr(Stdio::null())
             .status();
         assert!(status.expect("pg_ctl").success(), "pg_ctl {words:?}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // It cannot fail in a way that a test could mend.
+        let _ = self.keeper.wait();
     }
 }
 

@@ -118,7 +118,7 @@ fn parameters_that_do_not_fit() {
     error: the following required arguments were not provided:
       --parameter-scan <VAR> <MIN> <MAX>
 
-    Usage: scruple run --parameter-scan <VAR> <MIN> <MAX> --parameter-step-size <STEP> --store <FILE> <COMMAND>...
+    Usage: scruple run --parameter-scan <VAR> <MIN> <MAX> --parameter-step-size <STEP> --store <STORE> <COMMAND>...
 
     For more information, try '--help'.
     ");
