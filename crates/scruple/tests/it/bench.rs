@@ -93,14 +93,15 @@ fn a_stored_run_is_a_baseline() {
     error: --baseline needs a store: leave --no-store out
     ");
     let answer = bench(&place, &["--baseline", "before"], &[slow, TWO]);
-    assert_snapshot!(answer.stdout.lines().filter(|line| !line.contains("tored")).collect::<Vec<_>>().join("\n"), @r"
-    2 cases · 3 fresh processes · seed 7
-
-                net      ±       raw     tare  allocated                   vs reference
-    zoo
-      ant   7.00 ns  0.3 %   9.00 ns  2.00 ns       24 B  +28.6 % [+28.5, +28.6] slower
-      bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +0.00 % [-0.01, +0.01] same
-    ");
+    assert!(answer.stdout.contains("The runs were taken "), "{}", answer.exchange());
+    // What is said of the two environments, and how sure the core's clock is, depends on the machine.
+    for (start, end) in [
+        ("  ant   7.00 ns ", "+28.6 % [+28.5, +28.6] slower"),
+        ("  bee  10.0  ns ", "+0.00 % [-0.01, +0.01] same"),
+    ] {
+        let row = answer.stdout.lines().find(|line| line.starts_with(start));
+        assert!(row.is_some_and(|row| row.ends_with(end)), "{}", answer.exchange());
+    }
 }
 
 #[test]

@@ -372,6 +372,8 @@ fn stored_loads_are_compared_like_any_runs() {
     --- stdout
     1 server · 10 windows of each run · seed 2
 
+    The runs were taken 0 seconds apart, in environments of which nothing noted differs.
+
     response p50
       new @before         209.1 µs  [202.1, 216.1]  █▆                                    reference
       new @after          313.6 µs  [303.1, 324.1]           ▄▅█  +50.0 % [+45.8, +54.4]  slower
