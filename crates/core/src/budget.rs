@@ -6,6 +6,7 @@ use crate::metric::{self, Metric};
 use crate::stats::paired::Why;
 use crate::unit;
 use crate::words::words;
+use serde::Serialize;
 
 /// A limit on one metric of some arms.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,13 +69,15 @@ words! {
 }
 
 /// A budget held against one arm.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
     /// The budget's text.
+    #[serde(rename = "limit")]
     pub budget: String,
     /// The arm.
     pub arm: String,
     /// The finding.
+    #[serde(rename = "result")]
     pub kept: Kept,
     /// What was found, in words.
     pub found: String,

@@ -250,8 +250,8 @@ pub(crate) fn seen(course: &Course) -> Vec<Reading> {
     let dirty = course.largest.as_ref().map(|largest| largest.map.total().private_dirty);
     vec![
         of("memory.private_dirty", dirty, short),
-        of("memory.pss", divided.map(|both| both.0), short),
-        of("memory.uss", divided.map(|both| both.1), short),
+        of("memory.pss", divided.map(|divided| divided.proportional), short),
+        of("memory.uss", divided.map(|divided| divided.unique), short),
     ]
 }
 

@@ -6,14 +6,16 @@
 
 mod course;
 
-pub use course::{Course, Extent, Largest, Moment, look, watch, watch_process};
+pub use course::{Course, Divided, Extent, Largest, Moment, look, watch, watch_process};
 
+use scruple_core::words;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
 /// Bytes of memory, by whether they are shared and whether they differ from what is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
     /// Address space, whether used or not.
     pub size: u64,
@@ -55,45 +57,31 @@ impl Amount {
     }
 }
 
-/// What a mapping is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// A file's machine code.
-    Code,
-    /// A file's constants.
-    ReadOnly,
-    /// A file's variables.
-    Data,
-    /// A file in another way: written to and shared, or kept from being read.
-    File,
-    /// The heap of `brk`.
-    Heap,
-    /// Memory without a file: allocators, runtimes, the stacks of threads.
-    Anonymous,
-    /// The stack of the first thread.
-    Stack,
-    /// Shared memory without a name in any folder.
-    SharedMemory,
-    /// What the kernel maps by itself.
-    Kernel,
+words! {
+    /// What a mapping is for.
+    pub enum Class {
+        /// A file's machine code.
+        Code = "code",
+        /// A file's constants.
+        ReadOnly = "read-only data",
+        /// A file's variables.
+        Data = "data",
+        /// A file in another way: written to and shared, or kept from being read.
+        File = "mapped files",
+        /// The heap of `brk`.
+        Heap = "heap",
+        /// Memory without a file: allocators, runtimes, the stacks of threads.
+        Anonymous = "anonymous",
+        /// The stack of the first thread.
+        Stack = "stack",
+        /// Shared memory without a name in any folder.
+        SharedMemory = "shared memory",
+        /// What the kernel maps by itself.
+        Kernel = "kernel",
+    }
 }
 
 impl Class {
-    /// The word in tables.
-    pub fn word(self) -> &'static str {
-        match self {
-            Class::Code => "code",
-            Class::ReadOnly => "read-only data",
-            Class::Data => "data",
-            Class::File => "mapped files",
-            Class::Heap => "heap",
-            Class::Anonymous => "anonymous",
-            Class::Stack => "stack",
-            Class::SharedMemory => "shared memory",
-            Class::Kernel => "kernel",
-        }
-    }
-
     /// Whether it has a file behind it.
     pub fn is_mapped(self) -> bool {
         matches!(self, Class::Code | Class::ReadOnly | Class::Data | Class::File)
@@ -113,6 +101,17 @@ pub struct Mapping {
     pub amount: Amount,
 }
 
+/// Writes an amount together with its unique part, which follows from the others.
+pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        #[serde(flatten)]
+        amount: &'a Amount,
+        unique: u64,
+    }
+    Whole { amount, unique: amount.unique() }.serialize(serializer)
+}
+
 /// All mappings of a process at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryMap {
@@ -121,15 +120,18 @@ pub struct MemoryMap {
 }
 
 /// A row of the table: the mappings of one class and one permission.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MapRow {
     /// What they are for.
     pub class: Class,
+    /// Whether there is a file behind them.
+    pub from_file: bool,
     /// What may be done with them.
     pub permissions: String,
     /// How many they are.
     pub mappings: usize,
     /// How much they hold.
+    #[serde(flatten, serialize_with = "with_unique")]
     pub amount: Amount,
 }
 
@@ -162,6 +164,7 @@ impl MemoryMap {
         for mapping in &self.mappings {
             let row = rows.entry((mapping.class, &mapping.permissions)).or_insert_with(|| MapRow {
                 class: mapping.class,
+                from_file: mapping.class.is_mapped(),
                 permissions: mapping.permissions.clone(),
                 mappings: 0,
                 amount: Amount::default(),

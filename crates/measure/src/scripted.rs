@@ -2,7 +2,7 @@
 
 use crate::command::{Job, WeighError, Weigher, Weighing, seen};
 use crate::launch::Ending;
-use crate::memory_map::{Course, Largest, MemoryMap, Moment};
+use crate::memory_map::{Course, Divided, Largest, MemoryMap, Moment};
 use crate::streams::{Captured, Digest};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
@@ -67,7 +67,7 @@ impl Watched {
             resident: *resident,
             anonymous: *unique,
             peak: *resident,
-            divided: Some((*proportional, *unique)),
+            divided: Some(Divided { proportional: *proportional, unique: *unique }),
         };
         let mut course = Course { moments: self.moments.iter().map(moment).collect(), largest: None };
         if let Some(Moment { at, processes, resident, .. }) = course.peak().copied() {

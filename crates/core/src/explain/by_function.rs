@@ -4,6 +4,7 @@ use super::decompose::{Piece, What, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::{Code, Count, Tree, group};
+use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// Why two programs differ in a count.
@@ -18,19 +19,25 @@ pub struct Explanation {
 }
 
 /// A function, and what of the difference originates in it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionDifference {
     /// The file it is in.
+    #[serde(rename = "file")]
     pub module: String,
     /// Its name; empty where it has none.
+    #[serde(rename = "function")]
     pub name: String,
     /// The name in the second program, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
     /// How much more the second program costs for its sake.
+    #[serde(rename = "difference")]
     pub delta: f64,
     /// Whether its code is the same in both; none where that cannot be compared.
+    #[serde(skip)]
     pub same_code: Option<bool>,
     /// Whether either program does not have it.
+    #[serde(skip)]
     pub only_in: Option<Which>,
     /// Calls of it, in either program.
     pub calls: (u64, u64),
@@ -41,6 +48,7 @@ pub struct FunctionDifference {
     /// How far the difference varies from run to run; 0 where the programs repeat.
     pub spread: f64,
     /// Functions of the two trees that it stands for, the largest first.
+    #[serde(skip)]
     pub functions: (Vec<usize>, Vec<usize>),
 }
 
@@ -54,23 +62,27 @@ pub enum Which {
 }
 
 /// A part of a row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     /// What it is.
     pub kind: PartKind,
     /// The function in which it shows, where that is another than the row's: it has the same code, so that what its
     /// callers give it must be different.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
     /// The function that is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub callee: Option<String>,
     /// Its calls in either program.
     pub calls: (u64, u64),
     /// How much.
+    #[serde(rename = "difference")]
     pub delta: f64,
 }
 
 /// What a part of a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PartKind {
     /// The function's own code costs more or less for each call.
     Own,

@@ -19,25 +19,17 @@ pub use matching::Matched;
 pub use names::{group, is_library, normal};
 pub use noise::settled;
 
-/// What is counted, in each calling context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    /// Instructions.
-    Instructions,
-    /// Allocations.
-    Allocations,
-    /// Bytes asked for.
-    Bytes,
-}
+use crate::words::words;
 
-impl Count {
-    /// The name of what is counted.
-    pub fn word(self) -> &'static str {
-        match self {
-            Count::Instructions => "instructions",
-            Count::Allocations => "allocations",
-            Count::Bytes => "bytes allocated",
-        }
+words! {
+    /// What is counted, in each calling context.
+    pub enum Count {
+        /// Instructions.
+        Instructions = "instructions",
+        /// Allocations.
+        Allocations = "allocations",
+        /// Bytes asked for.
+        Bytes = "bytes allocated",
     }
 }
 

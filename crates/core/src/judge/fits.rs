@@ -4,13 +4,14 @@ use crate::metric::Quality;
 use crate::sample::Sample;
 use crate::stats::growth::{self, Growth};
 use crate::subject::{Arm, Parameter, Subject};
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// The bytes by which counted costs may miss a curve and still lie on it: rounding of the allocator and the like.
 const CONSTANT_NOISE: f64 = 64.0;
 
 /// How one metric grows with one numeric parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
     /// The metric's key.
     pub metric: String,
@@ -19,6 +20,7 @@ pub struct Fit {
     /// What the fitted arms have in common, where there are several families; else empty.
     pub family: String,
     /// The fitted growth.
+    #[serde(rename = "fit")]
     pub growth: Growth,
 }
 

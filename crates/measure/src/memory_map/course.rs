@@ -3,14 +3,16 @@
 use super::{MemoryMap, kilobytes};
 use crate::clock;
 use crate::descendants::descendants;
+use serde::{Serialize, Serializer};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The memory of a process and its descendants at one moment, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Moment {
-    /// When, from the beginning of watching.
+    /// When, from the beginning of watching; nanoseconds in JSON.
+    #[serde(serialize_with = "nanoseconds")]
     pub at: Duration,
     /// How many processes there were.
     pub processes: usize,
@@ -19,9 +21,24 @@ pub struct Moment {
     /// The part of it without a file behind it: what they alone have, and what fork left shared.
     pub anonymous: u64,
     /// The largest that any of them has been.
+    #[serde(skip)]
     pub peak: u64,
-    /// In memory with shared pages divided, and what is theirs alone; taken more rarely, because it holds them up.
-    pub divided: Option<(u64, u64)>,
+    /// Taken more rarely, because it holds the processes up.
+    #[serde(flatten)]
+    pub divided: Option<Divided>,
+}
+
+/// The memory of processes in view of what they share, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Divided {
+    /// In memory, each page divided by the number of processes that share it.
+    pub proportional: u64,
+    /// What is theirs alone.
+    pub unique: u64,
+}
+
+fn nanoseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(duration.as_nanos() as u64)
 }
 
 /// The memory of a tree of processes from its beginning to its end.
@@ -35,19 +52,21 @@ pub struct Course {
 }
 
 /// A look at one process.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Largest {
     /// The process.
     pub pid: i32,
     /// The kernel's name for it.
     pub name: String,
-    /// When, from the beginning of watching.
+    /// When, from the beginning of watching; nanoseconds in JSON.
+    #[serde(serialize_with = "nanoseconds")]
     pub at: Duration,
     /// How many processes the tree had then.
     pub processes: usize,
     /// What the whole tree had in memory then.
     pub resident: u64,
     /// Its map.
+    #[serde(skip)]
     pub map: MemoryMap,
 }
 
@@ -58,9 +77,12 @@ impl Course {
     }
 
     /// The most that was seen with shared pages divided, and the most that was theirs alone.
-    pub fn divided_peaks(&self) -> Option<(u64, u64)> {
+    pub fn divided_peaks(&self) -> Option<Divided> {
         let divided = self.moments.iter().filter_map(|moment| moment.divided);
-        divided.reduce(|most, one| (most.0.max(one.0), most.1.max(one.1)))
+        divided.reduce(|most, one| Divided {
+            proportional: most.proportional.max(one.proportional),
+            unique: most.unique.max(one.unique),
+        })
     }
 
     /// The kernel's own high-water mark of the largest process, which misses nothing between two moments.
@@ -232,17 +254,17 @@ fn resident(pid: i32) -> u64 {
 }
 
 /// None where the kernel does not let us look at any of them.
-fn divided(tree: &[i32]) -> Option<(u64, u64)> {
-    let mut both = None;
+fn divided(tree: &[i32]) -> Option<Divided> {
+    let mut sum: Option<Divided> = None;
     for pid in tree {
         let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { continue };
         let field =
             |name: &str| text.lines().find(|line| line.starts_with(name)).and_then(kilobytes).unwrap_or(0);
-        let (proportional, unique) = both.unwrap_or((0, 0));
-        both =
-            Some((proportional + field("Pss:"), unique + field("Private_Clean:") + field("Private_Dirty:")));
+        let sum = sum.get_or_insert_default();
+        sum.proportional += field("Pss:");
+        sum.unique += field("Private_Clean:") + field("Private_Dirty:");
     }
-    both
+    sum
 }
 
 #[cfg(test)]
@@ -280,11 +302,15 @@ mod tests {
     #[test]
     fn a_long_course_keeps_its_peaks() {
         let mut follower = Follower::new(Rarely::ForALaunch);
-        let at = |resident: u64| Moment { resident, divided: Some((resident, 1)), ..Moment::default() };
+        let at = |resident: u64| Moment {
+            resident,
+            divided: Some(Divided { proportional: resident, unique: 1 }),
+            ..Moment::default()
+        };
         follower.course.moments = [1, 9, 3, 2, 5].map(at).to_vec();
         follower.thin_out();
         let kept: Vec<u64> = follower.course.moments.iter().map(|moment| moment.resident).collect();
         assert_eq!(kept, [9, 3, 5]);
-        assert_eq!(follower.course.divided_peaks(), Some((9, 1)));
+        assert_eq!(follower.course.divided_peaks(), Some(Divided { proportional: 9, unique: 1 }));
     }
 }

@@ -91,7 +91,7 @@ fn heap(args: &HeapArgs) -> Result<Code, Fault> {
         write(path, &profile::heap_svg(&profile, args.top))?;
     }
     let text = match args.json {
-        true => json::document(&profile::heap_view(&profile, args.top)),
+        true => json::document(&profile::heap_report(&profile, args.top)),
         false => profile::heap_text(&profile, args.top, output::width()),
     };
     output::print(&text)?;
@@ -110,7 +110,7 @@ fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
         write(path, &profile::svg(&title, &profile, by))?;
     }
     let text = match args.json {
-        true => json::document(&profile::view(&profile, by, args.top)),
+        true => json::document(&profile::report(&profile, by, args.top)),
         false => profile::text(&title, &profile, by, args.top, output::width()),
     };
     output::print(&text)?;

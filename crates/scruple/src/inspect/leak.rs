@@ -3,7 +3,7 @@
 use super::args::LeakArgs;
 use super::launch;
 use super::report::leak;
-use super::report::leak::{Leak, Point};
+use super::report::leak::{Leak, PassedOver, Point};
 use crate::fault::{Code, Fault};
 use crate::paths::WorkFolder;
 use crate::show::json;
@@ -41,7 +41,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let mut taken = None;
     for (key, pass, instrument) in candidates {
         if let Some(why) = taking.out_of_the_question(key, args.metric.is_some()) {
-            passed_over.push((key.to_owned(), why));
+            passed_over.push(PassedOver { metric: key.to_owned(), why });
             continue;
         }
         match taking.all(&sizes, args.runs, key, pass, instrument)? {
@@ -49,11 +49,12 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
                 taken = Some((key, points));
                 break;
             }
-            Err(why) => passed_over.push((key.to_owned(), why)),
+            Err(why) => passed_over.push(PassedOver { metric: key.to_owned(), why }),
         }
     }
     let Some((key, points)) = taken else {
-        let reasons: Vec<String> = passed_over.iter().map(|(key, why)| format!("{key}: {why}")).collect();
+        let reasons: Vec<String> =
+            passed_over.iter().map(|one| format!("{}: {}", one.metric, one.why)).collect();
         return Err(Fault {
             code: Code::Unknown,
             message: format!("no figure of ‘{}’ can be had; {}", args.command.join(" "), reasons.join("; ")),
@@ -68,7 +69,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let peak = judged(|point| point.peak).filter(|_| key == "malloc.live");
     let found = Leak { command: args.command.clone(), metric: key, passed_over, points, verdict, peak };
     let text =
-        if args.json { json::document(&leak::view(&found)) } else { leak::text(&found, output::width()) };
+        if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
     output::print(&text)?;
     Ok(match (&found.verdict, args.check) {
         (Retained::Grows { .. }, true) => Code::GateFailed,

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     pid: i32,
-    memory_map: memory::View,
+    memory_map: memory::MemoryReport<'a>,
 }
 
 /// Looks at the process or watches it, and prints what was seen.
@@ -35,7 +35,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
         )));
     }
     let text = match args.json {
-        true => json::document(&Document { pid: args.pid, memory_map: memory::view(&course) }),
+        true => json::document(&Document { pid: args.pid, memory_map: memory::report(&course) }),
         false => {
             let name = course.largest.as_ref().map(|largest| largest.name.clone());
             memory::text(&name.unwrap_or_else(|| args.pid.to_string()), &course, output::width())

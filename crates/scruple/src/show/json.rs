@@ -3,15 +3,15 @@
 use super::Report;
 use crate::inspect::report::memory;
 use crate::load::report::json;
+use scruple_core::budget::Checked;
 use scruple_core::compare::{Direction, Verdict};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::steers;
-use scruple_core::judge::{Judged, cases, estimate, headlines};
+use scruple_core::judge::{Fit, Judged, cases, estimate, headlines};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::stats::growth::Growth;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use serde::Serialize;
@@ -26,14 +26,14 @@ struct Document<'a> {
     scruple: Version,
     run: RunHead<'a>,
     provenance: &'a Provenance,
-    arms: Vec<ArmView<'a>>,
-    comparisons: Vec<ComparisonView<'a>>,
+    arms: Vec<ArmResult<'a>>,
+    comparisons: Vec<ComparisonResult<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     environments: Option<&'a Environments>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    growth: Vec<FitView<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    limits: Vec<LimitView<'a>>,
+    #[serde(skip_serializing_if = "<[Fit]>::is_empty")]
+    growth: &'a [Fit],
+    #[serde(skip_serializing_if = "<[Checked]>::is_empty")]
+    limits: &'a [Checked],
     warnings: &'a [Warning],
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<json::View<'a>>,
@@ -62,15 +62,15 @@ pub(crate) struct RunHead<'a> {
 }
 
 #[derive(Serialize)]
-struct ArmView<'a> {
+struct ArmResult<'a> {
     name: &'a str,
     role: &'static str,
     subject: &'a Subject,
     version: Option<&'a str>,
     params: &'a BTreeMap<String, Parameter>,
-    metrics: BTreeMap<&'a str, MetricView<'a>>,
+    metrics: BTreeMap<&'a str, MetricResult<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_map: Option<memory::View>,
+    memory_map: Option<memory::MemoryReport<'a>>,
 }
 
 #[derive(Serialize)]
@@ -79,7 +79,7 @@ struct ArmView<'a> {
     clippy::large_enum_variant,
     reason = "nearly every value is the large one, and they live for one document"
 )]
-enum MetricView<'a> {
+enum MetricResult<'a> {
     Read {
         unit: &'a str,
         pass: &'static str,
@@ -106,7 +106,7 @@ enum MetricView<'a> {
 }
 
 #[derive(Serialize)]
-struct ComparisonView<'a> {
+struct ComparisonResult<'a> {
     metric: &'a str,
     reference: &'a str,
     arm: &'a str,
@@ -129,22 +129,6 @@ struct ComparisonView<'a> {
     headline: bool,
 }
 
-#[derive(Serialize)]
-struct FitView<'a> {
-    metric: &'a str,
-    parameter: &'a str,
-    family: &'a str,
-    fit: &'a Growth,
-}
-
-#[derive(Serialize)]
-struct LimitView<'a> {
-    limit: &'a str,
-    arm: &'a str,
-    result: &'static str,
-    found: &'a str,
-}
-
 /// Writes the whole report, with every reading.
 pub fn text(report: &Report<'_>) -> String {
     let run = report.run;
@@ -153,29 +137,11 @@ pub fn text(report: &Report<'_>) -> String {
         scruple: Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
         run: run_head(run),
         provenance: &run.provenance,
-        arms: run.arms.iter().map(|arm| arm_view(report, arm)).collect(),
-        comparisons: report.judged.iter().map(|judged| comparison_view(judged, &quoted)).collect(),
+        arms: run.arms.iter().map(|arm| arm_result(report, arm)).collect(),
+        comparisons: report.judged.iter().map(|judged| comparison_result(judged, &quoted)).collect(),
         environments: report.environments.as_ref(),
-        growth: report
-            .fits
-            .iter()
-            .map(|fit| FitView {
-                metric: &fit.metric,
-                parameter: &fit.parameter,
-                family: &fit.family,
-                fit: &fit.growth,
-            })
-            .collect(),
-        limits: report
-            .checked
-            .iter()
-            .map(|checked| LimitView {
-                limit: &checked.budget,
-                arm: &checked.arm,
-                result: checked.kept.word(),
-                found: &checked.found,
-            })
-            .collect(),
+        growth: &report.fits,
+        limits: &report.checked,
         warnings: &run.warnings,
         load: report.loads.map(json::view),
     };
@@ -237,21 +203,21 @@ pub fn timestamp(milliseconds: i64) -> String {
         .map_or_else(|_| milliseconds.to_string(), |moment| moment.to_string())
 }
 
-fn arm_view<'a>(report: &Report<'_>, arm: &'a Arm) -> ArmView<'a> {
+fn arm_result<'a>(report: &'a Report<'_>, arm: &'a Arm) -> ArmResult<'a> {
     let level = report.run.terms.level;
     let tare = super::tare_of(report.run, arm);
     let metrics = arm
         .figures
         .iter()
         .map(|(key, figure)| {
-            let view = match figure {
-                Figure::Sample(sample) => sample_view(arm, key, sample, tare, level),
-                Figure::Absent { absent } => MetricView::Absent { absent },
+            let result = match figure {
+                Figure::Sample(sample) => sample_result(arm, key, sample, tare, level),
+                Figure::Absent { absent } => MetricResult::Absent { absent },
             };
-            (key.as_str(), view)
+            (key.as_str(), result)
         })
         .collect();
-    ArmView {
+    ArmResult {
         name: &arm.name,
         role: arm.role.word(),
         subject: &arm.subject,
@@ -262,24 +228,24 @@ fn arm_view<'a>(report: &Report<'_>, arm: &'a Arm) -> ArmView<'a> {
             .memory_maps
             .iter()
             .find(|(name, _)| *name == arm.name)
-            .map(|(_, c)| memory::view(c)),
+            .map(|(_, c)| memory::report(c)),
     }
 }
 
-fn sample_view<'a>(
+fn sample_result<'a>(
     arm: &Arm,
     key: &str,
     sample: &'a Sample,
     tare: Option<&Arm>,
     level: f64,
-) -> MetricView<'a> {
+) -> MetricResult<'a> {
     let counted = tare.map(|tare| cases::counted(sample, tare));
     let estimate = estimate(counted.as_ref().unwrap_or(sample), level);
     let net = tare
         .filter(|_| arm.role == Role::Subject && key.starts_with("time."))
         .and_then(|tare| cases::net(arm, tare, key, level));
     let in_order = sample.blocks.iter().enumerate().all(|(i, block)| *block as usize == i);
-    MetricView::Read {
+    MetricResult::Read {
         unit: sample.unit.name(),
         pass: sample.pass.word(),
         quality: sample.worth().word(),
@@ -296,10 +262,10 @@ fn sample_view<'a>(
     }
 }
 
-fn comparison_view<'a>(judged: &'a Judged, quoted: &HashMap<&str, &Judged>) -> ComparisonView<'a> {
+fn comparison_result<'a>(judged: &'a Judged, quoted: &HashMap<&str, &Judged>) -> ComparisonResult<'a> {
     let comparison = &judged.comparison;
     let evidence = &comparison.evidence;
-    ComparisonView {
+    ComparisonResult {
         metric: &judged.metric,
         reference: &judged.reference,
         arm: &judged.arm,

@@ -13,7 +13,7 @@ struct Answer<'a> {
     provenance: &'a Provenance,
     history: Range<'a>,
     series: &'a [Series],
-    events: Vec<EventView>,
+    events: Vec<ShownEvent>,
     break_even: &'a [BreakEven],
     warnings: &'a [Warning],
 }
@@ -27,7 +27,7 @@ struct Range<'a> {
 }
 
 #[derive(Serialize)]
-struct EventView {
+struct ShownEvent {
     number: usize,
     outcome: String,
     at: usize,
@@ -50,7 +50,7 @@ struct Place {
 pub(crate) fn text(page: &Page<'_>) -> String {
     let history = page.history;
     let all = &page.judgement.series;
-    let events = page.events.iter().map(|event| EventView {
+    let events = page.events.iter().map(|event| ShownEvent {
         number: event.number,
         outcome: event.outcome().word().to_lowercase(),
         at: event.at,

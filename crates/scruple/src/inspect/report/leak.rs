@@ -18,8 +18,8 @@ pub struct Leak {
     pub command: Vec<String>,
     /// The metric taken.
     pub metric: &'static str,
-    /// Metrics that would have been better, each with the reason why they could not be taken.
-    pub passed_over: Vec<(String, String)>,
+    /// Metrics that would have been better.
+    pub passed_over: Vec<PassedOver>,
     /// The runs, by size.
     pub points: Vec<Point>,
     /// What they show.
@@ -28,19 +28,34 @@ pub struct Leak {
     pub peak: Option<Retained>,
 }
 
+/// A metric that could not be taken.
+#[derive(Serialize)]
+pub struct PassedOver {
+    /// Its key.
+    pub metric: String,
+    /// The reason.
+    pub why: String,
+}
+
 /// One run.
+#[derive(Serialize)]
 pub struct Point {
     /// The size of its work.
+    #[serde(rename = "n")]
     pub size: f64,
     /// What was live.
     pub bytes: f64,
     /// The peak of malloc.
+    #[serde(skip)]
     pub peak: Option<f64>,
-    /// Who said so.
+    /// Which instrument read it.
+    #[serde(skip)]
     pub source: String,
     /// Collections of all kinds.
+    #[serde(rename = "gc_count", skip_serializing_if = "Option::is_none")]
     pub collections: Option<f64>,
     /// Collections of the whole heap, the only moments at which all that is live can be seen.
+    #[serde(rename = "gc_major", skip_serializing_if = "Option::is_none")]
     pub majors: Option<f64>,
 }
 
@@ -60,8 +75,8 @@ pub fn text(leak: &Leak, width: usize) -> String {
     let mut out = format!("{BOLD}‘{}’{BOLD:#}\n", leak.command.join(" "));
     let line = format!("{}: {}, by {source}", leak.metric, meaning(leak.metric));
     let _ = writeln!(out, "{}", wrap(&line, width));
-    for (key, why) in &leak.passed_over {
-        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&format!("not {key}: {why}"), width));
+    for PassedOver { metric, why } in &leak.passed_over {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&format!("not {metric}: {why}"), width));
     }
     out.push('\n');
     let mut sizes: Vec<String> = leak.points.iter().map(|point| grouped(point.size)).collect();
@@ -163,12 +178,12 @@ fn said_of(doubt: &Doubt) -> String {
 
 /// The same in JSON: bytes.
 #[derive(Serialize)]
-pub struct View<'a> {
+pub struct LeakReport<'a> {
     command: &'a [String],
     metric: &'a str,
     source: &'a str,
-    passed_over: Vec<PassedOver<'a>>,
-    runs: Vec<RunView>,
+    passed_over: &'a [PassedOver],
+    runs: &'a [Point],
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_unit: Option<f64>,
@@ -185,39 +200,14 @@ pub struct View<'a> {
     why: Option<String>,
 }
 
-#[derive(Serialize)]
-struct PassedOver<'a> {
-    metric: &'a str,
-    why: &'a str,
-}
-
-#[derive(Serialize)]
-struct RunView {
-    n: f64,
-    bytes: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gc_count: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gc_major: Option<f64>,
-}
-
-/// Makes the view.
-pub fn view(leak: &Leak) -> View<'_> {
-    let mut view = View {
+/// Makes the report.
+pub fn report(leak: &Leak) -> LeakReport<'_> {
+    let mut report = LeakReport {
         command: &leak.command,
         metric: leak.metric,
         source: leak.points.first().map_or("", |point| &point.source),
-        passed_over: leak.passed_over.iter().map(|(metric, why)| PassedOver { metric, why }).collect(),
-        runs: leak
-            .points
-            .iter()
-            .map(|point| RunView {
-                n: point.size,
-                bytes: point.bytes,
-                gc_count: point.collections,
-                gc_major: point.majors,
-            })
-            .collect(),
+        passed_over: &leak.passed_over,
+        runs: &leak.points,
         verdict: "",
         bytes_per_unit: None,
         interval: None,
@@ -228,18 +218,18 @@ pub fn view(leak: &Leak) -> View<'_> {
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
     match &leak.verdict {
         Retained::Grows { per_unit, interval, power } => {
-            (view.verdict, view.bytes_per_unit) = ("grows", Some(*per_unit));
-            (view.interval, view.power) = (pair(interval), pair(power));
+            (report.verdict, report.bytes_per_unit) = ("grows", Some(*per_unit));
+            (report.interval, report.power) = (pair(interval), pair(power));
         }
-        Retained::Slows { power } => (view.verdict, view.power) = ("slows", pair(power)),
-        Retained::Stops { after } => (view.verdict, view.stops_after) = ("stops", Some(*after)),
-        Retained::Constant { interval } => (view.verdict, view.interval) = ("constant", pair(interval)),
+        Retained::Slows { power } => (report.verdict, report.power) = ("slows", pair(power)),
+        Retained::Stops { after } => (report.verdict, report.stops_after) = ("stops", Some(*after)),
+        Retained::Constant { interval } => (report.verdict, report.interval) = ("constant", pair(interval)),
         Retained::Unknown(doubt) => {
-            (view.verdict, view.why) = ("unknown", Some(said_of(doubt)));
+            (report.verdict, report.why) = ("unknown", Some(said_of(doubt)));
             if let Doubt::Form { power } = doubt {
-                view.power = pair(power);
+                report.power = pair(power);
             }
         }
     }
-    view
+    report
 }

@@ -4,7 +4,7 @@ use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::block_characters;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::memory_map::{Amount, Course, Largest, MapRow, MemoryMap, Moment};
+use scruple_measure::memory_map::{Amount, Course, Divided, Largest, MapRow, Moment, with_unique};
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -175,7 +175,7 @@ fn over_time(course: &Course, out: &mut String) {
     let (Some(peak), Some(last)) = (course.peak(), course.moments.last()) else { return };
     let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let scale = peak.resident as f64;
-    let divided = |pick: fn(&(u64, u64)) -> u64| {
+    let divided = |pick: fn(&Divided) -> u64| {
         let values: Vec<(f64, f64)> =
             course.moments.iter().filter_map(|m| Some((seconds(m), pick(&m.divided?) as f64))).collect();
         values
@@ -183,8 +183,8 @@ fn over_time(course: &Course, out: &mut String) {
     let resident: Vec<(f64, f64)> = course.moments.iter().map(|m| (seconds(m), m.resident as f64)).collect();
     let rows = [
         ("resident (RSS)", resident),
-        ("proportional (PSS)", divided(|both| both.0)),
-        ("unique (USS)", divided(|both| both.1)),
+        ("proportional (PSS)", divided(|divided| divided.proportional)),
+        ("unique (USS)", divided(|divided| divided.unique)),
     ];
     let _ = writeln!(out);
     if course.moments.len() > 1 {
@@ -217,134 +217,46 @@ fn seconds(moment: &Moment) -> f64 {
 
 /// The map and its course in JSON: bytes and nanoseconds.
 #[derive(Serialize)]
-pub struct View {
+pub struct MemoryReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<ProcessView>,
-    rows: Vec<RowView>,
+    process: Option<&'a Largest>,
+    rows: Vec<MapRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    mapped: Option<AmountView>,
+    mapped: Option<WholeAmount>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    anonymous: Option<AmountView>,
-    peak: PeakView,
-    course: Vec<MomentView>,
+    anonymous: Option<WholeAmount>,
+    peak: Peak,
+    course: &'a [Moment],
 }
 
 #[derive(Serialize)]
-struct ProcessView {
-    pid: i32,
-    name: String,
-    at: u64,
-    processes: usize,
-    resident: u64,
-}
-
-/// One class of mappings with one permission.
-#[derive(Serialize)]
-pub(crate) struct RowView {
-    class: &'static str,
-    from_file: bool,
-    permissions: String,
-    mappings: usize,
-    #[serde(flatten)]
-    amount: AmountView,
-}
+#[serde(transparent)]
+struct WholeAmount(#[serde(serialize_with = "with_unique")] Amount);
 
 #[derive(Serialize)]
-struct AmountView {
-    size: u64,
-    resident: u64,
-    proportional: u64,
-    unique: u64,
-    shared_clean: u64,
-    shared_dirty: u64,
-    private_clean: u64,
-    private_dirty: u64,
-    swapped: u64,
-    huge: u64,
-}
-
-#[derive(Serialize)]
-struct PeakView {
+struct Peak {
     resident: Option<u64>,
     proportional: Option<u64>,
     unique: Option<u64>,
     high_water: u64,
 }
 
-#[derive(Serialize)]
-struct MomentView {
-    at: u64,
-    processes: usize,
-    resident: u64,
-    anonymous: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    proportional: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unique: Option<u64>,
-}
-
-impl From<&Amount> for AmountView {
-    fn from(amount: &Amount) -> AmountView {
-        AmountView {
-            size: amount.size,
-            resident: amount.resident,
-            proportional: amount.proportional,
-            unique: amount.unique(),
-            shared_clean: amount.shared_clean,
-            shared_dirty: amount.shared_dirty,
-            private_clean: amount.private_clean,
-            private_dirty: amount.private_dirty,
-            swapped: amount.swapped,
-            huge: amount.huge,
-        }
-    }
-}
-
-/// The table of a map.
-pub(crate) fn rows(map: &MemoryMap) -> Vec<RowView> {
-    let row = |row: MapRow| RowView {
-        class: row.class.word(),
-        from_file: row.class.is_mapped(),
-        permissions: row.permissions,
-        mappings: row.mappings,
-        amount: AmountView::from(&row.amount),
-    };
-    map.table().into_iter().map(row).collect()
-}
-
-/// Makes the view.
-pub fn view(course: &Course) -> View {
+/// Makes the report.
+pub fn report(course: &Course) -> MemoryReport<'_> {
     let largest = course.largest.as_ref();
     let both = largest.map(|largest| largest.map.mapped_and_anonymous());
     let divided = course.divided_peaks();
-    View {
-        process: largest.map(|largest| ProcessView {
-            pid: largest.pid,
-            name: largest.name.clone(),
-            at: largest.at.as_nanos() as u64,
-            processes: largest.processes,
-            resident: largest.resident,
-        }),
-        rows: largest.map(|largest| rows(&largest.map)).unwrap_or_default(),
-        mapped: both.as_ref().map(|both| AmountView::from(&both.0)),
-        anonymous: both.as_ref().map(|both| AmountView::from(&both.1)),
-        peak: PeakView {
+    MemoryReport {
+        process: largest,
+        rows: largest.map(|largest| largest.map.table()).unwrap_or_default(),
+        mapped: both.map(|both| WholeAmount(both.0)),
+        anonymous: both.map(|both| WholeAmount(both.1)),
+        peak: Peak {
             resident: course.peak().map(|moment| moment.resident),
-            proportional: divided.map(|both| both.0),
-            unique: divided.map(|both| both.1),
+            proportional: divided.map(|divided| divided.proportional),
+            unique: divided.map(|divided| divided.unique),
             high_water: course.high_water(),
         },
-        course: course
-            .moments
-            .iter()
-            .map(|moment| MomentView {
-                at: moment.at.as_nanos() as u64,
-                processes: moment.processes,
-                resident: moment.resident,
-                anonymous: moment.anonymous,
-                proportional: moment.divided.map(|both| both.0),
-                unique: moment.divided.map(|both| both.1),
-            })
-            .collect(),
+        course: &course.moments,
     }
 }

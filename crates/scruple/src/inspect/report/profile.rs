@@ -20,41 +20,41 @@ const LINE: usize = 30;
 
 /// A heap profile in JSON; bytes, and times in the unit of the profile.
 #[derive(Serialize)]
-pub struct HeapView<'a> {
+pub struct HeapReport<'a> {
     job: &'a str,
     time_unit: &'a str,
     samples: usize,
-    peak: Option<PeakView>,
-    bands: Vec<BandView<'a>>,
+    peak: Option<HeapPeak>,
+    bands: Vec<HeapBand<'a>>,
 }
 
 #[derive(Serialize)]
-struct PeakView {
+struct HeapPeak {
     at: f64,
     bytes: f64,
 }
 
 #[derive(Serialize)]
-struct BandView<'a> {
+struct HeapBand<'a> {
     name: &'a str,
     most: f64,
     at_peak: f64,
 }
 
-/// Makes the view of the largest bands.
-pub fn heap_view(profile: &HeapProfile, top: usize) -> HeapView<'_> {
+/// Reports the largest bands.
+pub fn heap_report(profile: &HeapProfile, top: usize) -> HeapReport<'_> {
     let peak = profile.peak();
     let at_peak = |name: &str| peak.and_then(|peak| peak.bands.get(name).copied()).unwrap_or(0.0);
-    HeapView {
+    HeapReport {
         job: &profile.job,
         time_unit: &profile.sample_unit,
         samples: profile.samples.len(),
-        peak: peak.map(|peak| PeakView { at: peak.at, bytes: peak.total() }),
+        peak: peak.map(|peak| HeapPeak { at: peak.at, bytes: peak.total() }),
         bands: profile
             .largest()
             .into_iter()
             .take(top)
-            .map(|(name, most)| BandView { name, most, at_peak: at_peak(name) })
+            .map(|(name, most)| HeapBand { name, most, at_peak: at_peak(name) })
             .collect(),
     }
 }
@@ -89,9 +89,9 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
         all.len()
     );
     let _ = writeln!(out, "{}", wrap(&head, width));
-    let view = heap_view(profile, top);
-    let mut most: Vec<String> = view.bands.iter().map(|band| bytes(band.most)).collect();
-    let mut at_peak: Vec<String> = view.bands.iter().map(|band| bytes(band.at_peak)).collect();
+    let report = heap_report(profile, top);
+    let mut most: Vec<String> = report.bands.iter().map(|band| bytes(band.most)).collect();
+    let mut at_peak: Vec<String> = report.bands.iter().map(|band| bytes(band.at_peak)).collect();
     for cells in [&mut most, &mut at_peak] {
         on_points(cells);
     }
@@ -100,7 +100,7 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
     };
     let (first, second) = (widest(&most, "at most"), widest(&at_peak, "at the peak"));
     let room = width.saturating_sub(first + second + 9 + LINE + 10).max(16);
-    let name = view.bands.iter().map(|band| band.name.width()).max().unwrap_or(0).min(room);
+    let name = report.bands.iter().map(|band| band.name.width()).max().unwrap_or(0).min(room);
     let _ = writeln!(
         out,
         "{DIM}  {}  {}  {}  {}{DIM:#}",
@@ -110,7 +110,7 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
         right("share", 6)
     );
     let end = profile.samples.last().map_or(0.0, |sample| sample.at);
-    for ((band, most), at_peak) in view.bands.iter().zip(&most).zip(&at_peak) {
+    for ((band, most), at_peak) in report.bands.iter().zip(&most).zip(&at_peak) {
         let line = block_characters::course(&profile.series(band.name), end, band.most, LINE);
         let part = share(band.at_peak / peak.total().max(1.0));
         let text = format!(
@@ -171,7 +171,7 @@ pub struct Centre {
 
 /// A profile in JSON.
 #[derive(Serialize)]
-pub struct ProfileView {
+pub struct CostCentreReport {
     ticks: u64,
     bytes: u64,
     by: &'static str,
@@ -252,12 +252,12 @@ fn called_by_itself(profile: &Profile, index: usize) -> bool {
     false
 }
 
-/// Makes the view of the most costly.
-pub fn view(profile: &Profile, by: By, top: usize) -> ProfileView {
+/// Reports the most costly.
+pub fn report(profile: &Profile, by: By, top: usize) -> CostCentreReport {
     let mut cost_centres = centres(profile, by);
     cost_centres.truncate(top);
     let by = if by == By::Time { "time" } else { "bytes" };
-    ProfileView { ticks: profile.ticks, bytes: profile.bytes, by, cost_centres }
+    CostCentreReport { ticks: profile.ticks, bytes: profile.bytes, by, cost_centres }
 }
 
 /// Writes the table of the most costly.

@@ -1,10 +1,9 @@
 //! The memory map of a server before its load and after: a table of what its mappings are for, and the difference.
 
-use crate::inspect::report::memory::{RowView, rows};
 use crate::show::align::{fit, on_points, right};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::memory_map::{Amount, Class, MemoryMap};
+use scruple_measure::memory_map::{Amount, Class, MapRow, MemoryMap};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,14 +12,14 @@ use unicode_width::UnicodeWidthStr;
 /// Both maps in JSON: bytes.
 #[derive(Serialize)]
 pub(crate) struct View {
-    before: Vec<RowView>,
-    after: Vec<RowView>,
+    before: Vec<MapRow>,
+    after: Vec<MapRow>,
 }
 
 /// Makes the view; none where no map could be read.
 pub(crate) fn view((before, after): &(MemoryMap, MemoryMap)) -> Option<View> {
     let known = !before.mappings.is_empty() && !after.mappings.is_empty();
-    known.then(|| View { before: rows(before), after: rows(after) })
+    known.then(|| View { before: before.table(), after: after.table() })
 }
 
 /// What of an amount is shown.
