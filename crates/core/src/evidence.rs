@@ -210,12 +210,14 @@ impl Evidence {
     fn of(effect: Result<Effect, Why>, of: Replicate, reference: &[f64], arm: &[f64]) -> Evidence {
         match effect {
             Ok(effect) => Evidence::Interval { effect, of, resolution: 0.0 },
-            Err(why) => Evidence::Absent {
-                why,
-                pointing: ratio(median(reference), median(arm)),
-                readings: reference.len().min(arm.len()),
-            },
+            Err(why) => Evidence::without(why, reference, arm),
         }
+    }
+
+    /// No evidence, for this reason, although there are readings.
+    pub fn without(why: Why, reference: &[f64], arm: &[f64]) -> Evidence {
+        let pointing = ratio(median(reference), median(arm));
+        Evidence::Absent { why, pointing, readings: reference.len().min(arm.len()) }
     }
 
     /// The ratio of arm to reference, where there is one: not where the reference is 0 and the arm is not.

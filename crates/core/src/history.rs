@@ -221,8 +221,8 @@ pub struct Series {
     pub borders: Vec<[usize; 2]>,
     /// The level of each stretch of the list: first version, last version, level.
     pub levels: Vec<(usize, usize, f64)>,
-    /// Standard deviation of values about their level, relative; 0 for exact metrics.
-    pub noise: f64,
+    /// Standard deviation of values about their level, relative; 0 for exact metrics, none where it is not known.
+    pub noise: Option<f64>,
     /// The standard deviation between versions with the same artefacts, relative: what "no change" looks like.
     pub twins: Option<f64>,
     /// Two levels between which the series goes back and forth, if it does: then no change is named.

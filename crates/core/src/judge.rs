@@ -1,10 +1,12 @@
 //! From readings to statements: estimates of each arm, comparisons between arms, and which of them to quote.
 
+mod between_runs;
 pub mod cases;
 pub mod clock;
 mod equal_parameters;
 mod fits;
 
+pub use between_runs::waiting_share;
 pub use fits::{Fit, fits, trailing_number};
 
 use crate::compare::{self, Comparison, Entry, Verdict};
@@ -278,24 +280,13 @@ fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level:
     };
     let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
     let resolution = if resolution.is_finite() { resolution } else { 0.0 };
-    let resolution = resolution.max(between_runs(key, pair, level));
-    Compared::Noisy(Readings { left, right, lower, paired: pair.paired, replicate, resolution })
-}
-
-/// How far the machine alone may move the figures of a command from one run to another, as a ratio less 1: by as much as
-/// those of the empty program, which is the same in both runs, may be apart; and wall time, with all that depends on who
-/// else runs, by what was spent waiting for a core.
-fn between_runs(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
-    let tares = pair.tares.filter(|_| !pair.paired && matches!(pair.arm.subject, Subject::Command { .. }));
-    let Some((left, right)) = tares else { return 0.0 };
-    let scheduled = key == "time.wall" || key == "time.wait" || key.starts_with("switches.");
-    let of_tare = if scheduled { "time.wall" } else { key };
-    let tare = left.sample(of_tare).zip(right.sample(of_tare)).map_or(0.0, |(left, right)| {
-        let found = compare::compare_unpaired(&left.readings, &right.readings, true, 0.0, level);
-        compare::honest_margin(0.0, Some(&found))
-    });
-    let waiting = if scheduled { more_waiting(pair.reference, pair.arm).min(0.99) } else { 0.0 };
-    tare.max(waiting / (1.0 - waiting))
+    match between_runs::reach(key, pair, level) {
+        Ok(machine) => {
+            let resolution = resolution.max(machine);
+            Compared::Noisy(Readings { left, right, lower, paired: pair.paired, replicate, resolution })
+        }
+        Err(why) => Compared::Counted(Evidence::without(why, &left, &right), lower),
+    }
 }
 
 /// The least difference of a metric that means anything, in its unit.
@@ -395,7 +386,7 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
 const BLUR: f64 = 0.05;
 
 /// Wall time of which more than this share was waiting for a core is about the machine's other work.
-const MOST_WAITING: f64 = 0.2;
+pub const MOST_WAITING: f64 = 0.2;
 
 /// Whether the machine's other work has blurred wall time, so that processor time says more: much of it was waiting, or
 /// processor time is known at least twice as well and says something else than a wall time that is the same or nearly
@@ -416,17 +407,6 @@ fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
         Verdict::Different => sharper && better_known,
         Verdict::CantTell => false,
     }
-}
-
-/// The share of wall time that the arm spent ready but waiting for a core, over all its readings; none where it is not
-/// known of each.
-pub fn waiting_share(arm: &Arm) -> Option<f64> {
-    let (wall, wait) = (arm.sample("time.wall")?, arm.sample("time.wait")?);
-    if wait.blocks != wall.blocks {
-        return None;
-    }
-    let total: f64 = wall.readings.iter().sum();
-    (total > 0.0).then(|| wait.readings.iter().sum::<f64>() / total)
 }
 
 /// The keys of all figures of these arms, declared metrics first and in their order.

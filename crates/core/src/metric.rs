@@ -74,6 +74,14 @@ pub static METRICS: &[Metric] = &[
         "time a program of one thread was ready but waited for a core",
     ),
     Metric::built_in(
+        "time.contended",
+        Unit::Nanoseconds,
+        Estimated,
+        Timing,
+        "contended",
+        "the most that any thread of a program can have waited for a core, by the kernel's account of the whole machine",
+    ),
+    Metric::built_in(
         "faults.minor",
         Unit::Count,
         Noisy,

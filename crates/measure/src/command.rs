@@ -316,7 +316,22 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
             readings.extend(absent(&["time.oncpu", "time.wait"], "the kernel keeps no scheduler statistics"))
         }
     }
+    readings.push(contended(outcome));
     readings
+}
+
+/// The most that any thread of a program can have waited for a core. The kernel's account is an average over the cores in
+/// use: all that it counts may have been on the core of that thread.
+fn contended(outcome: &Outcome) -> Reading {
+    let metric = declared("time.contended");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    match outcome.pressure {
+        Some(pressure) => {
+            let most = pressure.saturating_mul(cores).min(outcome.wall);
+            Reading::of(metric, most as f64, "/proc/pressure/cpu")
+        }
+        None => Reading::absent(metric, "the kernel keeps no account of pressure on its cores"),
+    }
 }
 
 const OTHERS_RAN: &str =

@@ -75,6 +75,9 @@ pub struct Outcome {
     pub system: u64,
     /// Time on a core and time ready but waiting for one, of the first thread, in nanoseconds.
     pub scheduled: Option<(u64, u64)>,
+    /// How long work waited for a core while it ran, averaged over the cores, in nanoseconds; none where the kernel keeps
+    /// no account of pressure.
+    pub pressure: Option<u64>,
     /// Page faults without and with reading from a disk.
     pub faults: (u64, u64),
     /// Voluntary and involuntary context switches.
@@ -104,6 +107,7 @@ impl Outcome {
             user: 0,
             system: 0,
             scheduled: None,
+            pressure: None,
             faults: (0, 0),
             switches: (0, 0),
             blocks: (0, 0),

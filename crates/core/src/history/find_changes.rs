@@ -85,7 +85,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
         changes: classify::changes(range, gathered, places, steps, &levels),
         borders: borders(places, steps),
         levels: stretches(places, steps, &levels),
-        noise: steps.noise,
+        noise: (judged.noisy || gathered.exact).then_some(steps.noise),
         twins: twins(&points, range.artefacts),
         modes: steps.modes.map(|modes| if judged.logarithmic { modes.map(f64::exp) } else { modes }),
         detectable: steps.detectable.map(f64::exp_m1),

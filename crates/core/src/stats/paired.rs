@@ -66,6 +66,10 @@ pub enum Why {
     },
     /// The readings of each arm are all alike although the metric is noisy: how much they vary is not known.
     NoSpread,
+    /// Nobody knows how long the programs waited for a core, and their runs were not taken side by side.
+    UnknownWaiting,
+    /// The figure depends on what else ran on the machine, and the runs were not taken side by side.
+    OtherWork,
     /// Neighbouring readings are so alike that those of a sample say little of those of another.
     Drifting,
     /// The readings were taken on two machines, and the metric depends on the machine.
@@ -95,6 +99,12 @@ impl fmt::Display for Why {
             }
             Why::Drifting => f.write_str(
                 "the readings of a run follow its drift, so that they do not show how much two runs differ",
+            ),
+            Why::UnknownWaiting => f.write_str(
+                "the runs were not taken side by side, and how long the programs waited for a core is not known",
+            ),
+            Why::OtherWork => f.write_str(
+                "it depends on what else ran on the machine, and the runs were not taken side by side",
             ),
             Why::NotPositive => f.write_str("a reading is zero or negative, so there is no ratio"),
             Why::NotFinite => f.write_str("a reading is not a finite number"),

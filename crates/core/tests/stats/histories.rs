@@ -206,7 +206,7 @@ fn every_change_of_an_exact_metric_is_a_change_by_its_own_rule() {
     assert_eq!(series.changes[2].undoes, Some(2));
     let whole = series.whole.expect("first and last were weighed");
     assert_eq!((whole.ratio, whole.surely), (1.0, false));
-    assert_eq!((series.noise, series.detectable), (0.0, None));
+    assert_eq!((series.noise, series.detectable), (Some(0.0), None));
 }
 
 #[test]
@@ -339,6 +339,7 @@ fn with_fewer_readings_than_an_interval_needs_no_change_is_named() {
     for rounds in 1..6 {
         let series = only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], rounds, 0.01, 19));
         assert!(series.changes.is_empty(), "{rounds}: {:?}", series.changes);
+        assert_eq!(series.noise, None, "what is not known is not 0");
         assert!(series.cannot.is_some_and(|why| why.contains("too few")), "{rounds}");
         assert!(series.whole.is_some_and(|whole| whole.interval.is_none() && !whole.surely));
     }

@@ -40,9 +40,10 @@ pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<(
         if request.options.trace_memory {
             trace::forget_own_mark();
         }
+        let pressure = tree::pressure();
         let answer = match spawn::spawn(&request) {
             Ok(spawned) => {
-                let outcome = follow(&spawned, &request);
+                let outcome = follow(&spawned, &request, pressure);
                 spawned.failure().map_or_else(|| Answer::Ran(Box::new(outcome)), not_started)
             }
             Err(failure) => not_started(failure),
@@ -140,7 +141,7 @@ impl Watch<'_> {
 }
 
 /// Waits for the program and for the processes it left behind, and collects the kernel's accounts.
-fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
+fn follow(spawned: &Spawned, request: &wire::Request, pressure: Option<u64>) -> Outcome {
     let options = &request.options;
     let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();
     if limit.is_some() {
@@ -173,6 +174,7 @@ fn follow(spawned: &Spawned, request: &wire::Request) -> Outcome {
     outcome.system += behind.system;
     outcome.left_behind = behind.ended;
     outcome.scheduled = scheduled;
+    outcome.pressure = tree::pressure().zip(pressure).and_then(|(after, before)| after.checked_sub(before));
     if let Some(mut follower) = follower {
         follower.reaped(spawned.pid, &usage);
         outcome.ran_go = follower.ran_go;
@@ -198,7 +200,6 @@ fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outc
         wall: wall.as_nanos() as u64,
         user: tree::nanoseconds(usage.ru_utime),
         system: tree::nanoseconds(usage.ru_stime),
-        scheduled: None,
         faults: (usage.ru_minflt as u64, usage.ru_majflt as u64),
         switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
         blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),

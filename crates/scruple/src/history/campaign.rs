@@ -268,7 +268,8 @@ impl Campaign {
                 None => index,
             };
             let judged = find_changes(&view(self.history.clone()), ERROR).series;
-            let counts = judged.iter().filter(|one| one.noise == 0.0 && !one.metric.starts_with("build."));
+            let counts =
+                judged.iter().filter(|one| (one.exact || one.shifting) && !one.metric.starts_with("build."));
             let sides: BTreeSet<usize> =
                 counts.flat_map(|series| series.borders.as_flattened()).copied().map(original).collect();
             let open = |index: &usize| {

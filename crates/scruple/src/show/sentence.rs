@@ -179,17 +179,21 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     let shown = report.shown.iter().any(|key| key == "time.wall");
     let Some(wall) = report.judged_of(&arm.name, "time.wall") else { return String::new() };
     let waited = match wall.waiting {
-        waiting if waiting > 0.02 => format!(", since {} of it was waiting for a core", share(waiting)),
+        waiting if waiting > judge::MOST_WAITING => {
+            format!(", since {} of it was waiting for a core", share(waiting))
+        }
         _ => String::new(),
     };
     let (wall, cpu) = (&wall.comparison, &judged.comparison);
     match wall.verdict {
         Verdict::CantTell if waited.is_empty() => "; wall time cannot tell here".to_owned(),
         Verdict::CantTell => format!("; wall time cannot tell{waited}"),
-        Verdict::Different if shown && wall.direction == cpu.direction => {
-            format!("; wall time agrees, but is blurred{waited}")
-        }
+        Verdict::Different if shown && wall.direction == cpu.direction => match waited.is_empty() {
+            true => "; wall time agrees, but is known less well".to_owned(),
+            false => format!("; wall time agrees, but is blurred{waited}"),
+        },
         _ if shown && !waited.is_empty() => format!("; wall time says less{waited}"),
+        _ if shown && wall.half_width() > cpu.half_width() => "; wall time is known less well".to_owned(),
         _ => String::new(),
     }
 }

@@ -147,7 +147,7 @@ fn where_wall_time_cannot_tell_cpu_time_decides_and_the_sentence_says_so() {
       new  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+5.00, +5.08]    slower
 
     ‘new’ takes 5.0 % more cpu time than ‘old’ (95.2 % sure: +5.00 % to +5.08 %, 20 blocks); wall time
-    cannot tell, since 11 % of it was waiting for a core.
+    cannot tell here.
     ! the machine is busy: ‘old’ spent 11 % of its wall time waiting for a core, so trust cpu time more
     ");
 }

@@ -351,7 +351,7 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
         changes: plan.changes.clone(),
         borders: plan.changes.iter().map(|change| [change.before, change.at]).collect(),
         levels,
-        noise: plan.noise / 3.0,
+        noise: Some(plan.noise / 3.0),
         twins: (!plan.exact).then_some(plan.noise / 4.0),
         modes: None,
         detectable: (!plan.exact).then_some(plan.noise * 1.5),

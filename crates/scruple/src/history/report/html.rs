@@ -92,7 +92,11 @@ fn summary(page: &Page<'_>) -> Markup {
 fn course(series: &Series) -> Markup {
     let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
     let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
-    let noise = if series.exact { "exact".to_owned() } else { share(series.noise) };
+    let noise = match series.noise {
+        _ if series.exact => "exact".to_owned(),
+        Some(noise) => share(noise),
+        None => "–".to_owned(),
+    };
     let step = series.detectable.filter(|_| !series.exact).map_or("–".to_owned(), share);
     html! {
         tr {

@@ -1,0 +1,147 @@
+//! What the machine alone may do to the figures of two runs that were not taken side by side.
+
+use super::Pair;
+use crate::compare;
+use crate::stats::paired::Why;
+use crate::subject::{Arm, Subject};
+
+/// Figures that say what else ran on the machine, more than what the program did.
+const OF_OTHERS: [&str; 3] = ["time.wait", "time.contended", "switches.involuntary"];
+
+/// Figures that runtimes read from a clock, while their threads may wait for cores.
+const OF_RUNTIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
+
+/// The largest share that is reckoned with: at 1 there would be no program left.
+const MOST: f64 = 0.99;
+
+/// How far a figure of a command may move from one run to another with the machine alone, as a ratio less 1: by as much as
+/// that of the empty program, which is the same in both runs, may be apart; and what a clock says by what may have been
+/// spent waiting for a core.
+pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> {
+    if pair.paired || !matches!(pair.arm.subject, Subject::Command { .. }) {
+        return Ok(0.0);
+    }
+    if OF_OTHERS.contains(&key) {
+        return Err(Why::OtherWork);
+    }
+    let scheduled = key == "time.wall" || key == "switches.voluntary";
+    let of_tare = if scheduled { "time.wall" } else { key };
+    let tares = pair.tares.and_then(|(left, right)| left.sample(of_tare).zip(right.sample(of_tare)));
+    let tare = tares.map_or(0.0, |(left, right)| {
+        let found = compare::compare_unpaired(&left.readings, &right.readings, true, 0.0, level);
+        compare::honest_margin(0.0, Some(&found))
+    });
+    let most = match key {
+        _ if scheduled => |arm: &Arm| waiting_share(arm).or_else(|| share_of_wall(arm, "time.contended")),
+        _ if OF_RUNTIMES.contains(&key) => |arm: &Arm| share_of_wall(arm, "time.contended"),
+        _ => return Ok(tare),
+    };
+    let mut waiting: f64 = 0.0;
+    // Results of other tools say nothing of waiting, and are taken as they are.
+    let weighed = |arm: &&Arm| arm.figures.contains_key("time.wait");
+    for arm in [pair.reference, pair.arm].into_iter().filter(weighed) {
+        let share = most(arm).ok_or(Why::UnknownWaiting)?.min(MOST);
+        waiting = waiting.max(share / (1.0 - share));
+    }
+    Ok(tare.max(waiting))
+}
+
+/// The share of wall time that the arm spent ready but waiting for a core, over all its readings; none where it is not
+/// known of each.
+pub fn waiting_share(arm: &Arm) -> Option<f64> {
+    share_of_wall(arm, "time.wait")
+}
+
+fn share_of_wall(arm: &Arm, key: &str) -> Option<f64> {
+    let (wall, wait) = (arm.sample("time.wall")?, arm.sample(key)?);
+    if wait.blocks != wall.blocks {
+        return None;
+    }
+    let total: f64 = wall.readings.iter().sum();
+    (total > 0.0).then(|| wait.readings.iter().sum::<f64>() / total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Verdict;
+    use crate::judge::compare_pairs;
+    use crate::metric::{Metric, Pass, Quality, metric};
+    use crate::run::Terms;
+    use crate::sample::{Figure, Reading};
+    use crate::subject::Role;
+    use crate::unit::Unit;
+
+    /// Ten launches that take about `wall` milliseconds, and what is known of their waiting.
+    fn command(wall: f64, known: &[(&str, Option<f64>)]) -> Arm {
+        let mut arm = Arm::new("p", Subject::Command { argv: vec!["p".to_owned()] }, Role::Subject);
+        for block in 0..10 {
+            let jitter = 1.0 + 0.01 * f64::from(block * 3 % 7);
+            for (key, share) in [("time.wall", Some(1.0))].iter().chain(known) {
+                let declared = metric(key)
+                    .cloned()
+                    .unwrap_or_else(|| Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing));
+                let reading = match share {
+                    Some(share) => Reading::of(&declared, 1e6 * wall * jitter * share, "test"),
+                    None => Reading::absent(&declared, "other threads ran"),
+                };
+                let mut figure = arm.figures.remove(*key);
+                Figure::add(&mut figure, reading, Pass::Timing, block);
+                arm.figures.extend(figure.map(|figure| ((*key).to_owned(), figure)));
+            }
+        }
+        arm
+    }
+
+    fn judged(reference: &Arm, arm: &Arm, key: &str) -> (Verdict, Option<Why>) {
+        let pair = Pair { reference, arm, paired: false, tares: None };
+        let found = compare_pairs(&[pair], &Terms::default());
+        let one = found.iter().find(|one| one.metric == key).expect("judged");
+        (one.comparison.verdict, one.comparison.evidence.why())
+    }
+
+    #[test]
+    fn wall_time_of_two_runs_differs_by_more_than_may_have_been_waiting() {
+        let quiet = command(10.0, &[("time.wait", Some(0.0))]);
+        let told = |share: f64, factor: f64| {
+            judged(&quiet, &command(10.0 * factor, &[("time.wait", Some(share))]), "time.wall").0
+        };
+        assert_eq!((told(0.0, 1.5), told(0.1, 1.5)), (Verdict::Different, Verdict::Different));
+        assert_ne!(told(0.5, 1.9), Verdict::Different);
+        assert_eq!(told(0.5, 3.0), Verdict::Different);
+    }
+
+    #[test]
+    fn where_waiting_is_not_known_the_pressure_on_all_cores_bounds_it() {
+        let threads =
+            |wall: f64, pressure| command(wall, &[("time.wait", None), ("time.contended", Some(pressure))]);
+        let told = |share| judged(&threads(10.0, 0.0), &threads(50.0, share), "time.wall").0;
+        assert_eq!((told(0.0), told(0.7)), (Verdict::Different, Verdict::Different));
+        assert_ne!(told(0.9), Verdict::Different, "all of it may have been waiting");
+        let unknown = command(50.0, &[("time.wait", None), ("time.contended", None)]);
+        let quiet = threads(10.0, 0.0);
+        assert_eq!(judged(&quiet, &unknown, "time.wall"), (Verdict::CantTell, Some(Why::UnknownWaiting)));
+    }
+
+    #[test]
+    fn collections_of_two_runs_differ_by_more_than_the_pressure_on_all_cores_explains() {
+        let collects = |share, pressure| {
+            command(
+                10.0,
+                &[("time.wait", None), ("time.contended", Some(pressure)), ("gc.time", Some(share))],
+            )
+        };
+        let told = |pressure| judged(&collects(0.1, 0.0), &collects(0.3, pressure), "gc.time").0;
+        assert_eq!((told(0.0), told(0.5)), (Verdict::Different, Verdict::Different));
+        assert_ne!(told(0.8), Verdict::Different);
+    }
+
+    #[test]
+    fn what_others_ran_is_not_compared_over_two_runs() {
+        let waited =
+            |share| command(10.0, &[("time.wait", Some(share)), ("switches.involuntary", Some(share))]);
+        for key in ["time.wait", "switches.involuntary"] {
+            assert_eq!(judged(&waited(0.01), &waited(0.9), key), (Verdict::CantTell, Some(Why::OtherWork)));
+        }
+    }
+}
