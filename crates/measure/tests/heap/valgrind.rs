@@ -241,6 +241,10 @@ fn the_requested_peak_is_that_of_dhat() {
     ];
     let mut commands: Vec<Vec<&str>> = programs.iter().map(|path| vec![path.to_str().unwrap()]).collect();
     commands.push(vec!["/bin/ls", "-l", "/usr/bin"]);
+    let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    if Path::new("/usr/bin/git").exists() {
+        commands.push(vec!["/usr/bin/git", "-C", repository, "log", "--oneline", "-n", "50"]);
+    }
     if Path::new("/usr/bin/jq").exists() {
         commands.push(vec!["/usr/bin/jq", "-n", "[range(3000)|{a:.}]|length"]);
     }
