@@ -17,6 +17,7 @@ mod inspect;
 mod load;
 mod new_run;
 mod paths;
+mod profile;
 mod progress;
 mod show;
 mod store;

@@ -5,7 +5,7 @@ use super::report::terminal;
 use super::verb::{At, at_revisions};
 use crate::fault::Fault;
 use crate::history::{Recipe, Template};
-use crate::paths;
+use crate::inspect::calls;
 use crate::show::output;
 use scruple_core::history::{History, find_changes};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
     if changes.is_empty() {
         return Ok("\nNo change to explain.\n".to_owned());
     }
-    let counter = counted_runs::counter(&paths::calltree_folder())?;
+    let counter = calls::counter("explain anything")?;
     let all = changes.len();
     for (subject, changed) in changes.into_iter().take(MOST) {
         let template = &of.subjects[subject];

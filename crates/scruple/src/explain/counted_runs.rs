@@ -4,7 +4,7 @@ use crate::fault::{Code, Fault};
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{Counter, Side, Trees, ValgrindTool};
+use scruple_measure::calltree::{Counter, Side, Trees};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -36,21 +36,6 @@ const BLOCKS: u32 = 8;
 const FEW: u32 = 2;
 /// What takes longer is long.
 const LONG: Duration = Duration::from_millis(500);
-
-/// The call tree, or why there is none here.
-pub fn counter(cache: &Path) -> Result<Counter, Fault> {
-    let lacking = |why: String| {
-        Fault::usage(format!(
-            "cannot explain anything here: the call tree cannot be taken, because {why}. `scruple doctor` says what else \
-             counts; `scruple compare` and `scruple run --metrics instructions` tell how much differs, though not where"
-        ))
-    };
-    let counter = Counter::find(cache).map_err(|why| lacking(why.to_string()))?;
-    match counter.kind {
-        ValgrindTool::Calltree => Ok(counter),
-        _ => Err(lacking(counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))),
-    }
-}
 
 /// Runs both. Two launchers let both sides run at the same time: counts do not depend on what else runs.
 pub fn gather(

@@ -12,9 +12,9 @@ use crate::git::Repository;
 use crate::history::two_revisions::{self, Revisions};
 use crate::history::verb::recipe;
 use crate::history::{self, Recipe, Starter, Template};
-use crate::inspect::launch;
+use crate::inspect::{calls, launch};
 use crate::new_run;
-use crate::paths::{self, WorkFolder};
+use crate::paths::WorkFolder;
 use crate::show::export::Format;
 use crate::show::output;
 use scruple_measure::calltree::{Counter, Symbols};
@@ -50,7 +50,7 @@ fn commands(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault>
     };
     let job = |text: &String| launch::job(&shell::words(text)?, Some(&args.build.time_limit));
     let (first, second) = (job(&args.first)?, job(second)?);
-    let counter = counted_runs::counter(&paths::calltree_folder())?;
+    let counter = calls::counter("explain anything")?;
     let work = WorkFolder::make()?;
     let gathered = counted_runs::gather([&first, &second], launchers, &counter, work.path(), &effort(args))?;
     let found = Found::of([first.name.clone(), second.name.clone()], &gathered);
@@ -58,7 +58,7 @@ fn commands(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault>
 }
 
 fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
-    let counter = counted_runs::counter(&paths::calltree_folder())?;
+    let counter = calls::counter("explain anything")?;
     drop(launchers);
     let config = Config::find()?;
     let place = history::place_of(args.build.repo.as_deref())?;

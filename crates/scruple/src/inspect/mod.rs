@@ -1,6 +1,7 @@
 //! `scruple inspect`: one program looked at by itself.
 
 pub mod args;
+pub mod calls;
 pub mod ghc;
 pub mod launch;
 pub mod leak;

@@ -1,6 +1,7 @@
 //! `scruple inspect`: one program looked at by itself.
 
 use super::args::InspectVerb;
+use super::calls::calls;
 use super::ghc::ghc;
 use super::leak::leak;
 use super::memory::memory;
@@ -12,6 +13,7 @@ pub fn inspect(verb: &InspectVerb) -> Result<Code, Fault> {
     match verb {
         InspectVerb::Memory(args) => memory(args),
         InspectVerb::Leak(args) => leak(args),
+        InspectVerb::Calls(args) => calls(args),
         InspectVerb::Ghc(args) => ghc(args),
         InspectVerb::Metrics => metrics(),
     }

@@ -30,10 +30,18 @@ pub enum Format {
     Hyperfine,
     /// A distribution of latencies, in the text format of HdrHistogram.
     Hgrm,
+    /// Stacks of a call tree, a line each.
+    Collapsed,
+    /// A call tree in the format of callgrind.
+    Callgrind,
+    /// A call tree as a message of pprof.
+    Pprof,
+    /// A call tree in the JSON of speedscope.
+    Speedscope,
 }
 
 /// The formats with their endings.
-const ENDINGS: [(Format, &str); 11] = [
+const ENDINGS: [(Format, &str); 15] = [
     (Format::Json, "json"),
     (Format::Csv, "csv"),
     (Format::Markdown, "md"),
@@ -45,6 +53,10 @@ const ENDINGS: [(Format, &str); 11] = [
     (Format::Readings, "readings"),
     (Format::Hyperfine, "hyperfine"),
     (Format::Hgrm, "hgrm"),
+    (Format::Collapsed, "collapsed"),
+    (Format::Callgrind, "callgrind"),
+    (Format::Pprof, "pprof"),
+    (Format::Speedscope, "speedscope"),
 ];
 
 /// The formats in which any run can be written.
@@ -168,23 +180,26 @@ impl ExportArgs {
 
     /// Every file to write, if it can be written and its format is one of the verb's, before anything is measured.
     pub fn checked(&self, formats: &[Format]) -> Result<Vec<Export>, Fault> {
-        let all = self.all();
-        for export in &all {
-            if !formats.contains(&export.format) {
-                let endings: Vec<String> =
-                    formats.iter().map(|format| format!(".{}", format.ending())).collect();
-                return Err(Fault::usage(format!(
-                    "cannot export ‘{}’: this verb writes {}",
-                    export.path.display(),
-                    endings.join(", ")
-                )));
-            }
-            if export.path != Path::new("-") {
-                super::output::check_writable(&export.path)?;
-            }
-        }
-        Ok(all)
+        checked(self.all(), formats)
     }
+}
+
+/// The files, if each can be written and its format is one of these.
+pub fn checked(all: Vec<Export>, formats: &[Format]) -> Result<Vec<Export>, Fault> {
+    for export in &all {
+        if !formats.contains(&export.format) {
+            let endings: Vec<String> = formats.iter().map(|format| format!(".{}", format.ending())).collect();
+            return Err(Fault::usage(format!(
+                "cannot export ‘{}’: this verb writes {}",
+                export.path.display(),
+                endings.join(", ")
+            )));
+        }
+        if export.path != Path::new("-") {
+            super::output::check_writable(&export.path)?;
+        }
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -81,7 +81,15 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
         Format::Org => markup::text(report, Markup::Org),
         Format::Junit => junit::text(report),
         Format::Hyperfine => hyperfine::text(report),
-        Format::Html | Format::Svg | Format::Readings | Format::Hgrm => String::new(),
+        // These are written of other things than runs, or by the verb itself.
+        Format::Html
+        | Format::Svg
+        | Format::Readings
+        | Format::Hgrm
+        | Format::Collapsed
+        | Format::Callgrind
+        | Format::Pprof
+        | Format::Speedscope => String::new(),
     }
 }
 
@@ -126,6 +134,19 @@ pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> R
         }
     }
     Ok(unwritten)
+}
+
+/// Writes one file, `-` being standard output, byte for byte.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    if path == Path::new("-") {
+        let written = io::stdout().write_all(bytes);
+        return written.or_else(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(Fault::usage(format!("cannot write to standard output: {error}"))),
+        });
+    }
+    std::fs::write(path, bytes)
+        .map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))
 }
 
 /// Writes what was not asked for as a file: to standard error where a file has standard output for itself.

@@ -12,6 +12,7 @@ mod script;
 mod support;
 
 mod arms;
+mod calls;
 mod documents;
 mod explain;
 mod formats;

@@ -1,0 +1,227 @@
+//! What a program did, by function: a table, source lines, JSON, a flame graph.
+
+use crate::inspect::args::SortCalls;
+use crate::profile::{CallProfile, FunctionSum};
+use crate::show::align::{fit, right, wrap};
+use crate::show::flame;
+use crate::show::terminal::{BOLD, DIM};
+use scruple_core::explain::Cost;
+use scruple_core::harmless_text::plain;
+use scruple_core::unit::{Unit, exact, share};
+use scruple_measure::calltree::{DEFINITION, SourceCosts};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// What is reported, and how.
+pub struct Counted<'a> {
+    /// What the program did.
+    pub profile: &'a CallProfile,
+    /// How many processes it had.
+    pub processes: usize,
+    /// Whether an allocator was seen, so that no allocations means that there were none.
+    pub heap_seen: bool,
+    /// Instructions by source line; empty where nobody asked.
+    pub lines: SourceCosts,
+    /// The order of the functions.
+    pub sort: SortCalls,
+    /// At most this many functions and lines.
+    pub most: usize,
+}
+
+impl Counted<'_> {
+    fn rows(&self) -> Vec<FunctionSum> {
+        let mut rows = self.profile.functions();
+        rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own.instructions > 0);
+        rows.sort_by_key(|row| {
+            let by = match self.sort {
+                SortCalls::Own => row.own.instructions,
+                SortCalls::Inclusive => row.inclusive.instructions,
+                SortCalls::Calls => row.calls,
+                SortCalls::Allocations => row.own.allocations,
+                SortCalls::Bytes => row.own.bytes,
+            };
+            (std::cmp::Reverse(by), &self.profile.frames[row.frame].name)
+        });
+        rows
+    }
+}
+
+/// Writes the tables for a terminal of that many columns.
+pub fn text(counted: &Counted<'_>, width: usize) -> String {
+    let total = counted.profile.total();
+    let mut out =
+        format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, whole(counted, total));
+    let _ = writeln!(
+        out,
+        "{DIM}{:>15}  {:>6}  {:>6}  {:>12}  {:>11}  {:>10}  function{DIM:#}",
+        "instructions", "own", "incl.", "calls", "allocations", "bytes"
+    );
+    let rows = counted.rows();
+    for row in rows.iter().take(counted.most) {
+        let frame = &counted.profile.frames[row.frame];
+        let of_all = |part: u64| right(&share(part as f64 / total.instructions.max(1) as f64), 6);
+        let file = Path::new(&frame.object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let file = if file.is_empty() { String::new() } else { format!("  {file}") };
+        let line = format!(
+            "{:>15}  {}  {}  {:>12}  {:>11}  {:>10}  {}{file}",
+            count(row.own.instructions),
+            of_all(row.own.instructions),
+            of_all(row.inclusive.instructions),
+            count(row.calls),
+            heap(counted, row.own.allocations),
+            heap(counted, row.own.bytes),
+            frame.name
+        );
+        let _ = writeln!(out, "{}", fit(&line, width).trim_end());
+    }
+    if rows.len() > counted.most {
+        let rest = &rows[counted.most..];
+        let own: u64 = rest.iter().map(|row| row.own.instructions).sum();
+        let what = if rest.len() == 1 { "other function" } else { "other functions" };
+        let _ = writeln!(out, "{DIM}{:>15}  {} {what}{DIM:#}", count(own), rest.len());
+    }
+    lines(counted, total, width, &mut out);
+    let _ = writeln!(out, "\n{DIM}{}{DIM:#}", wrap(&format!("Counted: {DEFINITION}."), width));
+    out
+}
+
+fn lines(counted: &Counted<'_>, total: Cost, width: usize, out: &mut String) {
+    let costs = &counted.lines;
+    if costs.lines.is_empty() && costs.without_lines == 0 {
+        return;
+    }
+    let _ = writeln!(out, "\n{DIM}{:>15}  {:>6}  line{DIM:#}", "instructions", "own");
+    let row = |instructions: u64, what: &str| {
+        let of_all = right(&share(instructions as f64 / total.instructions.max(1) as f64), 6);
+        fit(&format!("{:>15}  {of_all}  {what}", count(instructions)), width)
+    };
+    for line in costs.lines.iter().take(counted.most) {
+        let _ = writeln!(out, "{}", row(line.instructions, &place(&line.frame)).trim_end());
+    }
+    if costs.without_lines > 0 {
+        let what = "code without lines: no debugging information";
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", row(costs.without_lines, what).trim_end());
+    }
+}
+
+fn place(frame: &scruple_measure::calltree::Frame) -> String {
+    let file = frame.file.as_deref().unwrap_or("?");
+    let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
+    let name = frame.name.as_deref().map_or(String::new(), |name| format!("  {name}"));
+    plain(&format!("{file}{line}{name}"))
+}
+
+fn whole(counted: &Counted<'_>, total: Cost) -> String {
+    let processes = match counted.processes {
+        1 => String::new(),
+        number => format!(" in {number} processes"),
+    };
+    let heap = match counted.heap_seen {
+        true => format!("{} allocations of {} bytes", count(total.allocations), count(total.bytes)),
+        false => "allocations cannot be told: no allocator was seen".to_owned(),
+    };
+    format!("{} instructions{processes}; {heap}", count(total.instructions))
+}
+
+fn heap(counted: &Counted<'_>, value: u64) -> String {
+    match (value, counted.heap_seen) {
+        (_, false) => String::new(),
+        (0, true) => String::new(),
+        (value, true) => count(value),
+    }
+}
+
+fn count(value: u64) -> String {
+    exact(value as f64, &Unit::Count)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    command: &'a str,
+    definition: &'static str,
+    processes: usize,
+    total: Amounts,
+    functions: Vec<FunctionEntry<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<LineEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct Amounts {
+    instructions: u64,
+    allocations: Option<u64>,
+    bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct FunctionEntry<'a> {
+    name: &'a str,
+    file: Option<&'a str>,
+    calls: u64,
+    own: Amounts,
+    inclusive: Amounts,
+}
+
+#[derive(Serialize)]
+struct LineEntry<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    function: Option<&'a str>,
+    instructions: u64,
+}
+
+/// Writes all functions as JSON.
+pub fn json(counted: &Counted<'_>) -> String {
+    let amounts = |cost: Cost| Amounts {
+        instructions: cost.instructions,
+        allocations: counted.heap_seen.then_some(cost.allocations),
+        bytes: counted.heap_seen.then_some(cost.bytes),
+    };
+    let functions = counted.rows().into_iter().map(|row| {
+        let frame = &counted.profile.frames[row.frame];
+        FunctionEntry {
+            name: &frame.name,
+            file: Some(frame.object.as_str()).filter(|object| !object.is_empty()),
+            calls: row.calls,
+            own: amounts(row.own),
+            inclusive: amounts(row.inclusive),
+        }
+    });
+    let lines = counted.lines.lines.iter().map(|line| LineEntry {
+        file: line.frame.file.as_deref(),
+        line: line.frame.line,
+        function: line.frame.name.as_deref(),
+        instructions: line.instructions,
+    });
+    let document = Document {
+        command: &counted.profile.title,
+        definition: DEFINITION,
+        processes: counted.processes,
+        total: amounts(counted.profile.total()),
+        functions: functions.collect(),
+        lines: lines.collect(),
+    };
+    // These types have text keys and no failing serializers, so there is no error to handle.
+    crate::show::json::inert(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+}
+
+/// Draws instructions by calling context.
+pub fn flame_graph(counted: &Counted<'_>) -> String {
+    let frames: Vec<flame::Frame> = counted
+        .profile
+        .nodes
+        .iter()
+        .map(|node| {
+            let frame = &counted.profile.frames[node.frame];
+            flame::Frame {
+                label: frame.name.clone(),
+                group: frame.object.clone(),
+                own: node.own.instructions as f64,
+                parent: node.parent,
+            }
+        })
+        .collect();
+    let title = format!("Instructions of {} by calling context", counted.profile.title);
+    flame::svg(&title, &frames, |value| count(value as u64))
+}

@@ -1,0 +1,45 @@
+//! The file format of callgrind, version 1, as callgrind_annotate and KCachegrind read it.
+
+use super::CallProfile;
+use scruple_core::explain::Cost;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What a function calls: how often, and what the calls cost.
+type Calls = BTreeMap<usize, (u64, Cost)>;
+
+pub(super) fn text(profile: &CallProfile) -> String {
+    let mut own: BTreeMap<usize, Cost> = BTreeMap::new();
+    let mut calls: BTreeMap<usize, Calls> = BTreeMap::new();
+    for node in &profile.nodes {
+        super::add(own.entry(node.frame).or_default(), node.own);
+        if let Some(parent) = node.parent {
+            let caller = profile.nodes[parent].frame;
+            let (count, cost) = calls.entry(caller).or_default().entry(node.frame).or_default();
+            *count += node.calls;
+            super::add(cost, node.inclusive);
+        }
+    }
+    let mut out = String::from("# callgrind format\nversion: 1\ncreator: scruple\n");
+    let _ = writeln!(out, "cmd: {}\npositions: line\nevents: Ir Allocations Bytes", profile.title);
+    let _ = writeln!(out, "summary: {}", costs(profile.total()));
+    for (frame, cost) in own {
+        let named = &profile.frames[frame];
+        let _ = write!(out, "\nob={}\nfl=???\nfn={}\n0 {}\n", named.object, named.name, costs(cost));
+        for (callee, (count, cost)) in calls.get(&frame).into_iter().flatten() {
+            let called = &profile.frames[*callee];
+            let _ = write!(
+                out,
+                "cob={}\ncfi=???\ncfn={}\ncalls={count} 0\n0 {}\n",
+                called.object,
+                called.name,
+                costs(*cost)
+            );
+        }
+    }
+    out
+}
+
+fn costs(cost: Cost) -> String {
+    format!("{} {} {}", cost.instructions, cost.allocations, cost.bytes)
+}

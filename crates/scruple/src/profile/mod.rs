@@ -1,0 +1,210 @@
+//! Call trees of one program as other tools read them: collapsed stacks, callgrind, pprof, speedscope.
+
+mod callgrind;
+mod collapsed;
+mod pprof;
+mod speedscope;
+
+use crate::show::export::Format;
+use scruple_core::explain::{Cost, Count};
+use scruple_core::harmless_text::plain;
+use scruple_measure::calltree::Side;
+use std::path::Path;
+
+/// The formats that a call tree can be written in.
+pub const FORMATS: [Format; 4] = [Format::Collapsed, Format::Callgrind, Format::Pprof, Format::Speedscope];
+
+/// What is counted in every context, in the order in which the formats have it: key, unit, and what it is.
+const COUNTS: [(Count, &str, &str); 3] = [
+    (Count::Instructions, "instructions", "count"),
+    (Count::Allocations, "allocations", "count"),
+    (Count::Bytes, "bytes", "bytes"),
+];
+
+/// A function of a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Its name as its language writes it; file and address where it has none.
+    pub name: String,
+    /// The file that it is in; empty for what is no function.
+    pub object: String,
+}
+
+/// A calling context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// The caller's place; none for processes, which have no caller.
+    pub parent: Option<usize>,
+    /// The place of the function.
+    pub frame: usize,
+    /// Calls from the caller.
+    pub calls: u64,
+    /// What the function cost here by itself; what it asked of the allocator is its own.
+    pub own: Cost,
+    /// What it cost with all that it called.
+    pub inclusive: Cost,
+}
+
+/// What a program did, by calling context; callers stand before callees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallProfile {
+    /// The command.
+    pub title: String,
+    /// The functions.
+    pub frames: Vec<Frame>,
+    /// The contexts.
+    pub nodes: Vec<Node>,
+}
+
+/// What one function did in all contexts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionSum {
+    /// The function's place.
+    pub frame: usize,
+    /// Calls of it; those that come back to a function that is running already are left out.
+    pub calls: u64,
+    /// By itself.
+    pub own: Cost,
+    /// With all that it called. A function stands on a path once, so nothing is counted twice.
+    pub inclusive: Cost,
+}
+
+impl CallProfile {
+    /// The profile of a run, without the root that stands above its processes.
+    pub fn of(title: &str, side: &Side) -> CallProfile {
+        let frames = side.tree.functions.iter().zip(&side.functions);
+        let frames = frames.map(|(named, found)| {
+            let object = found.object.as_deref().unwrap_or_default();
+            let file = Path::new(object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let name = match [&named.shown, &named.name].into_iter().find(|name| !name.is_empty()) {
+                Some(name) => name.clone(),
+                None if file.is_empty() => "code that the program made".to_owned(),
+                None => format!("{file}+{:#x}", found.offset),
+            };
+            Frame { name: plain(&name), object: plain(object) }
+        });
+        let contexts = side.tree.contexts.get(1..).unwrap_or_default();
+        let nodes = contexts.iter().map(|context| Node {
+            // The root goes, so that all places move by one.
+            parent: context.parent.and_then(|parent| parent.checked_sub(1)),
+            frame: context.function,
+            calls: context.calls,
+            own: Cost { instructions: context.cost.instructions, ..Cost::default() },
+            inclusive: Cost::default(),
+        });
+        let mut profile =
+            CallProfile { title: plain(title), frames: frames.collect(), nodes: nodes.collect() };
+        // The tool notes an allocation where the allocator is entered. It belongs to the function that called it.
+        for (place, context) in contexts.iter().enumerate() {
+            let caller = profile.nodes[place].parent.unwrap_or(place);
+            add(&mut profile.nodes[caller].own, Cost { instructions: 0, ..context.cost });
+        }
+        profile.nodes.iter_mut().for_each(|node| node.inclusive = node.own);
+        for place in (0..profile.nodes.len()).rev() {
+            if let Some(parent) = profile.nodes[place].parent {
+                let inclusive = profile.nodes[place].inclusive;
+                add(&mut profile.nodes[parent].inclusive, inclusive);
+            }
+        }
+        profile
+    }
+
+    /// The sum over all contexts.
+    pub fn total(&self) -> Cost {
+        let mut sum = Cost::default();
+        self.nodes.iter().for_each(|node| add(&mut sum, node.own));
+        sum
+    }
+
+    /// The functions, as many as there are frames.
+    pub fn functions(&self) -> Vec<FunctionSum> {
+        let mut sums: Vec<FunctionSum> =
+            (0..self.frames.len()).map(|frame| FunctionSum { frame, ..FunctionSum::default() }).collect();
+        for node in &self.nodes {
+            let sum = &mut sums[node.frame];
+            sum.calls = sum.calls.saturating_add(node.calls);
+            add(&mut sum.own, node.own);
+            add(&mut sum.inclusive, node.inclusive);
+        }
+        sums
+    }
+
+    /// The places of the frames from the process to a context.
+    fn path(&self, node: usize) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut at = Some(node);
+        while let Some(place) = at {
+            path.push(self.nodes[place].frame);
+            at = self.nodes[place].parent;
+        }
+        path.reverse();
+        path
+    }
+}
+
+fn add(sum: &mut Cost, more: Cost) {
+    sum.instructions = sum.instructions.saturating_add(more.instructions);
+    sum.allocations = sum.allocations.saturating_add(more.allocations);
+    sum.bytes = sum.bytes.saturating_add(more.bytes);
+}
+
+/// The profile in one of [`FORMATS`]; empty in any other.
+pub fn written(profile: &CallProfile, format: Format) -> Vec<u8> {
+    match format {
+        Format::Collapsed => collapsed::text(profile).into_bytes(),
+        Format::Callgrind => callgrind::text(profile).into_bytes(),
+        Format::Pprof => pprof::bytes(profile),
+        Format::Speedscope => speedscope::text(profile).into_bytes(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// `main` calls `work; now`, which calls `malloc` twice.
+    pub(crate) fn small() -> CallProfile {
+        let frame = |name: &str, object: &str| Frame { name: name.to_owned(), object: object.to_owned() };
+        let node = |parent, frame, calls, instructions, allocations, bytes| Node {
+            parent,
+            frame,
+            calls,
+            own: Cost { instructions, allocations, bytes },
+            inclusive: Cost { instructions, allocations, bytes },
+        };
+        let mut profile = CallProfile {
+            title: "./app".to_owned(),
+            frames: vec![
+                frame("the program", ""),
+                frame("main", "/bin/app"),
+                frame("work; now", "/bin/app"),
+                frame("malloc", "/lib/libc.so"),
+            ],
+            nodes: vec![
+                node(None, 0, 1, 0, 0, 0),
+                node(Some(0), 1, 1, 100, 0, 0),
+                node(Some(1), 2, 1, 1000, 2, 48),
+                node(Some(2), 3, 2, 60, 0, 0),
+            ],
+        };
+        for place in (1..4).rev() {
+            let more = profile.nodes[place].inclusive;
+            let parent = place - 1;
+            add(&mut profile.nodes[parent].inclusive, more);
+        }
+        profile
+    }
+
+    #[test]
+    fn what_a_function_cost_with_its_callees_is_the_sum_below_it() {
+        let profile = small();
+        let sums = profile.functions();
+        assert_eq!(profile.total(), Cost { instructions: 1160, allocations: 2, bytes: 48 });
+        assert_eq!(sums[0].inclusive, profile.total());
+        assert_eq!(
+            (sums[2].own.instructions, sums[2].inclusive.instructions, sums[3].calls),
+            (1000, 1060, 2)
+        );
+    }
+}
