@@ -56,6 +56,9 @@ words! {
         Twin = "twin",
         /// A well-known program beside the subjects, shown and never judged.
         Yardstick = "yardstick",
+        /// A part of a subject, such as a kind of the requests that it answers: limits may name it, nothing is compared
+        /// with it.
+        Part = "part",
     }
 }
 

@@ -286,21 +286,22 @@ fn the_glossary_explains_the_words_of_the_code() {
         .map(|word| (*word).to_owned())
         .collect();
     let verdict = |verdict: Verdict| serde_json::to_value(verdict).expect("a word");
-    let closed: Vec<String> = [Role::Subject, Role::Tare, Role::Shell, Role::Twin, Role::Yardstick]
-        .map(Role::word)
-        .into_iter()
-        .chain([Pass::Timing, Pass::Memory, Pass::Counting, Pass::Build].map(Pass::word))
-        .chain([State::Running, State::Complete, State::Interrupted, State::Failed].map(State::word))
-        .chain(
-            [Quality::Exact, Quality::Near, Quality::Noisy, Quality::Sampled, Quality::Estimated]
-                .map(Quality::word),
-        )
-        .map(str::to_owned)
-        .chain(
-            [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::CantTell]
-                .map(|one| verdict(one).as_str().unwrap_or_default().to_owned()),
-        )
-        .collect();
+    let closed: Vec<String> =
+        [Role::Subject, Role::Tare, Role::Shell, Role::Twin, Role::Yardstick, Role::Part]
+            .map(Role::word)
+            .into_iter()
+            .chain([Pass::Timing, Pass::Memory, Pass::Counting, Pass::Build].map(Pass::word))
+            .chain([State::Running, State::Complete, State::Interrupted, State::Failed].map(State::word))
+            .chain(
+                [Quality::Exact, Quality::Near, Quality::Noisy, Quality::Sampled, Quality::Estimated]
+                    .map(Quality::word),
+            )
+            .map(str::to_owned)
+            .chain(
+                [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::CantTell]
+                    .map(|one| verdict(one).as_str().unwrap_or_default().to_owned()),
+            )
+            .collect();
     missing.extend(closed.into_iter().filter(|word| !glossary.contains(&format!("`{word}`"))));
     nothing("words that docs/glossary.md does not explain", &missing);
 }

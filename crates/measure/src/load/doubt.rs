@@ -24,4 +24,16 @@ impl Doubt {
             "the system does not allow a real-time priority here, so other programs can delay the generator";
         Doubt::new("priority-refused", false, text.to_owned())
     }
+
+    /// Rows that are taken once were all taken.
+    pub(crate) fn used_up() -> Doubt {
+        let text = "the data that are taken once were used up, and no session began from then on: give more rows, or \
+                    take them in turn";
+        Doubt::new("data-used-up", false, text.to_owned())
+    }
+
+    /// A limit of `[abort]` was exceeded.
+    pub(crate) fn aborted(what: &str) -> Doubt {
+        Doubt::new("aborted", false, format!("the load was given up before its end, because {what}"))
+    }
 }

@@ -26,13 +26,17 @@ pub enum Failure {
     BadStatus,
     /// The answer fails a check of the scenario.
     CheckFailed,
+    /// The answer lacks a value that is carried into the next request.
+    ValueMissing,
+    /// The answer redirects to another server, or too often.
+    Redirected,
     /// It was due, but until the end no connection was free to send it on.
     Unsent,
 }
 
 impl Failure {
     /// Every class, in the order of reports.
-    pub const ALL: [Failure; 11] = [
+    pub const ALL: [Failure; 13] = [
         Failure::Refused,
         Failure::Unconnected,
         Failure::Tls,
@@ -43,6 +47,8 @@ impl Failure {
         Failure::TimedOut,
         Failure::BadStatus,
         Failure::CheckFailed,
+        Failure::ValueMissing,
+        Failure::Redirected,
         Failure::Unsent,
     ];
 
@@ -59,6 +65,8 @@ impl Failure {
             Failure::TimedOut => "timed-out",
             Failure::BadStatus => "bad-status",
             Failure::CheckFailed => "check-failed",
+            Failure::ValueMissing => "value-missing",
+            Failure::Redirected => "redirected",
             Failure::Unsent => "unsent",
         }
     }
@@ -76,6 +84,8 @@ impl Failure {
             Failure::TimedOut => "no answer in time",
             Failure::BadStatus => "an answer with a bad status",
             Failure::CheckFailed => "an answer that failed a check",
+            Failure::ValueMissing => "an answer without a value that the next request needs",
+            Failure::Redirected => "an answer that redirects to another server, or too often",
             Failure::Unsent => "due, but never sent: no connection was free",
         }
     }

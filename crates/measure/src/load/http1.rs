@@ -145,6 +145,16 @@ impl Reader {
         self.kept_body.clear();
     }
 
+    /// What is kept of the answer, lent for as long as it is looked at.
+    pub(crate) fn take_kept(&mut self) -> (Vec<u8>, Vec<u8>) {
+        (std::mem::take(&mut self.kept_head), std::mem::take(&mut self.kept_body))
+    }
+
+    /// Takes back what was lent, so that the next answer needs no new memory.
+    pub(crate) fn give_back(&mut self, head: Vec<u8>, body: Vec<u8>) {
+        (self.kept_head, self.kept_body) = (head, body);
+    }
+
     fn finish(&mut self) -> Head {
         self.state = State::Head;
         self.pending.clear();
@@ -344,7 +354,12 @@ fn length_of(value: &[u8]) -> Result<u64, Garbage> {
 
 /// The value of a header in a kept head.
 pub(crate) fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    head.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+    headers(head, name).next()
+}
+
+/// Every value of a header in a kept head.
+pub(crate) fn headers<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+    head.split(|byte| *byte == b'\n').skip(1).filter_map(move |line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
         line[..colon].eq_ignore_ascii_case(name.as_bytes()).then(|| line[colon + 1..].trim_ascii())
     })

@@ -33,8 +33,15 @@ pub(crate) struct Http2 {
     served: bool,
 }
 
-/// An exchange that has ended, and how: with so many bytes of content, or in this way.
-pub(crate) type Done = (Exchange, Result<u64, Failure>);
+/// An exchange that has ended.
+pub(crate) struct Done {
+    pub(crate) exchange: Exchange,
+    pub(crate) status: u16,
+    /// With so many bytes of content, or in this way.
+    pub(crate) outcome: Result<u64, Failure>,
+    /// The head and the content, where they are kept.
+    pub(crate) kept: (HeaderMap, Vec<u8>),
+}
 
 struct Stream {
     exchange: Exchange,
@@ -83,7 +90,7 @@ pub(crate) fn encode(request: &super::request::Request, target: &Target) -> Resu
         builder = builder.header("content-length", request.body.len());
     }
     let head = builder.body(()).map_err(|error| text("a header", error.to_string()))?;
-    Ok(Encoded { head, body: Bytes::from(request.body.clone()), keep: request.check.looks_inside() })
+    Ok(Encoded { head, body: Bytes::from(request.body.clone()), keep: request.keeps() })
 }
 
 impl Http2 {
@@ -167,7 +174,12 @@ impl Http2 {
         self.streams.retain(|stream| {
             let late = stream.exchange.sent <= sent_before;
             if late {
-                done.push((stream.exchange, Err(Failure::TimedOut)));
+                done.push(Done {
+                    exchange: stream.exchange,
+                    status: 0,
+                    outcome: Err(Failure::TimedOut),
+                    kept: Default::default(),
+                });
             }
             !late
         });
@@ -198,7 +210,12 @@ impl Http2 {
                             }
                         })
                     });
-                    done.push((stream.exchange, judged.map(|()| stream.length)));
+                    done.push(Done {
+                        exchange: stream.exchange,
+                        status: stream.status,
+                        outcome: judged.map(|()| stream.length),
+                        kept: (stream.headers, stream.kept),
+                    });
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! Distributions of latencies, and their exchange formats.
 
 use hdrhistogram::{Counter, Histogram};
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The longest latency told apart from longer ones: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
@@ -139,6 +141,51 @@ impl Latencies {
             self.counts.distinct_values() / usize::from(self.counts.buckets()).max(1)
         );
         text
+    }
+}
+
+/// A distribution that takes memory for what it holds only, to three significant digits as the others. Recording takes
+/// some 10 ns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sparse(HashMap<u64, u64, BuildHasherDefault<Mixed>>);
+
+impl Sparse {
+    /// Adds one latency.
+    pub(crate) fn record(&mut self, nanoseconds: u64) {
+        // Buckets with 11 significant binary digits, named by their highest value, as HdrHistogram has them.
+        let dropped = (64 - nanoseconds.leading_zeros()).saturating_sub(11);
+        *self.0.entry(nanoseconds | ((1_u64 << dropped) - 1)).or_default() += 1;
+    }
+
+    /// Adds what others hold.
+    pub(crate) fn add(&mut self, other: &Sparse) {
+        other.0.iter().for_each(|(value, count)| *self.0.entry(*value).or_default() += count);
+    }
+
+    /// The occupied buckets, rising.
+    pub(crate) fn buckets(&self) -> Buckets {
+        let mut buckets: Vec<(u64, u64)> = self.0.iter().map(|(value, count)| (*value, *count)).collect();
+        buckets.sort_unstable();
+        Buckets(buckets)
+    }
+}
+
+/// Spreads numbers over the table; nobody from outside chooses latencies so that they collide.
+#[derive(Clone, Default)]
+pub(crate) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ (product >> 32);
     }
 }
 

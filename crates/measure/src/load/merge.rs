@@ -3,9 +3,9 @@
 use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::{Buckets, Latencies};
-use super::plan::{Plan, WarmUp};
-use super::record::{KindRecord, PartRecord, Recorder, Slow};
-use super::result::{GeneratorCost, Kind, LoadResult, Part};
+use super::plan::{Plan, Row, WarmUp};
+use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
+use super::result::{GeneratorCost, Kind, LoadResult, Part, PartRow};
 use super::shared::Ended;
 use super::stalls::{self, Stall};
 use super::{backlog, verdict};
@@ -20,13 +20,25 @@ pub(crate) struct ThreadResult {
     /// Whether there were more time-outs than the plan allows.
     pub(crate) gave_up: bool,
     pub(crate) backlog_most: u64,
+    /// Sessions that were under way at the end.
+    pub(crate) unfinished: u64,
+    /// Whether data that are taken once were used up.
+    pub(crate) used_up: bool,
 }
 
-/// Adds up what the threads bring home, and takes off the warm-up. `started` is on the monotonic clock and since 1970.
-pub(crate) fn merge(plan: &Plan, threads: Vec<ThreadResult>, started: (u64, u64)) -> LoadResult {
+/// Adds up what the threads bring home, and takes off the warm-up. `started` is on the monotonic clock and since 1970;
+/// `aborted` is why the load was given up, if it was.
+pub(crate) fn merge(
+    plan: &Plan,
+    threads: Vec<ThreadResult>,
+    started: (u64, u64),
+    aborted: Option<String>,
+) -> LoadResult {
     let recorders: Vec<&Recorder> = threads.iter().map(|thread| &thread.recorder).collect();
     let ended = threads.iter().map(|thread| thread.ended).max().unwrap_or(Ended::Planned);
-    let parts = parts(plan, &recorders, started.0, ended);
+    let ended = if aborted.is_some() { Ended::Aborted } else { ended };
+    let used_up = threads.iter().any(|thread| thread.used_up);
+    let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up);
     let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
     let stalls = stalls::stalls(&listeners, started.0);
     let cut = warm_up_of(plan, &parts, &stalls);
@@ -58,6 +70,7 @@ pub(crate) fn merge(plan: &Plan, threads: Vec<ThreadResult>, started: (u64, u64)
         kinds: kinds(plan, &recorders.iter().map(|r| r.kinds.as_slice()).collect::<Vec<_>>()),
         slowest: slowest(&recorders, started.0),
         generator: cost(&threads),
+        unfinished: threads.iter().map(|thread| thread.unfinished).sum(),
         doubts: Vec::new(),
         parts,
     };
@@ -75,13 +88,16 @@ pub(crate) fn merge(plan: &Plan, threads: Vec<ThreadResult>, started: (u64, u64)
     let refused = threads.iter().any(|thread| thread.priority_refused);
     result.doubts = verdict::doubts(plan, &result);
     result.doubts.extend(refused.then(Doubt::priority_refused));
+    result.doubts.extend(used_up.then(Doubt::used_up));
+    result.doubts.extend(aborted.map(|why| Doubt::aborted(&why)));
     result
 }
 
 /// The parts in the order of time. They lie where the plan has them, whatever was due in them; where only the number of
 /// requests ends the run, a part is the time in which its share of them was sent.
-fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, ended: Ended) -> Vec<Part> {
-    let by_clock = plan.rate().is_some() || plan.max_requests.is_none();
+fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool) -> Vec<Part> {
+    // Users may have sent all that they were to send before the end.
+    let by_clock = plan.rate().is_some() && plan.scenario.is_none() || plan.max_requests.is_none();
     let mut parts: Vec<Part> = (0..=plan.parts as usize).map(|index| part(index, recorders, start)).collect();
     let (span, of) = (plan.span() as i64, i64::from(plan.parts));
     if by_clock {
@@ -91,7 +107,7 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, ended: Ended) -> Vec<
         (parts[0].from, parts[0].to) = (-(plan.warm_up_before() as i64), 0);
     }
     // Of a run that ended early there are only the parts that it came to.
-    let used = match by_clock && ended == Ended::Planned {
+    let used = match by_clock && whole {
         true => parts.len(),
         false => parts.iter().rposition(|part| part.due > 0).map_or(0, |last| last + 1),
     };
@@ -99,7 +115,7 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, ended: Ended) -> Vec<
     if parts.first().is_some_and(|part| part.due == 0) {
         parts.remove(0);
     }
-    if !by_clock || ended != Ended::Planned {
+    if !by_clock || !whole {
         close_gaps(&mut parts, by_clock, recorders, start);
     }
     parts
@@ -129,9 +145,26 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
             lateness.add_slice(&open.lateness);
         }
     }
+    part.rows = rows(index, recorders);
     [part.response, part.service, part.lag, part.lateness] =
         [response, service, lag, lateness].map(|latencies| latencies.buckets());
     part
+}
+
+/// What belongs to each row of the plan in a part.
+fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
+    let all = recorders.first().map_or(0, |recorder| recorder.kinds.len());
+    let row = |row: usize| {
+        let mut sum = KindPart::default();
+        for part in recorders.iter().map(|recorder| recorder.kinds[row].parts.get(index)) {
+            let part = part?;
+            sum.answered += part.answered;
+            sum.failures.add(&part.failures);
+            sum.response.add(&part.response);
+        }
+        Some(PartRow { answered: sum.answered, failures: sum.failures, response: sum.response.buckets() })
+    };
+    (0..all).map_while(row).collect()
 }
 
 /// A part lasts until the next begins, and the last as long as its requests at their own pace.
@@ -177,13 +210,9 @@ fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
 const MEDIAN_OF: u64 = 10;
 
 fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
-    let kind = |index: usize| {
-        let mut kind = Kind {
-            name: plan.requests[index].name.clone(),
-            answered: 0,
-            failures: Failures::default(),
-            service: None,
-        };
+    let kind = |(index, row): (usize, Row)| {
+        let mut kind =
+            Kind { name: row.name, of: row.of, answered: 0, failures: Failures::default(), service: None };
         for record in records.iter().filter_map(|thread| thread.get(index)) {
             kind.answered += record.answered;
             kind.failures.add(&record.failures);
@@ -193,7 +222,7 @@ fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
         }
         kind
     };
-    (0..plan.requests.len()).map(kind).collect()
+    plan.rows().into_iter().enumerate().map(kind).collect()
 }
 
 fn slowest(recorders: &[&Recorder], start: u64) -> Vec<Slow> {

@@ -10,6 +10,7 @@
 //! stall of the server counts for every request that it held up, and not only for those that happened to be under way.
 //! It also says how late the generator was itself, and declares figures void that it spoilt.
 
+mod abort;
 mod backlog;
 mod capacity;
 mod clock;
@@ -28,6 +29,7 @@ mod plan;
 mod record;
 mod request;
 mod result;
+mod scenario;
 mod session;
 mod shared;
 mod socket;
@@ -42,10 +44,11 @@ pub use capacity::{Capacity, Point, capacity};
 pub use doubt::Doubt;
 pub use failure::{Failure, Failures};
 pub use latencies::{Buckets, Latencies};
-pub use plan::{Arrivals, LATE, Order, Pace, Plan, Polling, WarmUp};
+pub use plan::{Arrivals, LATE, Order, Pace, Plan, Polling, Row, RowOf, WarmUp};
 pub use record::Slow;
-pub use request::{Check, Request, request_file, scenario};
-pub use result::{GeneratorCost, Kind, LoadResult, Part};
+pub use request::{Check, Request, request_file};
+pub use result::{GeneratorCost, Kind, LoadResult, Part, PartRow};
+pub use scenario::{Abort, Model, Read, Scenario, Stage, scenario};
 pub use session::{LoadError, Moment, Session, run, run_watched};
 pub use shared::{Ended, Progress};
 pub use socket::allow_descriptors;

@@ -1,6 +1,7 @@
 //! The times at which one thread of an open loop is to send.
 
 use super::plan::Arrivals;
+use super::scenario::{Stage, time_of};
 use scruple_core::stats::rng::Pcg;
 
 /// The times of one thread, from the first on. A rate is shared so that the threads together have evenly spaced times
@@ -13,7 +14,18 @@ pub(crate) struct Schedule {
     offset: f64,
     sent: u64,
     random: Option<Pcg>,
+    shape: Shape,
     next: Option<u64>,
+}
+
+/// How the rate runs.
+pub(crate) enum Shape {
+    /// It stays what it is.
+    Constant,
+    /// In stages; the rate itself is then 1.
+    Stages(Vec<Stage>),
+    /// The times of this very thread, in nanoseconds from the start, each with the number of what is due then.
+    Listed(Vec<(u64, u32)>),
 }
 
 /// What one thread of several has to send.
@@ -26,10 +38,11 @@ pub(crate) struct Share {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) limit: u64,
+    pub(crate) shape: Shape,
 }
 
 impl Schedule {
-    pub(crate) fn new(share: &Share) -> Schedule {
+    pub(crate) fn new(share: Share) -> Schedule {
         let (thread, threads) = (f64::from(share.thread), f64::from(share.threads));
         let random = match share.arrivals {
             Arrivals::Constant => None,
@@ -44,6 +57,7 @@ impl Schedule {
             offset: if random.is_some() { 0.0 } else { gap * thread / threads },
             sent: 0,
             random,
+            shape: share.shape,
             next: None,
         };
         schedule.advance();
@@ -53,6 +67,21 @@ impl Schedule {
     /// The next time, if there is one.
     pub(crate) fn next(&self) -> Option<u64> {
         self.next
+    }
+
+    /// The number of what is due next, where times are listed.
+    pub(crate) fn number(&self) -> u32 {
+        match &self.shape {
+            Shape::Listed(times) => {
+                times.get(self.sent.saturating_sub(1) as usize).map_or(0, |(_, number)| *number)
+            }
+            Shape::Constant | Shape::Stages(_) => 0,
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(&mut self) {
+        (self.left, self.next) = (0, None);
     }
 
     /// Goes on to the time after it.
@@ -69,9 +98,15 @@ impl Schedule {
                 self.offset
             }
         };
+        // At a rate of 1/s the offset in seconds is the number of sessions that have begun.
+        let offset = match &self.shape {
+            Shape::Constant => Some(offset as u64),
+            Shape::Stages(stages) => time_of(stages, offset / 1e9),
+            Shape::Listed(times) => times.get(self.sent as usize).map(|(at, _)| *at),
+        };
         self.left -= 1;
         self.sent += 1;
-        self.next = Some(self.start + offset as u64).filter(|time| *time < self.end);
+        self.next = offset.map(|offset| self.start + offset).filter(|time| *time < self.end);
         if self.next.is_none() {
             self.left = 0;
         }
@@ -85,7 +120,7 @@ mod tests {
     fn times(arrivals: Arrivals, threads: u32, limit: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for thread in 0..threads {
-            let mut schedule = Schedule::new(&Share {
+            let mut schedule = Schedule::new(Share {
                 rate: 2000.0,
                 arrivals,
                 thread,
@@ -94,6 +129,7 @@ mod tests {
                 start: 1_000,
                 end: 1_000 + 10_000_000_000,
                 limit,
+                shape: Shape::Constant,
             });
             while let Some(time) = schedule.next() {
                 all.push(time);

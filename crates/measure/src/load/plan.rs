@@ -1,7 +1,9 @@
 //! How a server is to be loaded.
 
 use super::request::Request;
+use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A load: what is sent, how fast, for how long.
@@ -11,6 +13,8 @@ pub struct Plan {
     pub requests: Vec<Request>,
     /// How the next request is chosen among them.
     pub order: Order,
+    /// What users do, where they do more than send single requests.
+    pub scenario: Option<Arc<Scenario>>,
     /// When requests are sent.
     pub pace: Pace,
     /// Connections that are opened before the clock starts, over all threads.
@@ -60,6 +64,27 @@ pub enum Order {
     Weighted,
     /// One after the other, from the first again after the last; each thread by itself.
     InTurn,
+}
+
+/// A row of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Of what it is.
+    pub of: RowOf,
+}
+
+/// What a row of a report is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOf {
+    /// A kind of request.
+    Request,
+    /// The requests of a group.
+    Group,
+    /// Whole sessions, from their first request being due to their last answer.
+    Session,
 }
 
 /// When requests are sent.
@@ -135,6 +160,7 @@ impl Plan {
         Plan {
             requests: vec![request],
             order: Order::Weighted,
+            scenario: None,
             pace: Pace::Closed,
             connections: 1,
             grow_to: 0,
@@ -200,11 +226,33 @@ impl Plan {
         }
     }
 
+    /// Whether requests are due at set times: in an open loop, and for users who think.
+    pub fn by_clock(&self) -> bool {
+        self.rate().is_some() || self.scenario.is_some()
+    }
+
+    /// What reports have rows for besides the whole: kinds of requests, in the order of the plan, then groups of them,
+    /// then sessions.
+    pub fn rows(&self) -> Vec<Row> {
+        let row = |name: &str, of: RowOf| Row { name: name.to_owned(), of };
+        let mut rows: Vec<Row> = self.requests.iter().map(|r| row(&r.name, RowOf::Request)).collect();
+        for group in self.requests.iter().filter_map(|request| request.group.as_deref()) {
+            if !rows.iter().any(|row| row.of == RowOf::Group && row.name == group) {
+                rows.push(row(group, RowOf::Group));
+            }
+        }
+        let sessions = self.scenario.iter().flat_map(|scenario| scenario.named());
+        rows.extend(sessions.map(|session| row(&session.name, RowOf::Session)));
+        rows
+    }
+
     /// How long requests are due, in nanoseconds: less than the duration where the most requests are due before its end.
     pub fn span(&self) -> u64 {
         let duration = self.duration.as_nanos() as u64;
         match (self.rate(), self.max_requests) {
-            (Some(rate), Some(most)) => ((most as f64 / rate * 1e9) as u64).clamp(1, duration),
+            (Some(rate), Some(most)) if self.scenario.is_none() => {
+                ((most as f64 / rate * 1e9) as u64).clamp(1, duration)
+            }
             _ => duration,
         }
     }

@@ -1,7 +1,9 @@
 //! What one generator thread writes down, request by request, without allocating.
 
 use super::failure::{Failure, Failures};
-use super::latencies::histogram;
+use super::latencies::{Sparse, histogram};
+use super::plan::{Plan, RowOf};
+use super::request::Request;
 use super::stalls::Listener;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -15,7 +17,12 @@ pub(crate) struct Exchange {
     pub(crate) part: u16,
     pub(crate) intended: u64,
     pub(crate) sent: u64,
+    /// The user who sent it, or [`NOBODY`].
+    pub(crate) user: u32,
 }
+
+/// Who sends requests that belong to no session.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// When a slow request was due, sent and done, in nanoseconds since the first request was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,18 +66,54 @@ pub(crate) struct OpenRecord {
     pub(crate) lateness: Histogram<u32>,
 }
 
-/// What was recorded of one kind of request.
+/// What was recorded of one row of the report.
 pub(crate) struct KindRecord {
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
     pub(crate) service: Option<Histogram<u32>>,
+    /// What was due in each part.
+    pub(crate) parts: Vec<KindPart>,
+}
+
+/// What was recorded of one row in one part.
+#[derive(Clone, Default)]
+pub(crate) struct KindPart {
+    pub(crate) answered: u64,
+    pub(crate) failures: Failures,
+    pub(crate) response: Sparse,
+}
+
+impl KindRecord {
+    fn answered(&mut self, part: u16, response: u64, service: u64) {
+        self.answered += 1;
+        if let Some(own) = &mut self.service {
+            own.saturating_record(service);
+        }
+        if let Some(part) = self.parts.get_mut(usize::from(part)) {
+            part.answered += 1;
+            part.response.record(response);
+        }
+    }
+
+    fn failed(&mut self, part: u16, response: Option<u64>, class: Failure) {
+        self.failures.count(class);
+        if let Some(part) = self.parts.get_mut(usize::from(part)) {
+            part.failures.count(class);
+            response.into_iter().for_each(|response| part.response.record(response));
+        }
+    }
 }
 
 /// The records of one turn.
 pub(crate) struct Recorder {
     /// The first is what was due before the start.
     pub(crate) parts: Vec<PartRecord>,
+    /// The rows of the plan.
     pub(crate) kinds: Vec<KindRecord>,
+    /// The row of each request's group, where it has one.
+    groups: Vec<Option<u32>>,
+    /// The row of each session of the scenario, where it has one.
+    sessions: Vec<Option<u32>>,
     /// Answers and failures.
     totals: (u64, u64),
     pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
@@ -85,7 +128,27 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(kinds: usize, parts: u32, open: bool) -> Recorder {
+    /// One that nothing is written down in.
+    pub(crate) fn empty() -> Recorder {
+        Recorder::with(0, 0, false)
+    }
+
+    /// One for a turn.
+    pub(crate) fn new(plan: &Plan) -> Recorder {
+        let rows = plan.rows();
+        let place = |name: &str, of: RowOf| {
+            rows.iter().position(|row| row.of == of && row.name == name).map(|row| row as u32)
+        };
+        let group = |request: &Request| place(request.group.as_deref()?, RowOf::Group);
+        let sessions = plan.scenario.iter().flat_map(|scenario| &scenario.sessions);
+        Recorder {
+            groups: plan.requests.iter().map(group).collect(),
+            sessions: sessions.map(|session| place(&session.name, RowOf::Session)).collect(),
+            ..Recorder::with(rows.len(), plan.parts, plan.by_clock())
+        }
+    }
+
+    fn with(kinds: usize, parts: u32, open: bool) -> Recorder {
         let part = || PartRecord {
             response: histogram(),
             service: histogram(),
@@ -99,11 +162,18 @@ impl Recorder {
             span: None,
         };
         let own = kinds > 1 && kinds <= NAMED;
-        let kind = || KindRecord { answered: 0, failures: Failures::default(), service: own.then(histogram) };
+        let kind = || KindRecord {
+            answered: 0,
+            failures: Failures::default(),
+            service: own.then(histogram),
+            parts: if own { vec![KindPart::default(); parts as usize + 1] } else { Vec::new() },
+        };
         Recorder {
             parts: (0..=parts).map(|_| part()).collect(),
             listener: Listener::default(),
             kinds: (0..kinds).map(|_| kind()).collect(),
+            groups: Vec::new(),
+            sessions: Vec::new(),
             totals: (0, 0),
             slowest: BinaryHeap::with_capacity(SLOWEST + 1),
             connect: histogram(),
@@ -143,12 +213,29 @@ impl Recorder {
         record.answered += 1;
         self.totals.0 += 1;
         record.bytes += bytes;
-        let kind = &mut self.kinds[exchange.request as usize];
-        kind.answered += 1;
-        if let Some(service) = &mut kind.service {
-            service.saturating_record(done - exchange.sent);
+        let (response, service) = (done.saturating_sub(exchange.intended), done - exchange.sent);
+        self.kinds[exchange.request as usize].answered(exchange.part, response, service);
+        if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
+            self.kinds[group as usize].answered(exchange.part, response, service);
         }
         self.latency(exchange, done, true);
+    }
+
+    /// A session has ended that began at a time in a part: well, or because a request of it failed.
+    pub(crate) fn session(
+        &mut self,
+        session: u32,
+        (began, part): (u64, u16),
+        done: u64,
+        outcome: Result<(), Failure>,
+    ) {
+        let Some(row) = self.sessions.get(session as usize).copied().flatten() else { return };
+        let row = &mut self.kinds[row as usize];
+        let length = done.saturating_sub(began);
+        match outcome {
+            Ok(()) => row.answered(part, length, length),
+            Err(class) => row.failed(part, None, class),
+        }
     }
 
     /// A request has failed. Those that were waited for in vain count in the latencies with the time that was waited,
@@ -159,7 +246,12 @@ impl Recorder {
             _ => self.listener.answer(done),
         }
         self.parts[usize::from(exchange.part)].failures.count(class);
-        self.kinds[exchange.request as usize].failures.count(class);
+        let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
+        let response = waited.then(|| done.saturating_sub(exchange.intended));
+        self.kinds[exchange.request as usize].failed(exchange.part, response, class);
+        if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
+            self.kinds[group as usize].failed(exchange.part, response, class);
+        }
         self.totals.1 += 1;
         match class {
             Failure::TimedOut => self.latency(exchange, done, true),
@@ -206,8 +298,8 @@ mod tests {
 
     #[test]
     fn giving_up_counts_as_slow_and_failing_at_once_does_not_count_as_fast() {
-        let mut recorder = Recorder::new(1, 4, true);
-        let exchange = Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000 };
+        let mut recorder = Recorder::with(1, 4, true);
+        let exchange = Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, user: NOBODY };
         recorder.failed(&exchange, 5_001_000, Failure::TimedOut);
         recorder.failed(&exchange, 3_000, Failure::Reset);
         let slice = &recorder.parts[1];
@@ -219,9 +311,9 @@ mod tests {
 
     #[test]
     fn the_slowest_are_kept() {
-        let mut recorder = Recorder::new(1, 4, false);
+        let mut recorder = Recorder::with(1, 4, false);
         for i in 0..5_000_u64 {
-            let exchange = Exchange { request: 0, part: 1, intended: 10, sent: 10 };
+            let exchange = Exchange { request: 0, part: 1, intended: 10, sent: 10, user: NOBODY };
             recorder.answered(&exchange, 10 + (i * 7919) % 5_000, Some(1), 1);
         }
         let fastest = recorder.slowest.iter().map(|Reverse(slow)| slow.response).min();

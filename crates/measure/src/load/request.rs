@@ -1,10 +1,10 @@
 //! What is asked of the server, and which answers count as good.
 
 use super::http1;
-use super::plan::Order;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,10 @@ pub struct Request {
     pub weight: f64,
     /// What a good answer looks like.
     pub check: Check,
+    /// The requests that it is put together with in a row of their own, if any.
+    pub group: Option<String>,
+    /// Whether its answers are kept until they have been looked at, because more than its check wants to see them.
+    pub keep: bool,
 }
 
 /// What a good answer looks like.
@@ -44,6 +48,9 @@ pub struct Check {
     /// Headers, each with a text that its value contains.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// JSON pointers (RFC 6901) into the content, each with the value that stands there.
+    #[serde(default)]
+    pub json: BTreeMap<String, Value>,
 }
 
 /// How an answer failed.
@@ -56,7 +63,7 @@ pub(crate) enum Failed {
 impl Check {
     /// Whether it looks at more than the status and the length.
     pub(crate) fn looks_inside(&self) -> bool {
-        self.contains.is_some() || !self.headers.is_empty()
+        self.contains.is_some() || !self.headers.is_empty() || !self.json.is_empty()
     }
 
     /// Judges a complete answer. `head` and `body` are only looked at if [`Check::looks_inside`].
@@ -82,7 +89,17 @@ impl Check {
                 .iter()
                 .any(|(name, text)| !header(name).is_some_and(|v| contains(v, text.as_bytes())))
         };
-        if short || long || lacking || header_lacking() { Err(Failed::Check) } else { Ok(()) }
+        let other = || {
+            let content: Option<Value> = serde_json::from_slice(body).ok();
+            self.json.iter().any(|(pointer, wanted)| {
+                content
+                    .as_ref()
+                    .and_then(|content| content.pointer(pointer))
+                    .is_none_or(|found| !equal(found, wanted))
+            })
+        };
+        let failed = short || long || lacking || header_lacking() || (!self.json.is_empty() && other());
+        if failed { Err(Failed::Check) } else { Ok(()) }
     }
 
     /// Judges an answer that an HTTP/1.1 reader kept.
@@ -101,6 +118,11 @@ fn status_matches(pattern: &str, status: u16) -> bool {
             .all(|(wanted, found)| wanted.eq_ignore_ascii_case(&b'x') || wanted == found)
 }
 
+/// Whether two values are the same; numbers are, whether or not they are written with a point.
+fn equal(left: &Value, right: &Value) -> bool {
+    left == right || left.is_number() && right.is_number() && left.as_f64() == right.as_f64()
+}
+
 fn contains(text: &[u8], part: &[u8]) -> bool {
     part.is_empty() || text.windows(part.len()).any(|window| window == part)
 }
@@ -116,7 +138,14 @@ impl Request {
             body: Vec::new(),
             weight: 1.0,
             check: Check::default(),
+            group: None,
+            keep: false,
         }
+    }
+
+    /// Whether head and content of its answers are kept.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keep || self.check.looks_inside()
     }
 
     /// The bytes that are sent in HTTP/1.1.
@@ -173,41 +202,6 @@ impl Request {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Scenario {
-    #[serde(default)]
-    order: Order,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    request: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    name: Option<String>,
-    #[serde(default = "get")]
-    method: String,
-    path: String,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    body: Option<String>,
-    body_file: Option<PathBuf>,
-    #[serde(default = "one")]
-    weight: f64,
-    #[serde(default)]
-    check: Check,
-}
-
-fn get() -> String {
-    "GET".to_owned()
-}
-
-fn one() -> f64 {
-    1.0
-}
-
 fn statuses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -232,50 +226,6 @@ fn statuses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
             One::Class(class) => class,
         })
         .collect())
-}
-
-/// Reads a scenario: `[[request]]` tables with `name`, `method`, `path`, `headers`, `body` or `body_file`, `weight` and
-/// `check`, a table `headers` for all of them, and the `order` in which they are sent. Files are looked for in `folder`.
-///
-/// # Errors
-/// What is wrong with it, as a sentence that names the line or the request.
-pub fn scenario(text: &str, folder: &Path) -> Result<(Vec<Request>, Order), String> {
-    let scenario: Scenario = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut requests = Vec::new();
-    for entry in scenario.request {
-        let name = entry.name.unwrap_or_else(|| format!("{} {}", entry.method, entry.path));
-        let body = match (entry.body, entry.body_file) {
-            (Some(_), Some(_)) => return Err(format!("request ‘{name}’ has both body and body_file")),
-            (Some(body), None) => body.into_bytes(),
-            (None, Some(file)) => read(&folder.join(file), &name)?,
-            (None, None) => Vec::new(),
-        };
-        let mut headers: Vec<(String, String)> = entry.headers.into_iter().collect();
-        let inherited =
-            |(key, _): &(&String, &String)| !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(key));
-        let inherited: Vec<_> = scenario
-            .headers
-            .iter()
-            .filter(inherited)
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        headers.extend(inherited);
-        let request = Request {
-            name,
-            method: entry.method,
-            path: entry.path,
-            headers,
-            body,
-            weight: entry.weight,
-            check: entry.check,
-        };
-        request.validate()?;
-        requests.push(request);
-    }
-    if requests.is_empty() {
-        return Err("the scenario has no [[request]]".to_owned());
-    }
-    Ok((requests, scenario.order))
 }
 
 /// Reads a file of requests: a line `METHOD PATH`, or `PATH` alone, begins one; lines `Name: value` behind it are its
@@ -324,45 +274,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scenario_is_read() {
-        let text = r#"
-            headers = { Accept = "text/html", "X-All" = "1" }
-            [[request]]
-            path = "/"
-            weight = 3
-            [[request]]
-            name = "save"
-            method = "POST"
-            path = "/items"
-            headers = { accept = "application/json" }
-            body = "{}"
-            check = { status = [201, "3xx"], contains = "id", headers = { Location = "/items" } }
-        "#;
-        let (requests, order) = scenario(text, Path::new("/")).expect("valid");
-        assert_eq!(order, Order::Weighted);
-        let in_turn = format!("order = 'in-turn'\n{text}");
-        assert_eq!(scenario(&in_turn, Path::new("/")).expect("valid").1, Order::InTurn);
-        assert_eq!((requests[0].name.as_str(), requests[0].weight), ("GET /", 3.0));
-        assert_eq!(requests[1].headers.len(), 2);
-        assert_eq!(requests[1].check.status, ["201", "3xx"]);
-        let sent = String::from_utf8(requests[1].http1("h:1", true)).expect("text");
-        assert_eq!(
-            sent,
-            "POST /items HTTP/1.1\r\nHost: h:1\r\naccept: application/json\r\nX-All: 1\r\nContent-Length: 2\r\n\r\n{}"
-        );
-    }
-
-    #[test]
-    fn mistakes_in_a_scenario_are_named() {
-        let wrong = |text: &str| scenario(text, Path::new("/")).expect_err("must be refused");
-        assert!(wrong("[[request]]\npath = '/'\nwieght = 2").contains("wieght"));
-        assert!(wrong("[[request]]\npath = '/a b'").contains("space"));
-        assert!(wrong("[[request]]\npath = '/'\nweight = 0").contains("weight"));
-        assert!(wrong("[[request]]\npath = '/'\nbody_file = 'no-such-file'").contains("no-such-file"));
-        assert!(wrong("request = []").contains("no [[request]]"));
-    }
-
-    #[test]
     fn a_file_of_requests_is_read() {
         let text = "# comment\n/a\nGET /b?x=1\nX-Id: 7\n\nDELETE /c\n";
         let requests = request_file(text, Path::new("/")).expect("valid");
@@ -389,5 +300,15 @@ mod tests {
         let header =
             Check { headers: BTreeMap::from([("Content-Type".into(), "json".into())]), ..Check::default() };
         assert_eq!(judge(&header, 200, 1, b""), Err(Failed::Check));
+        let json = |pointer: &str, value: Value| Check {
+            json: BTreeMap::from([(pointer.to_owned(), value)]),
+            ..Check::default()
+        };
+        let body = br#"{"order":{"paid":true,"sum":7}}"#;
+        assert_eq!(judge(&json("/order/paid", true.into()), 200, 1, body), Ok(()));
+        assert_eq!(judge(&json("/order/sum", 7.0.into()), 200, 1, body), Ok(()));
+        assert_eq!(judge(&json("/order/sum", 8.into()), 200, 1, body), Err(Failed::Check));
+        assert_eq!(judge(&json("/order/none", 8.into()), 200, 1, body), Err(Failed::Check));
+        assert_eq!(judge(&json("/order", 8.into()), 200, 1, b"no JSON"), Err(Failed::Check));
     }
 }

@@ -3,6 +3,7 @@
 use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::{Buckets, Latencies};
+use super::plan::RowOf;
 use super::record::Slow;
 use super::shared::Ended;
 use super::stalls::Stall;
@@ -55,6 +56,8 @@ pub struct LoadResult {
     pub slowest: Vec<Slow>,
     /// What the generator itself consumed.
     pub generator: GeneratorCost,
+    /// Sessions that were under way at the end.
+    pub unfinished: u64,
     /// What is to be said against the figures.
     pub doubts: Vec<Doubt>,
 }
@@ -86,9 +89,45 @@ pub struct Part {
     pub lag: Buckets,
     /// From due to noticed.
     pub lateness: Buckets,
+    /// What of it belongs to each row of the plan; empty where there is one only, or more than 64.
+    pub rows: Vec<PartRow>,
+}
+
+/// A row of the plan in a part.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartRow {
+    /// Good answers; for a session, those that came to their end.
+    pub answered: u64,
+    /// Failures by class; for a session, those that ended for it.
+    pub failures: Failures,
+    /// From due to answered; for a session, from its first request being due to its last answer.
+    pub response: Buckets,
+}
+
+impl PartRow {
+    fn add(&mut self, other: &PartRow) {
+        self.answered += other.answered;
+        self.failures.add(&other.failures);
+        self.response.add(&other.response);
+    }
 }
 
 impl Part {
+    /// The part as one row of the plan sees it.
+    pub fn row(&self, index: usize) -> Part {
+        let row = self.rows.get(index).cloned().unwrap_or_default();
+        Part {
+            from: self.from,
+            to: self.to,
+            due: row.answered + row.failures.total(),
+            answered: row.answered,
+            came: row.answered,
+            failures: row.failures,
+            response: row.response,
+            ..Part::default()
+        }
+    }
+
     /// Several parts as one, from the beginning of the first to the end of the last.
     pub fn together<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Part {
         let mut whole: Option<Part> = None;
@@ -108,6 +147,7 @@ impl Part {
             sum.service.add(&part.service);
             sum.lag.add(&part.lag);
             sum.lateness.add(&part.lateness);
+            sum.rows.iter_mut().zip(&part.rows).for_each(|(sum, more)| sum.add(more));
         }
         whole.unwrap_or_default()
     }
@@ -118,11 +158,13 @@ impl Part {
     }
 }
 
-/// The figures of one kind of request.
+/// The figures of one row of the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
     /// Its name.
     pub name: String,
+    /// Of what it is.
+    pub of: RowOf,
     /// Good answers.
     pub answered: u64,
     /// Failures by class.

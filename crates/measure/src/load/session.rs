@@ -4,6 +4,7 @@
 //! A turn has one clock: one schedule from its first request to its last. Its parts, and the marks at which the server's
 //! accounts are read, are moments on that clock; nothing waits for anything at them.
 
+use super::abort::Watched;
 use super::failure::Failure;
 use super::generator::Generator;
 use super::merge::{ThreadResult, merge};
@@ -246,7 +247,7 @@ fn together(
                 watch.finish(handled, tell);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
-                Ok(merge(plan, done, started))
+                Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
             }
         }
     })
@@ -258,6 +259,7 @@ struct Watch {
     marks: Vec<u64>,
     by_count: bool,
     reached: usize,
+    abort: Option<Watched>,
     last: Progress,
     told_at: u64,
 }
@@ -267,14 +269,16 @@ const TOLD: u64 = 250_000_000;
 
 impl Watch {
     fn of(plan: &Plan) -> Watch {
-        let by_count = plan.rate().is_none() && plan.max_requests.is_some();
+        let by_count = plan.max_requests.is_some() && (plan.rate().is_none() || plan.scenario.is_some());
         let whole = match plan.max_requests.filter(|_| by_count) {
             Some(requests) => requests as f64,
             None => plan.span() as f64,
         };
         let inner = plan.marks.iter().map(|share| (share * whole) as u64);
         let marks = std::iter::once(0).chain(inner).collect();
-        Watch { marks, by_count, reached: 0, last: Progress::default(), told_at: 0 }
+        let abort = plan.scenario.as_ref().and_then(|scenario| scenario.abort.clone());
+        let abort = abort.map(Watched::of);
+        Watch { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
     }
 
     /// How long nothing is to be looked at.
@@ -303,7 +307,11 @@ impl Watch {
         }
         if now - self.told_at >= TOLD {
             self.told_at = now;
-            self.last = Progress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
+            let seen = Progress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
+            if self.abort.as_mut().is_some_and(|abort| abort.exceeded(&seen, &self.last)) {
+                shared.stop();
+            }
+            self.last = seen;
             tell(Moment::Progress(&self.last));
         }
     }
@@ -376,6 +384,8 @@ fn one_thread(
         priority_refused,
         gave_up: generator.gave_up,
         backlog_most: generator.backlog_most,
+        unfinished: generator.unfinished(),
+        used_up: generator.used_up(),
     }))
 }
 

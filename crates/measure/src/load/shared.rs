@@ -17,12 +17,15 @@ pub enum Ended {
     Planned,
     /// The user interrupted; what was under way is not counted.
     Interrupted,
+    /// A limit that ends the load was exceeded; what was under way is not counted.
+    Aborted,
     /// For two seconds no connection could be made.
     ServerGone,
 }
 
 pub(crate) struct Shared {
     pub(crate) address: Address,
+    pub(crate) target: Target,
     pub(crate) tls: Option<TlsSetup>,
     /// The requests as bytes, in the order of the plan.
     pub(crate) encoded: Vec<Vec<u8>>,
@@ -57,6 +60,7 @@ impl Shared {
         });
         Ok(Shared {
             address,
+            target: target.clone(),
             tls,
             encoded: plan.requests.iter().map(|r| r.http1(&target.host, plan.keep_alive)).collect(),
             frames,
@@ -98,7 +102,7 @@ impl Shared {
 
 /// What the reader has to know of a request.
 fn expected(request: &Request) -> Expect {
-    Expect { no_body: request.method == "HEAD", keep: request.check.looks_inside() }
+    Expect { no_body: request.method == "HEAD", keep: request.keeps() }
 }
 
 /// What a thread tells while it runs.

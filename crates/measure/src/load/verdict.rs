@@ -15,7 +15,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     doubts.extend(late(plan, result));
     doubts.extend(starved(result));
     doubts.extend(ended(result));
-    if plan.rate().is_none() && result.generator.busy() > 0.95 {
+    if !plan.by_clock() && result.generator.busy() > 0.95 {
         doubts.push(Doubt::new(
             "generator-busy",
             false,
@@ -65,7 +65,11 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
         1 => "1 connection".to_owned(),
         several => format!("{} connections", grouped(f64::from(several))),
     };
-    let text = format!("{seen}. {} requests/s are more than it can do with {connections}", grouped(rate));
+    let asked = match &plan.scenario {
+        None => format!("{} requests/s are", grouped(rate)),
+        Some(_) => "as many sessions are".to_owned(),
+    };
+    let text = format!("{seen}. {asked} more than it can do with {connections}");
     Some(Doubt::new("rate-not-met", false, text))
 }
 
@@ -114,6 +118,7 @@ fn starved(result: &LoadResult) -> Option<Doubt> {
 fn ended(result: &LoadResult) -> Option<Doubt> {
     let (code, text) = match result.ended {
         Ended::Planned if result.answered > 0 => return None,
+        Ended::Aborted => return None,
         Ended::Planned => ("no-answers", "not one request was answered well".to_owned()),
         Ended::Interrupted => {
             ("interrupted", "the run was interrupted; the figures are of its part".to_owned())

@@ -62,6 +62,33 @@ enum Answer {
     Status(u16),
     Reset,
     Never,
+    /// As a shop that knows who has logged in.
+    Shop,
+}
+
+/// What the shop of the sessions answers: the status, a cookie and the content.
+fn sold(request: &http::Request<h2::RecvStream>, number: u64) -> (u16, String, String) {
+    let header =
+        |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match request.uri().path().strip_prefix("/cart/") {
+        None => {
+            let body = format!("{{\"token\":\"t {number}\",\"cart\":{{\"id\":{number}}}}}");
+            (200, format!("sid={number}; Path=/"), body)
+        }
+        Some(n) => {
+            let own = header("cookie") == format!("sid={n}") && header("authorization") == format!("t {n}");
+            (if own { 200 } else { 403 }, String::new(), "{\"paid\":false}".to_owned())
+        }
+    }
+}
+
+/// The shop, in the clear.
+pub fn shop() -> std::net::SocketAddr {
+    let count = AtomicU64::new(0);
+    servers::serve(move |stream| {
+        let _ = (stream.set_nonblocking(true), stream.set_nodelay(true));
+        talk(stream, |_| Answer::Shop, &count);
+    })
 }
 
 /// Serves one connection until it ends.
@@ -84,21 +111,30 @@ fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
     let mut unanswered = Vec::new();
     loop {
         match connection.poll_accept(&mut context) {
-            Poll::Ready(Some(Ok((_, mut respond)))) => match habit(count.fetch_add(1, Ordering::Relaxed)) {
-                Answer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
-                Answer::Never => unanswered.push(respond),
-                answer => {
-                    let status = if let Answer::Status(status) = answer { status } else { 200 };
-                    let head = http::Response::builder()
-                        .status(status)
-                        .header("x-version", "2")
-                        .body(())
-                        .expect("valid");
-                    if let Ok(mut body) = respond.send_response(head, false) {
-                        let _ = body.send_data(bytes::Bytes::from_static(b"Hello, world\n"), true);
+            Poll::Ready(Some(Ok((request, mut respond)))) => {
+                match habit(count.fetch_add(1, Ordering::Relaxed)) {
+                    Answer::Shop => {
+                        let (status, cookie, body) = sold(&request, count.load(Ordering::Relaxed));
+                        let head = http::Response::builder().status(status).header("set-cookie", cookie);
+                        if let Ok(mut sending) = respond.send_response(head.body(()).expect("valid"), false) {
+                            let _ = sending.send_data(bytes::Bytes::from(body), true);
+                        }
+                    }
+                    Answer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
+                    Answer::Never => unanswered.push(respond),
+                    answer => {
+                        let status = if let Answer::Status(status) = answer { status } else { 200 };
+                        let head = http::Response::builder()
+                            .status(status)
+                            .header("x-version", "2")
+                            .body(())
+                            .expect("valid");
+                        if let Ok(mut body) = respond.send_response(head, false) {
+                            let _ = body.send_data(bytes::Bytes::from_static(b"Hello, world\n"), true);
+                        }
                     }
                 }
-            },
+            }
             Poll::Ready(_) => return,
             Poll::Pending if patience() => {}
             Poll::Pending => return,

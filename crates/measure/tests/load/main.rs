@@ -6,6 +6,7 @@ mod cost;
 mod encrypted;
 mod http2;
 mod servers;
+mod sessions;
 mod stalls;
 
 use scruple_core::knee::{Search, Slo};

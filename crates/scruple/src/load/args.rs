@@ -99,11 +99,11 @@ pub struct AmountArgs {
     /// the search begins and ends: ‘100..1M’, or where it begins.
     #[arg(short, long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Connections, over all threads.
+    /// Connections, over all threads (default: 10, or one for each user of a scenario).
     ///
     /// ‘10..40’ opens more when a request is due and none is free.
-    #[arg(short, long, value_name = "N", default_value = "10")]
-    pub connections: String,
+    #[arg(short, long, value_name = "N")]
+    pub connections: Option<String>,
     /// Load each server for this long (default: 10s; soak: 30m).
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<String>,
@@ -145,10 +145,10 @@ pub struct RequestArgs {
     /// ‘200,4xx’ are statuses, ‘text:TEXT’ is a text that their content has.
     #[arg(long, value_name = "WHAT", conflicts_with = "scenario", hide_short_help = true)]
     pub expect: Vec<String>,
-    /// Requests from a file.
+    /// What is sent, from a file: kinds of requests, sessions of users, stages of the load.
     ///
-    /// A TOML file has [[request]] tables, any other file a line ‘METHOD PATH’ for each. A table has name, method, path, headers, body, weight and check, and the file may say ‘order = "in-turn"’. A line
-    /// is followed by its ‘Name: value’ and ‘@FILE’ lines.
+    /// A TOML file has tables, which docs/load.md explains; any other file has a line ‘METHOD PATH’ for each request,
+    /// followed by its ‘Name: value’ and ‘@FILE’ lines.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
 }

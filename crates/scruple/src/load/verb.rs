@@ -7,7 +7,7 @@ use super::windows::passes::Pass;
 use super::windows::{
     Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
 };
-use super::windows::{add_yardstick, plan, rates, sides};
+use super::windows::{add_yardstick, part_name, plan, rates, sides};
 use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::show::export::{Format, OF_RUNS};
 use crate::show::output;
 use crate::show::{Report, terminal};
+use scruple_core::budget::Budget;
 use scruple_core::evidence::APART;
 use scruple_core::knee::{Search, Slo};
 use scruple_core::metric::metric;
@@ -61,8 +62,12 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     if let Some(folder) = &folder {
         add_yardstick(args, folder.path(), &mut sides)?;
     }
-    let arms: Vec<Arm> = sides.iter().map(|side| side.arm(&plan)).collect();
+    let mut arms: Vec<Arm> = sides.iter().map(|side| side.arm(&plan)).collect();
+    let several = sides.len() > 1;
+    arms.extend(sides.iter().flat_map(|side| side.parts(&plan, several)));
+    let budgets = with_limits_of(&sides, budgets)?;
     output::check_limits(&budgets, arms.iter())?;
+    let errors_limited = budgets.iter().any(|budget| budget.metric == "load.errors");
     let interrupted = new_run::interruption_flag()?;
     let looking = Looking {
         cost: !args.cost.no_cost,
@@ -94,8 +99,26 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     }
     match &loading.ledger.fault {
         Some(error) => Err(Fault::not_stored(error)),
-        None => concluded(args, &loads, code),
+        None => concluded(args, &loads, errors_limited, code),
     }
+}
+
+/// The limits of the command line, and those of the scenario.
+fn with_limits_of(sides: &[Side], mut budgets: Vec<Budget>) -> Result<Vec<Budget>, Fault> {
+    let subjects = sides.iter().filter(|side| side.yardstick.is_none());
+    for side in subjects {
+        for (row, limit) in &side.limits {
+            let text = format!("load.{limit}");
+            let budget = Budget::parse(&text)
+                .map_err(|why| Fault::usage(format!("in [limits] of the scenario, of ‘{row}’: {why}")))?;
+            let arm = match row.as_str() {
+                "*" => side.name.clone(),
+                row => part_name(&side.name, row, sides.len() > 1),
+            };
+            budgets.push(Budget { arm, text: format!("{row}: {limit}"), ..budget });
+        }
+    }
+    Ok(budgets)
 }
 
 /// Differences within this do not matter where nothing else is said.
@@ -389,6 +412,10 @@ fn remark(run: &mut Run, loads: &Loads) {
             let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
             run.warn(&doubt.code, format!("{of}{}{often}", doubt.text));
         }
+        if server.pool.unfinished > 0 {
+            let text = "sessions were under way at the end: their requests count, they themselves do not";
+            run.warn("unfinished", format!("{of}{} {text}", grouped(server.pool.unfinished as f64)));
+        }
         if server.void > 0 {
             run.warn(
                 "void",
@@ -402,7 +429,7 @@ fn remark(run: &mut Run, loads: &Loads) {
     }
 }
 
-fn concluded(args: &LoadArgs, loads: &Loads, code: Code) -> Result<Code, Fault> {
+fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -> Result<Code, Fault> {
     for server in &loads.servers {
         if server.pool.gone && !args.judging.ignore_failure {
             return Err(Fault::program(format!(
@@ -414,11 +441,13 @@ fn concluded(args: &LoadArgs, loads: &Loads, code: Code) -> Result<Code, Fault> 
     if let Some(sought) = &loads.capacity {
         return Ok(if sought.found.found.settled { code } else { Code::Unknown });
     }
+    if loads.servers.iter().any(|server| server.pool.aborted) {
+        return Ok(Code::GateFailed);
+    }
     // Who limits the errors has said how many there may be.
-    let limited = args.judging.limit.iter().any(|limit| limit.contains("load.errors"));
     for server in &loads.servers {
         let (failed, due) = (server.pool.failures.total(), server.pool.due);
-        if failed > 0 && !limited && !args.judging.ignore_failure {
+        if failed > 0 && !errors_limited && !args.judging.ignore_failure {
             return Err(Fault::program(format!(
                 "{} of {} requests to ‘{}’ failed (-i accepts that; --limit 'load.errors<1%' says how many may)",
                 grouped(failed as f64),

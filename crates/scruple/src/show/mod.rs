@@ -115,7 +115,7 @@ impl<'a> Report<'a> {
             let key = &budget.metric;
             let metric = metric_of(self.run, key);
             let relative = budget.limit.is_relative() && budget.against.is_none();
-            for arm in self.run.arms_of(Role::Subject).filter(|arm| meant(budget, arm)) {
+            for arm in self.run.arms.iter().filter(|arm| meant(budget, arm)) {
                 // A reference has nothing to be relative to; and where it is an earlier run, it is not on trial at all.
                 if reference(arm) && several && (relative || !self.side_by_side) {
                     continue;
@@ -189,9 +189,10 @@ impl<'a> Report<'a> {
         environments.said(&shown)
     }
 
-    /// The arms that tables have rows for: subjects, the shell and the twin; the tare has a line of its own.
+    /// The arms that tables have rows for: subjects, the shell and the twin; the tare has a line of its own, and parts
+    /// have a table of their own.
     pub fn rows(&self) -> impl Iterator<Item = &'a Arm> {
-        self.run.arms.iter().filter(|arm| arm.role != Role::Tare)
+        self.run.arms.iter().filter(|arm| !matches!(arm.role, Role::Tare | Role::Part))
     }
 
     /// Whether limits were kept, all in all: exceeded outweighs unknown.
@@ -204,8 +205,11 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Whether a limit is meant for an arm, by its name with or without its version.
+/// Whether a limit is meant for an arm, by its name with or without its version. One for all is for subjects.
 pub fn meant(budget: &Budget, arm: &Arm) -> bool {
+    if arm.role != Role::Subject && (arm.role != Role::Part || budget.arm == "*") {
+        return false;
+    }
     let plain = arm.version.as_ref().and_then(|version| arm.name.strip_suffix(version)?.strip_suffix(" @"));
     budget.applies_to(&arm.name) || plain.is_some_and(|name| budget.applies_to(name))
 }

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
+pub const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
 
 /// Runs `talk` in a thread of its own for every connection; gone with the tests' process.
-fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+pub fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     let talk = Arc::new(talk);
@@ -29,7 +29,7 @@ fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
 }
 
 /// Reads one request without content; none at the end of the stream.
-fn request(stream: &mut impl Read) -> Option<String> {
+pub fn request(stream: &mut impl Read) -> Option<String> {
     let mut text = Vec::new();
     let mut piece = [0; 512];
     while !text.ends_with(b"\r\n\r\n") {
@@ -41,7 +41,7 @@ fn request(stream: &mut impl Read) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn answers(bytes: &'static [u8]) -> SocketAddr {
+pub fn answers(bytes: &'static [u8]) -> SocketAddr {
     serve(move |mut stream| while request(&mut stream).is_some() && stream.write_all(bytes).is_ok() {})
 }
 

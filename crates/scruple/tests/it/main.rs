@@ -52,6 +52,7 @@ mod instructions;
 mod interruption;
 mod kills;
 mod load_planted;
+mod load_scenarios;
 mod load_servers;
 mod memory;
 mod revisions;

@@ -5,11 +5,12 @@ use super::super::connection::{Link, broken, unconnected};
 use super::super::failure::Failure;
 use super::super::http1::{self, AtEnd};
 use super::super::http2::{Done, Http2};
-use super::super::record::Exchange;
+use super::super::record::{Exchange, NOBODY};
 use super::super::request::Failed;
+use super::super::scenario::answer::{Answer, Head};
 use super::super::socket;
 use super::super::tls::Tls;
-use super::{Generator, LONGEST_SLEEP};
+use super::{Due, Generator, LONGEST_SLEEP};
 use std::cmp::Reverse;
 use std::io;
 
@@ -160,12 +161,15 @@ impl Generator {
     fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
         let now = clock::now();
         let part = self.part_now(now);
-        for (exchange, outcome) in done.drain(..) {
+        for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
             self.in_flight -= 1;
             self.connections[index].freed = Some(now);
-            match outcome {
-                Ok(bytes) => self.recorder.answered(&exchange, now, part, bytes),
-                Err(class) => self.recorder.failed(&exchange, now, class),
+            match status {
+                0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
+                _ => {
+                    let answer = Answer { status, head: Head::Http2(&head), body: &body };
+                    self.answered(&exchange, now, part, answer, outcome);
+                }
             }
         }
     }
@@ -228,11 +232,16 @@ impl Generator {
         let Some(exchange) = connection.exchange.take() else { return };
         self.in_flight -= 1;
         let check = &self.plan.requests[exchange.request as usize].check;
-        match check.judge_kept(head, &connection.reader) {
-            Ok(()) => self.recorder.answered(&exchange, now, part, head.body),
-            Err(Failed::Status) => self.recorder.failed(&exchange, now, Failure::BadStatus),
-            Err(Failed::Check) => self.recorder.failed(&exchange, now, Failure::CheckFailed),
-        }
+        let outcome = match check.judge_kept(head, &connection.reader) {
+            Ok(()) => Ok(head.body),
+            Err(Failed::Status) => Err(Failure::BadStatus),
+            Err(Failed::Check) => Err(Failure::CheckFailed),
+        };
+        let (kept_head, kept_body) = connection.reader.take_kept();
+        let answer = Answer { status: head.status, head: Head::Http1(&kept_head), body: &kept_body };
+        self.answered(&exchange, now, part, answer, outcome);
+        let connection = &mut self.connections[index];
+        connection.reader.give_back(kept_head, kept_body);
         connection.freed = Some(now);
         if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
             self.ready(index, now);
@@ -248,15 +257,15 @@ impl Generator {
             return self.unconnected(index, class);
         }
         let now = clock::now();
-        let mut lost = 0;
-        for exchange in connection.exchanges() {
-            lost += 1;
-            self.recorder.failed(&exchange, now, class);
-        }
-        self.in_flight -= lost;
-        if lost > 0 {
+        let lost: Vec<Exchange> = connection.exchanges().collect();
+        self.in_flight -= lost.len();
+        if !lost.is_empty() {
             connection.freed = Some(now);
-        } else if class == Failure::Garbage {
+        }
+        for exchange in &lost {
+            self.failed(exchange, now, class);
+        }
+        if lost.is_empty() && class == Failure::Garbage {
             self.recorder.idle_failures.count(class);
         }
         self.reconnect(index);
@@ -307,19 +316,20 @@ impl Generator {
             return;
         }
         let due = if self.schedule.is_some() {
-            self.backlog.pop_front().map(|due| (due, self.part(due)))
+            self.backlog.pop_front().map(|due| (due, self.part(due.at)))
         } else if !self.done_sending(now) {
             let part = self.part(now);
             self.recorder.due(part, now, now, 0);
             self.issued += u64::from(part > 0);
-            Some((freed.unwrap_or(now), part))
+            Some((Due { at: freed.unwrap_or(now), user: NOBODY }, part))
         } else {
             None
         };
         match due {
-            Some((intended, part)) => {
-                let request = self.choose();
-                self.recorder.failed(&Exchange { request, part, intended, sent: now }, now, class);
+            Some((due, part)) => {
+                let request = self.request_of(due);
+                let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+                self.failed(&exchange, now, class);
             }
             None => self.recorder.idle_failures.count(class),
         }

@@ -6,14 +6,16 @@
 mod connections;
 mod live;
 mod patience;
+mod sending;
+mod users;
 
 use super::clock::{self, Poller};
 use super::connection::{Connection, Link};
 use super::failure::Failure;
 use super::http2::Done;
-use super::pace::{Schedule, Share};
-use super::plan::{Order, POLLED, Pace, Plan};
-use super::record::{Exchange, Recorder};
+use super::pace::{Schedule, Shape, Share};
+use super::plan::{POLLED, Pace, Plan};
+use super::record::{Exchange, NOBODY, Recorder};
 use super::shared::{Ended, Shared};
 use patience::Patience;
 use scruple_core::stats::rng::Pcg;
@@ -21,6 +23,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use users::Users;
 
 /// Connections that one thread opens at a time; more would overflow the queue of most listening sockets.
 const OPENED_AT_A_TIME: usize = 100;
@@ -37,6 +40,14 @@ const LONGEST_SLEEP: u64 = 50_000_000;
 /// How often the counters for the live line are published.
 const PUBLISHED: u64 = 200_000_000;
 
+/// Something that is due.
+#[derive(Clone, Copy)]
+struct Due {
+    at: u64,
+    /// Whose it is, or [`NOBODY`].
+    user: u32,
+}
+
 pub(crate) struct Generator {
     shared: Arc<Shared>,
     plan: Arc<Plan>,
@@ -46,13 +57,14 @@ pub(crate) struct Generator {
     most_connections: usize,
     /// Connections that can take a request, the one that waited longest first.
     free: VecDeque<u32>,
-    /// Due times of requests that wait for a connection.
-    backlog: VecDeque<u64>,
+    /// Requests that wait for a connection.
+    backlog: VecDeque<Due>,
     /// Connections of a closed loop that have become free and are sent on next.
     gathered: Vec<u32>,
     /// When connections that failed are to be tried again.
     retries: BinaryHeap<Reverse<(u64, u32)>>,
     schedule: Option<Schedule>,
+    users: Option<Users>,
     random: Pcg,
     turn: usize,
     pub(crate) recorder: Recorder,
@@ -81,7 +93,7 @@ pub(crate) struct Generator {
 impl Generator {
     pub(crate) fn new(shared: &Arc<Shared>, plan: &Arc<Plan>, thread: u32) -> io::Result<Generator> {
         let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
-        let most = if plan.rate().is_some() { plan.grow_to.max(plan.connections) } else { plan.connections };
+        let most = if plan.by_clock() { plan.grow_to.max(plan.connections) } else { plan.connections };
         Ok(Generator {
             poller: Poller::new()?,
             connections: (0..part(plan.connections)).map(|_| Connection::new()).collect(),
@@ -91,9 +103,10 @@ impl Generator {
             gathered: Vec::new(),
             retries: BinaryHeap::new(),
             schedule: None,
+            users: None,
             random: Pcg::new(plan.seed),
             turn: 0,
-            recorder: Recorder::new(0, 0, false),
+            recorder: Recorder::empty(),
             start: u64::MAX,
             end: u64::MAX,
             span: 1,
@@ -125,7 +138,7 @@ impl Generator {
             plan.max_requests.map_or(u64::MAX, |most| most / threads + u64::from(thread < most % threads));
         // A stream apart from those of the schedules.
         self.random = Pcg::with_stream(plan.seed, 1 << 32 | thread);
-        self.recorder = Recorder::new(plan.requests.len(), plan.parts, plan.rate().is_some());
+        self.recorder = Recorder::new(plan);
         (self.start, self.end, self.schedule) = (u64::MAX, u64::MAX, None);
         (self.turn, self.issued, self.backlog_most, self.gave_up) = (0, 0, 0, false);
         (self.last_failure, self.tls_trouble) = (None, None);
@@ -139,7 +152,7 @@ impl Generator {
 
     /// Hands over what was written down.
     pub(crate) fn take_recorder(&mut self) -> Recorder {
-        std::mem::replace(&mut self.recorder, Recorder::new(0, 0, false))
+        std::mem::replace(&mut self.recorder, Recorder::empty())
     }
 
     /// Opens the connections. Returns how many stand when all do or the time is over.
@@ -228,7 +241,7 @@ impl Generator {
                 until = until.min(self.end);
             }
             let mut wait = until.saturating_sub(now);
-            if let Some(due) = self.schedule.as_ref().and_then(Schedule::next) {
+            if let Some(due) = self.next_due() {
                 let early = if polls { POLLED } else { 0 };
                 wait = wait.min(due.saturating_sub(now).saturating_sub(early));
             }
@@ -265,11 +278,14 @@ impl Generator {
         self.span = self.plan.span();
         self.down_since = start;
         self.last_due = start;
+        if self.plan.scenario.is_some() {
+            return self.set_users(start);
+        }
         if let Pace::Open { rate, arrivals } = self.plan.pace {
             let before = self.plan.warm_up_before();
             let begin = start.saturating_sub(before);
             let warm = (before as f64 * rate / 1e9 / f64::from(self.plan.threads)).ceil() as u64;
-            self.schedule = Some(Schedule::new(&Share {
+            self.schedule = Some(Schedule::new(Share {
                 rate,
                 arrivals,
                 thread: self.thread,
@@ -278,23 +294,43 @@ impl Generator {
                 start: begin,
                 end: self.end,
                 limit: self.limit.saturating_add(warm),
+                shape: Shape::Constant,
             }));
         }
+    }
+
+    /// When the next request is due, in an open loop or of a user.
+    fn next_due(&self) -> Option<u64> {
+        let scheduled = self.schedule.as_ref().and_then(Schedule::next);
+        match &self.users {
+            None => scheduled,
+            Some(users) => scheduled.into_iter().chain(users.next()).min(),
+        }
+    }
+
+    /// Takes what is due by now.
+    fn take_due(&mut self, now: u64) -> Option<Due> {
+        if self.users.is_some() {
+            return self.due_of_users(now);
+        }
+        let schedule = self.schedule.as_mut()?;
+        let at = schedule.next().filter(|due| *due <= now)?;
+        schedule.advance();
+        Some(Due { at, user: NOBODY })
     }
 
     /// Sends what is due by now, in an open loop. Returns the time.
     fn send_due(&mut self) -> u64 {
         for _ in 0..BURST {
             let now = clock::now();
-            let Some(due) = self.schedule.as_ref().and_then(Schedule::next).filter(|due| *due <= now) else {
-                return now;
-            };
-            if let Some(schedule) = &mut self.schedule {
-                schedule.advance();
+            let Some(due) = self.take_due(now) else { return now };
+            self.last_due = due.at;
+            let part = self.part(due.at);
+            self.recorder.due(part, due.at, now, self.backlog.len() as u64);
+            if due.user != NOBODY {
+                self.issued += u64::from(part > 0);
+                self.note_beginning(due, part);
             }
-            self.last_due = due;
-            let part = self.part(due);
-            self.recorder.due(part, due, now, self.backlog.len() as u64);
             match self.take_free() {
                 Some(index) if self.backlog.is_empty() => {
                     self.start(index, due, now, part);
@@ -354,7 +390,10 @@ impl Generator {
 
     fn done_sending(&self, now: u64) -> bool {
         match &self.schedule {
-            Some(schedule) => schedule.next().is_none(),
+            Some(schedule) => {
+                let ended = now >= self.end || self.issued >= self.limit;
+                schedule.next().is_none() && self.users.as_ref().is_none_or(|users| users.gone(ended))
+            }
             None => now >= self.end || self.issued >= self.limit,
         }
     }
@@ -370,7 +409,7 @@ impl Generator {
         }
         while self.connections[index].is_free() && self.schedule.is_some() {
             let Some(due) = self.backlog.pop_front() else { break };
-            self.start(index, due, now, self.part(due));
+            self.start(index, due, now, self.part(due.at));
         }
         self.offer(index);
     }
@@ -385,60 +424,6 @@ impl Generator {
                 None => self.gathered.push(index as u32),
             }
         }
-    }
-
-    /// Sends, in a closed loop, on all connections that have become free: together, so that the server finds several
-    /// requests when it wakes up.
-    fn send_gathered(&mut self) {
-        let mut gathered = std::mem::take(&mut self.gathered);
-        for index in gathered.drain(..).map(|index| index as usize) {
-            let now = clock::now();
-            self.connections[index].queued = false;
-            while self.connections[index].is_free() && !self.done_sending(now) {
-                let intended = self.connections[index].freed.take().unwrap_or(now);
-                let part = self.part(now);
-                self.recorder.due(part, now, now, 0);
-                self.last_due = now;
-                self.issued += u64::from(part > 0);
-                self.start(index, intended, now, part);
-            }
-        }
-        self.gathered = gathered;
-    }
-
-    fn start(&mut self, index: usize, intended: u64, now: u64, part: u16) {
-        let request = self.choose();
-        let exchange = Exchange { request, part, intended, sent: now };
-        let shared = &*self.shared;
-        let connection = &mut self.connections[index];
-        self.in_flight += 1;
-        self.recorder.sent(&exchange);
-        let sent = match &mut connection.http2 {
-            None => {
-                connection.exchange = Some(exchange);
-                connection.send(&shared.encoded[request as usize], index, &self.poller)
-            }
-            Some(http2) => http2
-                .start(&shared.frames[request as usize], exchange)
-                .and_then(|()| connection.send_frames(index, &self.poller)),
-        };
-        if let Err(class) = sent {
-            self.fail(index, class);
-        }
-    }
-
-    fn choose(&mut self) -> u32 {
-        let cumulated = &self.shared.cumulated;
-        if cumulated.len() == 1 {
-            return 0;
-        }
-        if self.plan.order == Order::InTurn {
-            let chosen = self.turn;
-            self.turn = (self.turn + 1) % cumulated.len();
-            return chosen as u32;
-        }
-        let drawn = self.random.unit() * cumulated[cumulated.len() - 1];
-        cumulated.partition_point(|sum| *sum <= drawn).min(cumulated.len() - 1) as u32
     }
 
     /// Fails what has waited too long.
@@ -480,8 +465,9 @@ impl Generator {
             }
         }
         while let Some(due) = self.backlog.pop_front().filter(|_| ended != Ended::Interrupted) {
-            let (request, part) = (self.choose(), self.part(due));
-            self.recorder.failed(&Exchange { request, part, intended: due, sent: now }, now, Failure::Unsent);
+            let (request, part) = (self.request_of(due), self.part(due.at));
+            let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+            self.recorder.failed(&exchange, now, Failure::Unsent);
         }
         self.backlog.clear();
         self.start = u64::MAX;

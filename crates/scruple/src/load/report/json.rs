@@ -3,12 +3,12 @@
 use super::memory_map;
 use super::sheet::title;
 use crate::load::windows::{Aside, Slice};
-use crate::load::windows::{Loaded, Loads};
+use crate::load::windows::{Loaded, Loads, Pool};
 use scruple_core::knee::{Found, Outcome};
 use scruple_core::per_request::PerRequest;
 use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, Stall};
+use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pace, RowOf, Stall};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -47,6 +47,10 @@ struct ServerView<'a> {
     lateness: Distribution,
     connect: Distribution,
     generator: GeneratorCost,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<RowView<'a>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    unfinished_sessions: u64,
     timeline: &'a [Slice],
     stalls: &'a [Stall],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,6 +73,21 @@ struct ServerView<'a> {
     sampled: Option<Part<SampledView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     syscalls: Option<Part<&'a BTreeMap<String, f64>>>,
+}
+
+/// A kind of request, a group or a session.
+#[derive(Serialize)]
+struct RowView<'a> {
+    name: &'a str,
+    of: RowOf,
+    answered: u64,
+    failed: BTreeMap<&'static str, u64>,
+    response: Distribution,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What does not count, and what was seen in it.
@@ -248,6 +267,8 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
         lateness: distribution(&pool.lateness),
         connect: distribution(&pool.connect),
         generator: pool.generator,
+        rows: rows(pool),
+        unfinished_sessions: pool.unfinished,
         timeline: &pool.timeline,
         stalls: &pool.stalls,
         set_apart: pool.aside.iter().map(aside).collect(),
@@ -316,6 +337,21 @@ fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Pa
         Ok(found) => Part::Found(view(found)),
         Err(why) => Part::Absent { absent: why.clone() },
     }
+}
+
+fn rows(pool: &Pool) -> Vec<RowView<'_>> {
+    let row = |kind: &'_ Kind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
+    let view = |kind| {
+        let (.., response) = row(kind)?;
+        Some(RowView {
+            name: &kind.name,
+            of: kind.of,
+            answered: kind.answered,
+            failed: kind.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+            response: distribution(&Latencies::from_sparse(response.each())),
+        })
+    };
+    pool.kinds.iter().filter(|_| pool.rows.len() > 1).filter_map(view).collect()
 }
 
 fn aside(aside: &Aside) -> AsideView {

@@ -8,7 +8,7 @@ use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::show::{Report, block_characters};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Arrivals, Buckets, Pace, Plan, Point, Stall};
+use scruple_measure::load::{Arrivals, Buckets, Pace, Plan, Point, RowOf, Scenario, Stage, Stall};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -37,8 +37,10 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
             let pool = &server.pool;
             let counted = [("response", &pool.response), ("service", &pool.service), ("lag", &pool.lag)]
                 .map(|(what, latencies)| (of(what), latencies.buckets()));
+            let rows = pool.rows.iter().filter(|_| pool.rows.len() > 1);
+            let rows = rows.map(move |(name, kind, response)| (of(&row_name(name, *kind)), response.clone()));
             let aside = pool.aside.iter().map(move |aside| (of(&apart(aside)), aside.response.clone()));
-            counted.into_iter().chain(aside).collect::<Vec<_>>()
+            counted.into_iter().chain(rows).chain(aside).collect::<Vec<_>>()
         })
         .filter(|(_, latencies)| latencies.count() > 0)
         .collect();
@@ -55,6 +57,15 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     out
 }
 
+/// The name of a row of its own.
+pub(crate) fn row_name(name: &str, of: RowOf) -> String {
+    match of {
+        RowOf::Request => name.to_owned(),
+        RowOf::Group => format!("group {name}"),
+        RowOf::Session => format!("session {name}"),
+    }
+}
+
 /// What is set apart, as the name of a row.
 fn apart(aside: &Aside) -> String {
     format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
@@ -62,11 +73,41 @@ fn apart(aside: &Aside) -> String {
 
 /// The pace in words.
 pub(crate) fn pace(plan: &Plan) -> String {
+    if let Some(scenario) = &plan.scenario {
+        return users(plan, scenario);
+    }
     match plan.pace {
         Pace::Closed => "closed loop".to_owned(),
         Pace::Open { rate, arrivals } => {
             let gaps = if arrivals == Arrivals::Poisson { " (Poisson)" } else { "" };
             format!("open loop, {} requests/s{gaps}", grouped(rate))
+        }
+    }
+}
+
+/// The model of users, and how many there are.
+fn users(plan: &Plan, scenario: &Scenario) -> String {
+    let level = |stage: &Stage| [stage.from, stage.to];
+    let levels = || scenario.stages.iter().flat_map(level);
+    let span = || {
+        let (least, most) = (levels().fold(f64::INFINITY, f64::min), levels().fold(0.0, f64::max));
+        let range = if least < most { format!("{} to ", grouped(least)) } else { String::new() };
+        let stages = scenario.stages.len();
+        (
+            format!("{range}{}", grouped(most)),
+            if stages > 1 { format!(" in {stages} stages") } else { String::new() },
+        )
+    };
+    match (plan.pace, scenario.stages.is_empty()) {
+        (Pace::Closed, true) => format!("closed model, {} users", grouped(f64::from(plan.connections))),
+        (Pace::Closed, false) => {
+            let (users, stages) = span();
+            format!("closed model, {users} users{stages}")
+        }
+        (Pace::Open { rate, .. }, true) => format!("open model, {} sessions/s", grouped(rate)),
+        (Pace::Open { .. }, false) => {
+            let (rates, stages) = span();
+            format!("open model, {rates} sessions/s{stages}")
         }
     }
 }
@@ -166,7 +207,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         "  {} answered, {}/s{} · {style}{} failed{style:#}{}{}",
         grouped(pool.answered as f64),
         grouped(pool.rate()),
-        match loads.plan.rate().filter(|_| pool.fell_behind()) {
+        match loads.plan.rate().filter(|_| pool.fell_behind() && loads.plan.scenario.is_none()) {
             Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),
             None => String::new(),
         },
@@ -189,7 +230,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         let _ = writeln!(
             out,
             "    {}: {} answered, {} failed{p99}",
-            kind.name,
+            row_name(&kind.name, kind.of),
             grouped(kind.answered as f64),
             grouped(kind.failures.total() as f64)
         );

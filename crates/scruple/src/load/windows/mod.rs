@@ -10,7 +10,7 @@ pub mod setup;
 pub use engine::{Engine, Looking};
 pub use pool::{Aside, Pool, Slice};
 pub use script::{Played, Script};
-pub use setup::{Side, add_yardstick, plan, rates, sides};
+pub use setup::{Side, add_yardstick, part_name, plan, rates, sides};
 
 use crate::address::Address;
 use crate::fault::Fault;
@@ -20,13 +20,13 @@ use scruple_core::metric::Pass;
 use scruple_core::plan::Plan as Visits;
 use scruple_core::run::{Run, State};
 use scruple_core::sample::Reading;
-use scruple_core::subject::Arm;
+use scruple_core::subject::{Arm, Role};
 use scruple_measure::load::cost::collections::{Collections, Untold};
 use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::Server;
-use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, WarmUp};
+use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, Row, WarmUp};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -142,6 +142,10 @@ impl Division {
             .max_requests
             .map_or(windows, |most| windows.min(most.min(u64::from(u32::MAX)) as u32))
             .max(1);
+        // Stages run through once.
+        if plan.scenario.as_ref().is_some_and(|scenario| scenario.duration().is_some()) {
+            return Division { windows, turns: 1, weighed };
+        }
         let long = (plan.duration.as_nanos() / TURN.as_nanos()).clamp(2, u128::from(u32::MAX)) as u32;
         let turns = if servers > 1 { long.min(windows.div_ceil(2)).max(2.min(windows)) } else { 1 };
         Division { windows: windows.div_ceil(turns) * turns, turns, weighed }
@@ -223,7 +227,8 @@ impl Loading {
         store: Option<Store>,
         progress: Progress,
     ) -> Result<Loading, Fault> {
-        let taken = arms.iter().map(|_| Vec::new()).collect();
+        let servers = arms.iter().filter(|arm| arm.role != Role::Part);
+        let taken = servers.map(|_| Vec::new()).collect();
         run.arms = arms;
         let ledger = Ledger::begin(store, &run)?;
         let division = Division { windows: 1, turns: 1, weighed: false };
@@ -284,6 +289,8 @@ impl Loading {
                     Ended::Planned if answered == 0 => return Ok(false),
                     Ended::Planned => {}
                     Ended::Interrupted => return Ok(true),
+                    // What was too bad once is not tried again.
+                    Ended::Aborted => return Ok(false),
                     // What is gone stays gone; the figures say when.
                     Ended::ServerGone => return Ok(false),
                 }
@@ -307,7 +314,8 @@ impl Loading {
             }
             let counted: Vec<&LoadResult> =
                 turns.iter().map(|(_, turn)| &turn.load).filter(|load| !spoilt(load)).collect();
-            for (_, readings) in readings::pooled(&counted, self.run.terms.level) {
+            let counted = counted.iter().flat_map(|load| load.counted());
+            for (_, readings) in readings::pooled(counted, self.run.terms.level) {
                 for (block, reading) in (0..).zip(readings) {
                     add_readings(arm, [reading], Pass::Timing, block);
                 }
@@ -324,7 +332,34 @@ impl Loading {
             pool.windows = all;
             servers.push(Loaded { void, sheet: sheets.next().flatten(), ..Loaded::of(&arm.name, pool) });
         }
+        self.add_parts(plan);
         Loads { plan: plan.clone(), division, servers, capacity: None, show_map: false }
+    }
+
+    /// The readings of the arms that are parts of a server: its kinds of requests, groups and sessions.
+    fn add_parts(&mut self, plan: &Plan) {
+        let (division, level, several) = (self.division, self.run.terms.level, self.taken.len() > 1);
+        for (server, turns) in self.taken.iter().enumerate() {
+            for (row, Row { name, .. }) in plan.rows().iter().enumerate() {
+                let name = setup::part_name(&self.run.arms[server].name, name, several);
+                let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
+                let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
+                let counted = turns.iter().filter(|(_, turn)| !spoilt(&turn.load));
+                for (first, turn) in counted.clone() {
+                    for (window, parts) in division.windows_of(&turn.load) {
+                        let window_of_row = Part::together(parts).row(row);
+                        add_readings(arm, readings::of_a_row(&window_of_row), Pass::Timing, first + window);
+                    }
+                }
+                let parts: Vec<Part> =
+                    counted.flat_map(|(_, turn)| turn.load.counted()).map(|part| part.row(row)).collect();
+                for (_, readings) in readings::pooled(parts.iter(), level) {
+                    for (block, reading) in (0..).zip(readings) {
+                        add_readings(arm, [reading], Pass::Timing, block);
+                    }
+                }
+            }
+        }
     }
 
     /// Adds what was read in another pass to an arm.

@@ -17,6 +17,7 @@ use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, 
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -180,8 +181,12 @@ impl Pass<'_> {
 
     /// The plan of a pass whose instrument makes the server so many times slower.
     fn bounded(&self, slower: u32) -> Plan {
+        // Users of a pass do not think, and there are as many as connections.
+        let scenario = self.plan.scenario.as_ref().map(|scenario| Arc::new(scenario.hurried()));
         Plan {
             requests: self.side.requests.clone(),
+            pace: if scenario.is_some() { Pace::Closed } else { self.plan.pace },
+            scenario,
             duration: LONGEST,
             timeout: (self.plan.timeout * slower).min(SLOWEST.max(self.plan.timeout)),
             most_timeouts: Some(MOST_TIMEOUTS),

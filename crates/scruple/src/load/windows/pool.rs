@@ -2,7 +2,7 @@
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
-    Buckets, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, Slow, Stall,
+    Buckets, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow, Stall,
 };
 use serde::Serialize;
 
@@ -13,6 +13,8 @@ pub struct Pool {
     pub windows: usize,
     /// Whether the server was gone at the end of a turn.
     pub gone: bool,
+    /// Whether a turn was given up because a limit of the scenario was exceeded.
+    pub aborted: bool,
     /// The time in which requests were due, in nanoseconds, pauses between turns not counted.
     pub span: u64,
     /// By how much the answers were behind the requests at the ends of turns, all of them together.
@@ -43,8 +45,12 @@ pub struct Pool {
     pub reconnects: u64,
     /// The course, in nanoseconds of measured time.
     pub timeline: Vec<Slice>,
-    /// The figures of each kind of request.
+    /// The figures of each kind of request, group and session.
     pub kinds: Vec<Kind>,
+    /// The responses of each of them that count, by the same names.
+    pub rows: Vec<(String, RowOf, Buckets)>,
+    /// Sessions that were under way at the ends of turns.
+    pub unfinished: u64,
     /// When the server stood still, in nanoseconds of measured time.
     pub stalls: Vec<Stall>,
     /// The slowest requests, in nanoseconds of measured time, the slowest first.
@@ -146,6 +152,8 @@ impl Pool {
         self.bytes += load.bytes;
         self.backlog = self.backlog.max(load.backlog);
         self.reconnects += load.reconnects;
+        self.unfinished += load.unfinished;
+        self.aborted |= load.ended == Ended::Aborted;
         self.add_kinds(&load.kinds, counts);
         self.add_generator(&load.generator);
         for doubt in &load.doubts {
@@ -167,6 +175,13 @@ impl Pool {
             (&mut self.connect, &load.connect),
         ] {
             own.add(more);
+        }
+        let whole = Part::together(load.counted());
+        for (kind, row) in load.kinds.iter().zip(whole.rows) {
+            match self.rows.iter_mut().find(|(name, of, _)| *name == kind.name && *of == kind.of) {
+                Some((.., response)) => response.add(&row.response),
+                None => self.rows.push((kind.name.clone(), kind.of, row.response)),
+            }
         }
         self.timeline.extend(load.counted().iter().map(|part| slice(part, shift)));
         let stall =
@@ -218,7 +233,7 @@ impl Pool {
     fn add_kinds(&mut self, kinds: &[Kind], timely: bool) {
         for kind in kinds {
             let service = kind.service.as_ref().filter(|_| timely);
-            match self.kinds.iter_mut().find(|known| known.name == kind.name) {
+            match self.kinds.iter_mut().find(|known| known.name == kind.name && known.of == kind.of) {
                 None => self.kinds.push(Kind { service: service.cloned(), ..kind.clone() }),
                 Some(known) => {
                     known.answered += kind.answered;

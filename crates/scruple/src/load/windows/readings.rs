@@ -4,7 +4,7 @@ use scruple_core::judge::POOLED;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled};
-use scruple_measure::load::{Buckets, LoadResult, Part};
+use scruple_measure::load::{Buckets, Part};
 
 /// What stands as the source of latencies.
 const SOURCE: &str = "load generator";
@@ -41,10 +41,15 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
     latencies.chain(lag.map(|(metric, lag)| Reading::of(metric, lag, SOURCE))).collect()
 }
 
+/// What one window tells of a kind of request, of which only the responses are known.
+pub(super) fn of_a_row(window: &Part) -> impl Iterator<Item = Reading> {
+    of(window).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
+}
+
 /// What all windows of some turns tell together, as the readings of figures that limits are held against: a window in which
 /// the server stood still counts for all of its requests.
-pub(super) fn pooled(loads: &[&LoadResult], level: f64) -> Vec<(String, Vec<Reading>)> {
-    let parts: Vec<&Part> = loads.iter().flat_map(|load| load.counted()).collect();
+pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> Vec<(String, Vec<Reading>)> {
+    let parts: Vec<&Part> = parts.collect();
     let responses: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.response.each()).collect();
     let longest = parts.iter().filter_map(|part| part.response.max()).max().map(|longest| longest as f64);
     let failures: Vec<(u64, u64)> =

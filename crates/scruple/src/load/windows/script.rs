@@ -139,6 +139,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         service: service.buckets(),
         lag: lag.buckets(),
         lateness: lateness.buckets(),
+        rows: Vec::new(),
     };
     Ok(LoadResult {
         ended: if entry.gone { Ended::ServerGone } else { Ended::Planned },
@@ -162,6 +163,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         stalls: Vec::new(),
         kinds: Vec::<Kind>::new(),
         slowest: Vec::new(),
+        unfinished: 0,
         generator: GeneratorCost {
             threads: 1,
             elapsed: span,

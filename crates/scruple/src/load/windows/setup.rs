@@ -7,10 +7,12 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{
-    Arrivals, Check, Nginx, NginxError, Order, Pace, Plan, Protocol, Request, Target, Trust, WarmUp,
-    request_file, scenario,
+    Arrivals, Check, Model, Nginx, NginxError, Order, Pace, Plan, Protocol, Read, Request, Row, Scenario,
+    Target, Trust, WarmUp, request_file, scenario,
 };
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A server to be loaded.
 #[derive(Clone, Debug)]
@@ -25,6 +27,10 @@ pub struct Side {
     pub requests: Vec<Request>,
     /// In which order.
     pub order: Order,
+    /// What users do, where they do more than send single requests.
+    pub scenario: Option<Arc<Scenario>>,
+    /// The limits of the scenario, each with the name of the request, group or session that it is for, or `*`.
+    pub limits: Vec<(String, String)>,
     /// How it is started, where Scruple does that.
     pub command: Option<ServerCommand>,
     /// The server that is a yardstick for the others.
@@ -44,6 +50,23 @@ impl Side {
         let role = if self.yardstick.is_some() { Role::Yardstick } else { Role::Subject };
         Arm::new(self.name.clone(), subject, role)
     }
+
+    /// The arms of its kinds of requests, groups and sessions; `several` says whether other servers have them too.
+    pub fn parts(&self, plan: &Plan, several: bool) -> Vec<Arm> {
+        let rows = plan.rows();
+        if self.yardstick.is_some() || rows.len() < 2 || rows.len() > NAMED {
+            return Vec::new();
+        }
+        let subject = self.arm(plan).subject;
+        let arm =
+            |row: &Row| Arm::new(part_name(&self.name, &row.name, several), subject.clone(), Role::Part);
+        rows.iter().map(arm).collect()
+    }
+}
+
+/// What an arm of a kind of request is called.
+pub fn part_name(server: &str, row: &str, several: bool) -> String {
+    if several { format!("{server}: {row}") } else { row.to_owned() }
 }
 
 /// The servers, the reference first.
@@ -106,6 +129,8 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
         target: nginx.target.clone(),
         requests: vec![Nginx::request()],
         order: Order::Weighted,
+        scenario: None,
+        limits: Vec::new(),
         command: Some(nginx.command.clone()),
         yardstick: Some(nginx),
     });
@@ -136,23 +161,38 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
         target.protocol = Protocol::Http2;
     }
     let command = (!words.is_empty()).then(|| ServerCommand::of(words.into_iter().map(Into::into).collect()));
-    let (requests, order) = match &args.request.scenario {
+    let read = match &args.request.scenario {
         Some(file) => from_file(file)?,
-        None => (vec![request(args, &path)?], Order::Weighted),
+        None => single(vec![request(args, &path)?]),
     };
-    Ok(Side { name, url: url.to_owned(), target, requests, order, command, yardstick: None })
+    Ok(Side {
+        name,
+        url: url.to_owned(),
+        target,
+        requests: read.requests,
+        order: read.order,
+        scenario: read.scenario.map(Arc::new),
+        limits: read.limits,
+        command,
+        yardstick: None,
+    })
+}
+
+/// Requests without users.
+fn single(requests: Vec<Request>) -> Read {
+    Read { requests, order: Order::Weighted, scenario: None, limits: Vec::new() }
 }
 
 /// The requests of a file, a scenario in TOML or a line for each.
-fn from_file(file: &Path) -> Result<(Vec<Request>, Order), Fault> {
+fn from_file(file: &Path) -> Result<Read, Fault> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", file.display())))?;
     let folder = file.parent().unwrap_or(Path::new("."));
     let read = match file.extension().is_some_and(|ending| ending == "toml") {
         true => scenario(&text, folder),
-        false => request_file(&text, folder).map(|requests| (requests, Order::Weighted)),
+        false => request_file(&text, folder).map(single),
     };
-    read.map_err(|why| Fault::usage(format!("‘{}’ cannot be sent: {why}", file.display())))
+    read.map_err(|why| Fault::usage(format!("the scenario ‘{}’ cannot be sent: {why}", file.display())))
 }
 
 /// The request of the options.
@@ -203,7 +243,9 @@ const TEXT: &str = "text:";
 /// When it cannot be carried out.
 pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
+    let users = Users::of(args, side)?;
     let pace = match (&amount.rate, args.slo()) {
+        _ if users.pace.is_some() => users.pace.unwrap_or(Pace::Closed),
         (Some(text), None) => {
             let (rates, arrivals) = rates(text)?;
             if rates.1.is_some() {
@@ -218,7 +260,10 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     if args.windows() == 0 {
         return Err(Fault::usage("no windows at all hold no requests: give --windows at least 1"));
     }
-    let (connections, grow_to) = connections(&amount.connections)?;
+    let (connections, grow_to) = match &amount.connections {
+        Some(text) => connections(text)?,
+        None => (users.most.unwrap_or(CONNECTIONS), 0),
+    };
     if grow_to > 0 && pace == Pace::Closed && args.slo().is_none() {
         return Err(Fault::usage("connections are added only when a request is due: give a --rate as well"));
     }
@@ -226,16 +271,22 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     let plan = Plan {
         requests: side.requests.clone(),
         order: side.order,
+        scenario: side.scenario.clone(),
         pace,
         connections,
         grow_to,
         streams: args.connection.http2.unwrap_or(1),
         keep_alive: !args.connection.no_keep_alive,
         threads,
-        duration: arms::duration(args.duration())?,
+        duration: match users.duration {
+            Some(duration) => duration,
+            None => arms::duration(args.duration())?,
+        },
         max_requests: amount.requests,
         timeout: arms::duration(&args.connection.timeout)?,
         warm_up: match amount.warm_up.as_str() {
+            // What rises or falls as the scenario says is no warm-up.
+            "auto" if users.duration.is_some() => WarmUp::Off,
             "auto" => WarmUp::Auto,
             "off" => WarmUp::Off,
             time => WarmUp::For(arms::duration(time)?),
@@ -247,6 +298,70 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     };
     plan.validate().map_err(Fault::usage)?;
     Ok(plan)
+}
+
+/// The connections where nothing else is said.
+const CONNECTIONS: u32 = 10;
+
+/// The most kinds of requests that have figures of their own.
+const NAMED: usize = 64;
+
+/// What the scenario says of how much is sent, and the command line then does not.
+#[derive(Default)]
+struct Users {
+    pace: Option<Pace>,
+    duration: Option<Duration>,
+    /// The most users at a time, each of whom has a connection.
+    most: Option<u32>,
+}
+
+impl Users {
+    fn of(args: &LoadArgs, side: &Side) -> Result<Users, Fault> {
+        let Some(scenario) = &side.scenario else { return Ok(Users::default()) };
+        let amount = &args.amount;
+        let refused = |what: &str, why: &str| Err(Fault::usage(format!("the scenario has {what}: {why}")));
+        let closed = scenario.model == Some(Model::Closed);
+        if args.slo().is_some() && (closed || scenario.duration().is_some()) {
+            return refused(
+                "stages or users of its own",
+                "the highest rate is searched with an open model without stages; leave --slo or the stages out",
+            );
+        }
+        let Some(duration) = scenario.duration() else {
+            return match (scenario.model, &amount.rate, args.slo()) {
+                (Some(Model::Open), None, None) => refused(
+                    "an open model without stages",
+                    "give --rate sessions per second, or add a [[stage]]",
+                ),
+                (Some(Model::Closed), Some(_), _) => refused(
+                    "a closed model",
+                    "its users are as many as --connections says; leave --rate out, or write model = \"open\"",
+                ),
+                _ => Ok(Users::default()),
+            };
+        };
+        if amount.rate.is_some() || amount.duration.is_some() {
+            return refused(
+                "stages",
+                "they say how much is sent and how long; leave --rate and --duration out",
+            );
+        }
+        if !matches!(amount.warm_up.as_str(), "auto" | "off") {
+            return refused("stages", "let the first of them be the warm-up, and leave --warm-up out");
+        }
+        // The mean, since the rate runs through the stages.
+        let sessions: f64 =
+            scenario.stages.iter().map(|s| (s.from + s.to) / 2.0 * s.duration.as_secs_f64()).sum();
+        if sessions <= 0.0 {
+            return refused("stages", "all of them are at 0; give one of them a rate or users");
+        }
+        let open = Pace::Open { rate: sessions / duration.as_secs_f64(), arrivals: Arrivals::Constant };
+        Ok(Users {
+            pace: Some(if closed { Pace::Closed } else { open }),
+            duration: Some(duration),
+            most: closed.then(|| scenario.most_users()),
+        })
+    }
 }
 
 /// Reads `2000`, `100..1M`, or either behind `poisson:`: the first rate, the last where there is one, and the gaps.

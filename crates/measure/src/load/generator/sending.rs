@@ -1,0 +1,88 @@
+//! Sending requests, and choosing which.
+
+use super::super::clock;
+use super::super::failure::Failure;
+use super::super::plan::Order;
+use super::super::record::{Exchange, NOBODY};
+use super::{Due, Generator};
+
+impl Generator {
+    /// Sends, in a closed loop, on all connections that have become free: together, so that the server finds several
+    /// requests when it wakes up.
+    pub(super) fn send_gathered(&mut self) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        for index in gathered.drain(..).map(|index| index as usize) {
+            let now = clock::now();
+            self.connections[index].queued = false;
+            while self.connections[index].is_free() && !self.done_sending(now) {
+                let intended = self.connections[index].freed.take().unwrap_or(now);
+                let part = self.part(now);
+                self.recorder.due(part, now, now, 0);
+                self.last_due = now;
+                self.issued += u64::from(part > 0);
+                self.start(index, Due { at: intended, user: NOBODY }, now, part);
+            }
+        }
+        self.gathered = gathered;
+    }
+
+    pub(super) fn start(&mut self, index: usize, due: Due, now: u64, part: u16) {
+        self.in_flight += 1;
+        if due.user != NOBODY {
+            return self.start_of_user(index, due, now, part);
+        }
+        let request = self.choose();
+        let exchange = Exchange { request, part, intended: due.at, sent: now, user: NOBODY };
+        self.recorder.sent(&exchange);
+        let sent = self.send_prepared(index, exchange);
+        self.sent(index, exchange, now, sent);
+    }
+
+    /// Sends a request as the plan has it.
+    pub(super) fn send_prepared(&mut self, index: usize, exchange: Exchange) -> Result<(), Failure> {
+        let (shared, request) = (&*self.shared, exchange.request as usize);
+        let connection = &mut self.connections[index];
+        match &mut connection.http2 {
+            None => {
+                connection.exchange = Some(exchange);
+                connection.send(&shared.encoded[request], index, &self.poller)
+            }
+            Some(http2) => http2
+                .start(&shared.frames[request], exchange)
+                .and_then(|()| connection.send_frames(index, &self.poller)),
+        }
+    }
+
+    /// A request was sent, or could not be.
+    pub(super) fn sent(&mut self, index: usize, exchange: Exchange, now: u64, sent: Result<(), Failure>) {
+        if let Err(class) = sent {
+            if !self.connections[index].exchanges().any(|under_way| under_way == exchange) {
+                self.in_flight -= 1;
+                self.failed(&exchange, now, class);
+            }
+            self.fail(index, class);
+        }
+    }
+
+    /// Which of the plan's requests is sent.
+    pub(super) fn request_of(&mut self, due: Due) -> u32 {
+        match &self.users {
+            Some(users) if due.user != NOBODY => users.request(due.user),
+            _ => self.choose(),
+        }
+    }
+
+    pub(super) fn choose(&mut self) -> u32 {
+        let cumulated = &self.shared.cumulated;
+        if cumulated.len() == 1 {
+            return 0;
+        }
+        if self.plan.order == Order::InTurn {
+            let chosen = self.turn;
+            self.turn = (self.turn + 1) % cumulated.len();
+            return chosen as u32;
+        }
+        let drawn = self.random.unit() * cumulated[cumulated.len() - 1];
+        cumulated.partition_point(|sum| *sum <= drawn).min(cumulated.len() - 1) as u32
+    }
+}

@@ -1,0 +1,306 @@
+//! Users: sessions of several requests, with what they carry from one to the next.
+//!
+//! A user's request is due when a session begins, and from then on when the answer before it has come and the user has
+//! thought. All of them wait for connections in one line, as requests without users do.
+
+use super::super::failure::Failure;
+use super::super::plan::Order;
+use super::super::record::Exchange;
+use super::super::request::Request;
+use super::super::scenario::answer::Answer;
+use super::super::scenario::{Cookies, Scenario, Session, Step};
+use super::Due;
+use scruple_core::stats::rng::Pcg;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+mod flow;
+
+/// The users of one thread.
+pub(super) struct Users {
+    scenario: Arc<Scenario>,
+    /// Whether a user who has ended a session begins another.
+    closed: bool,
+    users: Vec<User>,
+    vacant: Vec<u32>,
+    /// When users send their next requests.
+    wakes: BinaryHeap<Reverse<(u64, u32)>>,
+    random: Pcg,
+    turn: usize,
+    cumulated: Vec<f64>,
+    /// Users that are there.
+    live: usize,
+    /// Whether no more sessions begin, because data that are taken once are used up.
+    used_up: bool,
+    /// Sessions that were under way at the end.
+    unfinished: u64,
+}
+
+struct User {
+    number: u32,
+    session: u32,
+    step: u32,
+    /// When the first request of the session was due, and in which part.
+    began: (u64, u16),
+    values: Vec<Option<Vec<u8>>>,
+    cookies: Cookies,
+    /// The path of the last request, which cookies are set for.
+    path: String,
+    /// Where the last answer has redirected to.
+    hop: Option<Hop>,
+    hops: u32,
+}
+
+/// A redirect that is to be followed.
+struct Hop {
+    path: String,
+    /// Whether it becomes a GET without content.
+    get: bool,
+    /// When the request was sent that began it.
+    sent: u64,
+}
+
+impl Users {
+    pub(super) fn new(scenario: &Arc<Scenario>, closed: bool, random: Pcg) -> Users {
+        let mut sum = 0.0;
+        let cumulated = scenario.sessions.iter().map(|session| {
+            sum += session.weight;
+            sum
+        });
+        Users {
+            closed,
+            users: Vec::new(),
+            vacant: Vec::new(),
+            wakes: BinaryHeap::new(),
+            random,
+            turn: 0,
+            cumulated: cumulated.collect(),
+            live: 0,
+            used_up: false,
+            unfinished: 0,
+            scenario: Arc::clone(scenario),
+        }
+    }
+
+    /// When the next user sends something.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.wakes.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Whether nobody is there any more, or will be.
+    pub(super) fn gone(&self, ended: bool) -> bool {
+        self.wakes.is_empty() && (self.live == 0 || ended)
+    }
+
+    /// Sends everybody home who is thinking.
+    pub(super) fn stop(&mut self) {
+        self.unfinished +=
+            self.wakes.iter().filter(|Reverse((_, user))| self.users[*user as usize].step > 0).count() as u64;
+        self.live -= self.wakes.len();
+        self.wakes.clear();
+    }
+
+    fn pop(&mut self) -> Option<Due> {
+        self.wakes.pop().map(|Reverse((at, user))| Due { at, user })
+    }
+
+    /// A user comes; none where data are used up.
+    fn arrive(&mut self, number: u32) -> Option<u32> {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.users.push(User {
+                number,
+                session: 0,
+                step: 0,
+                began: (0, 0),
+                values: vec![None; self.scenario.slots],
+                cookies: Cookies::default(),
+                path: String::new(),
+                hop: None,
+                hops: 0,
+            });
+            self.users.len() as u32 - 1
+        });
+        self.users[index as usize].number = number;
+        self.live += 1;
+        if self.begin(index) {
+            return Some(index);
+        }
+        self.leave(index);
+        None
+    }
+
+    fn leave(&mut self, index: u32) {
+        self.live -= 1;
+        self.vacant.push(index);
+    }
+
+    /// Begins a session; false where data are used up.
+    fn begin(&mut self, index: u32) -> bool {
+        let user = &mut self.users[index as usize];
+        user.session = match (self.scenario.recorded.get(user.number as usize), self.scenario.order) {
+            (Some((_, session)), _) => *session,
+            (None, Order::InTurn) => {
+                self.turn += 1;
+                ((self.turn - 1) % self.cumulated.len()) as u32
+            }
+            (None, Order::Weighted) if self.cumulated.len() == 1 => 0,
+            (None, Order::Weighted) => {
+                let drawn = self.random.unit() * self.cumulated[self.cumulated.len() - 1];
+                self.cumulated.partition_point(|sum| *sum <= drawn).min(self.cumulated.len() - 1) as u32
+            }
+        };
+        (user.step, user.hops, user.hop) = (0, 0, None);
+        user.began.0 = 0;
+        user.cookies.clear();
+        user.values.iter_mut().for_each(|value| *value = None);
+        for source in &self.scenario.sessions[user.session as usize].sources {
+            let rows = &self.scenario.data[*source];
+            let Some(row) = rows.next(&mut self.random) else {
+                self.used_up = true;
+                return false;
+            };
+            for (slot, value) in row.iter().enumerate() {
+                user.values[rows.slot + slot] = Some(value.clone());
+            }
+        }
+        true
+    }
+
+    fn session(&self, index: u32) -> &Session {
+        &self.scenario.sessions[self.users[index as usize].session as usize]
+    }
+
+    fn step(&self, index: u32) -> &Step {
+        &self.session(index).steps[self.users[index as usize].step as usize]
+    }
+
+    /// Which of the plan's requests a user sends next.
+    pub(super) fn request(&self, index: u32) -> u32 {
+        self.step(index).request
+    }
+
+    /// When a request was sent that a redirect goes on with.
+    pub(super) fn sent_before(&self, index: u32) -> Option<u64> {
+        self.users[index as usize].hop.as_ref().map(|hop| hop.sent)
+    }
+
+    /// The request as this user sends it; none where it is that of the plan.
+    pub(super) fn composed(&mut self, index: u32, base: &Request, encrypted: bool) -> Option<Request> {
+        let scenario = Arc::clone(&self.scenario);
+        let user = &mut self.users[index as usize];
+        let step = &scenario.sessions[user.session as usize].steps[user.step as usize];
+        let hop = user.hop.take();
+        let filled = step.template.as_ref().map(|template| template.filled(base, &user.values));
+        let filled = match (hop, filled) {
+            (None, filled) => filled,
+            (Some(hop), filled) => {
+                let mut request = Request { path: hop.path, ..filled.unwrap_or_else(|| base.clone()) };
+                if hop.get {
+                    request.method = if request.method == "HEAD" { "HEAD" } else { "GET" }.to_owned();
+                    request.body.clear();
+                    let of_content = |name: &str| name.to_ascii_lowercase().starts_with("content-");
+                    request.headers.retain(|(name, _)| !of_content(name));
+                }
+                Some(request)
+            }
+        };
+        if !scenario.cookies {
+            return filled;
+        }
+        user.path.clear();
+        user.path.push_str(&filled.as_ref().unwrap_or(base).path);
+        let Some(cookies) = user.cookies.header(user.path.as_bytes(), encrypted) else { return filled };
+        let mut request = filled.unwrap_or_else(|| base.clone());
+        request.headers.push(("Cookie".to_owned(), String::from_utf8_lossy(&cookies).into_owned()));
+        Some(request)
+    }
+
+    /// Looks at an answer: keeps cookies and values, follows redirects. What becomes of the request comes back; none where
+    /// it goes on at another place.
+    fn look(
+        &mut self,
+        exchange: &Exchange,
+        answer: Answer<'_>,
+        outcome: Result<u64, Failure>,
+        host: &str,
+    ) -> Option<Result<u64, Failure>> {
+        let scenario = Arc::clone(&self.scenario);
+        let user = &mut self.users[exchange.user as usize];
+        if scenario.cookies {
+            for cookie in answer.head.each("set-cookie") {
+                user.cookies.set(cookie, user.path.as_bytes());
+            }
+        }
+        if scenario.redirects > 0 && matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
+            let place = answer.head.header("location").and_then(|place| local(place, &user.path, host));
+            user.hops += 1;
+            let Some(path) = place.filter(|_| user.hops <= scenario.redirects) else {
+                return Some(Err(Failure::Redirected));
+            };
+            let get = matches!(answer.status, 301..=303);
+            user.hop = Some(Hop { path, get, sent: exchange.sent });
+            return None;
+        }
+        user.hops = 0;
+        let step = &scenario.sessions[user.session as usize].steps[user.step as usize];
+        if outcome.is_ok() {
+            for capture in &step.captures {
+                match capture.from.find(&answer) {
+                    Some(value) => user.values[capture.slot] = Some(value),
+                    None => return Some(Err(Failure::ValueMissing)),
+                }
+            }
+        }
+        Some(outcome)
+    }
+
+    fn think(&mut self, index: u32) -> u64 {
+        let (least, most) = self.step(index).think;
+        let spread = (most - least).as_nanos() as f64;
+        let drawn = if most > least { self.random.unit() * spread } else { 0.0 };
+        (least + Duration::from_nanos(drawn as u64)).as_nanos() as u64
+    }
+}
+
+/// The path that a redirect leads to, on the same server.
+fn local(place: &[u8], from: &str, host: &str) -> Option<String> {
+    let place = std::str::from_utf8(place).ok()?;
+    let place = place.split('#').next().unwrap_or(place);
+    let path = match place.split_once("://") {
+        Some((_, rest)) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            if !rest[..end].eq_ignore_ascii_case(host) {
+                return None;
+            }
+            format!("{}{}", if rest[end..].starts_with('/') { "" } else { "/" }, &rest[end..])
+        }
+        None if place.starts_with("//") => return None,
+        None if place.starts_with('/') => place.to_owned(),
+        None => {
+            let base = from.split('?').next().unwrap_or(from);
+            let folder = base.rfind('/').map_or("/", |at| &base[..=at]);
+            format!("{folder}{place}")
+        }
+    };
+    path.bytes().all(|byte| byte.is_ascii_graphic()).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_lead_to_paths_of_the_same_server() {
+        let to = |place: &str| local(place.as_bytes(), "/a/b?c=d", "h:1");
+        assert_eq!(to("/x?y#z").as_deref(), Some("/x?y"));
+        assert_eq!(to("c").as_deref(), Some("/a/c"));
+        assert_eq!(to("http://H:1/x").as_deref(), Some("/x"));
+        assert_eq!(to("http://h:1?q").as_deref(), Some("/?q"));
+        assert_eq!(
+            (to("http://other/x"), to("//other/x"), to("/a b"), to("/a\r\nX: y")),
+            (None, None, None, None)
+        );
+    }
+}

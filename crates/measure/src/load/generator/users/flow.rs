@@ -1,0 +1,217 @@
+//! When users come, send, and leave.
+
+use super::super::super::failure::Failure;
+use super::super::super::http2;
+use super::super::super::pace::{Schedule, Shape, Share};
+use super::super::super::plan::{Arrivals, Pace};
+use super::super::super::record::{Exchange, NOBODY};
+use super::super::super::request::Request;
+use super::super::super::scenario::answer::Answer;
+use super::super::super::scenario::{arrivals, level};
+use super::super::{Due, Generator};
+use super::Users;
+use scruple_core::stats::rng::Pcg;
+use std::cmp::Reverse;
+
+impl Generator {
+    /// What is due by now: of users who have thought, and of those who come.
+    pub(in super::super) fn due_of_users(&mut self, now: u64) -> Option<Due> {
+        loop {
+            let users = self.users.as_mut()?;
+            if self.issued >= self.limit || users.used_up {
+                if let Some(schedule) = &mut self.schedule {
+                    schedule.stop();
+                }
+                if self.issued >= self.limit {
+                    users.stop();
+                    return None;
+                }
+            }
+            let scheduled = self.schedule.as_ref().and_then(|s| s.next()).filter(|due| *due <= now);
+            let woken = users.next().filter(|due| *due <= now);
+            let (Some(at), false) =
+                (scheduled, woken.is_some_and(|woken| scheduled.is_none_or(|due| woken <= due)))
+            else {
+                woken?;
+                return users.pop();
+            };
+            let schedule = self.schedule.as_mut()?;
+            let number = schedule.number();
+            schedule.advance();
+            if let Some(user) = users.arrive(number) {
+                return Some(Due { at, user });
+            }
+        }
+    }
+
+    /// Sessions that were under way at the end.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.users.as_ref().map_or(0, |users| users.unfinished)
+    }
+
+    /// Whether data that are taken once were used up.
+    pub(crate) fn used_up(&self) -> bool {
+        self.users.as_ref().is_some_and(|users| users.used_up)
+    }
+
+    /// Gets users ready for a turn that starts at a time.
+    pub(in super::super) fn set_users(&mut self, start: u64) {
+        let Some(scenario) = &self.plan.scenario else { return };
+        let (thread, threads) = (self.thread, self.plan.threads);
+        let own = |(index, _): &(usize, (u64, u32))| *index as u32 % threads == thread;
+        let listed = |all: &[(u64, u32)]| {
+            Shape::Listed(all.iter().copied().enumerate().filter(own).map(|(_, due)| due).collect())
+        };
+        let mut share = Share {
+            rate: 1.0,
+            arrivals: Arrivals::Constant,
+            thread,
+            threads,
+            seed: self.plan.seed,
+            start,
+            end: self.end,
+            limit: u64::MAX,
+            shape: Shape::Constant,
+        };
+        match (self.plan.pace, scenario.stages.as_slice()) {
+            _ if !scenario.recorded.is_empty() => {
+                let numbered: Vec<(u64, u32)> =
+                    (0..).zip(&scenario.recorded).map(|(n, (at, _))| (*at, n)).collect();
+                share.shape = listed(&numbered);
+            }
+            (Pace::Closed, []) => {
+                share.shape = listed(&(0..self.plan.connections).map(|user| (0, user)).collect::<Vec<_>>());
+            }
+            (Pace::Closed, stages) => share.shape = listed(&arrivals(stages)),
+            (Pace::Open { arrivals, .. }, stages) if !stages.is_empty() => {
+                (share.arrivals, share.shape) = (arrivals, Shape::Stages(stages.to_vec()));
+            }
+            (Pace::Open { rate, arrivals }, _) => {
+                (share.rate, share.arrivals) = (rate, arrivals);
+                share.start = start.saturating_sub(self.plan.warm_up_before());
+            }
+        }
+        let closed = self.plan.pace == Pace::Closed && scenario.recorded.is_empty();
+        // A stream apart from those of the schedules and of requests.
+        let random = Pcg::with_stream(self.plan.seed, 2 << 32 | u64::from(thread));
+        self.users = Some(Users::new(scenario, closed, random));
+        self.schedule = Some(Schedule::new(share));
+    }
+
+    /// Notes when a session begins.
+    pub(in super::super) fn note_beginning(&mut self, due: Due, part: u16) {
+        if let Some(users) = &mut self.users {
+            let user = &mut users.users[due.user as usize];
+            if user.step == 0 && user.hop.is_none() {
+                user.began = (due.at, part);
+            }
+        }
+    }
+
+    /// Sends a user's request, which may be unlike that of the plan.
+    pub(in super::super) fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
+        let Some(users) = &mut self.users else { return };
+        let request = users.request(due.user);
+        let mut exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+        match users.sent_before(due.user) {
+            Some(sent) => exchange.sent = sent,
+            None => self.recorder.sent(&exchange),
+        }
+        let base = &self.plan.requests[request as usize];
+        let sent = match users.composed(due.user, base, self.shared.tls.is_some()) {
+            None => self.send_prepared(index, exchange),
+            Some(request) => self.send_composed(index, &request, exchange),
+        };
+        self.sent(index, exchange, now, sent);
+    }
+
+    fn send_composed(&mut self, index: usize, request: &Request, exchange: Exchange) -> Result<(), Failure> {
+        let target = &self.shared.target;
+        let connection = &mut self.connections[index];
+        match &mut connection.http2 {
+            None => {
+                connection.exchange = Some(exchange);
+                connection.send(&request.http1(&target.host, self.plan.keep_alive), index, &self.poller)
+            }
+            Some(http2) => {
+                let encoded = http2::encode(request, target).map_err(|_| Failure::Garbage)?;
+                http2.start(&encoded, exchange)?;
+                connection.send_frames(index, &self.poller)
+            }
+        }
+    }
+
+    /// A request is answered.
+    pub(in super::super) fn answered(
+        &mut self,
+        exchange: &Exchange,
+        now: u64,
+        part: Option<u16>,
+        answer: Answer<'_>,
+        outcome: Result<u64, Failure>,
+    ) {
+        let outcome = match &mut self.users {
+            Some(users) if exchange.user != NOBODY => {
+                match users.look(exchange, answer, outcome, &self.shared.target.host) {
+                    Some(outcome) => outcome,
+                    None => {
+                        self.backlog.push_front(Due { at: exchange.intended, user: exchange.user });
+                        return;
+                    }
+                }
+            }
+            _ => outcome,
+        };
+        match outcome {
+            Ok(bytes) => {
+                self.recorder.answered(exchange, now, part, bytes);
+                self.go_on(exchange, now);
+            }
+            Err(class) => self.failed(exchange, now, class),
+        }
+    }
+
+    /// A request has failed, and the session that it belongs to ends.
+    pub(in super::super) fn failed(&mut self, exchange: &Exchange, now: u64, class: Failure) {
+        self.recorder.failed(exchange, now, class);
+        if exchange.user != NOBODY {
+            self.end_session(exchange.user, now, Err(class));
+        }
+    }
+
+    /// The user thinks, and then sends the next request.
+    fn go_on(&mut self, exchange: &Exchange, now: u64) {
+        let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) else { return };
+        let steps = users.session(exchange.user).steps.len() as u32;
+        if users.users[exchange.user as usize].step + 1 == steps {
+            return self.end_session(exchange.user, now, Ok(()));
+        }
+        let at = now + users.think(exchange.user);
+        users.users[exchange.user as usize].step += 1;
+        if at < self.end && self.issued < self.limit {
+            users.wakes.push(Reverse((at, exchange.user)));
+        } else {
+            users.unfinished += 1;
+            users.leave(exchange.user);
+        }
+    }
+
+    fn end_session(&mut self, user: u32, now: u64, outcome: Result<(), Failure>) {
+        let Some(users) = &mut self.users else { return };
+        let session = users.users[user as usize].session;
+        if users.session(user).steps.len() > 1 {
+            let began = users.users[user as usize].began;
+            self.recorder.session(session, began, now, outcome);
+        }
+        let number = f64::from(users.users[user as usize].number);
+        let stages = &users.scenario.stages;
+        let wanted = stages.is_empty() || level(stages, now.saturating_sub(self.start)) > number;
+        let at = now + users.think(user);
+        let over = at >= self.end || self.issued >= self.limit || users.used_up;
+        if users.closed && wanted && !over && users.begin(user) {
+            users.wakes.push(Reverse((at, user)));
+        } else {
+            users.leave(user);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Values that are carried from an answer into the next requests.
+
+use super::answer::Answer;
+use regex::bytes::Regex;
+use serde_json::Value;
+
+/// A value that is taken from an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Capture {
+    /// Which value of the session it becomes.
+    pub(crate) slot: usize,
+    pub(crate) from: Source,
+}
+
+/// Where in the answer it stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// At a JSON pointer (RFC 6901) in the content.
+    Json(String),
+    /// The first group of a regular expression that is found in the content, or the whole of what is found.
+    Regex(Regex),
+    /// The value of a header.
+    Header(String),
+}
+
+impl Source {
+    /// What stands there; none where there is nothing.
+    pub(crate) fn find(&self, answer: &Answer<'_>) -> Option<Vec<u8>> {
+        match self {
+            Source::Json(pointer) => {
+                let content: Value = serde_json::from_slice(answer.body).ok()?;
+                text_of(content.pointer(pointer)?)
+            }
+            Source::Regex(regex) => {
+                let found = regex.captures(answer.body)?;
+                Some(found.get(1).or(found.get(0))?.as_bytes().to_vec())
+            }
+            Source::Header(name) => answer.head.header(name).map(<[u8]>::to_vec),
+        }
+    }
+}
+
+/// A value as the text that is sent: a string without its quotes, anything else as JSON. `null` is no value.
+pub(crate) fn text_of(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone().into_bytes()),
+        other => Some(other.to_string().into_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answer::Head;
+    use super::*;
+
+    #[test]
+    fn values_are_found_by_pointer_expression_and_header() {
+        let head = b"HTTP/1.1 200 OK\r\nETag: \"x1\"\r\n\r\n";
+        let answer = Answer {
+            status: 200,
+            head: Head::Http1(head),
+            body: br#"{"user":{"id":7,"name":"Ada","none":null},"html":"<a href='/items/42'>"}"#,
+        };
+        let find = |source: Source| source.find(&answer).map(|value| String::from_utf8(value).expect("text"));
+        assert_eq!(find(Source::Json("/user/id".into())).as_deref(), Some("7"));
+        assert_eq!(find(Source::Json("/user/name".into())).as_deref(), Some("Ada"));
+        assert_eq!(find(Source::Json("/user/none".into())), None);
+        let regex = |text: &str| Source::Regex(Regex::new(text).expect("an expression"));
+        assert_eq!(find(regex(r"/items/(\d+)")).as_deref(), Some("42"));
+        assert_eq!(find(regex(r"/items/\d")).as_deref(), Some("/items/4"));
+        assert_eq!(find(regex("/orders/")), None);
+        assert_eq!(find(Source::Header("etag".into())).as_deref(), Some("\"x1\""));
+    }
+}

@@ -1,0 +1,121 @@
+//! The cookies of one user (RFC 6265), of the one server that is loaded: domains are not looked at.
+
+/// What a user keeps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cookies(Vec<Cookie>);
+
+#[derive(Clone, Debug)]
+struct Cookie {
+    name: Vec<u8>,
+    value: Vec<u8>,
+    path: Vec<u8>,
+    secure: bool,
+}
+
+impl Cookies {
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes in the value of a `Set-Cookie` of an answer to a request for `path`.
+    pub(crate) fn set(&mut self, text: &[u8], path: &[u8]) {
+        let mut parts = text.split(|byte| *byte == b';');
+        let Some((name, value)) = parts.next().and_then(pair) else { return };
+        if name.is_empty() {
+            return;
+        }
+        let mut cookie =
+            Cookie { name: name.to_vec(), value: value.to_vec(), path: folder(path).to_vec(), secure: false };
+        let mut gone = false;
+        for part in parts {
+            let (key, value) = pair(part).unwrap_or((part.trim_ascii(), b""));
+            if key.eq_ignore_ascii_case(b"max-age") {
+                gone = value.first() == Some(&b'-') || value == b"0";
+            } else if key.eq_ignore_ascii_case(b"expires") {
+                gone |= is_past(value);
+            } else if key.eq_ignore_ascii_case(b"path") && value.first() == Some(&b'/') {
+                cookie.path = value.to_vec();
+            } else if key.eq_ignore_ascii_case(b"secure") {
+                cookie.secure = true;
+            }
+        }
+        self.0.retain(|other| other.name != cookie.name || other.path != cookie.path);
+        if !gone {
+            self.0.push(cookie);
+        }
+    }
+
+    /// The value of `Cookie` for a request; none where there is nothing to send.
+    pub(crate) fn header(&self, path: &[u8], encrypted: bool) -> Option<Vec<u8>> {
+        let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
+        let sent = |cookie: &&Cookie| matches(&cookie.path, path) && (encrypted || !cookie.secure);
+        let mut text = Vec::new();
+        for cookie in self.0.iter().filter(sent) {
+            if !text.is_empty() {
+                text.extend_from_slice(b"; ");
+            }
+            text.extend_from_slice(&cookie.name);
+            text.push(b'=');
+            text.extend_from_slice(&cookie.value);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|byte| *byte == b'=')?;
+    Some((text[..at].trim_ascii(), text[at + 1..].trim_ascii()))
+}
+
+/// The folder of a path: up to its last slash, or `/` (section 5.1.4).
+fn folder(path: &[u8]) -> &[u8] {
+    let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
+    match path.iter().rposition(|byte| *byte == b'/') {
+        None | Some(0) => b"/",
+        Some(at) => &path[..at],
+    }
+}
+
+/// Whether a cookie of `own` goes with a request for `path` (section 5.1.4).
+fn matches(own: &[u8], path: &[u8]) -> bool {
+    path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || own.ends_with(b"/") || rest[0] == b'/')
+}
+
+/// Whether a date lies in the past. Servers delete cookies by dates that lie far back, so that the year is enough.
+fn is_past(date: &[u8]) -> bool {
+    let years = date.split(|byte| !byte.is_ascii_digit()).filter(|digits| digits.len() == 4);
+    let year = years.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok()).next();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.as_secs());
+    year.is_some_and(|year| year < 1970 + now / 31_556_952)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(cookies: &Cookies, path: &str) -> String {
+        let header = cookies.header(path.as_bytes(), false).unwrap_or_default();
+        String::from_utf8(header).expect("text")
+    }
+
+    #[test]
+    fn cookies_go_where_their_path_says_and_end_when_told() {
+        let mut cookies = Cookies::default();
+        cookies.set(b"id=1; Path=/; HttpOnly", b"/login");
+        cookies.set(b"cart = 7 ; path=/shop", b"/login");
+        cookies.set(b"here=x", b"/a/b?c");
+        cookies.set(b"safe=y; Secure; Path=/", b"/");
+        assert_eq!(sent(&cookies, "/shop/cart?x=/"), "id=1; cart=7");
+        assert_eq!(sent(&cookies, "/shopping"), "id=1");
+        assert_eq!(sent(&cookies, "/a/z"), "id=1; here=x");
+        assert_eq!(cookies.header(b"/", true).as_deref(), Some(&b"id=1; safe=y"[..]));
+        cookies.set(b"id=2; Path=/", b"/");
+        assert_eq!(sent(&cookies, "/"), "id=2");
+        cookies.set(b"id=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", b"/");
+        cookies.set(b"cart=; Path=/shop; Max-Age=0", b"/");
+        assert_eq!(sent(&cookies, "/shop/"), "");
+        cookies.set(b"late=1; Path=/; Expires=Thu, 01 Jan 2970 00:00:00 GMT", b"/");
+        assert_eq!(sent(&cookies, "/"), "late=1");
+    }
+}

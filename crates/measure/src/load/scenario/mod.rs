@@ -1,0 +1,157 @@
+//! Scenarios: sessions of users who send several requests one after the other, and how many of them there are over time.
+
+pub(super) mod answer;
+pub(super) mod capture;
+mod cookies;
+mod data;
+mod placeholders;
+mod read;
+mod stages;
+mod template;
+
+pub use data::{Rows, Take};
+pub use read::{Read, scenario};
+pub use stages::Stage;
+
+pub(crate) use capture::Capture;
+pub(crate) use cookies::Cookies;
+pub(crate) use stages::{arrivals, level, time_of};
+pub(crate) use template::Template;
+
+use super::plan::Order;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Who decides when a session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// Sessions begin at set times, however many are under way.
+    Open,
+    /// So many users are there at a time, and each begins a session when the last has ended.
+    Closed,
+}
+
+/// What users do, and how many of them there are.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Who decides when a session begins, where the file says it; else the plan's pace does.
+    pub model: Option<Model>,
+    /// How many there are over time; empty where the plan says that.
+    pub stages: Vec<Stage>,
+    /// The sessions, one of which each user draws.
+    pub sessions: Vec<Session>,
+    /// How it is drawn.
+    pub order: Order,
+    /// Files with values.
+    pub(crate) data: Vec<Rows>,
+    /// The values of a session: captured ones, then the columns of data.
+    pub(crate) slots: usize,
+    /// How many redirects of a request are followed.
+    pub redirects: u32,
+    /// Whether users keep cookies.
+    pub cookies: bool,
+    /// When to give up.
+    pub abort: Option<Abort>,
+    /// When sessions begin and which, in nanoseconds from the start, where they were recorded; else empty.
+    pub(crate) recorded: Vec<(u64, u32)>,
+}
+
+/// When a load is given up before its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Abort {
+    /// More than this share of requests failed, from 0 to 1.
+    pub errors: Option<f64>,
+    /// The 99th percentile of the response was longer than this, in nanoseconds.
+    pub p99: Option<u64>,
+    /// For so long without a break.
+    pub over: Duration,
+}
+
+/// What one user does: requests in their order.
+#[derive(Debug)]
+pub struct Session {
+    /// Its name in reports.
+    pub name: String,
+    /// How often it is drawn, relative to the others.
+    pub weight: f64,
+    /// What it sends.
+    pub(crate) steps: Vec<Step>,
+    /// The sources of data that it takes a row from.
+    pub(crate) sources: Vec<usize>,
+}
+
+/// One request of a session.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// Which of the plan's requests it is.
+    pub(crate) request: u32,
+    /// What is put into it; none where it is always the same.
+    pub(crate) template: Option<Template>,
+    /// What is taken from its answer.
+    pub(crate) captures: Vec<Capture>,
+    /// How long the user thinks after its answer: at least and at most.
+    pub(crate) think: (Duration, Duration),
+}
+
+impl Scenario {
+    /// Whether a session has more than one request, so that it is a row of its own in reports.
+    pub fn has_sessions(&self) -> bool {
+        self.sessions.iter().any(|session| session.steps.len() > 1)
+    }
+
+    /// The names of the sessions that have rows of their own.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.iter().filter(|session| session.steps.len() > 1)
+    }
+
+    /// How long its stages are together; none where it has none.
+    pub fn duration(&self) -> Option<Duration> {
+        (!self.stages.is_empty()).then(|| self.stages.iter().map(|stage| stage.duration).sum())
+    }
+
+    /// The most users there are at a time by its stages.
+    pub fn most_users(&self) -> u32 {
+        self.stages.iter().map(|stage| stage.from.max(stage.to).ceil() as u32).max().unwrap_or(0)
+    }
+
+    /// Requests for each session, the mean over the sessions as they are drawn.
+    pub fn requests_of_a_session(&self) -> f64 {
+        let weight = |session: &Session| if self.order == Order::InTurn { 1.0 } else { session.weight };
+        let weights: f64 = self.sessions.iter().map(weight).sum();
+        self.sessions.iter().map(|s| s.steps.len() as f64 * weight(s)).sum::<f64>() / weights
+    }
+
+    /// The same for a pass with an instrument: a user for each connection, who does not think.
+    #[must_use]
+    pub fn hurried(&self) -> Scenario {
+        let step = |step: &Step| Step {
+            template: step.template.clone(),
+            captures: step.captures.clone(),
+            think: (Duration::ZERO, Duration::ZERO),
+            ..*step
+        };
+        let session = |session: &Session| Session {
+            name: session.name.clone(),
+            weight: session.weight,
+            steps: session.steps.iter().map(step).collect(),
+            sources: session.sources.clone(),
+        };
+        Scenario {
+            model: Some(Model::Closed),
+            stages: Vec::new(),
+            sessions: self.sessions.iter().map(session).collect(),
+            data: self.data.iter().map(Rows::again).collect(),
+            abort: None,
+            recorded: Vec::new(),
+            ..*self
+        }
+    }
+}
+
+impl PartialEq for Scenario {
+    /// Two plans have the same scenario where it is the same object.
+    fn eq(&self, other: &Scenario) -> bool {
+        std::ptr::eq(self, other)
+    }
+}

@@ -1,0 +1,87 @@
+//! Texts with places for values: `${name}`. A literal `${` is written `$${`.
+
+use std::ops::Range;
+
+/// What a text consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Piece {
+    /// Bytes as they are.
+    Plain(Vec<u8>),
+    /// The value of a slot.
+    Value(usize),
+}
+
+/// The names of the values in a text, each with where it stands.
+///
+/// # Errors
+/// When a placeholder does not end, or is empty.
+pub(crate) fn names(text: &str) -> Result<Vec<(String, Range<usize>)>, String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = text[at..].find("${") {
+        let begin = at + offset;
+        if text[..begin].ends_with('$') {
+            at = begin + 2;
+            continue;
+        }
+        let end = text[begin..].find('}').map(|length| begin + length);
+        let end = end.ok_or_else(|| {
+            format!(
+                "‘{}’ has no ‘}}’ behind it: close it, or write ‘$${{’ for these two characters",
+                &text[begin..]
+            )
+        })?;
+        let name = text[begin + 2..end].trim();
+        if name.is_empty() {
+            return Err("‘${}’ names no value: write a name between the braces".to_owned());
+        }
+        found.push((name.to_owned(), begin..end + 1));
+        at = end + 1;
+    }
+    Ok(found)
+}
+
+/// A text in pieces; `slot` knows where values are kept.
+///
+/// # Errors
+/// When a placeholder is malformed, or `slot` does not know its name.
+pub(crate) fn pieces(
+    text: &str,
+    slot: &mut dyn FnMut(&str) -> Result<usize, String>,
+) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    let plain = |from: usize, to: usize, pieces: &mut Vec<Piece>| {
+        if from < to {
+            pieces.push(Piece::Plain(text[from..to].replace("$${", "${").into_bytes()));
+        }
+    };
+    for (name, place) in names(text)? {
+        plain(at, place.start, &mut pieces);
+        pieces.push(Piece::Value(slot(&name)?));
+        at = place.end;
+    }
+    plain(at, text.len(), &mut pieces);
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_at_their_placeholders() {
+        let mut slot = |name: &str| match name {
+            "a" => Ok(0),
+            "b.c" => Ok(1),
+            other => Err(format!("no {other}")),
+        };
+        let plain = |text: &str| Piece::Plain(text.as_bytes().to_vec());
+        let cut = pieces("/${a}/x?y=${ b.c }&z=$${q}", &mut slot).expect("well-formed");
+        let wanted = [plain("/"), Piece::Value(0), plain("/x?y="), Piece::Value(1), plain("&z=${q}")];
+        assert_eq!(cut, wanted);
+        assert_eq!(pieces("$5 and {}", &mut slot), Ok(vec![plain("$5 and {}")]));
+        assert!(pieces("${a", &mut slot).expect_err("open").contains("no ‘}’"));
+        assert!(pieces("${}", &mut slot).is_err() && pieces("${d}", &mut slot).is_err());
+    }
+}

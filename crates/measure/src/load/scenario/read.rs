@@ -1,0 +1,386 @@
+//! Scenarios in TOML.
+
+use super::super::plan::Order;
+use super::super::request::Request;
+use super::capture::Source;
+use super::{Abort, Capture, Model, Rows, Scenario, Session, Stage, Step, Template, placeholders};
+use entries::{AbortEntry, CaptureEntry, DataEntry, Entry, File, Level, SessionEntry, StageEntry, Think};
+use regex::bytes::Regex;
+use scruple_core::unit::{Unit, parse_quantity};
+use std::path::Path;
+use std::time::Duration;
+use toml::Spanned;
+
+mod entries;
+
+/// What a file of requests says.
+#[derive(Debug)]
+pub struct Read {
+    /// The kinds of requests.
+    pub requests: Vec<Request>,
+    /// The order in which they are sent, where there are no sessions.
+    pub order: Order,
+    /// The sessions and stages, where it has any.
+    pub scenario: Option<Scenario>,
+    /// Limits, each of a kind of request, a group or a session by its name, or of all together by `*`.
+    pub limits: Vec<(String, String)>,
+}
+
+/// Reads a scenario; docs/load.md says what it may hold. Files are looked for in `folder`.
+///
+/// # Errors
+/// What is wrong with it, with its line.
+pub fn scenario(text: &str, folder: &Path) -> Result<Read, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    Reading { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }.whole(file)
+}
+
+/// What has been read so far.
+struct Reading<'a> {
+    text: &'a str,
+    folder: &'a Path,
+    /// The names of captured values; their places are their slots.
+    slots: Vec<String>,
+    data: Vec<Rows>,
+    requests: Vec<Request>,
+}
+
+impl Reading<'_> {
+    /// An error with the line of what it is about.
+    fn at<T>(&self, spanned: &Spanned<T>, why: impl std::fmt::Display) -> String {
+        let before = &self.text[..spanned.span().start.min(self.text.len())];
+        format!("line {}: {why}", before.matches('\n').count() + 1)
+    }
+
+    fn whole(mut self, file: File) -> Result<Read, String> {
+        if file.request.is_empty() && file.session.is_empty() {
+            return Err("the scenario sends nothing: it has no [[request]] and no [[session]]".to_owned());
+        }
+        self.name_captures(&file);
+        for data in &file.data {
+            self.read_data(data)?;
+        }
+        let think = match &file.think {
+            Some(think) => think_time(think.get_ref()).map_err(|why| self.at(think, why))?,
+            None => (Duration::ZERO, Duration::ZERO),
+        };
+        let mut sessions = Vec::new();
+        for entry in &file.request {
+            let step = self.step(entry, &file, think, &[])?;
+            let request = &self.requests[step.request as usize];
+            let sources = self.sources([entry])?;
+            sessions.push(Session {
+                name: request.name.clone(),
+                weight: request.weight,
+                steps: vec![step],
+                sources,
+            });
+        }
+        for entry in &file.session {
+            sessions.push(self.session(entry, &file, think)?);
+        }
+        self.names_differ(&sessions)?;
+        let stages: Vec<Stage> = file.stage.iter().map(|s| self.stage(s)).collect::<Result<_, _>>()?;
+        let model = self.model(&file)?;
+        let abort = file.abort.as_ref().map(|abort| self.abort(abort)).transpose()?;
+        let limits = self.limits(&file, &sessions)?;
+        let plain = file.session.is_empty()
+            && file.data.is_empty()
+            && stages.is_empty()
+            && model.is_none()
+            && file.think.is_none()
+            && file.redirects.unwrap_or(0) == 0
+            && file.cookies != Some(true)
+            && abort.is_none()
+            && sessions.iter().flat_map(|s| &s.steps).all(|s| s.template.is_none() && s.captures.is_empty())
+            && file.request.iter().all(|entry| entry.get_ref().think.is_none());
+        let scenario = Scenario {
+            model,
+            stages,
+            cookies: file.cookies.unwrap_or(!file.session.is_empty()),
+            sessions,
+            order: file.order,
+            slots: self.slots.len() + self.data.iter().map(|rows| rows.columns.len()).sum::<usize>(),
+            data: self.data,
+            redirects: file.redirects.unwrap_or(0),
+            abort,
+            recorded: Vec::new(),
+        };
+        let scenario = (!plain).then_some(scenario);
+        Ok(Read { requests: self.requests, order: file.order, scenario, limits })
+    }
+
+    fn name_captures(&mut self, file: &File) {
+        let steps = file.session.iter().flat_map(|session| &session.get_ref().request);
+        for name in file.request.iter().chain(steps).flat_map(|entry| entry.get_ref().capture.keys()) {
+            if !self.slots.contains(name) {
+                self.slots.push(name.clone());
+            }
+        }
+    }
+
+    fn read_data(&mut self, entry: &Spanned<DataEntry>) -> Result<(), String> {
+        let data = entry.get_ref();
+        if self.data.iter().any(|rows| rows.name == data.name) {
+            return Err(self.at(entry, format!("two data are called ‘{}’: name them apart", data.name)));
+        }
+        let columns: usize = self.data.iter().map(|rows| rows.columns.len()).sum();
+        let slot = self.slots.len() + columns;
+        let rows = Rows::read(&data.name, &self.folder.join(&data.file), data.take, slot);
+        self.data.push(rows.map_err(|why| self.at(entry, why))?);
+        Ok(())
+    }
+
+    fn session(
+        &mut self,
+        entry: &Spanned<SessionEntry>,
+        file: &File,
+        think: (Duration, Duration),
+    ) -> Result<Session, String> {
+        let own = entry.get_ref();
+        if own.request.is_empty() {
+            let why = format!("the session ‘{}’ sends nothing: give it a [[session.request]]", own.name);
+            return Err(self.at(entry, why));
+        }
+        if !(own.weight > 0.0 && own.weight.is_finite()) {
+            return Err(self.at(entry, format!("the weight of the session ‘{}’ is not positive", own.name)));
+        }
+        let mut known: Vec<String> = Vec::new();
+        let mut steps = Vec::new();
+        for request in &own.request {
+            steps.push(self.step(request, file, think, &known)?);
+            known.extend(request.get_ref().capture.keys().cloned());
+        }
+        let sources = self.sources(&own.request)?;
+        Ok(Session { name: own.name.clone(), weight: own.weight, steps, sources })
+    }
+
+    /// The data that placeholders of these requests name.
+    fn sources<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Spanned<Entry>>,
+    ) -> Result<Vec<usize>, String> {
+        let mut used = vec![false; self.data.len()];
+        for entry in entries {
+            for text in entry.get_ref().texts() {
+                for (name, _) in placeholders::names(text).map_err(|why| self.at(entry, why))? {
+                    let of = |rows: &Rows| name.split_once('.').is_some_and(|(data, _)| data == rows.name);
+                    used.iter_mut().zip(&self.data).for_each(|(used, rows)| *used |= of(rows));
+                }
+            }
+        }
+        Ok((0..used.len()).filter(|index| used[*index]).collect())
+    }
+
+    /// One request, which knows the values that were captured before it.
+    fn step(
+        &mut self,
+        entry: &Spanned<Entry>,
+        file: &File,
+        think: (Duration, Duration),
+        known: &[String],
+    ) -> Result<Step, String> {
+        let own = entry.get_ref();
+        let request = own.request(&file.headers, self.folder).map_err(|why| self.at(entry, why))?;
+        let cut = |text: &str| {
+            let mut slot = |name: &str| self.slot(name, known);
+            placeholders::pieces(text, &mut slot).map_err(|why| self.at(entry, why))
+        };
+        let headers = request.headers.iter();
+        let body = String::from_utf8(request.body.clone()).unwrap_or_default();
+        let template = Template {
+            path: cut(&request.path)?,
+            headers: headers
+                .map(|(name, value)| Ok((name.clone(), cut(value)?)))
+                .collect::<Result<_, String>>()?,
+            body: if own.body.is_some() { cut(&body)? } else { Vec::new() },
+        };
+        let changes = own.texts().chain(file.headers.values().map(String::as_str)).any(|t| t.contains("${"));
+        let request = match changes {
+            true => {
+                let sample = vec![Some(b"x".to_vec()); self.slots.len() + self.columns()];
+                let filled = template.filled(&request, &sample);
+                let body = if own.body.is_some() { filled.body } else { request.body };
+                Request { body, ..filled }
+            }
+            false => request,
+        };
+        request.validate().map_err(|why| self.at(entry, why))?;
+        let mut captures = Vec::new();
+        for (name, capture) in &own.capture {
+            let slot = self.slots.iter().position(|other| other == name).unwrap_or(0);
+            let from = source(capture).map_err(|why| self.at(entry, format!("the value ‘{name}’: {why}")))?;
+            captures.push(Capture { slot, from });
+        }
+        let think = match &own.think {
+            Some(think) => think_time(think).map_err(|why| self.at(entry, why))?,
+            None => think,
+        };
+        let mut request = request;
+        request.keep |= !captures.is_empty() || file.redirects.unwrap_or(0) > 0;
+        request.keep |= file.cookies.unwrap_or(!file.session.is_empty());
+        self.requests.push(request);
+        let number = self.requests.len() as u32 - 1;
+        Ok(Step { request: number, template: changes.then_some(template), captures, think })
+    }
+
+    fn columns(&self) -> usize {
+        self.data.iter().map(|rows| rows.columns.len()).sum()
+    }
+
+    /// Where a value is kept.
+    fn slot(&self, name: &str, known: &[String]) -> Result<usize, String> {
+        if known.iter().any(|other| other == name) {
+            return Ok(self.slots.iter().position(|other| other == name).unwrap_or(0));
+        }
+        let column = |rows: &Rows| {
+            let column = name.strip_prefix(&rows.name)?.strip_prefix('.')?;
+            Some(rows.slot + rows.columns.iter().position(|other| other == column)?)
+        };
+        self.data.iter().find_map(column).ok_or_else(|| {
+            let columns = self.data.iter().flat_map(|rows| {
+                rows.columns.iter().map(|column| format!("${{{}.{column}}}", rows.name))
+            });
+            let all: Vec<String> = known.iter().map(|name| format!("${{{name}}}")).chain(columns).collect();
+            let known = match all.as_slice() {
+                [] => "no value is known here".to_owned(),
+                some => format!("known here are {}", some.join(", ")),
+            };
+            format!(
+                "there is no value ‘${{{name}}}’: {known}; a value is known in the requests of a session behind the one \
+                 that captures it, and a column of [[data]] as ‘${{data.column}}’"
+            )
+        })
+    }
+
+    fn names_differ(&self, sessions: &[Session]) -> Result<(), String> {
+        let mut names: Vec<&str> = self.requests.iter().map(|request| request.name.as_str()).collect();
+        names.extend(sessions.iter().filter(|s| s.steps.len() > 1).map(|session| session.name.as_str()));
+        names.extend(self.groups());
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(format!(
+                "‘{}’ is the name of two requests, sessions or groups: name them apart, since each has a row of its own",
+                pair[0]
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = self.requests.iter().filter_map(|r| r.group.as_deref()).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    fn stage(&self, entry: &Spanned<StageEntry>) -> Result<Stage, String> {
+        let own = entry.get_ref();
+        let duration = duration(&own.duration).map_err(|why| self.at(entry, why))?;
+        let level = own.rate.as_ref().or(own.users.as_ref());
+        let (from, to) = match (level, own.rate.is_some() && own.users.is_some()) {
+            (Some(Level::Constant(level)), false) => (*level, *level),
+            (Some(Level::Ramp([from, to])), false) => (*from, *to),
+            _ => {
+                let why = "a stage has either a rate (sessions per second, the open model) or users (the closed one)";
+                return Err(self.at(entry, why));
+            }
+        };
+        if duration.is_zero() {
+            return Err(self.at(entry, "a stage lasts longer than nothing"));
+        }
+        if [from, to].iter().any(|level| !(0.0..=1e7).contains(level)) {
+            return Err(self.at(entry, "a stage goes from 0 to at most ten million"));
+        }
+        Ok(Stage { duration, from, to })
+    }
+
+    fn model(&self, file: &File) -> Result<Option<Model>, String> {
+        let of = |stage: &StageEntry| if stage.users.is_some() { Model::Closed } else { Model::Open };
+        let first = file.stage.first().map(|stage| of(stage.get_ref()));
+        let model = file.model.or(first);
+        let words = |model: Model| match model {
+            Model::Open => "the open model has a rate",
+            Model::Closed => "the closed model has users",
+        };
+        match file.stage.iter().find(|stage| Some(of(stage.get_ref())) != model).zip(model) {
+            Some((stage, model)) => Err(self.at(stage, format!("{} in each stage", words(model)))),
+            None => Ok(model),
+        }
+    }
+
+    fn abort(&self, entry: &Spanned<AbortEntry>) -> Result<Abort, String> {
+        let own = entry.get_ref();
+        let at = |why: String| self.at(entry, why);
+        let abort = Abort {
+            errors: own.errors.as_deref().map(share).transpose().map_err(at)?,
+            p99: own.p99.as_deref().map(duration).transpose().map_err(at)?.map(|t| t.as_nanos() as u64),
+            over: own.over.as_deref().map_or(Ok(Duration::from_secs(5)), duration).map_err(at)?,
+        };
+        match abort.errors.is_none() && abort.p99.is_none() {
+            true => Err(at(
+                "[abort] has nothing to abort on: give it ‘errors = \"10%\"’ or ‘p99 = \"2s\"’".into()
+            )),
+            false => Ok(abort),
+        }
+    }
+
+    fn limits(&self, file: &File, sessions: &[Session]) -> Result<Vec<(String, String)>, String> {
+        let mut known: Vec<&str> = self.requests.iter().map(|request| request.name.as_str()).collect();
+        known.extend(self.groups());
+        known.extend(sessions.iter().filter(|s| s.steps.len() > 1).map(|session| session.name.as_str()));
+        let mut limits = Vec::new();
+        for (name, texts) in &file.limits {
+            if name != "*" && !known.contains(&name.as_str()) {
+                let why = format!(
+                    "[limits] is about ‘{name}’, which is no request, session or group: there are ‘{}’, and ‘*’ for all",
+                    known.join("’, ‘")
+                );
+                return Err(self.at(texts, why));
+            }
+            limits.extend(texts.get_ref().iter().map(|text| (name.clone(), text.clone())));
+        }
+        Ok(limits)
+    }
+}
+
+fn source(entry: &CaptureEntry) -> Result<Source, String> {
+    match (&entry.json, &entry.regex, &entry.header) {
+        (Some(pointer), None, None) if pointer.is_empty() || pointer.starts_with('/') => {
+            Ok(Source::Json(pointer.clone()))
+        }
+        (Some(pointer), None, None) => {
+            Err(format!("‘{pointer}’ is no JSON pointer: it begins with ‘/’, as in ‘/user/id’"))
+        }
+        (None, Some(regex), None) => {
+            Regex::new(regex).map(Source::Regex).map_err(|error| format!("‘{regex}’ is no regex: {error}"))
+        }
+        (None, None, Some(header)) => Ok(Source::Header(header.to_ascii_lowercase())),
+        _ => Err("give one of json = \"/pointer\", regex = 'expression' and header = \"name\"".to_owned()),
+    }
+}
+
+fn think_time(think: &Think) -> Result<(Duration, Duration), String> {
+    match think {
+        Think::Constant(time) => duration(time).map(|time| (time, time)),
+        Think::Between([least, most]) => {
+            let (least, most) = (duration(least)?, duration(most)?);
+            let order = if least <= most { Ok((least, most)) } else { Err(()) };
+            order.map_err(|()| "the shorter think time stands first: think = [\"1s\", \"3s\"]".to_owned())
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("‘{text}’ is not a time: write for instance 500ms, 30s or 5m");
+    let ns = parse_quantity(text, &Unit::Nanoseconds).map_err(|_| wrong())?;
+    (0.0..=1e15).contains(&ns).then_some(Duration::from_nanos(ns as u64)).ok_or_else(wrong)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = parse_quantity(text, &Unit::Ratio).ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("‘{text}’ is not a share: write for instance 10%"))
+}
+
+#[cfg(test)]
+mod tests;
