@@ -96,7 +96,7 @@ pub struct AmountArgs {
     /// Requests per second, whatever the server does (default: a closed loop).
     ///
     /// ‘poisson:RATE’ sends them with gaps as between many users who know nothing of one another. With --slo it is where
-    /// the search begins and ends: ‘100..1M’, or where it begins.
+    /// the search begins and ends: ‘100..1M’, or where it begins. Recorded requests are sent ‘2x’ as fast.
     #[arg(short, long, value_name = "RATE")]
     pub rate: Option<String>,
     /// Connections, over all threads (default: 10, or one for each user of a scenario).
@@ -147,8 +147,8 @@ pub struct RequestArgs {
     pub expect: Vec<String>,
     /// What is sent, from a file: kinds of requests, sessions of users, stages of the load.
     ///
-    /// A TOML file has tables, which docs/load.md explains; any other file has a line ‘METHOD PATH’ for each request,
-    /// followed by its ‘Name: value’ and ‘@FILE’ lines.
+    /// A TOML file has tables, which docs/load.md explains. A HAR file (.har) or an access log is sent again at its own
+    /// times. Any other file has a line ‘METHOD PATH’ for each request, followed by its ‘Name: value’ and ‘@FILE’ lines.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
 }

@@ -79,6 +79,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run)?,
     };
+    note(&mut loading.run, &work.sides);
     remark(&mut loading.run, &loads);
     loading.keep();
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
@@ -386,6 +387,14 @@ fn script(path: &Path) -> Result<Script, Fault> {
         |error: String| Fault::usage(format!("‘{}’ is not a script of windows: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| unread(error.to_string()))
+}
+
+/// What is to be said of how requests were read.
+fn note(run: &mut Run, sides: &[Side]) {
+    // All servers are sent the same.
+    for text in sides.iter().take(1).flat_map(|side| &side.notes) {
+        run.warn("recording", text.clone());
+    }
 }
 
 /// What a reader has to know in order not to be misled.

@@ -6,6 +6,8 @@ use serde_json::Value;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Each request for `/new` is given a number, and `/of/NUMBER` is answered only to who knows it.
 fn numbered() -> SocketAddr {
@@ -83,7 +85,8 @@ fn sessions_have_rows_for_requests_groups_and_themselves() {
 fn limits_hold_for_the_part_that_they_name() {
     let place = Place::new();
     let limits = "[limits]\nfirst = ['p50<1ns']\n'*' = ['errors<1%']\n";
-    let more = ["-n", "60", "-c", "2", "--limit", "visit:load.p50<1h"];
+    // Over several seconds, since of a moment nobody can tell how a median varies.
+    let more = ["--rate", "60", "-d", "3s", "-c", "4", "--limit", "visit:load.p50<1h"];
     let answer = load(&place, numbered(), &format!("{SESSION}\n{limits}"), &more);
     let json = answer.json();
     let kept = |arm: &str| {
@@ -150,4 +153,61 @@ fn mistakes_in_a_scenario_say_where_and_what_to_do() {
     assert!(data.contains("line 1: cannot read the data") && data.contains("none.csv"), "{data}");
     let limit = wrong(&format!("{SESSION}\n[limits]\nfirst = ['p98<1s']\n"));
     assert!(limit.contains("of ‘first’") && limit.contains("load.p98"), "{limit}");
+}
+
+/// The first lines of requests, with the times at which they came.
+type Seen = Arc<Mutex<Vec<(Instant, String)>>>;
+
+/// Writes down what it is asked, and answers everything.
+fn listening() -> (SocketAddr, Seen) {
+    let seen = Seen::default();
+    let log = Arc::clone(&seen);
+    let address = serve(move |mut stream| {
+        while let Some(text) = request(&mut stream) {
+            let line = text.lines().next().unwrap_or_default().to_owned();
+            log.lock().expect("not poisoned").push((Instant::now(), line));
+            if stream.write_all(HELLO).is_err() {
+                break;
+            }
+        }
+    });
+    (address, seen)
+}
+
+#[test]
+fn recorded_requests_are_sent_again_at_their_times() {
+    let place = Place::new();
+    let entry = |at: &str, path: &str| {
+        format!(
+            r#"{{"startedDateTime":"2024-05-01T12:00:0{at}Z","request":{{"method":"GET","url":"http://h{path}"}}}}"#
+        )
+    };
+    let entries = [entry("0.000", "/a"), entry("2.000", "/b"), entry("1.000", "/a")].join(",");
+    place.write("r.har", format!("{{\"log\":{{\"entries\":[{entries}]}}}}"));
+    let log = "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 1\n\
+               h - - [10/Oct/2000:13:55:37 -0700] \"-\" 408 1\n\
+               h - - [10/Oct/2000:13:55:38 -0700] \"GET /b HTTP/1.0\" 200 1\n";
+    place.write("access.log", log);
+    for (file, requests) in [("r.har", 3), ("access.log", 2)] {
+        let (address, seen) = listening();
+        let url = format!("http://{address}/");
+        let words =
+            ["load", &url, "--scenario", file, "--rate", "4x", "--json", "--no-cost", "--timeout", "30s"];
+        let answer = place.run(words);
+        assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
+        let json = answer.json();
+        assert_eq!(at(&json, "/load/servers/0/answered"), requests, "{}", answer.exchange());
+        let seen = seen.lock().expect("not poisoned");
+        let (first, last) = (&seen[0], &seen[seen.len() - 1]);
+        assert_eq!((first.1.as_str(), last.1.as_str()), ("GET /a HTTP/1.1", "GET /b HTTP/1.1"));
+        // Two seconds at four times the speed; a busy machine can make it later, but nothing makes it earlier.
+        assert!(last.0 - first.0 >= Duration::from_millis(300), "{:?}", last.0 - first.0);
+        let noted = answer.stdout.contains("\"recording\"");
+        assert_eq!(noted, file == "access.log", "{}", answer.exchange());
+    }
+    let (address, _) = listening();
+    let wrong = place.run(["load", &format!("http://{address}/"), "--scenario", "r.har", "--rate", "100"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("--rate 2x"), "{}", wrong.stderr);
+    let speed = place.run(["load", &format!("http://{address}/"), "--rate", "2x"]);
+    assert!(speed.code == 2 && speed.stderr.contains("only recorded requests have"), "{}", speed.stderr);
 }

@@ -19,6 +19,7 @@ pub(crate) use stages::{arrivals, level, time_of};
 pub(crate) use template::Template;
 
 use super::plan::Order;
+use super::request::Request;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -105,8 +106,51 @@ impl Scenario {
         self.sessions.iter().filter(|session| session.steps.len() > 1)
     }
 
-    /// How long its stages are together; none where it has none.
+    /// The scenario of recorded requests: the times, in nanoseconds from the first, each with the request of then.
+    pub(crate) fn of_recorded(requests: &[Request], recorded: Vec<(u64, u32)>) -> Scenario {
+        let session = |(number, request): (u32, &Request)| Session {
+            name: request.name.clone(),
+            weight: 1.0,
+            steps: vec![Step {
+                request: number,
+                template: None,
+                captures: Vec::new(),
+                think: (Duration::ZERO, Duration::ZERO),
+            }],
+            sources: Vec::new(),
+        };
+        Scenario {
+            model: Some(Model::Open),
+            stages: Vec::new(),
+            sessions: (0..).zip(requests).map(session).collect(),
+            order: Order::Weighted,
+            data: Vec::new(),
+            slots: 0,
+            redirects: 0,
+            cookies: false,
+            abort: None,
+            recorded,
+        }
+    }
+
+    /// How many requests were recorded, where they were.
+    pub fn recorded(&self) -> usize {
+        self.recorded.len()
+    }
+
+    /// The same recording, so many times as fast.
+    #[must_use]
+    pub fn faster(mut self, speed: f64) -> Scenario {
+        self.recorded.iter_mut().for_each(|(at, _)| *at = (*at as f64 / speed) as u64);
+        self
+    }
+
+    /// How long its stages are together, or what was recorded; none where it has neither.
     pub fn duration(&self) -> Option<Duration> {
+        if let Some((last, _)) = self.recorded.last() {
+            // The last request is due within it.
+            return Some(Duration::from_nanos(last + 1_000_000));
+        }
         (!self.stages.is_empty()).then(|| self.stages.iter().map(|stage| stage.duration).sum())
     }
 

@@ -24,6 +24,8 @@ pub struct Read {
     pub scenario: Option<Scenario>,
     /// Limits, each of a kind of request, a group or a session by its name, or of all together by `*`.
     pub limits: Vec<(String, String)>,
+    /// What a reader of the results has to know of how it was read.
+    pub notes: Vec<String>,
 }
 
 /// Reads a scenario; docs/load.md says what it may hold. Files are looked for in `folder`.
@@ -107,7 +109,7 @@ impl Reading<'_> {
             recorded: Vec::new(),
         };
         let scenario = (!plain).then_some(scenario);
-        Ok(Read { requests: self.requests, order: file.order, scenario, limits })
+        Ok(Read { requests: self.requests, order: file.order, scenario, limits, notes: Vec::new() })
     }
 
     fn name_captures(&mut self, file: &File) {

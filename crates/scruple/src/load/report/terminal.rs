@@ -87,6 +87,9 @@ pub(crate) fn pace(plan: &Plan) -> String {
 
 /// The model of users, and how many there are.
 fn users(plan: &Plan, scenario: &Scenario) -> String {
+    if scenario.recorded() > 0 {
+        return format!("{} recorded requests", grouped(scenario.recorded() as f64));
+    }
     let level = |stage: &Stage| [stage.from, stage.to];
     let levels = || scenario.stages.iter().flat_map(level);
     let span = || {

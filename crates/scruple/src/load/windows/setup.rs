@@ -8,7 +8,7 @@ use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{
     Arrivals, Check, Model, Nginx, NginxError, Order, Pace, Plan, Protocol, Read, Request, Row, Scenario,
-    Target, Trust, WarmUp, request_file, scenario,
+    Target, Trust, WarmUp, access_log, har, is_access_log, request_file, scenario,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Side {
     pub scenario: Option<Arc<Scenario>>,
     /// The limits of the scenario, each with the name of the request, group or session that it is for, or `*`.
     pub limits: Vec<(String, String)>,
+    /// What a reader of the results has to know of how its requests were read.
+    pub notes: Vec<String>,
     /// How it is started, where Scruple does that.
     pub command: Option<ServerCommand>,
     /// The server that is a yardstick for the others.
@@ -131,6 +133,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
         order: Order::Weighted,
         scenario: None,
         limits: Vec::new(),
+        notes: Vec::new(),
         command: Some(nginx.command.clone()),
         yardstick: Some(nginx),
     });
@@ -161,10 +164,14 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
         target.protocol = Protocol::Http2;
     }
     let command = (!words.is_empty()).then(|| ServerCommand::of(words.into_iter().map(Into::into).collect()));
-    let read = match &args.request.scenario {
+    let mut read = match &args.request.scenario {
         Some(file) => from_file(file)?,
         None => single(vec![request(args, &path)?]),
     };
+    let recorded = read.scenario.as_ref().is_some_and(|scenario| scenario.recorded() > 0);
+    if let Some(speed) = speed(args.amount.rate.as_deref(), recorded)? {
+        read.scenario = read.scenario.map(|scenario| scenario.faster(speed));
+    }
     Ok(Side {
         name,
         url: url.to_owned(),
@@ -173,6 +180,7 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
         order: read.order,
         scenario: read.scenario.map(Arc::new),
         limits: read.limits,
+        notes: read.notes,
         command,
         yardstick: None,
     })
@@ -180,7 +188,7 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
 
 /// Requests without users.
 fn single(requests: Vec<Request>) -> Read {
-    Read { requests, order: Order::Weighted, scenario: None, limits: Vec::new() }
+    Read { requests, order: Order::Weighted, scenario: None, limits: Vec::new(), notes: Vec::new() }
 }
 
 /// The requests of a file, a scenario in TOML or a line for each.
@@ -188,9 +196,11 @@ fn from_file(file: &Path) -> Result<Read, Fault> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", file.display())))?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let read = match file.extension().is_some_and(|ending| ending == "toml") {
-        true => scenario(&text, folder),
-        false => request_file(&text, folder).map(single),
+    let read = match file.extension().and_then(|ending| ending.to_str()) {
+        Some("toml") => scenario(&text, folder),
+        Some("har") => har(&text),
+        _ if is_access_log(&text) => access_log(&text),
+        _ => request_file(&text, folder).map(single),
     };
     read.map_err(|why| Fault::usage(format!("the scenario ‘{}’ cannot be sent: {why}", file.display())))
 }
@@ -321,6 +331,14 @@ impl Users {
         let amount = &args.amount;
         let refused = |what: &str, why: &str| Err(Fault::usage(format!("the scenario has {what}: {why}")));
         let closed = scenario.model == Some(Model::Closed);
+        if let (recorded @ 1.., Some(duration)) = (scenario.recorded(), scenario.duration()) {
+            if args.slo().is_some() {
+                return refused("times of its own", "the highest rate is searched without; leave --slo out");
+            }
+            let rate = recorded as f64 / duration.as_secs_f64();
+            let pace = Pace::Open { rate, arrivals: Arrivals::Constant };
+            return Ok(Users { pace: Some(pace), duration: Some(duration), most: None });
+        }
         if args.slo().is_some() && (closed || scenario.duration().is_some()) {
             return refused(
                 "stages or users of its own",
@@ -382,6 +400,23 @@ pub fn rates(text: &str) -> Result<((f64, Option<f64>), Arrivals), Fault> {
             Err(Fault::usage(format!("‘{text}’ ends below its beginning: write the lower rate first")))
         }
         rates => Ok((rates, arrivals)),
+    }
+}
+
+/// Reads how many times as fast recorded requests are sent, such as `2x`; none where the text is a rate.
+fn speed(text: Option<&str>, recorded: bool) -> Result<Option<f64>, Fault> {
+    let Some(text) = text else { return Ok(None) };
+    let factor = text.strip_suffix(['x', '×']);
+    let speed = factor.and_then(|factor| factor.parse::<f64>().ok()).filter(|speed| *speed > 0.0);
+    match (speed, recorded) {
+        (Some(speed), true) if speed.is_finite() => Ok(Some(speed)),
+        (None, false) if factor.is_none() => Ok(None),
+        (_, true) => Err(Fault::usage(format!(
+            "recorded requests have times of their own: write --rate 2x for twice as fast, and not ‘{text}’"
+        ))),
+        (_, false) => Err(Fault::usage(format!(
+            "‘{text}’ is a speed, which only recorded requests have (--scenario FILE.har, or an access log): give a rate"
+        ))),
     }
 }
 

@@ -1,0 +1,128 @@
+//! Access logs of servers, in the common and the combined format of Apache and nginx.
+
+use super::super::request::{Check, Request};
+use super::super::scenario::Read;
+use super::{Recorded, expected, replayed, times};
+use jiff::fmt::strtime;
+
+/// A line: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, and whatever is behind it.
+struct Line<'a> {
+    /// Seconds since 1970.
+    second: i64,
+    method: &'a str,
+    path: &'a str,
+    status: u16,
+    /// `"referrer" "agent"` of the combined format.
+    rest: &'a str,
+}
+
+/// Whether a text looks like an access log, by its first line.
+pub fn is_access_log(text: &str) -> bool {
+    text.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| bracketed(line).is_some())
+}
+
+/// Reads a log. Lines that hold no request are left out, and a note says how many. The times of a log are whole seconds:
+/// requests of the same second are spread evenly over it.
+///
+/// # Errors
+/// When not one line holds a request.
+pub fn access_log(text: &str) -> Result<Read, String> {
+    let (mut lines, mut odd, mut without) = (Vec::new(), 0, 0);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match parsed(line) {
+            Some(line) => lines.push(line),
+            None => odd += 1,
+        }
+    }
+    // A log is written when requests end, and so is nearly in order.
+    lines.sort_by_key(|line| line.second);
+    let mut all = Vec::new();
+    for second in lines.chunk_by(|left, right| left.second == right.second) {
+        for (place, line) in second.iter().enumerate() {
+            without += usize::from(matches!(line.method, "POST" | "PUT" | "PATCH"));
+            let at = line.second * 1_000_000_000 + (place as i64 * 1_000_000_000) / second.len() as i64;
+            let mut quoted = line.rest.split('"').skip(1).step_by(2);
+            let (referrer, agent) = (quoted.next(), quoted.next());
+            let header = |name: &str, value: Option<&str>| {
+                let value = value.filter(|value| !matches!(*value, "" | "-"))?;
+                Some((name.to_owned(), value.chars().filter(|c| !c.is_control()).collect()))
+            };
+            let headers = header("Referer", referrer).into_iter().chain(header("User-Agent", agent));
+            let request = Request {
+                name: format!("{} {}", line.method, line.path),
+                method: line.method.to_owned(),
+                headers: headers.collect(),
+                check: Check { status: expected(line.status), ..Check::default() },
+                ..Request::get(line.path)
+            };
+            match request.validate() {
+                Ok(()) => all.push(Recorded { at, request }),
+                Err(_) => odd += 1,
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err("not one line of the log holds a request".to_owned());
+    }
+    let mut notes = Vec::new();
+    if odd > 0 {
+        notes.push(format!("{} of the log hold no request that can be sent", times(odd, "line", "lines")));
+    }
+    if without > 0 {
+        let what = times(without, "request", "requests");
+        notes.push(format!("{what} had content, which a log does not keep: they are sent without"));
+    }
+    Ok(replayed(all, notes))
+}
+
+/// The time of a line, and what is behind it.
+fn bracketed(line: &str) -> Option<(i64, &str)> {
+    let open = line.find('[')?;
+    let (time, rest) = line[open + 1..].split_once(']')?;
+    let time = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
+    Some((time.as_second(), rest))
+}
+
+fn parsed(line: &str) -> Option<Line<'_>> {
+    let (second, rest) = bracketed(line)?;
+    let (request, rest) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
+    let mut words = request.split(' ');
+    let (method, path) = (words.next()?, words.next()?);
+    let status = rest.split_whitespace().next()?.parse().ok()?;
+    // Requests to a proxy name the whole URL.
+    let path = match path.split_once("://") {
+        Some((_, url)) => url.find('/').map_or("/", |at| &url[at..]),
+        None => path,
+    };
+    Some(Line { second, method, path, status, rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif HTTP/1.0" 200 2326
+10.0.0.1 - - [10/Oct/2000:13:55:38 -0700] "POST /login HTTP/1.1" 302 0 "http://h/start" "Mozilla/5.0 (X11)"
+10.0.0.1 - - [10/Oct/2000:13:55:38 -0700] "-" 408 0 "-" "-"
+10.0.0.2 - - [10/Oct/2000:22:55:38 +0200] "GET /none HTTP/1.1" 404 9 "-" "-"
+"#;
+
+    #[test]
+    fn lines_are_read_with_their_times() {
+        assert!(is_access_log(LOG) && !is_access_log("GET /a\nAccept: */*\n") && !is_access_log("/a [b]\n"));
+        let read = access_log(LOG).expect("a log");
+        let shown: Vec<(&str, &str)> =
+            read.requests.iter().map(|request| (request.method.as_str(), request.path.as_str())).collect();
+        assert_eq!(shown, [("GET", "/a.gif"), ("POST", "/login"), ("GET", "/none")]);
+        assert_eq!(read.requests[1].headers[0], ("Referer".to_owned(), "http://h/start".to_owned()));
+        assert_eq!((read.requests[1].headers.len(), read.requests[2].headers.len()), (2, 0));
+        assert_eq!(
+            (&read.requests[0].check.status, &read.requests[2].check.status),
+            (&vec![], &vec!["404".to_owned()])
+        );
+        let recorded = read.scenario.expect("times").recorded;
+        assert_eq!(recorded, [(0, 0), (2_000_000_000, 1), (2_500_000_000, 2)]);
+        assert_eq!(read.notes.len(), 2, "{:?}", read.notes);
+        assert!(access_log("nothing\n").is_err());
+    }
+}

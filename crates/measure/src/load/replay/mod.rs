@@ -1,0 +1,48 @@
+//! Recorded requests, sent again at the times at which they were recorded.
+
+mod access_log;
+mod har;
+
+pub use access_log::{access_log, is_access_log};
+pub use har::har;
+
+use super::plan::Order;
+use super::request::Request;
+use super::scenario::{Read, Scenario};
+use std::collections::HashMap;
+
+/// A recorded request: when it was sent, in nanoseconds since 1970, and what it was.
+struct Recorded {
+    at: i64,
+    request: Request,
+}
+
+/// The scenario that sends these requests again, from the first on.
+fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
+    all.sort_by_key(|recorded| recorded.at);
+    let first = all.first().map_or(0, |recorded| recorded.at);
+    let mut requests: Vec<Request> = Vec::new();
+    // The same bytes are the same request.
+    let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
+    let mut times = Vec::new();
+    for Recorded { at, request } in all {
+        let key = request.http1("", true);
+        let number = *known.entry(key).or_insert_with(|| {
+            requests.push(request);
+            requests.len() as u32 - 1
+        });
+        times.push(((at - first) as u64, number));
+    }
+    let scenario = Scenario::of_recorded(&requests, times);
+    Read { requests, order: Order::Weighted, scenario: Some(scenario), limits: Vec::new(), notes }
+}
+
+/// The check of a recorded answer: what went well then is to go well again, and what failed is to fail in the same way.
+fn expected(status: u16) -> Vec<String> {
+    if (200..400).contains(&status) || status == 0 { Vec::new() } else { vec![status.to_string()] }
+}
+
+/// So many things, as words.
+fn times(count: usize, one: &str, several: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
+}
