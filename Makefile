@@ -25,6 +25,7 @@ packages-demo:
 packages-test:
 	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt)
 	sh .ci/unpack.sh nginx nginx target/nginx
+	sh .ci/node.sh tests/pages target/pages
 
 packages-bench:
 	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt .ci/packages-bench.txt)

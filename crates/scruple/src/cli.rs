@@ -7,6 +7,7 @@ use crate::explain::args::ExplainArgs;
 use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
+use crate::report::args::ReportArgs;
 use crate::show::args::ShowArgs;
 use crate::show::export::ExportArgs;
 use crate::store::args::StoreVerb;
@@ -45,6 +46,7 @@ pub enum Verb {
     History(Box<HistoryArgs>),
     /// Show a stored run again, in any format.
     Show(ShowArgs),
+    Report(ReportArgs),
     /// Keep runs: list them, import those of other tools.
     Store {
         /// What to do with them.
@@ -76,7 +78,7 @@ pub enum Verb {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Weigh", &["run", "bench", "load", "history"]),
     ("Judge", &["compare", "explain"]),
-    ("Look", &["show"]),
+    ("Look", &["show", "report"]),
     ("Keep", &["store"]),
     ("Machine", &["doctor", "inspect", "completions"]),
 ];

@@ -19,6 +19,7 @@ mod new_run;
 mod paths;
 mod profile;
 mod progress;
+mod report;
 mod show;
 mod store;
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Explain(args) => explain::verb::explain(&args),
         Verb::History(args) => history::verb::history(&args),
         Verb::Show(args) => show::verb::show(&args),
+        Verb::Report(args) => report::verb::report(&args),
         Verb::Store { verb } => store::verb::store(&verb),
         Verb::Inspect { verb } => inspect::verb::inspect(&verb),
         Verb::Doctor(args) => doctor::doctor(&args),

@@ -220,7 +220,10 @@ fn unsafe_code_stays_in_measure_and_in_sdks() {
     let mut found = Vec::new();
     for folder in ["crates/core", "crates/scruple"] {
         for (name, text) in code(folder) {
-            let unsafe_ = |line: &&str| has_word(line, "unsafe") && !name.ends_with("tests/tidy.rs");
+            // A word of the policies of pages.
+            let unsafe_ = |line: &&str| {
+                has_word(&line.replace("'unsafe-inline'", ""), "unsafe") && !name.ends_with("tests/tidy.rs")
+            };
             found.extend(text.lines().filter(unsafe_).map(|line| format!("{name}: {}", line.trim())));
         }
     }

@@ -113,6 +113,14 @@ pub struct Growth {
     pub ends: Option<[(f64, f64); 2]>,
 }
 
+impl Growth {
+    /// The cost of size n on the fitted curve; `None` where the form has no value there.
+    pub fn at(&self, n: f64) -> Option<f64> {
+        let lower: f64 = (1..).zip(&self.lower).map(|(power, coefficient)| coefficient * n.powi(power)).sum();
+        Some(self.intercept + lower + self.slope * self.form.at(n)?)
+    }
+}
+
 /// Why there is no growth to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]

@@ -17,6 +17,7 @@ use crate::show::output;
 use crate::show::{Report, declared, terminal};
 use scruple_core::budget::Budget;
 use scruple_core::run::Terms;
+use scruple_core::subject::Role;
 use scruple_measure::command::{Commands, Weigher};
 use scruple_measure::empty_program;
 use scruple_measure::heap::{self, HeapInstrument};
@@ -53,7 +54,8 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     let mut run = match source {
         Source::Script(_) => new_run::scripted_run(seed, label, terms),
         Source::Machine(_) => {
-            let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
+            let subjects = prepared.iter().filter(|one| one.arm.role == Role::Subject);
+            let programs: Vec<&Path> = subjects.map(|one| one.job.program.path.as_path()).collect();
             new_run::empty_run(seed, label, terms, &programs)
         }
     };

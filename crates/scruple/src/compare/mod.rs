@@ -2,4 +2,5 @@
 
 pub mod args;
 pub mod revisions;
+pub mod stored;
 pub mod verb;

@@ -2,6 +2,7 @@
 
 pub mod align;
 pub mod args;
+pub mod bands;
 pub mod block_characters;
 pub mod chart;
 pub mod csv;
@@ -12,6 +13,7 @@ pub mod json;
 pub mod junit;
 pub mod markup;
 pub mod output;
+pub mod page;
 pub mod ranking;
 pub mod sentence;
 pub mod svg;

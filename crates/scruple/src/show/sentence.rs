@@ -76,7 +76,7 @@ fn less(key: &str) -> &'static str {
 }
 
 /// What is compared, as a noun.
-fn measure(key: &str) -> &str {
+pub(crate) fn measure(key: &str) -> &str {
     match key {
         "time.wall" => "wall time",
         "time.cpu" => "cpu time",
@@ -248,7 +248,7 @@ pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
     report.fits.iter().filter(worth).map(growth_line).collect()
 }
 
-fn growth_line(fit: &judge::Fit) -> String {
+pub(crate) fn growth_line(fit: &judge::Fit) -> String {
     use scruple_core::stats::growth::Form;
     let unit = metric(&fit.metric).map_or(Unit::Count, |metric| metric.unit.clone());
     let growth = &fit.growth;

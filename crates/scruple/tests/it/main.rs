@@ -55,6 +55,8 @@ mod load_planted;
 mod load_scenarios;
 mod load_servers;
 mod memory;
+mod pages;
+mod reports;
 mod revisions;
 mod surroundings;
 mod trees;

@@ -1,9 +1,9 @@
 //! Haskell profiles: what was live, and which cost centres took time and memory.
 
 use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::bands;
+use crate::show::bands::Band;
 use crate::show::block_characters;
-use crate::show::chart;
-use crate::show::chart::Band;
 use crate::show::flame;
 use crate::show::flame::Frame;
 use crate::show::terminal::{BOLD, DIM};
@@ -144,7 +144,7 @@ pub fn heap_svg(profile: &HeapProfile, top: usize) -> String {
     }
     let title = format!("Live heap of ‘{}’", profile.job);
     let bytes = |bytes: f64| quantity(bytes, &Unit::Bytes);
-    chart::svg(&title, &moments, &bands, |at| moment(profile, at), bytes)
+    bands::svg(&title, &moments, &bands, |at| moment(profile, at), bytes)
 }
 
 /// Which cost of a cost centre.

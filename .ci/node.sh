@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the locked Node packages of a folder into another, once: `node.sh FOLDER WHERE`. Nothing is done, and no network
+# is touched, where they are there already.
+set -eu
+from=$1 where=$2
+if cmp -s "$from/package-lock.json" "$where/installed.json"; then
+    echo "packages: those of $from are there"
+    exit 0
+fi
+echo "packages: installing those of $from into $where"
+mkdir -p "$where"
+cp "$from/package.json" "$from/package-lock.json" "$where/"
+(cd "$where" && npm ci --ignore-scripts --no-audit --no-fund --silent) || {
+    echo "packages: cannot install those of $from: tests that need them will be skipped" >&2
+    exit 0
+}
+cp "$where/package-lock.json" "$where/installed.json"

@@ -1,0 +1,100 @@
+//! Two stored runs, as one run in which each arm stands beside itself.
+
+use crate::fault::Fault;
+use crate::show::Report;
+use scruple_core::budget::Budget;
+use scruple_core::environment::Environments;
+use scruple_core::judge::{Pair, cases};
+use scruple_core::run::{Run, Terms};
+use scruple_core::subject::{Arm, Role};
+
+/// Two runs and what they have in common.
+pub struct Both<'a> {
+    left: &'a Run,
+    right: &'a Run,
+    matched: Vec<(&'a Arm, &'a Arm)>,
+    /// Each arm of the reference with that of the other run behind it, told apart by the run they are from.
+    pub run: Run,
+}
+
+impl<'a> Both<'a> {
+    /// A reference and another run, with the names that they were found by.
+    ///
+    /// # Errors
+    /// When they are the same run, or have no arm in common.
+    pub fn of(names: (&str, &str), left: &'a Run, right: &'a Run) -> Result<Both<'a>, Fault> {
+        if left.id == right.id {
+            return Err(Fault::usage(format!(
+                "‘{}’ and ‘{}’ are the same run, {}: `scruple store list` shows which there are",
+                names.0, names.1, left.id
+            )));
+        }
+        let matched = matched_arms(left, right)?;
+        let mut run = merged(left, right, &matched);
+        run.terms.margin = left.terms.margin.max(right.terms.margin);
+        Ok(Both { left, right, matched, run })
+    }
+
+    /// The comparison of the one with the other, in view of both environments.
+    pub fn report(&self, metrics: &[String], budgets: &[Budget]) -> Report<'_> {
+        let pairs: Vec<Pair<'_>> = self
+            .run
+            .arms
+            .chunks(2)
+            .zip(&self.matched)
+            .map(|(pair, (reference, arm))| {
+                let tares = cases::tare_of(self.left, reference).zip(cases::tare_of(self.right, arm));
+                Pair { reference: &pair[0], arm: &pair[1], paired: false, tares }
+            })
+            .collect();
+        let environments = Some(Environments::of(self.left, self.right));
+        Report::of_pairs(&self.run, &pairs, metrics, budgets, environments)
+    }
+}
+
+/// The arms of both runs that belong together: by name, or the only one of each.
+fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a Arm)>, Fault> {
+    let subjects = |run: &'a Run| run.arms_of(Role::Subject).collect::<Vec<_>>();
+    let (of_left, of_right) = (subjects(left), subjects(right));
+    let by_name: Vec<_> = of_left
+        .iter()
+        .filter_map(|arm| Some((*arm, *of_right.iter().find(|other| other.name == arm.name)?)))
+        .collect();
+    match (by_name.is_empty(), of_left.as_slice(), of_right.as_slice()) {
+        (false, ..) => Ok(by_name),
+        (true, [one], [other]) => Ok(vec![(one, other)]),
+        _ => {
+            let names = |arms: &[&Arm]| {
+                arms.iter().map(|arm| format!("‘{}’", arm.name)).collect::<Vec<_>>().join(", ")
+            };
+            Err(Fault::usage(format!(
+                "the runs {} ({}) and {} ({}) have no arm of the same name: give arms names with -n when measuring",
+                left.id,
+                names(&of_left),
+                right.id,
+                names(&of_right)
+            )))
+        }
+    }
+}
+
+/// One run made of both: each pair of arms side by side, told apart by the run they are from.
+fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
+    let tag =
+        |run: &Run| run.label.clone().filter(|_| left.label != right.label).unwrap_or_else(|| run.id.clone());
+    let of = |arm: &Arm, run: &Run| {
+        let mut arm = arm.clone();
+        arm.version = Some(tag(run));
+        arm.name = format!("{} @{}", arm.name, tag(run));
+        arm
+    };
+    let mut run = right.clone();
+    run.arms = matched.iter().flat_map(|(a, b)| [of(a, left), of(b, right)]).collect();
+    run.terms = Terms { looks: 1, ..right.terms.clone() };
+    run.warnings.clear();
+    run.warn(
+        "not-side-by-side",
+        "the two runs were not taken side by side: whatever else changed on the machine in between is part of the difference",
+    );
+    run
+}

@@ -1,0 +1,38 @@
+//! The words of `scruple report`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Write a stored run as a page, a table or a picture.
+///
+/// The page is one file that fetches nothing and runs no script: the verdict first, then every reading, the differences
+/// block by block, where it was measured, and the command that repeats it. Two runs are compared with each other.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple report -o report.html
+  scruple report before after -o report.html
+  scruple report last --svg wall-time-readings -o readings.svg
+  scruple report -o report.md
+")]
+pub struct ReportArgs {
+    /// The run: an id or its beginning, a label, or last~1; two runs are compared (default: the newest run).
+    #[arg(value_name = "RUN", num_args = 0..=2)]
+    pub runs: Vec<String>,
+    /// The newest run.
+    #[arg(long, conflicts_with = "runs")]
+    pub last: bool,
+    /// The file to write; its ending says the format: .html, .md, .csv, .json or .svg (default: the charts on the
+    /// terminal).
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// One chart by its name, as a picture; ‘list’ names them.
+    #[arg(long, value_name = "NAME")]
+    pub svg: Option<String>,
+    /// The metrics to show.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// The store.
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    pub store: Option<PathBuf>,
+}

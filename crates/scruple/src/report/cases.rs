@@ -1,0 +1,186 @@
+//! Many arms: counts of verdicts, one row each, and a panel for those that are not the same.
+
+use super::matrix;
+use super::panel;
+use super::what;
+use crate::show::Report;
+use crate::show::page::chart::slug;
+use crate::show::page::{
+    Axis, Cell, Chart, Drawn, Fold, Head, Part, Row, Rows, Section, Shade, Table, Tone, name, tone,
+};
+use scruple_core::compare::Verdict;
+use scruple_core::judge::{self, Judged};
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::share;
+
+/// More panels than this make a page too large to read.
+const MOST_PANELS: usize = 30;
+
+/// Rows of a table that are open; the rest is folded.
+const OPEN_ROWS: usize = 40;
+
+/// The sections.
+pub fn sections(report: &Report<'_>) -> Vec<Section> {
+    let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
+    let headlines = judge::headlines(&report.judged, &report.shown);
+    let mut quoted: Vec<(&Arm, &Judged)> =
+        arms.iter().filter_map(|arm| Some((*arm, *headlines.get(arm.name.as_str())?))).collect();
+    quoted.sort_by(|one, other| worst_first(one.1).total_cmp(&worst_first(other.1)));
+    let mut sections = Vec::new();
+    if !quoted.is_empty() {
+        sections.push(compared(&quoted));
+    }
+    sections.push(table(report, &arms));
+    sections.extend(panels(report, &arms, &quoted));
+    sections
+}
+
+/// What comes first: worse, then better, then open, then the same; each by the near end of its interval.
+fn worst_first(judged: &Judged) -> f64 {
+    let near = match (judged.comparison.interval(), judged.comparison.evidence.effect()) {
+        (Some(interval), _) if interval.low > 1.0 => interval.low.ln(),
+        (Some(interval), _) if interval.high < 1.0 => -interval.high.ln(),
+        (None, Some(effect)) if effect > 0.0 => effect.ln().abs(),
+        _ => 0.0,
+    };
+    let class = match tone(&judged.comparison) {
+        Tone::Worse => 0.0,
+        Tone::Better => 1.0,
+        Tone::Plain => 2.0,
+        Tone::Open => 3.0,
+        Tone::Same => 4.0,
+    };
+    class * 1e6 - near.min(1e5)
+}
+
+/// One row for each difference; the ones that are the same are folded.
+fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
+    let (same, told): (Vec<_>, Vec<_>) =
+        quoted.iter().partition(|(_, judged)| judged.comparison.verdict == Verdict::Same);
+    let mut parts = Vec::new();
+    match told.as_slice() {
+        [] => parts.push(Part::Words("No difference was found.".to_owned())),
+        told => parts.extend(chart("differences", "Differences, the worst first", told).map(Part::Chart)),
+    }
+    if !same.is_empty() {
+        let widest = same
+            .iter()
+            .filter_map(|(_, judged)| judged.comparison.interval())
+            .map(|interval| interval.low.ln().abs().max(interval.high.ln().abs()).exp_m1())
+            .fold(0.0, f64::max);
+        let within = if widest > 0.0 {
+            format!(" (none moved by more than {})", share(widest))
+        } else {
+            String::new()
+        };
+        let summary = format!("{} the same{within}", same.len());
+        let parts_of = chart("same", "The same", &same).map(Part::Chart).into_iter().collect();
+        parts.push(Part::Fold(Fold { summary, parts: parts_of }));
+    }
+    Section { title: "What changed".to_owned(), folded: None, parts }
+}
+
+fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Chart> {
+    let rows: Vec<Row> = quoted
+        .iter()
+        .map(|(_, judged)| Row {
+            name: format!("{} · {}", name(&judged.arm), what(&judged.metric)),
+            ..panel::difference(arm_of(judged), judged)
+        })
+        .collect();
+    let margin = quoted.iter().map(|(_, judged)| judged.comparison.margin).fold(0.0, f64::max);
+    let drawn = rows.iter().any(|row| row.middle.is_some_and(|middle| middle > 0.0));
+    let told: Vec<String> =
+        rows.iter().take(12).map(|row| format!("{} {} {}", row.name, row.figure, row.tail.text)).collect();
+    let more = if rows.len() > 12 { format!("; and {} more", rows.len() - 12) } else { String::new() };
+    drawn.then(|| Chart {
+        name: slug(called),
+        title: heading.to_owned(),
+        note: String::new(),
+        label: format!("{}{more}", told.join("; ")),
+        drawn: Drawn::Rows(Rows {
+            axis: Axis::ratio("change"),
+            shade: Some(Shade {
+                low: 1.0 / (1.0 + margin),
+                high: 1.0 + margin,
+                text: format!("margin ±{}", share(margin)),
+            }),
+            zero: Some(1.0),
+            rows,
+        }),
+    })
+}
+
+/// The mark of a difference: one for those to the worse, another for the others.
+fn arm_of(judged: &Judged) -> usize {
+    match tone(&judged.comparison) {
+        Tone::Worse => 2,
+        Tone::Better => 3,
+        _ => 0,
+    }
+}
+
+/// Every arm with every metric that is shown.
+fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
+    let mut head = vec![Head::text(if report.of_cases() { "Case" } else { "Command" })];
+    head.extend(report.shown.iter().map(|key| Head::number(what(key))));
+    let row = |arm: &&Arm| {
+        let mut cells = vec![Cell::text(name(&arm.name))];
+        cells.extend(report.shown.iter().map(|key| matrix::cell(report, key, arm)));
+        cells
+    };
+    let rows: Vec<Vec<Cell>> = arms.iter().map(row).collect();
+    let label = "Every arm with every metric".to_owned();
+    let title = if report.of_cases() { "All cases" } else { "All commands" }.to_owned();
+    let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {} with every metric", rows.len()));
+    Section { title, folded, parts: vec![Part::Table(Table { label, head, rows, stacks: true })] }
+}
+
+/// The readings of those arms that changed; where nothing is compared, of all.
+fn panels(report: &Report<'_>, arms: &[&Arm], quoted: &[(&Arm, &Judged)]) -> Option<Section> {
+    let told: Vec<(&Arm, Option<&Judged>)> = match quoted {
+        [] => arms.iter().map(|arm| (*arm, None)).collect(),
+        quoted => quoted
+            .iter()
+            .filter(|(_, judged)| judged.comparison.verdict != Verdict::Same)
+            .map(|(arm, judged)| (*arm, Some(*judged)))
+            .collect(),
+    };
+    let left = told.len().saturating_sub(MOST_PANELS);
+    let mut parts: Vec<Part> =
+        told.iter().take(MOST_PANELS).filter_map(|(arm, judged)| fold(report, arm, *judged)).collect();
+    if parts.is_empty() {
+        return None;
+    }
+    if left > 0 {
+        parts.push(Part::Note(format!(
+            "{left} more have no panel here, to keep the page small; `scruple show --json` has every reading."
+        )));
+    }
+    Some(Section { title: "Readings".to_owned(), folded: None, parts })
+}
+
+fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Part> {
+    let varies = |key: &&String| arm.sample(key).is_some_and(|sample| !sample.repeats());
+    let key =
+        judged.map(|judged| &judged.metric).filter(varies).or_else(|| report.shown.iter().find(varies))?;
+    let reference =
+        judged.and_then(|judged| report.run.arms.iter().find(|other| other.name == judged.reference));
+    let sides: Vec<&Arm> = reference.into_iter().chain([arm]).collect();
+    let mut parts = panel::parts(report, key, &sides);
+    for part in &mut parts {
+        prefix(part, &name(&arm.name));
+    }
+    let said = judged.map(|judged| format!(": {}", matrix::said(judged).text)).unwrap_or_default();
+    Some(Part::Fold(Fold { summary: format!("{}, {}{said}", name(&arm.name), what(key)), parts }))
+}
+
+/// Charts of several arms are told apart by the arm's name.
+fn prefix(part: &mut Part, arm: &str) {
+    let rename = |chart: &mut Chart| chart.name = slug(&format!("{arm}-{}", chart.name));
+    match part {
+        Part::Chart(chart) => rename(chart),
+        Part::Charts(charts) => charts.iter_mut().for_each(rename),
+        _ => {}
+    }
+}

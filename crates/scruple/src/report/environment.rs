@@ -1,0 +1,103 @@
+//! Where a run was taken, what differs from where another was, and the command that takes it again.
+
+use crate::show::Report;
+use crate::show::page::{Cell, Head, Part, Section, Table, sentence};
+use scruple_core::provenance::Provenance;
+use scruple_core::run::Run;
+use scruple_core::unit::{Unit, quantity};
+
+/// Where it was taken.
+pub fn section(run: &Run) -> Section {
+    let rows = facts(&run.provenance)
+        .into_iter()
+        .chain([("Seed".to_owned(), run.seed.to_string())])
+        .map(|(what, text)| vec![Cell::text(what), Cell::text(sentence(&text))]);
+    let table = Table {
+        label: "Where it was measured".to_owned(),
+        head: vec![Head::text(""), Head::text("")],
+        rows: rows.collect(),
+        stacks: false,
+    };
+    Section { title: "Where it was measured".to_owned(), folded: None, parts: vec![Part::Table(table)] }
+}
+
+/// What differs between where two runs were taken, and what that means for the metrics.
+pub fn differences(report: &Report<'_>) -> Option<Section> {
+    let environments = report.environments.as_ref()?;
+    let text = |text: &Option<String>| text.as_ref().map_or("–".to_owned(), |text| sentence(text));
+    let rows: Vec<Vec<Cell>> = environments
+        .differences
+        .iter()
+        .map(|one| {
+            vec![
+                Cell::text(sentence(&one.name)),
+                Cell::text(text(&one.reference)),
+                Cell::text(text(&one.run)),
+            ]
+        })
+        .collect();
+    let mut parts: Vec<Part> = report.preface().iter().map(|line| Part::Words(sentence(line))).collect();
+    let label = "What differs in the environment".to_owned();
+    if !rows.is_empty() {
+        let head = ["What", "Reference", "The other run"].map(Head::text).into();
+        parts.push(Part::Table(Table { label: label.clone(), head, rows, stacks: true }));
+    }
+    (!parts.is_empty()).then_some(Section { title: label, folded: None, parts })
+}
+
+/// Everything that is known of a place, each with its name.
+fn facts(place: &Provenance) -> Vec<(String, String)> {
+    let cores = if place.cores == 1 { "core" } else { "cores" };
+    let mut facts = vec![
+        (
+            "Machine".to_owned(),
+            format!(
+                "{}, {} {cores}, {}",
+                place.cpu,
+                place.cores,
+                quantity(place.memory as f64, &Unit::Bytes)
+            ),
+        ),
+        ("System".to_owned(), format!("{}, kernel {}", place.os, place.kernel)),
+        (
+            "Virtual machine".to_owned(),
+            place.virtualized.clone().unwrap_or_else(|| "none visible".to_owned()),
+        ),
+        ("Frequency governor".to_owned(), place.governor.clone().unwrap_or_else(|| "not visible".to_owned())),
+        ("Load at the start".to_owned(), format!("{:.2}", place.load)),
+    ];
+    if let Some(tool) = &place.tool {
+        facts.push(("Tool".to_owned(), tool.clone()));
+    }
+    if let Some(commit) = &place.commit {
+        let dirty = if place.dirty == Some(true) { ", with changes" } else { "" };
+        facts.push(("Commit".to_owned(), format!("{commit}{dirty}")));
+    }
+    facts.push(("Folder".to_owned(), place.folder.clone()));
+    facts.extend(place.environment.iter().map(|(name, value)| (format!("Variable {name}"), value.clone())));
+    facts
+        .extend(place.toolchains.iter().map(|(name, version)| (format!("Compiler {name}"), version.clone())));
+    facts.extend(place.libraries.iter().map(|(path, digest)| (format!("Library {path}"), digest.clone())));
+    facts.extend(place.programs.iter().map(|(path, digest)| (format!("Program {path}"), digest.clone())));
+    // An imported run knows next to nothing of its machine.
+    facts.retain(|(_, text)| !text.is_empty() && text != ", 0 cores, 0 B" && text != ", kernel ");
+    facts
+}
+
+/// The command that takes it again.
+pub fn again(run: &Run) -> Option<Section> {
+    let mut words: Vec<String> = run.argv.clone();
+    let seeded = words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
+    let takes_seed = words.get(1).is_some_and(|verb| ["run", "bench"].contains(&verb.as_str()));
+    if takes_seed && !seeded {
+        // Everything behind a double dash is the program's.
+        let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        words.splice(at..at, ["--seed".to_owned(), run.seed.to_string()]);
+    }
+    let text = shell_words::join(&words);
+    (!text.is_empty()).then(|| Section {
+        title: "Do it again".to_owned(),
+        folded: None,
+        parts: vec![Part::Code(super::code(&text))],
+    })
+}

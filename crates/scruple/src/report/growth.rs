@@ -1,0 +1,89 @@
+//! How metrics grow with parameters, as curves.
+
+use super::COLOURS;
+use super::what;
+use crate::show::page::chart::slug;
+use crate::show::page::{
+    Axis, Chart, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape, name, sentence,
+};
+use crate::show::{Report, declared};
+use scruple_core::judge::Fit;
+use scruple_core::stats::growth::Form;
+use scruple_core::subject::{Arm, Parameter, Role};
+use scruple_core::unit::Unit;
+
+/// The points that a fitted curve is drawn through.
+const STEPS: usize = 60;
+
+/// A chart for each metric that grows with a parameter.
+pub fn section(report: &Report<'_>) -> Option<Section> {
+    let mut keys: Vec<(&str, &str)> =
+        report.fits.iter().map(|fit| (fit.metric.as_str(), fit.parameter.as_str())).collect();
+    keys.dedup();
+    let charts: Vec<Chart> =
+        keys.iter().filter_map(|(key, parameter)| chart(report, key, parameter)).collect();
+    let section =
+        |charts| Section { title: "Growth".to_owned(), folded: None, parts: vec![Part::Charts(charts)] };
+    (!charts.is_empty()).then(|| section(charts))
+}
+
+fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
+    let fits: Vec<&Fit> =
+        report.fits.iter().filter(|fit| fit.metric == key && fit.parameter == parameter).collect();
+    let size = |arm: &Arm| match arm.params.get(parameter) {
+        Some(Parameter::Number(number)) => Some(*number),
+        _ => scruple_core::judge::trailing_number(&arm.name).filter(|_| arm.params.is_empty()),
+    };
+    let mut points: Vec<Point> = report
+        .run
+        .arms_of(Role::Subject)
+        .filter_map(|arm| Some(Point::at(size(arm)?, report.estimate(arm, key)?.value)))
+        .collect();
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let (first, last) = (points.first()?.x, points.last()?.x);
+    if points.len() < 3 {
+        return None;
+    }
+    let wide = first > 0.0 && last / first >= 8.0;
+    let (least, most) = points
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), point| (low.min(point.y), high.max(point.y)));
+    let tall = least > 0.0 && most / least >= 8.0;
+    let at =
+        |share: f64| if wide { first * (last / first).powf(share) } else { first + (last - first) * share };
+    let mut layers =
+        vec![Layer { arm: 0, name: "measured".to_owned(), shape: Shape::Points, pieces: vec![points] }];
+    layers.extend(fits.iter().filter(|fit| fit.growth.form != Form::Other).enumerate().map(
+        |(place, fit)| {
+            let growth = &fit.growth;
+            let curve = (0..=STEPS)
+                .map(|step| at(step as f64 / STEPS as f64))
+                .filter_map(|n| Some(Point::at(n, growth.at(n)?)));
+            let family =
+                if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
+            Layer {
+                arm: 1 + place % (COLOURS - 1),
+                name: format!("{}{family}", growth.form),
+                shape: Shape::Line,
+                pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
+            }
+        },
+    ));
+    let scale = |wide: bool| if wide { Scale::Log } else { Scale::Linear };
+    let told = fits.iter().map(|fit| sentence(&crate::show::sentence::growth_line(fit)));
+    Some(Chart {
+        name: slug(&format!("{}-growth-{parameter}", what(key))),
+        title: format!("{} by {}", super::capital(&what(key)), name(parameter)),
+        note: String::new(),
+        label: told.collect::<Vec<_>>().join(" "),
+        drawn: Drawn::Plot(Plot {
+            x: Axis { title: name(parameter), unit: Unit::Count, scale: scale(wide) },
+            y: Axis { title: what(key), unit: declared(key).unit, scale: scale(tall) },
+            shade: None,
+            column: None,
+            zero: None,
+            layers,
+            small: false,
+        }),
+    })
+}

@@ -1,0 +1,178 @@
+//! The first line of a page: the verdicts in one sentence, as they were reached.
+
+use super::what;
+use crate::show::page::{Span, Tone, name, sentence, tone};
+use crate::show::sentence as words;
+use crate::show::{Report, effect_text, verdict_words};
+use scruple_core::compare::Verdict;
+use scruple_core::judge::{self, Judged};
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::quantity;
+
+/// More verdicts than this are counted, not told one by one.
+const MOST: usize = 4;
+
+/// The verdicts to quote, by arm, in their order.
+fn quoted<'a>(report: &'a Report<'_>) -> Vec<&'a Judged> {
+    let headlines = judge::headlines(&report.judged, &report.shown);
+    report.run.arms_of(Role::Subject).filter_map(|arm| headlines.get(arm.name.as_str()).copied()).collect()
+}
+
+/// The sentence.
+pub fn of(report: &Report<'_>) -> Vec<Span> {
+    let quoted = quoted(report);
+    let mut spans = match quoted.as_slice() {
+        [] => alone(report),
+        [one] => {
+            let told = words::verdicts(report).pop().unwrap_or_default();
+            vec![Span::new(sentence(told.trim_end_matches('.')), tone(&one.comparison))]
+        }
+        few if few.len() <= MOST => one_by_one(few),
+        many => counted(many),
+    };
+    spans.extend(besides(report, &quoted));
+    spans.push(Span::plain("."));
+    spans
+}
+
+/// What is told of each arm in full, where the sentence tells less.
+pub fn detail(report: &Report<'_>) -> Vec<String> {
+    let told = words::verdicts(report);
+    match told.len() {
+        0 | 1 => Vec::new(),
+        few if few <= MOST => told.iter().map(|one| sentence(one)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A run in which nothing is compared says what its arms take.
+fn alone(report: &Report<'_>) -> Vec<Span> {
+    let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
+    let [arm] = arms.as_slice() else {
+        return vec![Span::plain(format!(
+            "{} were measured; nothing is compared with anything",
+            count(arms.len(), report)
+        ))];
+    };
+    let key = report.shown.iter().find(|key| arm.sample(key).is_some());
+    let Some((key, sample)) = key.and_then(|key| Some((key, arm.sample(key)?))) else {
+        return vec![Span::plain(format!("Nothing could be read of ‘{}’", name(&arm.name)))];
+    };
+    let Some(estimate) = report.estimate(arm, key) else { return Vec::new() };
+    let value = |value: f64| quantity(value, &sample.unit);
+    let interval = estimate
+        .interval
+        .map_or(String::new(), |interval| format!(" [{}, {}]", value(interval.low), value(interval.high)));
+    vec![Span::plain(format!(
+        "‘{}’ takes {}{interval} of {}",
+        name(&arm.name),
+        value(estimate.value),
+        what(key)
+    ))]
+}
+
+fn count(number: usize, report: &Report<'_>) -> String {
+    let what = if report.of_cases() { "case" } else { "command" };
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What is said of one arm.
+fn clause(judged: &Judged) -> Span {
+    let (arm, what) = (name(&judged.arm), what(&judged.metric));
+    let comparison = &judged.comparison;
+    let effect = effect_text(&judged.metric, comparison);
+    let text = match comparison.verdict {
+        Verdict::Same => format!("‘{arm}’ takes the same {what}"),
+        Verdict::CantTell => format!("can’t tell for ‘{arm}’"),
+        _ => format!(
+            "‘{arm}’ is {} in {what} ({})",
+            verdict_words(&judged.metric, comparison),
+            effect.split(" [").next().unwrap_or_default()
+        ),
+    };
+    Span::new(text, tone(comparison))
+}
+
+fn one_by_one(few: &[&Judged]) -> Vec<Span> {
+    let reference = &few[0].reference;
+    let common = few.iter().all(|judged| judged.reference == *reference);
+    let mut spans = Vec::new();
+    if common {
+        spans.push(Span::plain(format!("Against ‘{}’: ", name(reference))));
+    }
+    for (place, judged) in few.iter().enumerate() {
+        if place > 0 {
+            spans.push(Span::plain("; "));
+        }
+        spans.push(clause(judged));
+        if !common {
+            spans.push(Span::plain(format!(" against ‘{}’", name(&judged.reference))));
+        }
+    }
+    spans
+}
+
+/// How many arms are worse, better, the same, open; the worst is told first.
+fn counted(many: &[&Judged]) -> Vec<Span> {
+    let of = |wanted: Tone| many.iter().filter(|judged| tone(&judged.comparison) == wanted).count();
+    let other = of(Tone::Plain);
+    let parts = [
+        (of(Tone::Worse), Tone::Worse, "worse"),
+        (of(Tone::Better), Tone::Better, "better"),
+        (of(Tone::Open), Tone::Open, "open: can’t tell"),
+        (of(Tone::Same), Tone::Same, "the same"),
+        (other, Tone::Plain, "different"),
+    ];
+    let mut spans = vec![Span::plain(format!("Of {}: ", many.len()))];
+    for (count, tone, word) in parts.into_iter().filter(|(count, ..)| *count > 0) {
+        if spans.len() > 1 {
+            spans.push(Span::plain(", "));
+        }
+        spans.push(Span::new(format!("{count} {word}"), tone));
+    }
+    spans
+}
+
+/// Other metrics that differ, where the quoted verdict alone would sound calmer than they are.
+fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
+    let calm: Vec<&str> = quoted
+        .iter()
+        .filter(|judged| tone(&judged.comparison) != Tone::Worse)
+        .map(|judged| judged.arm.as_str())
+        .collect();
+    let worse: Vec<&Judged> = report
+        .judged
+        .iter()
+        .filter(|one| calm.contains(&one.arm.as_str()) && report.shown.contains(&one.metric))
+        .filter(|one| {
+            tone(&one.comparison) == Tone::Worse && !quoted.iter().any(|quoted| std::ptr::eq(*quoted, *one))
+        })
+        .collect();
+    match worse.as_slice() {
+        [] => Vec::new(),
+        [one] => vec![
+            Span::plain("; but "),
+            Span::new(
+                format!(
+                    "{} {} ({})",
+                    what(&one.metric),
+                    verdict_words(&one.metric, &one.comparison),
+                    effect_text(&one.metric, &one.comparison)
+                ),
+                Tone::Worse,
+            ),
+            Span::plain(if quoted.len() > 1 {
+                format!(" for ‘{}’", name(&one.arm))
+            } else {
+                String::new()
+            }),
+        ],
+        several => {
+            let mut metrics: Vec<String> = several.iter().map(|one| what(&one.metric)).collect();
+            metrics.dedup();
+            metrics.sort();
+            metrics.dedup();
+            vec![Span::plain("; but "), Span::new(format!("worse in {}", metrics.join(", ")), Tone::Worse)]
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! All metrics of all arms in one table.
+
+use super::what;
+use crate::show::page::{Cell, Head, Part, Section, Span, Table, Tone, name, sign, tone};
+use crate::show::{Report, effect_text, verdict_words};
+use scruple_core::judge::Judged;
+use scruple_core::metric::Quality;
+use scruple_core::subject::Arm;
+use scruple_core::unit::{exact, quantity};
+
+/// More arms than this have a row of their own instead of a column.
+pub const MOST_ARMS: usize = 8;
+
+/// The table.
+pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
+    let mut head = vec![Head::text("Metric")];
+    head.extend(arms.iter().enumerate().map(|(place, arm)| Head {
+        text: name(&arm.name),
+        arm: Some(place),
+        number: true,
+    }));
+    let rows = report.shown.iter().map(|key| row(report, key, arms)).collect();
+    let label = "All metrics of all arms".to_owned();
+    let table = Table { label, head, rows, stacks: true };
+    Section { title: "All metrics".to_owned(), folded: None, parts: vec![Part::Table(table)] }
+}
+
+fn row(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Cell> {
+    let mut cells = vec![Cell::text(what(key))];
+    cells.extend(arms.iter().map(|arm| cell(report, key, arm)));
+    cells
+}
+
+/// The estimate of an arm, and how it compares.
+pub fn cell(report: &Report<'_>, key: &str, arm: &Arm) -> Cell {
+    let (Some(sample), Some(estimate)) = (arm.sample(key), report.estimate(arm, key)) else {
+        let why = arm.absent(key).unwrap_or("not read");
+        return Cell {
+            text: "–".to_owned(),
+            tail: Some(Span::new(super::capital_cut(why), Tone::Same)),
+            ..Cell::default()
+        };
+    };
+    let counted = sample.quality <= Quality::Near && sample.repeats();
+    let value =
+        if counted { exact(estimate.value, &sample.unit) } else { quantity(estimate.value, &sample.unit) };
+    let tail = match report.judged_of(&arm.name, key) {
+        Some(judged) => Some(said(judged)),
+        None if report.judged.iter().any(|judged| judged.metric == key && judged.reference == arm.name) => {
+            Some(Span::new("reference", Tone::Same))
+        }
+        None => None,
+    };
+    Cell { text: value, tail, ..Cell::default() }
+}
+
+/// The sign, the effect and the word of a verdict.
+pub fn said(judged: &Judged) -> Span {
+    let comparison = &judged.comparison;
+    let (sign, word) = (sign(comparison), verdict_words(&judged.metric, comparison));
+    let effect = effect_text(&judged.metric, comparison);
+    let effect = effect.split(" [").next().unwrap_or_default();
+    let text = match tone(comparison) {
+        Tone::Same | Tone::Open => format!("{sign} {word}"),
+        _ => format!("{sign} {effect} {word}"),
+    };
+    Span::new(text, tone(comparison))
+}

@@ -1,0 +1,195 @@
+//! `scruple report`: a stored run as a page, a picture, a table.
+
+pub mod args;
+pub mod cases;
+pub mod environment;
+pub mod growth;
+pub mod lead;
+pub mod matrix;
+pub mod panel;
+pub mod verb;
+
+use crate::show::Report;
+use crate::show::json::timestamp;
+use crate::show::page::{Cell, Head, Page, Part, Section, Table, Tone, name, sentence};
+use crate::show::sentence as words;
+use crate::show::sentence::measure;
+use scruple_core::budget::Kept;
+use scruple_core::judge;
+use scruple_core::run::{Run, State};
+use scruple_core::subject::{Arm, Role};
+use scruple_core::unit::share;
+
+/// So many arms have colours of their own.
+const COLOURS: usize = 5;
+
+/// The page of a run: of commands, cases, a comparison of two runs, or what another tool measured.
+pub fn page(report: &Report<'_>) -> Page {
+    let run = report.run;
+    let mut page = Page {
+        title: title(run),
+        kind: kind(report),
+        verdict: lead::of(report),
+        notes: notes(report),
+        warnings: run.warnings.iter().map(|warning| sentence(&warning.text)).collect(),
+        sections: Vec::new(),
+    };
+    let arms: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    page.sections.extend(environment::differences(report));
+    let subjects = Section { title: "Limits".to_owned(), folded: None, parts: limits(report) };
+    page.sections.extend(Some(subjects).filter(|section| !section.parts.is_empty()));
+    match report.of_cases() || arms.len() > matrix::MOST_ARMS {
+        true => page.sections.extend(cases::sections(report)),
+        false => {
+            page.sections.push(matrix::section(report, &arms));
+            page.sections.extend(panels(report, &arms));
+        }
+    }
+    page.sections.extend(growth::section(report));
+    page.sections.extend(said(report));
+    page.sections.push(environment::section(run));
+    page.sections.extend(environment::again(run));
+    page
+}
+
+/// The title of the document.
+pub fn title(run: &Run) -> String {
+    let names: Vec<String> = run.arms_of(Role::Subject).take(3).map(|arm| name(&arm.name)).collect();
+    let more = if run.arms_of(Role::Subject).count() > 3 { " …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// What the page is about, when it was taken, and which run it is.
+fn kind(report: &Report<'_>) -> Vec<String> {
+    let run = report.run;
+    let count = run.arms_of(Role::Subject).count();
+    let what = if report.of_cases() { "case" } else { "command" };
+    let plural = if count == 1 { "" } else { "s" };
+    let about = match (&run.provenance.tool, report.side_by_side) {
+        (Some(tool), _) => format!("{count} {what}{plural}, imported from {}", name(tool)),
+        (None, false) => "Comparison of two runs".to_owned(),
+        (None, true) if count > 1 => format!("Comparison of {count} {what}{plural}"),
+        (None, true) => format!("Measurement of {count} {what}{plural}"),
+    };
+    let mut kind = vec![about];
+    kind.extend(of_run(run));
+    kind
+}
+
+/// When a run was taken, and which it is.
+pub fn of_run(run: &Run) -> Vec<String> {
+    let started = timestamp(run.started);
+    let (date, time) = started.split_once('T').unwrap_or((&started, ""));
+    let time: String = time.chars().take(5).collect();
+    let mut parts = vec![format!("{date} {time} UTC"), format!("run {}", name(&run.id))];
+    parts.extend(run.label.as_ref().map(|label| format!("‘{}’", name(label))));
+    if run.state != State::Complete {
+        parts.push(format!("{}: these are the readings taken so far", run.state.word()));
+    }
+    parts
+}
+
+/// What must be known to read the page.
+fn notes(report: &Report<'_>) -> Vec<String> {
+    let terms = &report.run.terms;
+    let several = report.run.arms_of(Role::Subject).count() > 1;
+    let blocks =
+        report.run.arms_of(Role::Subject).filter_map(|arm| arm.sample("time.wall")).map(|s| s.readings.len());
+    let mut first = Vec::new();
+    if let Some(blocks) = blocks.min().filter(|_| report.run.provenance.tool.is_none() && !report.of_cases())
+    {
+        first.push(match (several, report.side_by_side) {
+            (true, true) => format!("{blocks} blocks, interleaved: every block runs each command once."),
+            _ => format!("{blocks} launches."),
+        });
+    }
+    if !report.judged.is_empty() {
+        first.push(format!(
+            "Intervals hold together at {}; differences within ±{} do not matter here.",
+            share(terms.level),
+            share(terms.margin)
+        ));
+    }
+    let mut notes: Vec<String> = Some(first.join(" ")).filter(|note| !note.is_empty()).into_iter().collect();
+    notes.extend(lead::detail(report));
+    notes
+}
+
+/// The metrics with readings that vary, the quoted one first and open.
+fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
+    let quoted = judge::headlines(&report.judged, &report.shown);
+    let first = arms.iter().find_map(|arm| quoted.get(arm.name.as_str())).map(|judged| judged.metric.clone());
+    let varies =
+        |key: &&String| arms.iter().filter_map(|arm| arm.sample(key)).any(|sample| !sample.repeats());
+    let mut keys: Vec<&String> = report.shown.iter().filter(varies).collect();
+    keys.sort_by_key(|key| Some(*key) != first.as_ref());
+    let sections = keys.iter().enumerate().map(|(place, key)| {
+        let title = capital(&what(key));
+        let folded = (place > 0).then(|| format!("Differences, distributions and readings of {}", what(key)));
+        Section { title, folded, parts: panel::parts(report, key, arms) }
+    });
+    sections.collect()
+}
+
+/// A text with a capital at its beginning.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Limits, and whether they were kept.
+fn limits(report: &Report<'_>) -> Vec<Part> {
+    if report.checked.is_empty() {
+        return Vec::new();
+    }
+    let rows = report.checked.iter().map(|checked| {
+        let (word, tone) = match checked.kept {
+            Kept::Yes => ("kept", Tone::Better),
+            Kept::No => ("exceeded", Tone::Worse),
+            Kept::CantTell => ("can’t tell", Tone::Open),
+        };
+        vec![
+            Cell::text(sentence(&checked.budget)),
+            Cell::text(name(&checked.arm)),
+            Cell::toned(word, tone),
+            Cell::text(sentence(&checked.found)),
+        ]
+    });
+    vec![Part::Table(Table {
+        label: "Limits and whether they were kept".to_owned(),
+        head: ["Limit", "Arm", "Result", "Found"].map(Head::text).into(),
+        rows: rows.collect(),
+        stacks: false,
+    })]
+}
+
+/// The ranking, the tare, and what else the report says in sentences.
+fn said(report: &Report<'_>) -> Option<Section> {
+    let mut lines: Vec<String> = crate::show::ranking::line(report).into_iter().collect();
+    lines.extend(words::growth_lines(report));
+    lines.extend(words::tare_lines(report).iter().map(|line| line.trim().to_owned()));
+    let lines: Vec<String> = lines.iter().map(|line| sentence(line)).collect();
+    let section =
+        || Section { title: "In words".to_owned(), folded: None, parts: vec![Part::List(lines.clone())] };
+    (!lines.is_empty()).then(section)
+}
+
+/// A reason, short enough for a cell.
+fn capital_cut(why: &str) -> String {
+    name(why)
+}
+
+/// A command from outside, as it can be pasted: in one line, and not longer than a page bears.
+fn code(text: &str) -> String {
+    const LONGEST: usize = 8000;
+    let text = scruple_core::harmless_text::plain(text);
+    match text.chars().count() > LONGEST {
+        true => text.chars().take(LONGEST).chain(['…']).collect(),
+        false => text,
+    }
+}
+
+/// The name of a metric; that of a metric that a program brought itself is from outside.
+pub fn what(key: &str) -> String {
+    name(measure(key))
+}

@@ -1,0 +1,359 @@
+//! One metric of a few arms: the differences, every reading, the distributions, the order of measuring, block by block.
+
+use super::COLOURS;
+use super::matrix::said;
+use super::what;
+use crate::show::page::chart::slug;
+use crate::show::page::{
+    Axis, Cell, Chart, Dot, Drawn, Fold, Head, Layer, Part, Plot, Point, Row, Rows, Shade, Shape, Span,
+    Table, Tone, name, tone,
+};
+use crate::show::{Report, effect_text, tare_of, verdict_words};
+use scruple_core::evidence::Evidence;
+use scruple_core::judge::{Judged, cases};
+use scruple_core::sample::Sample;
+use scruple_core::subject::Arm;
+use scruple_core::unit::{Unit, change, quantity, share};
+use std::collections::BTreeSet;
+
+/// A table has at most so many rows of readings; CSV has them all.
+const MOST_READINGS: usize = 400;
+
+/// An arm with its readings of the metric.
+struct Side<'a> {
+    /// Its place among the arms, which tells its colour.
+    place: usize,
+    arm: &'a Arm,
+    sample: &'a Sample,
+    /// The blocks whose readings count, where some do not.
+    counted: Option<BTreeSet<u32>>,
+}
+
+impl Side<'_> {
+    fn name(&self) -> String {
+        name(&self.arm.name)
+    }
+
+    fn apart(&self, block: u32) -> bool {
+        self.counted.as_ref().is_some_and(|counted| !counted.contains(&block))
+    }
+}
+
+/// The panel.
+pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Part> {
+    let sides: Vec<Side<'_>> = arms
+        .iter()
+        .enumerate()
+        .filter_map(|(place, arm)| {
+            let sample = arm.sample(key).filter(|sample| !sample.readings.is_empty())?;
+            let counted = tare_of(report.run, arm)
+                .map(|tare| cases::counted(sample, tare).blocks.into_iter().collect());
+            Some(Side { place, arm, sample, counted })
+        })
+        .collect();
+    if sides.is_empty() {
+        return Vec::new();
+    }
+    let judged: Vec<(usize, &Judged)> =
+        sides.iter().filter_map(|side| Some((side.place, report.judged_of(&side.arm.name, key)?))).collect();
+    let mut parts: Vec<Part> = differences(key, &judged).map(Part::Chart).into_iter().collect();
+    parts.push(Part::Chart(strips(report, key, &sides)));
+    let several = sides.iter().any(|side| side.sample.readings.len() > 2);
+    if several && sides.len() <= COLOURS {
+        parts.push(Part::Charts(vec![distribution(report, key, &sides), course(key, &sides)]));
+    }
+    let pairs = in_blocks(report, key, &sides, &judged);
+    if !pairs.is_empty() {
+        let note = "Block by block: each against the reference measured beside it. Grey: the margin. Coloured: the interval.";
+        parts.push(Part::Note(note.to_owned()));
+        parts.push(Part::Charts(pairs));
+    }
+    parts.push(Part::Fold(readings(key, &sides)));
+    parts
+}
+
+fn unit(sides: &[Side<'_>]) -> Unit {
+    sides.first().map_or(Unit::Count, |side| side.sample.unit.clone())
+}
+
+/// The differences with their intervals, the margin shaded: the picture to decide by.
+pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
+    let known = |judged: &Judged| matches!(judged.comparison.evidence, Evidence::Interval { .. });
+    let shown: Vec<&(usize, &Judged)> = judged.iter().filter(|(_, judged)| known(judged)).collect();
+    let first = shown.first()?.1;
+    let margin = shown.iter().map(|(_, judged)| judged.comparison.margin).fold(0.0, f64::max);
+    let rows: Vec<Row> = shown.iter().map(|(place, judged)| difference(*place, judged)).collect();
+    let label: Vec<String> = shown
+        .iter()
+        .map(|(_, judged)| format!("{} {}", name(&judged.arm), effect_text(key, &judged.comparison)))
+        .collect();
+    let common = shown.iter().all(|(_, judged)| judged.reference == first.reference);
+    let title_text = match common {
+        true => format!("Difference from ‘{}’", name(&first.reference)),
+        false => "Differences".to_owned(),
+    };
+    Some(Chart {
+        name: slug(&format!("{}-differences", what(key))),
+        title: title_text,
+        note: String::new(),
+        label: format!("{}: {}", what(key), label.join("; ")),
+        drawn: Drawn::Rows(Rows {
+            axis: Axis::ratio(what(key)),
+            shade: Some(Shade {
+                low: 1.0 / (1.0 + margin),
+                high: 1.0 + margin,
+                text: format!("margin ±{}", share(margin)),
+            }),
+            zero: Some(1.0),
+            rows,
+        }),
+    })
+}
+
+/// The row of one difference.
+pub fn difference(place: usize, judged: &Judged) -> Row {
+    let comparison = &judged.comparison;
+    let effect = effect_text(&judged.metric, comparison);
+    let (figure, interval_text) = match effect.split_once(" [") {
+        Some((figure, interval)) => (figure.to_owned(), format!("[{interval}")),
+        None => (effect, String::new()),
+    };
+    let sign = crate::show::page::sign(comparison);
+    Row {
+        arm: place,
+        name: name(&judged.arm),
+        figure,
+        interval_text,
+        tail: Span::new(format!("{sign} {}", verdict_words(&judged.metric, comparison)), tone(comparison)),
+        dots: Vec::new(),
+        middle: comparison.evidence.effect(),
+        interval: comparison.interval().map(|interval| (interval.low, interval.high)),
+    }
+}
+
+/// Every reading a dot, the first at the top, the last at the bottom: drift and two speeds show as shapes.
+fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
+    let unit = unit(sides);
+    let value = |value: f64| quantity(value, &unit);
+    let mut apart = 0;
+    let rows: Vec<Row> = sides
+        .iter()
+        .map(|side| {
+            let estimate = report.estimate(side.arm, key);
+            let each = side.sample.blocks.iter().zip(&side.sample.readings);
+            let dots: Vec<Dot> = each
+                .map(|(block, value)| Dot { block: *block, value: *value, apart: side.apart(*block) })
+                .collect();
+            apart += dots.iter().filter(|dot| dot.apart).count();
+            let interval = estimate.as_ref().and_then(|estimate| estimate.interval);
+            Row {
+                arm: side.place,
+                name: side.name(),
+                figure: estimate.as_ref().map_or(String::new(), |estimate| value(estimate.value)),
+                interval_text: interval
+                    .map_or(String::new(), |i| format!("[{}, {}]", value(i.low), value(i.high))),
+                tail: report.judged_of(&side.arm.name, key).map_or(Span::default(), said),
+                dots,
+                middle: estimate.map(|estimate| estimate.value),
+                interval: interval.map(|interval| (interval.low, interval.high)),
+            }
+        })
+        .collect();
+    let label: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{}: {} readings, {} {}", row.name, row.dots.len(), row.figure, row.interval_text))
+        .collect();
+    let mut note =
+        "A dot is a reading, the first at the top, the last at the bottom; below them the median and its interval.".to_owned();
+    if apart > 0 {
+        note.push_str(" Hollow: taken while the machine disturbed the program; shown, but not counted.");
+    }
+    Chart {
+        name: slug(&format!("{}-readings", what(key))),
+        title: "Every reading".to_owned(),
+        note,
+        label: label.join("; "),
+        drawn: Drawn::Rows(Rows { axis: Axis::linear(what(key), unit), shade: None, zero: None, rows }),
+    }
+}
+
+/// Which share of the readings is at or below each value.
+fn distribution(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
+    let unit = unit(sides);
+    let (low, high) =
+        crate::show::chart::scale::window(sides.iter().flat_map(|side| side.sample.readings.iter().copied()));
+    let mut beyond = 0;
+    let layers = sides.iter().map(|side| {
+        let each = side.sample.blocks.iter().zip(&side.sample.readings);
+        let mut sorted: Vec<f64> =
+            each.filter(|(block, _)| !side.apart(**block)).map(|(_, value)| *value).collect();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len() as f64;
+        let below = sorted.iter().filter(|value| **value < low).count();
+        let mut points = vec![Point::at(low, below as f64 / n)];
+        let each = sorted.iter().enumerate().filter(|(_, value)| (low..=high).contains(*value));
+        points.extend(each.map(|(place, value)| Point::at(*value, (place + 1) as f64 / n)));
+        points.extend(points.last().map(|last| Point::at(high, last.y)));
+        beyond += sorted.iter().filter(|value| !(low..=high).contains(*value)).count();
+        Layer { arm: side.place, name: side.name(), shape: Shape::Steps, pieces: vec![points] }
+    });
+    let layers: Vec<Layer> = layers.collect();
+    let medians: Vec<String> = sides
+        .iter()
+        .filter_map(|side| {
+            let estimate = report.estimate(side.arm, key)?;
+            Some(format!(
+                "half of the readings of {} are at most {}",
+                side.name(),
+                quantity(estimate.value, &unit)
+            ))
+        })
+        .collect();
+    let note = match beyond {
+        0 => String::new(),
+        1 => "1 reading is beyond the range that is shown.".to_owned(),
+        more => format!("{more} readings are beyond the range that is shown."),
+    };
+    Chart {
+        name: slug(&format!("{}-distribution", what(key))),
+        title: "Share of readings at or below".to_owned(),
+        note,
+        label: medians.join("; "),
+        drawn: Drawn::Plot(Plot {
+            x: Axis::linear(what(key), unit),
+            y: Axis { title: "share".to_owned(), unit: Unit::Ratio, scale: crate::show::page::Scale::Linear },
+            shade: None,
+            column: None,
+            zero: Some(0.0),
+            layers,
+            small: false,
+        }),
+    }
+}
+
+/// The readings in the order in which they were taken.
+fn course(key: &str, sides: &[Side<'_>]) -> Chart {
+    let unit = unit(sides);
+    let layers = sides.iter().map(|side| {
+        let each = side.sample.blocks.iter().zip(&side.sample.readings).enumerate();
+        // Blocks of bench programs are numbered by process; what counts here is their order.
+        let points = each.map(|(place, (block, value))| Point {
+            apart: side.apart(*block),
+            ..Point::at(place as f64 + 1.0, *value)
+        });
+        Layer { arm: side.place, name: side.name(), shape: Shape::Course, pieces: vec![points.collect()] }
+    });
+    let ends: Vec<String> = sides
+        .iter()
+        .filter_map(|side| {
+            let (first, last) = (side.sample.readings.first()?, side.sample.readings.last()?);
+            Some(format!("{} from {} to {}", side.name(), quantity(*first, &unit), quantity(*last, &unit)))
+        })
+        .collect();
+    Chart {
+        name: slug(&format!("{}-course", what(key))),
+        title: "In the order of measuring".to_owned(),
+        note: String::new(),
+        label: format!("{} over {} readings: {}", what(key), sides[0].sample.readings.len(), ends.join("; ")),
+        drawn: Drawn::Plot(Plot {
+            x: Axis::linear("reading", Unit::Count),
+            y: Axis::linear(what(key), unit.clone()),
+            shade: None,
+            column: None,
+            zero: None,
+            layers: layers.collect(),
+            small: false,
+        }),
+    }
+}
+
+/// Each arm against the reference that was measured beside it, block by block.
+fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usize, &Judged)]) -> Vec<Chart> {
+    if !report.side_by_side {
+        return Vec::new();
+    }
+    let chart = |(place, judged): &(usize, &Judged)| {
+        let side = sides.iter().find(|side| side.place == *place)?;
+        let reference = report.run.arms.iter().find(|arm| arm.name == judged.reference)?;
+        let interval = judged.comparison.interval()?;
+        let theirs = reference.sample(key)?;
+        let counted = tare_of(report.run, reference).map(|tare| cases::counted(theirs, tare));
+        let theirs = counted.as_ref().unwrap_or(theirs);
+        let ours = tare_of(report.run, side.arm).map(|tare| cases::counted(side.sample, tare));
+        let (left, right) = theirs.paired(ours.as_ref().unwrap_or(side.sample));
+        let ratios = left.iter().zip(&right).map(|(left, right)| right / left).enumerate();
+        let positive = ratios.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0);
+        let points: Vec<Point> =
+            positive.map(|(block, ratio)| Point::at(block as f64 + 1.0, ratio)).collect();
+        if points.len() < 3 {
+            return None;
+        }
+        let margin = judged.comparison.margin;
+        let band = [1.0, points.len() as f64]
+            .map(|x| Point { low: Some(interval.low), ..Point::at(x, interval.high) });
+        let layers = vec![
+            Layer { arm: side.place, name: String::new(), shape: Shape::Area, pieces: vec![band.to_vec()] },
+            Layer { arm: side.place, name: String::new(), shape: Shape::Points, pieces: vec![points] },
+        ];
+        Some(Chart {
+            name: slug(&format!("{}-blocks-{}", what(key), side.name())),
+            title: format!("{} / {}", side.name(), name(&reference.name)),
+            note: String::new(),
+            label: format!(
+                "{} against {} in each block: {}, interval {} to {}",
+                side.name(),
+                name(&reference.name),
+                judged.comparison.evidence.effect().map_or(String::new(), change),
+                change(interval.low),
+                change(interval.high)
+            ),
+            drawn: Drawn::Plot(Plot {
+                x: Axis::linear("block", Unit::Count),
+                y: Axis::ratio(what(key)),
+                shade: Some(Shade { low: 1.0 / (1.0 + margin), high: 1.0 + margin, text: String::new() }),
+                column: None,
+                zero: Some(1.0),
+                layers,
+                small: true,
+            }),
+        })
+    };
+    judged.iter().filter_map(chart).collect()
+}
+
+/// The readings as a table, for those who cannot see the charts and those who want a number.
+fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
+    let unit = unit(sides);
+    let mut blocks: BTreeSet<u32> = BTreeSet::new();
+    sides.iter().for_each(|side| blocks.extend(&side.sample.blocks));
+    let all = blocks.len();
+    let mut head = vec![Head::number("Block")];
+    head.extend(sides.iter().map(|side| Head { text: side.name(), arm: Some(side.place), number: true }));
+    let cell = |side: &Side<'_>, block: u32| match side.sample.blocks.binary_search(&block) {
+        Ok(at) => Cell::toned(
+            format!(
+                "{}{}",
+                quantity(side.sample.readings[at], &unit),
+                if side.apart(block) { " (disturbed)" } else { "" }
+            ),
+            if side.apart(block) { Tone::Open } else { Tone::Plain },
+        ),
+        Err(_) => Cell::text("–"),
+    };
+    let rows = blocks.iter().take(MOST_READINGS).enumerate().map(|(place, block)| {
+        let mut cells = vec![Cell::text((place + 1).to_string())];
+        cells.extend(sides.iter().map(|side| cell(side, *block)));
+        cells
+    });
+    let names: Vec<String> = sides.iter().map(Side::name).collect();
+    let summary = format!("Readings of {} as a table", what(key));
+    let label = format!("Readings of {} of {}", what(key), names.join(", "));
+    let table = Table { label, head, rows: rows.collect(), stacks: false };
+    let mut parts = vec![Part::Table(table)];
+    if all > MOST_READINGS {
+        parts.push(Part::Note(format!(
+            "The first {MOST_READINGS} of {all} blocks; `scruple store export` writes them all."
+        )));
+    }
+    Fold { summary, parts }
+}

@@ -1,0 +1,104 @@
+//! Finds the run, makes its page, writes it.
+
+use super::args::ReportArgs;
+use super::page;
+use crate::compare::stored::Both;
+use crate::fault::{Code, Fault};
+use crate::paths;
+use crate::show::Report;
+use crate::show::align::wrap;
+use crate::show::chart;
+use crate::show::output;
+use crate::show::page::{Page, csv, html, json, markdown, terminal};
+use std::path::Path;
+
+/// The formats of a page, by the endings of files.
+const ENDINGS: [&str; 6] = ["html", "htm", "md", "csv", "json", "svg"];
+
+/// Writes a stored run.
+pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.metrics)?;
+    let format = format(args)?;
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(path) = output {
+        output::check_writable(path)?;
+    }
+    let page = found(args)?;
+    let text = written(&page, format, args)?;
+    match output {
+        Some(path) => output::write_files([(path, text)])?.map_or(Ok(Code::Fine), Err),
+        None => output::print(&text).map(|()| Code::Fine),
+    }
+}
+
+/// What to write: by the ending of the file's name.
+fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
+    let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
+        return Ok(match &args.svg {
+            Some(name) if name != "list" => "svg",
+            Some(_) => "list",
+            None if args.output.is_some() => "html",
+            None => "terminal",
+        });
+    };
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let known = ENDINGS.into_iter().find(|known| known.eq_ignore_ascii_case(ending));
+    match (known, &args.svg) {
+        (Some("svg"), None) => Err(Fault::usage(
+            "a picture holds one chart: name it with --svg; `--svg list` says which there are",
+        )),
+        (Some(_), Some(name)) if name == "list" => Ok("list"),
+        (Some(other), Some(_)) if other != "svg" => {
+            Err(Fault::usage(format!("--svg writes a picture, not .{other}: name a file that ends in .svg")))
+        }
+        (Some(known), _) => Ok(known),
+        (None, _) => Err(Fault::usage(format!(
+            "cannot tell the format of ‘{}’ from its ending: it is one of .{}",
+            path.display(),
+            ENDINGS.join(", .")
+        ))),
+    }
+}
+
+/// The page of the run or runs that are asked for.
+fn found(args: &ReportArgs) -> Result<Page, Fault> {
+    let store = paths::existing_store(args.store.as_deref())?;
+    let name = args.runs.first().map_or("last", String::as_str);
+    let mut run = store.find(name)?;
+    if let Some(other) = args.runs.get(1) {
+        let second = store.find(other)?;
+        let both = Both::of((name, other), &run, &second)?;
+        return Ok(page(&both.report(&args.metrics, &[])));
+    }
+    run.name_versions();
+    Ok(page(&Report::of(&run, &args.metrics, &[])))
+}
+
+fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault> {
+    Ok(match format {
+        "html" | "htm" => html::text(page),
+        "md" => markdown::text(page),
+        "csv" => csv::text(page),
+        "json" => json::text(page),
+        "svg" => picture(page, args.svg.as_deref().unwrap_or_default())?,
+        "list" => page.charts().iter().map(|chart| format!("{}\t{}\n", chart.name, chart.title)).collect(),
+        _ => {
+            let width = output::width();
+            format!("{}\n\n{}", wrap(&page.sentence(), width), terminal::charts(page, width))
+        }
+    })
+}
+
+fn picture(page: &Page, name: &str) -> Result<String, Fault> {
+    let charts = page.charts();
+    match charts.iter().find(|one| one.name == name) {
+        Some(one) => Ok(chart::picture(one)),
+        None if charts.is_empty() => {
+            Err(Fault::usage("nothing of this run can be drawn: no metric has more than one reading"))
+        }
+        None => {
+            let names: Vec<&str> = charts.iter().map(|one| one.name.as_str()).collect();
+            Err(Fault::usage(format!("there is no chart ‘{name}’: there are {}", names.join(", "))))
+        }
+    }
+}

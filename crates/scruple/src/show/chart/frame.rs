@@ -1,0 +1,150 @@
+//! What all charts are made of: marks, grids, labels, arrows at the edge.
+
+use super::scale::{Ruler, Tick};
+use maud::{Markup, html};
+
+/// The marks by which arms are told apart without colour, in their order.
+const MARKS: [&str; 5] = ["m-c", "m-s", "m-t", "m-d", "m-v"];
+
+/// The dashes of their lines.
+const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "1 2"];
+
+/// A place from left to right, from 0 to 1, as a percentage.
+pub(crate) fn percent(place: f64) -> String {
+    format!("{:.2}%", place.clamp(-0.05, 1.05) * 100.0)
+}
+
+/// A place from top to bottom, in pixels.
+pub(crate) fn pixels(y: f64) -> String {
+    format!("{y:.1}")
+}
+
+/// The class of an arm's colour: five colours; from the sixth arm on they come again, with hollow marks.
+pub(crate) fn class(arm: usize) -> String {
+    format!("a{}", arm % 5)
+}
+
+/// The dash of an arm's line.
+pub(crate) fn dash(arm: usize) -> &'static str {
+    DASHES[arm % 5]
+}
+
+/// The shapes of marks, once in a document.
+pub(crate) fn definitions() -> Markup {
+    html! {
+        defs {
+            circle id="m-c" r="3.4" {}
+            rect id="m-s" x="-3" y="-3" width="6" height="6" {}
+            path id="m-t" d="M0-4 3.8 3H-3.8z" {}
+            path id="m-d" d="M0-4.4 4.4 0 0 4.4-4.4 0z" {}
+            path id="m-v" d="M0 4 3.8-3H-3.8z" {}
+        }
+    }
+}
+
+/// The mark of an arm. One that does not count is hollow.
+pub(crate) fn mark(x: &str, y: f64, arm: usize, solid: bool, title: Option<&str>) -> Markup {
+    let solid = if solid && arm < 5 { " solid" } else { "" };
+    html! {
+        use href={ "#" (MARKS[arm % 5]) } class={ "mark " (class(arm)) (solid) } x=(x) y=(pixels(y)) {
+            @if let Some(title) = title { title { (title) } }
+        }
+    }
+}
+
+/// The sign of an arm in a legend: its mark on its line.
+pub(crate) fn key(arm: usize) -> Markup {
+    html! {
+        svg class="key" width="26" height="12" aria-hidden="true" {
+            line class={ "curve " (class(arm)) } x1="0" x2="26" y1="6" y2="6" stroke-width="1.8" stroke-dasharray=(dash(arm)) {}
+            (mark("13", 6.0, arm, true, None))
+        }
+    }
+}
+
+/// Vertical lines at the ticks.
+pub(crate) fn columns(ticks: &[Tick], top: f64, bottom: f64) -> Markup {
+    html! {
+        @for tick in ticks {
+            @let x = percent(tick.place);
+            line class={ "grid" @if tick.minor { " minor" } } x1=(x) x2=(x) y1=(pixels(top)) y2=(pixels(bottom)) {}
+        }
+    }
+}
+
+/// How a label is anchored, so that it stays inside.
+pub(crate) fn anchor(place: f64) -> &'static str {
+    match place {
+        place if place < 0.1 => "start",
+        place if place > 0.9 => "end",
+        _ => "middle",
+    }
+}
+
+/// The labels of the ticks below a chart; the first and the last one stay inside.
+pub(crate) fn labels(ticks: &[Tick], y: f64) -> Markup {
+    html! {
+        @for tick in ticks {
+            text class={ "tick" @if tick.minor { " minor" } } x=(percent(tick.place)) y=(pixels(y)) text-anchor=(anchor(tick.place)) {
+                (tick.text)
+            }
+        }
+    }
+}
+
+/// Horizontal lines.
+pub(crate) fn lines(ticks: &[Tick], y: impl Fn(f64) -> f64) -> Markup {
+    html! {
+        @for tick in ticks {
+            @let y = pixels(y(tick.place));
+            line class={ "grid" @if tick.minor { " minor" } } x1="0" x2="100%" y1=(y) y2=(y) {}
+        }
+    }
+}
+
+/// The labels of horizontal lines, each on its line at the left or the right end, inside the chart.
+pub(crate) fn side_labels(ticks: &[Tick], at_right: bool, y: impl Fn(f64) -> f64) -> Markup {
+    let (x, anchor) = if at_right { ("100%", "end") } else { ("0", "start") };
+    html! {
+        @for tick in ticks {
+            text class={ "tick halo" @if tick.minor { " minor" } } x=(x) y=(pixels(y(tick.place) - 3.0)) text-anchor=(anchor) {
+                (tick.text)
+            }
+        }
+    }
+}
+
+/// An arrow for a value beyond the range that is shown, pointing to where it is.
+pub(crate) fn beyond(x: &str, y: f64, towards: Towards, arm: usize, title: Option<&str>) -> Markup {
+    let path = match towards {
+        Towards::Right => "M-9-3.5-3 0-9 3.5",
+        Towards::Left => "M9-3.5 3 0 9 3.5",
+        Towards::Up => "M-4 9 0 3 4 9",
+        Towards::Down => "M-4-9 0-3 4-9",
+    };
+    html! {
+        svg x=(x) y=(pixels(y)) overflow="visible" {
+            path class={ "over " (class(arm)) } d=(path) { @if let Some(title) = title { title { (title) } } }
+        }
+    }
+}
+
+/// Where a value beyond the range is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Towards {
+    Left,
+    Right,
+    Up,
+    Down,
+}
+
+impl Towards {
+    /// The edge that a value beyond a horizontal range is nearest to.
+    pub(crate) fn along(ruler: &Ruler<'_>, value: f64) -> Option<Towards> {
+        match ruler.place(value) {
+            place if place > 1.0 + 1e-9 => Some(Towards::Right),
+            place if place < -1e-9 => Some(Towards::Left),
+            _ => None,
+        }
+    }
+}

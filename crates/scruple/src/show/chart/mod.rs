@@ -1,0 +1,51 @@
+//! The charts of pages, as SVG.
+//!
+//! A chart has no view box: its places are percentages from left to right and pixels from top to bottom. So text and marks
+//! keep their size at every width without a script, and only curves stretch, in an inner picture whose strokes do not.
+
+pub mod frame;
+pub mod plot;
+pub mod rows;
+pub mod scale;
+
+use super::page::{Chart, Drawn};
+use maud::{Markup, PreEscaped, html};
+
+/// Above so many marks on a page, marks have no tooltips of their own.
+pub const MOST_TOOLTIPS: usize = 2000;
+
+/// Draws a chart for a page.
+pub(crate) fn draw(chart: &Chart, tooltips: bool) -> Markup {
+    match &chart.drawn {
+        Drawn::Rows(rows) => rows::draw(rows, &chart.label, tooltips),
+        Drawn::Plot(plot) => plot::draw(plot, &chart.label, tooltips),
+    }
+}
+
+/// The marks of a chart, which tooltips would belong to.
+pub(crate) fn marks(chart: &Chart) -> usize {
+    match &chart.drawn {
+        Drawn::Rows(rows) => rows.rows.iter().map(|row| row.dots.len()).sum(),
+        Drawn::Plot(plot) => plot.layers.iter().map(plot::marks).sum(),
+    }
+}
+
+/// A chart as a picture of its own, which follows the reader's choice of light and dark.
+pub(crate) fn picture(chart: &Chart) -> String {
+    const WIDTH: u32 = 860;
+    let (body, height) = match &chart.drawn {
+        Drawn::Rows(rows) => rows::picture(rows),
+        Drawn::Plot(plot) => plot::picture(plot),
+    };
+    let height = height + 44.0;
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="chart alone" width=(WIDTH) height=(height) role="img" aria-label=(chart.label) {
+            style { (PreEscaped(super::page::html::STYLE)) }
+            (frame::definitions())
+            rect class="paper" width="100%" height="100%" {}
+            text class="title" x="16" y="24" { (chart.title) }
+            svg x="16" y="36" width=(WIDTH - 32) height=(height - 36.0) overflow="visible" { (body) }
+        }
+    };
+    picture.into_string() + "\n"
+}

@@ -1,0 +1,312 @@
+//! From values to places along an axis, and the round values beside it.
+
+use crate::show::page::{Axis, Scale};
+use scruple_core::unit::{Unit, share, tick};
+
+/// The most labels beside an axis.
+const MOST: f64 = 8.0;
+
+/// An axis with the range that it shows.
+pub(crate) struct Ruler<'a> {
+    axis: &'a Axis,
+    low: f64,
+    high: f64,
+}
+
+/// A round value beside an axis.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Tick {
+    /// Its place, from 0 to 1.
+    pub place: f64,
+    /// Its text.
+    pub text: String,
+    /// Whether narrow screens leave it out.
+    pub minor: bool,
+}
+
+impl<'a> Ruler<'a> {
+    /// A ruler that shows values from `low` to `high`, and at the ends these shares more.
+    pub(crate) fn new(axis: &'a Axis, (low, high): (f64, f64), room: (f64, f64)) -> Ruler<'a> {
+        let ruler = Ruler { axis, low: 0.0, high: 1.0 };
+        let (low, high) = (ruler.transformed(low), ruler.transformed(high));
+        let span = match high - low {
+            span if span > 0.0 && span.is_finite() => span,
+            _ if low.abs() > 0.0 && axis.scale == Scale::Linear => low.abs() / 5.0,
+            _ => 1.0,
+        };
+        let (low, high) = if high > low { (low, high) } else { (low - span / 2.0, low + span / 2.0) };
+        Ruler { low: low - span * room.0, high: high + span * room.1, ..ruler }
+    }
+
+    fn transformed(&self, value: f64) -> f64 {
+        match self.axis.scale {
+            Scale::Log | Scale::Ratio => value.max(1e-300).log10(),
+            Scale::Nines => -(1.0 - value).max(1e-9).log10(),
+            Scale::Linear | Scale::Names(_) => value,
+        }
+    }
+
+    /// Where a value stands, from 0 to 1 where it is in the range.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        (self.transformed(value) - self.low) / (self.high - self.low)
+    }
+
+    /// Whether a value is in the range.
+    pub(crate) fn shows(&self, value: f64) -> bool {
+        (-1e-9..=1.0 + 1e-9).contains(&self.place(value))
+    }
+
+    /// The value at a place.
+    pub(crate) fn value(&self, place: f64) -> f64 {
+        let value = self.low + place * (self.high - self.low);
+        match self.axis.scale {
+            Scale::Log | Scale::Ratio => 10_f64.powf(value),
+            Scale::Nines => 1.0 - 10_f64.powf(-value),
+            Scale::Linear | Scale::Names(_) => value,
+        }
+    }
+
+    /// The round values in the range, at most eight and no two of the same text.
+    pub(crate) fn ticks(&self) -> Vec<Tick> {
+        let (low, high) = (self.value(0.0), self.value(1.0));
+        let mut ticks = match &self.axis.scale {
+            Scale::Linear => self.even(low, high, |value, step| self.text(value, step)),
+            Scale::Log if high / low < 8.0 => self.even(low, high, |value, step| self.text(value, step)),
+            Scale::Log => self.decades(low, high),
+            Scale::Ratio => self.changes(low, high),
+            Scale::Nines => self.nines(high),
+            Scale::Names(names) => self.names(names),
+        };
+        ticks.dedup_by(|one, other| one.text == other.text);
+        ticks
+    }
+
+    /// The round values whose texts stand beside each other within so many pixels.
+    pub(crate) fn ticks_within(&self, width: f64) -> Vec<Tick> {
+        let mut ticks = self.ticks();
+        while ticks.len() > 2 && ticks.iter().map(|tick| wide(&tick.text)).sum::<f64>() > width {
+            let mut place = 0;
+            ticks.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            for (place, tick) in ticks.iter_mut().enumerate() {
+                tick.minor = place % 2 == 1;
+            }
+        }
+        ticks
+    }
+
+    fn tick(&self, value: f64, text: String, minor: bool) -> Tick {
+        Tick { place: self.place(value), text, minor }
+    }
+
+    fn even(&self, low: f64, high: f64, text: impl Fn(f64, f64) -> String) -> Vec<Tick> {
+        let values = even(low, high, MOST);
+        let step = if values.len() > 1 { values[1] - values[0] } else { high - low };
+        let each = values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| self.tick(*value, text(*value, step), index % 2 == 1));
+        each.collect()
+    }
+
+    fn text(&self, value: f64, step: f64) -> String {
+        match self.axis.unit {
+            Unit::Ratio if step >= 0.01 => format!("{:.0} %", value * 100.0),
+            Unit::Ratio => share(value),
+            _ => tick(value, step, &self.axis.unit),
+        }
+    }
+
+    fn decades(&self, low: f64, high: f64) -> Vec<Tick> {
+        let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+        let decades = f64::from(last - first).max(1.0);
+        let between: &[f64] = if decades <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let each = (decades / MOST).ceil() as i32;
+        let values = (first..=last)
+            .filter(|decade| (decade - first) % each == 0)
+            .flat_map(|decade| between.iter().map(move |digit| (digit * 10_f64.powi(decade), *digit != 1.0)));
+        let shown = values.filter(|(value, _)| self.shows(*value));
+        let ticks: Vec<Tick> =
+            shown.map(|(value, minor)| self.tick(value, self.text(value, value), minor)).collect();
+        match ticks.len() as f64 > MOST {
+            true => ticks.into_iter().filter(|tick| !tick.minor).collect(),
+            false => ticks,
+        }
+    }
+
+    /// Ratios near one as per cent, all others as multiples.
+    fn changes(&self, low: f64, high: f64) -> Vec<Tick> {
+        let percent = |ratio: f64| {
+            let percent = (ratio - 1.0) * 100.0;
+            let text = format!("{percent:+.6}");
+            let text = text.trim_end_matches('0').trim_end_matches('.');
+            if percent.abs() < 1e-9 { "0".to_owned() } else { format!("{text} %").replace('-', "−") }
+        };
+        if high / low < 2.5 {
+            let values = even(low - 1.0, high - 1.0, MOST);
+            let each = values.iter().enumerate();
+            return each
+                .map(|(index, value)| self.tick(1.0 + value, percent(1.0 + value), index % 2 == 1))
+                .collect();
+        }
+        let mut values: Vec<(f64, bool)> = Vec::new();
+        if high / low < 50.0 {
+            values.extend([(0.5, false), (0.75, true), (1.0, false), (1.5, true)]);
+        }
+        for decade in low.log10().floor() as i32..=high.log10().ceil() as i32 {
+            let digits: &[f64] = if high / low < 200.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            values.extend(digits.iter().map(|digit| (digit * 10_f64.powi(decade), *digit == 5.0)));
+        }
+        values.sort_by(|one, other| one.0.total_cmp(&other.0));
+        values.dedup_by(|one, other| (one.0 / other.0 - 1.0).abs() < 1e-9);
+        let near = |value: f64| (0.49..2.0).contains(&value);
+        let text = |value: f64| if near(value) { percent(value) } else { format!("{} ×", rounded(value)) };
+        let shown = values.into_iter().filter(|(value, _)| self.shows(*value));
+        let ticks: Vec<Tick> = shown.map(|(value, minor)| self.tick(value, text(value), minor)).collect();
+        thinned(ticks)
+    }
+
+    fn nines(&self, high: f64) -> Vec<Tick> {
+        let most = (-(1.0 - high).max(1e-9).log10()).round() as usize;
+        let text = |nines: usize| match nines {
+            0 => "0".to_owned(),
+            1 => "90 %".to_owned(),
+            2 => "99 %".to_owned(),
+            more => format!("99.{} %", "9".repeat(more - 2)),
+        };
+        let value = |nines: usize| 1.0 - 10_f64.powi(-(nines as i32));
+        let all = (0..=most).map(|nines| self.tick(value(nines), text(nines), false));
+        all.filter(|tick| tick.place <= 1.0 + 1e-9).collect()
+    }
+
+    fn names(&self, names: &[String]) -> Vec<Tick> {
+        let each = (names.len() as f64 / MOST).ceil().max(1.0) as usize;
+        let chosen = names.iter().enumerate().step_by(each);
+        let ticks =
+            chosen.map(|(place, name)| self.tick(place as f64, name.clone(), (place / each) % 2 == 1));
+        ticks.filter(|tick| (-1e-9..=1.0 + 1e-9).contains(&tick.place)).collect()
+    }
+}
+
+/// The pixels that a text of 12 pixels wants for itself, at most.
+fn wide(text: &str) -> f64 {
+    text.chars().count() as f64 * 7.5 + 10.0
+}
+
+/// Every second one is left out until they are few enough.
+fn thinned(mut ticks: Vec<Tick>) -> Vec<Tick> {
+    while ticks.len() as f64 > MOST {
+        let mut place = 0;
+        ticks.retain(|tick| {
+            place += 1;
+            place % 2 == 1 || tick.text == "0"
+        });
+    }
+    ticks
+}
+
+/// A number without zeros behind the point.
+fn rounded(value: f64) -> String {
+    let text = format!("{value:.9}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Round values from `low` to `high`, at most so many: multiples of 1, 2, 2.5 or 5 times a power of ten.
+fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
+    let span = high - low;
+    if !(span > 0.0 && span.is_finite()) {
+        return vec![low];
+    }
+    let power = 10_f64.powf((span / most).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|digit| digit * power);
+    let step = steps.into_iter().find(|step| span / step <= most - 1.0).unwrap_or(span);
+    let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
+    let count = (last - first).max(0.0) as usize;
+    (0..=count).map(|index| (first + index as f64) * step).collect()
+}
+
+/// The range to show: every value, unless a few that are far away would squeeze the rest; these are marked at the edge.
+pub(crate) fn window(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    let (Some(mut low), Some(mut high)) = (values.first().copied(), values.last().copied()) else {
+        return (0.0, 1.0);
+    };
+    if values.len() >= 20 {
+        let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+        let (bottom, top) = (at(0.05), at(0.95));
+        if high - top > 0.5 * (top - low) {
+            high = top + 0.25 * (top - low);
+        }
+        if bottom - low > 0.5 * (high - bottom) {
+            low = bottom - 0.25 * (high - bottom);
+        }
+    }
+    (low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(scale: Scale) -> Axis {
+        Axis { title: String::new(), unit: Unit::Nanoseconds, scale }
+    }
+
+    #[test]
+    fn ticks_lie_in_the_range_are_few_and_tell_apart() {
+        let mut seed = 7_u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        for round in 0..4000 {
+            let low = 10_f64.powf(next() * 12.0 - 3.0);
+            let high = low * (1.0 + 10_f64.powf(next() * 9.0 - 4.0));
+            for scale in [Scale::Linear, Scale::Log, Scale::Ratio] {
+                let axis = axis(scale);
+                let ruler = Ruler::new(&axis, (low, high), (0.03, 0.03));
+                let ticks = ruler.ticks();
+                assert!(ticks.len() as f64 <= MOST, "{round}: {axis:?} {low} {high}: {ticks:?}");
+                assert!(
+                    ticks.iter().all(|tick| (-0.001..=1.001).contains(&tick.place)),
+                    "{low} {high}: {ticks:?}"
+                );
+                let mut texts: Vec<&str> = ticks.iter().map(|tick| tick.text.as_str()).collect();
+                texts.dedup();
+                assert_eq!(texts.len(), ticks.len(), "{axis:?} {low} {high}: {ticks:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_and_its_value_belong_together() {
+        for scale in [Scale::Linear, Scale::Log, Scale::Ratio] {
+            let axis = axis(scale);
+            let ruler = Ruler::new(&axis, (2.0, 50.0), (0.1, 0.1));
+            for value in [2.0, 7.5, 50.0] {
+                assert!((ruler.value(ruler.place(value)) - value).abs() < 1e-9, "{axis:?} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_far_values_do_not_squeeze_the_rest() {
+        let near = (0..100).map(|i| 10.0 + f64::from(i) / 100.0);
+        let (low, high) = window(near.clone().chain([86.0, 90.0]));
+        assert!(low == 10.0 && high < 12.0, "{low} {high}");
+        assert_eq!(window(near), (10.0, 10.99));
+        assert_eq!(window([1.0, 86.0]), (1.0, 86.0));
+    }
+
+    #[test]
+    fn the_same_value_throughout_has_an_axis_too() {
+        for (scale, value) in [(Scale::Linear, 5.0), (Scale::Linear, 0.0), (Scale::Log, 5.0)] {
+            let axis = axis(scale);
+            let ruler = Ruler::new(&axis, (value, value), (0.05, 0.05));
+            assert!((ruler.place(value) - 0.5).abs() < 1e-9, "{value}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a chart shows, as data.
+
+use scruple_core::unit::Unit;
+use serde::Serialize;
+
+/// A chart.
+#[derive(Debug, Serialize)]
+pub struct Chart {
+    /// The name that it is asked for by.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// How to read it; empty where the heading says enough.
+    pub note: String,
+    /// What it shows, in words and numbers, for those who cannot see it.
+    pub label: String,
+    /// What is drawn.
+    pub drawn: Drawn,
+}
+
+/// What is drawn.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawn {
+    /// Rows over one axis.
+    Rows(Rows),
+    /// Curves and points over two axes.
+    Plot(Plot),
+}
+
+/// How values are laid out along an axis.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "pages of loads and histories use the rest")]
+pub enum Scale {
+    /// By their size.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// Ratios by their logarithm, written as changes.
+    Ratio,
+    /// Shares by their nines: 90 %, 99 %, 99.9 %.
+    Nines,
+    /// Whole numbers that stand for these names.
+    Names(Vec<String>),
+}
+
+/// An axis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// What is laid out along it.
+    pub title: String,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// How they are laid out.
+    pub scale: Scale,
+}
+
+impl Axis {
+    /// An axis of values by their size.
+    pub fn linear(title: impl Into<String>, unit: Unit) -> Axis {
+        Axis { title: title.into(), unit, scale: Scale::Linear }
+    }
+
+    /// An axis of ratios.
+    pub fn ratio(title: impl Into<String>) -> Axis {
+        Axis { title: title.into(), unit: Unit::Ratio, scale: Scale::Ratio }
+    }
+}
+
+/// A range along an axis that is marked, with what it means.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shade {
+    /// Its low end.
+    pub low: f64,
+    /// Its high end.
+    pub high: f64,
+    /// What it means; may be empty.
+    pub text: String,
+}
+
+/// Rows over one axis: readings, and intervals.
+#[derive(Debug, Serialize)]
+pub struct Rows {
+    /// The axis.
+    pub axis: Axis,
+    /// A range that is marked in every row.
+    pub shade: Option<Shade>,
+    /// A value that is marked in every row.
+    pub zero: Option<f64>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row: what it is of, its readings in order, and what is concluded of them.
+#[derive(Debug, Default, Serialize)]
+pub struct Row {
+    /// The place of the arm, which tells its colour and mark.
+    pub arm: usize,
+    /// The name of the row.
+    pub name: String,
+    /// The figure beside it.
+    pub figure: String,
+    /// The interval of the figure, in words.
+    pub interval_text: String,
+    /// What is said of it.
+    pub tail: super::Span,
+    /// The readings, in the order in which they were taken.
+    pub dots: Vec<Dot>,
+    /// The estimate.
+    pub middle: Option<f64>,
+    /// Its interval.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A reading.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Dot {
+    /// The block that it was taken in, or its place.
+    pub block: u32,
+    /// Its value.
+    pub value: f64,
+    /// Whether it is shown but does not count.
+    pub apart: bool,
+}
+
+/// Curves and points over two axes.
+#[derive(Debug, Serialize)]
+pub struct Plot {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// A range of the vertical axis that is marked.
+    pub shade: Option<Shade>,
+    /// A range of the horizontal axis that is marked.
+    pub column: Option<Shade>,
+    /// A value of the vertical axis that is marked.
+    pub zero: Option<f64>,
+    /// What is drawn, from the back to the front.
+    pub layers: Vec<Layer>,
+    /// Whether it is one of several small ones.
+    pub small: bool,
+}
+
+/// The form of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// Points by themselves.
+    Points,
+    /// Points, and a thin line through them.
+    Course,
+    /// A line.
+    Line,
+    /// A line in steps.
+    Steps,
+    /// The area between the values and their low ends.
+    Area,
+}
+
+/// What one arm has in a plot.
+#[derive(Debug, Serialize)]
+pub struct Layer {
+    /// The place of the arm, which tells its colour, mark and dash.
+    pub arm: usize,
+    /// Its name.
+    pub name: String,
+    /// Its form.
+    pub shape: Shape,
+    /// The points in pieces; between pieces nothing is known.
+    pub pieces: Vec<Vec<Point>>,
+}
+
+/// A point of a plot.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Point {
+    /// Its place along the horizontal axis.
+    pub x: f64,
+    /// Its value.
+    pub y: f64,
+    /// The low end of an area.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Whether it is shown but does not count.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
+}
+
+impl Point {
+    /// A point that counts.
+    pub fn at(x: f64, y: f64) -> Point {
+        Point { x, y, low: None, apart: false }
+    }
+}
+
+/// A name that charts are asked for by: lower case letters, digits and hyphens.
+pub fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars().flat_map(char::to_lowercase) {
+        match c {
+            c if c.is_ascii_alphanumeric() => slug.push(c),
+            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}

@@ -1,0 +1,68 @@
+//! What the charts of a page show, as rows: one for each reading, point or interval.
+
+use super::{Chart, Drawn, Page};
+use std::fmt::Write as _;
+
+/// Writes every chart.
+pub(crate) fn text(page: &Page) -> String {
+    let mut out = String::from("chart,series,kind,x,y,low,high,counts\n");
+    for chart in page.charts() {
+        rows(chart, &mut out);
+    }
+    out
+}
+
+fn rows(chart: &Chart, out: &mut String) {
+    let number = |value: Option<f64>| {
+        value.filter(|value| value.is_finite()).map_or(String::new(), |value| value.to_string())
+    };
+    let mut line = |series: &str,
+                    kind: &str,
+                    x: Option<f64>,
+                    y: Option<f64>,
+                    ends: (Option<f64>, Option<f64>),
+                    counts: bool| {
+        let (x, y, low, high) = (number(x), number(y), number(ends.0), number(ends.1));
+        let (chart, series) = (quoted(&chart.name), quoted(series));
+        let _ = writeln!(
+            out,
+            "{chart},{series},{kind},{x},{y},{low},{high},{}",
+            if counts { "yes" } else { "no" }
+        );
+    };
+    match &chart.drawn {
+        Drawn::Rows(rows) => {
+            for row in &rows.rows {
+                for dot in &row.dots {
+                    line(
+                        &row.name,
+                        "reading",
+                        Some(f64::from(dot.block)),
+                        Some(dot.value),
+                        (None, None),
+                        !dot.apart,
+                    );
+                }
+                let ends = row.interval.map_or((None, None), |(low, high)| (Some(low), Some(high)));
+                line(&row.name, "estimate", None, row.middle, ends, true);
+            }
+        }
+        Drawn::Plot(plot) => {
+            for layer in &plot.layers {
+                for point in layer.pieces.iter().flatten() {
+                    line(&layer.name, "point", Some(point.x), Some(point.y), (point.low, None), !point.apart);
+                }
+            }
+        }
+    }
+}
+
+/// A cell as RFC 4180 writes it; one that a spreadsheet would take for a formula begins with an apostrophe.
+fn quoted(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if formula { format!("'{text}") } else { text.to_owned() };
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}

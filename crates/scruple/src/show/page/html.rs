@@ -1,0 +1,171 @@
+//! A page for browsers: one file that fetches nothing and runs no script. Every text is escaped by what builds the markup.
+
+use super::{Cell, Fold, Page, Part, Section, Span, Table, Tone};
+use crate::show::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// How everything looks; our own, with nothing of others in it.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
+/// Nothing but its own style may be used by a page, whatever a text in it says.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// Writes the page.
+pub(crate) fn text(page: &Page) -> String {
+    let tooltips = page.charts().iter().map(|one| chart::marks(one)).sum::<usize>() <= MOST_TOOLTIPS;
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                link rel="icon" href="data:,";
+                title { (page.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                svg.definitions width="0" height="0" aria-hidden="true" { (frame::definitions()) }
+                header {
+                    p.kind { @for (index, part) in page.kind.iter().enumerate() { @if index > 0 { " · " } (part) } }
+                    h1 { @for span in &page.verdict { (words(span)) } }
+                    @for note in &page.notes { p.note { (note) } }
+                    @for warning in &page.warnings { p.warn { b { "! " } (warning) } }
+                }
+                main { @for section in &page.sections { (section_of(section, tooltips)) } }
+                footer { "Scruple " (env!("CARGO_PKG_VERSION")) " · This page fetches nothing and runs no script." }
+            }
+        }
+    };
+    markup.into_string() + "\n"
+}
+
+fn words(span: &Span) -> Markup {
+    match span.tone {
+        Tone::Plain => html! { (span.text) },
+        other => html! { span class=(tone(other)) { (span.text) } },
+    }
+}
+
+fn section_of(section: &Section, tooltips: bool) -> Markup {
+    html! {
+        section {
+            @if !section.title.is_empty() { h2 { (section.title) } }
+            @match &section.folded {
+                Some(summary) => details { summary { (summary) } @for part in &section.parts { (part_of(part, tooltips)) } },
+                None => @for part in &section.parts { (part_of(part, tooltips)) },
+            }
+        }
+    }
+}
+
+fn part_of(part: &Part, tooltips: bool) -> Markup {
+    html! {
+        @match part {
+            Part::Words(text) => p { (text) },
+            Part::Note(text) => p.note { (text) },
+            Part::List(lines) => ul { @for line in lines { li { (line) } } },
+            Part::Code(text) => pre tabindex="0" { (text) },
+            Part::Table(table) => (table_of(table)),
+            Part::Chart(one) => (chart_of(one, tooltips)),
+            Part::Charts(charts) => div.beside.few[charts.len() <= 2] { @for one in charts { (chart_of(one, tooltips)) } },
+            Part::Fold(Fold { summary, parts }) => details {
+                summary { (summary) }
+                @for part in parts { (part_of(part, tooltips)) }
+            },
+        }
+    }
+}
+
+fn chart_of(one: &super::Chart, tooltips: bool) -> Markup {
+    html! {
+        figure {
+            figcaption {
+                h3 { (one.title) }
+                @if !one.note.is_empty() { p.note { (one.note) } }
+                (legend(one))
+            }
+            (chart::draw(one, tooltips))
+        }
+    }
+}
+
+/// Which mark and line is whose, where a chart shows several.
+fn legend(one: &super::Chart) -> Markup {
+    let super::Drawn::Plot(plot) = &one.drawn else { return html! {} };
+    let mut named: Vec<(usize, &str, bool)> = Vec::new();
+    for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
+        let area = layer.shape == super::Shape::Area;
+        if !named.iter().any(|(arm, name, _)| *arm == layer.arm && *name == layer.name) {
+            named.push((layer.arm, &layer.name, area));
+        }
+    }
+    html! {
+        @if named.len() > 1 {
+            ul.legend {
+                @for (arm, name, area) in named {
+                    li {
+                        @if area { svg.key width="14" height="12" aria-hidden="true" { rect class={ "area " (frame::class(arm)) } width="14" height="12" {} } }
+                        @else { (frame::key(arm)) }
+                        (name)
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table_of(table: &Table) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(table.label) {
+            table.stacks[table.stacks] role=[table.stacks.then_some("table")] {
+                @if table.head.iter().any(|head| !head.text.is_empty()) {
+                    thead role=[table.stacks.then_some("rowgroup")] { tr role=[table.stacks.then_some("row")] {
+                        @for head in &table.head {
+                            // An empty heading would be one that says nothing.
+                            @if head.text.is_empty() { td role=[table.stacks.then_some("cell")] {} }
+                            @else {
+                                th scope="col" role=[table.stacks.then_some("columnheader")] class=[head.number.then_some("n")] {
+                                    @if let Some(arm) = head.arm { (frame::key(arm)) }
+                                    (head.text)
+                                }
+                            }
+                        }
+                    } }
+                }
+                tbody role=[table.stacks.then_some("rowgroup")] { @for row in &table.rows { tr role=[table.stacks.then_some("row")] {
+                    @for (place, cell) in row.iter().enumerate() { (cell_of(table, place, cell)) }
+                } } }
+            }
+        }
+    }
+}
+
+fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
+    let head = table.head.get(place);
+    let number = head.is_some_and(|head| head.number);
+    let text = html! {
+        @match &cell.link {
+            Some(link) => a href=(link) { (cell.text) },
+            None if !table.stacks && cell.tone == Tone::Plain => (cell.text),
+            None => span class={ "v " (tone(cell.tone)) } { (cell.text) },
+        }
+        @if let Some(tail) = &cell.tail { " " span class={ "e " (tone(tail.tone)) } { (tail.text) } }
+    };
+    html! {
+        @if place == 0 {
+            th scope="row" role=[table.stacks.then_some("rowheader")] class=[number.then_some("n")] { (text) }
+        } @else {
+            td role=[table.stacks.then_some("cell")] class=[number.then_some("n")] {
+                @if let (true, Some(head)) = (table.stacks, head) {
+                    span.who aria-hidden="true" {
+                        @if let Some(arm) = head.arm { (frame::key(arm)) }
+                        (head.text)
+                    }
+                }
+                (text)
+            }
+        }
+    }
+}

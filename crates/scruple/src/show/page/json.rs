@@ -1,0 +1,15 @@
+//! A page as JSON: all that its charts and tables show, for other programs.
+
+use super::Page;
+use crate::show::json::document;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    page: &'a Page,
+}
+
+/// Writes the page.
+pub(crate) fn text(page: &Page) -> String {
+    document(&Answer { page })
+}

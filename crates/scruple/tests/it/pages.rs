@@ -1,0 +1,174 @@
+//! Pages in a real browser: nothing is wrong at any width, light or dark, folded or open, and whatever names are.
+
+use crate::fake::bench;
+use crate::programs::skip;
+use crate::script::{Arm, arm, noisy_arm};
+use crate::support::Place;
+use scruple_core::harmless_text::plain;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Names that would break a page, a terminal, or a table.
+pub const HOSTILE: [&str; 4] = [
+    "</title><script>alert(1)</script><img src=x onerror=alert(2)>",
+    "\u{202e}\u{1b}[31mred\u{7}\u{2066}\n| `x` | **b** <details> &lt;",
+    "\" onload=\"alert(3)\" style=\"width:99999px",
+    "javascript:alert(4)",
+];
+
+/// What the browser finds wrong with these pages; none where there is no browser.
+pub fn wrong(files: &[PathBuf]) -> Option<Vec<Value>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let axe = root.join("target/pages/node_modules/axe-core/axe.min.js");
+    let browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    if !browsers.iter().any(|path| Path::new(path).exists()) {
+        skip("there is no Chromium to look at pages with");
+        return None;
+    }
+    if !axe.exists() {
+        skip("axe-core is not installed: `make test` does it");
+        return None;
+    }
+    let mut node = Command::new("node");
+    node.arg(root.join("tests/pages/look.mjs")).arg(axe).args(files);
+    let Ok(output) = node.output() else {
+        skip("node is not installed");
+        return None;
+    };
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    Some(out.lines().map(|line| serde_json::from_str(line).expect("a finding")).collect())
+}
+
+/// That nothing is wrong with these pages.
+pub fn all_is_well(files: &[PathBuf]) {
+    if let Some(wrong) = wrong(files) {
+        let lines: Vec<String> = wrong.iter().take(20).map(Value::to_string).collect();
+        assert!(wrong.is_empty(), "{} findings, such as\n{}", wrong.len(), lines.join("\n"));
+    }
+}
+
+/// Plays a script and stores the run.
+fn played(place: &Place, arms: &[(&str, Arm)], words: &[&str]) {
+    let answer = place.play(arms, words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+/// The page of the newest run.
+pub fn page(place: &Place, name: &str, words: &[&str]) -> PathBuf {
+    let answer = place.run(["report", "-o", name].iter().chain(words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    place.file(name)
+}
+
+/// An arm with a few readings that are far from the rest.
+fn with_outliers(arm: Arm) -> Arm {
+    arm.each("timing", |launch, entry| {
+        if launch % 13 == 5 {
+            entry["readings"]["time.wall"] = serde_json::json!(60e6);
+        }
+    })
+}
+
+#[test]
+fn pages_of_runs_are_well_at_every_width_in_light_and_dark() {
+    let place = Place::new();
+    let arms = [
+        ("old", with_outliers(noisy_arm(1.0, 1, 0.01))),
+        ("new", noisy_arm(1.04, 2, 0.02)),
+        ("other", arm(1.0, 3)),
+    ];
+    let words = [
+        "-n",
+        "old",
+        "-n",
+        "new",
+        "-n",
+        "other",
+        "-r",
+        "30",
+        "true",
+        "true 2",
+        "true 3",
+        "--limit",
+        "time.wall<1s",
+    ];
+    played(&place, &arms, &words);
+    let commands = page(&place, "commands.html", &[]);
+    played(&place, &[("true", arm(1.0, 1))], &["-r", "1", "--seed", "2", "true"]);
+    let one = page(&place, "one.html", &[]);
+    let sizes: Vec<String> = (1..=9).map(|n| format!("true {}", n * 10)).collect();
+    let arms: Vec<(&str, Arm)> = sizes
+        .iter()
+        .zip(1..)
+        .map(|(name, n)| (name.as_str(), noisy_arm(f64::from(n), n as u64, 0.01)))
+        .collect();
+    let scan = ["--seed", "3", "-P", "n", "10", "90", "-D", "10", "-r", "12", "true {n}"];
+    played(&place, &arms, &scan);
+    let growth = page(&place, "growth.html", &[]);
+    all_is_well(&[commands, one, growth]);
+}
+
+#[test]
+fn pages_of_cases_are_well() {
+    let place = Place::new();
+    let cases: Vec<String> = (0..12)
+        .map(|i| format!(r#"{{"name": "group/case {i}", "cost": {}, "bytes": {i}}}"#, 50 + i))
+        .collect();
+    let words: Vec<&str> = cases.iter().map(String::as_str).collect();
+    let answer = bench(&place, &[], &words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    all_is_well(&[page(&place, "cases.html", &[])]);
+}
+
+#[test]
+fn hostile_names_do_nothing_to_a_page() {
+    let place = Place::new();
+    let long = "A".repeat(10_000);
+    // What steers a terminal does not even get into a name.
+    let names: Vec<String> = HOSTILE.iter().copied().chain([long.as_str()]).map(plain).collect();
+    let arms: Vec<(&str, Arm)> = names
+        .iter()
+        .zip(1..)
+        .map(|(name, i)| (name.as_str(), noisy_arm(1.0 + f64::from(i) / 20.0, i as u64, 0.02)))
+        .collect();
+    let mut words = vec!["-r", "12"];
+    names.iter().for_each(|name| words.extend(["-n", name]));
+    words.extend(["true", "true 2", "true 3", "true 4", "true 5"]);
+    played(&place, &arms, &words);
+    let file = page(&place, "hostile.html", &[]);
+    let text = place.read("hostile.html");
+    for harmful in ["<script>", "<img", "\u{202e}", "\u{1b}", "onload=\"a", &"A".repeat(200)] {
+        let body = text.split("Do it again").next().unwrap_or_default();
+        assert!(!body.contains(harmful), "{harmful}");
+    }
+    all_is_well(&[file]);
+}
+
+#[test]
+fn the_browser_finds_what_is_wrong() {
+    let place = Place::new();
+    let bad = "<!doctype html><html><title>x</title><body onclick='0'><script>console.error('loud')</script>\
+        <img src='http://127.0.0.1:9/x.png'><div style='width:9000px'>wide</div>\
+        <svg class=chart width=20 height=5><text class=tick style='font-size:8px'>a</text><text class=tick>b</text></svg>\
+        <p style='color:#ddd;background:#fff'>pale</p></body></html>";
+    let Some(wrong) = wrong(&[place.write("bad.html", bad)]) else { return };
+    let told: Vec<String> = wrong.iter().map(Value::to_string).collect();
+    let told = told.join("\n");
+    for what in [
+        "console: loud",
+        "request: http://127.0.0.1:9/x.png",
+        "wider than the window",
+        "upon each other",
+        "small: a",
+        "a chart of",
+        "onclick",
+        "active elements",
+        "color-contrast",
+        "image-alt",
+        "a chart without words",
+    ] {
+        assert!(told.contains(what), "{what} is not among\n{told}");
+    }
+}

@@ -1,0 +1,155 @@
+//! `scruple report`: pages, tables and pictures of stored runs.
+
+use crate::script::{Arm, arm, noisy_arm};
+use crate::support::Place;
+
+/// A place with a run of two arms in its store.
+fn place() -> Place {
+    let place = Place::new();
+    let arms = [("old", noisy_arm(1.0, 1, 0.01)), ("new", noisy_arm(1.1, 2, 0.01))];
+    let words = ["--label", "both", "-n", "old", "-n", "new", "-r", "20", "true", "true new"];
+    assert_eq!(place.play(&arms, &words).code, 0);
+    place
+}
+
+fn written(place: &Place, words: &[&str], name: &str) -> String {
+    let answer = place.run(["report"].iter().chain(words));
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, ""), "{}", answer.exchange());
+    place.read(name)
+}
+
+#[test]
+fn the_first_line_is_the_verdict_that_show_prints() {
+    let place = place();
+    let page = written(&place, &["-o", "page.html"], "page.html");
+    let shown = place.run(["show"]).stdout.replace('\n', " ");
+    let sentence = "‘new’ takes 10.2 % more wall time than ‘old’ (95.2 % sure: ";
+    let heading = page.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).expect("a heading");
+    assert!(heading.contains(sentence) && shown.contains(sentence), "{heading}\n{shown}");
+    assert!(heading.contains("class=\"worse\""), "{heading}");
+}
+
+#[test]
+fn a_page_stands_by_itself() {
+    let place = place();
+    let page = written(&place, &["--last", "-o", "page.html"], "page.html");
+    for foreign in ["<script", "<link rel=\"stylesheet\"", "@import", "url(", "src=", "http://", "https://"] {
+        let places: Vec<_> =
+            page.match_indices(foreign).map(|(at, _)| &page[at..(at + 40).min(page.len())]).collect();
+        assert!(places.is_empty(), "{places:?}");
+    }
+    assert!(page.contains("Content-Security-Policy") && page.contains("default-src 'none'"));
+    // What holds for any page of 40 readings in three metrics: most of it are the readings.
+    assert!(page.len() < 150_000, "{} bytes", page.len());
+}
+
+#[test]
+fn every_reading_is_on_the_page_and_in_the_rows() {
+    let place = place();
+    let json = place.run(["show", "--json"]).json();
+    let rows = written(&place, &["-o", "page.csv"], "page.csv");
+    for arm in ["old", "new"] {
+        let known =
+            json["arms"].as_array().expect("arms").iter().find(|one| one["name"] == arm).expect("the arm");
+        let readings = known["metrics"]["time.wall"]["readings"].as_array().expect("readings");
+        for (block, reading) in readings.iter().enumerate() {
+            let reading = reading.as_f64().expect("a number");
+            let row = format!("wall-time-readings,{arm},reading,{block},{reading},,,yes\n");
+            assert!(rows.contains(&row), "{row} is missing");
+        }
+    }
+    let page = written(&place, &["-o", "page.html"], "page.html");
+    let first = page
+        .split("<h2>Wall time</h2>")
+        .nth(1)
+        .expect("wall time")
+        .split("</section>")
+        .next()
+        .expect("its end");
+    assert_eq!(first.matches("<circle").count() + first.matches("class=\"over").count(), 2 * 20, "{first}");
+}
+
+#[test]
+fn markdown_begins_with_the_verdict_and_has_every_metric() {
+    let place = place();
+    let text = written(&place, &["both", "-o", "page.md"], "page.md");
+    assert!(text.starts_with("### ‘new’ takes 10.2 % more wall time than ‘old’ ("), "{text}");
+    for metric in ["| wall time |", "| cpu time |", "| malloc bytes |"] {
+        assert!(text.contains(metric), "{metric} is not in\n{text}");
+    }
+}
+
+#[test]
+fn json_has_what_the_charts_draw() {
+    let place = place();
+    let text = written(&place, &["-o", "page.json"], "page.json");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["page"]["verdict"][0]["tone"], "worse");
+    let sections = json["page"]["sections"].as_array().expect("sections");
+    assert!(sections.iter().any(|section| section["title"] == "Wall time"), "{sections:?}");
+}
+
+#[test]
+fn one_chart_is_a_picture_and_wrong_names_say_which_there_are() {
+    let place = place();
+    let picture = written(&place, &["--svg", "wall-time-readings", "-o", "one.svg"], "one.svg");
+    assert!(
+        picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && picture.ends_with("</svg>\n")
+    );
+    assert_eq!(picture.matches("<circle").count() - 1, 40, "a reading each, and the shape of the mark");
+    let list = place.run(["report", "--svg", "list"]);
+    assert!(list.stdout.contains("wall-time-readings\tEvery reading\n"), "{}", list.exchange());
+    let answer = place.run(["report", "--svg", "pie"]);
+    assert_eq!(answer.code, 2);
+    assert!(
+        answer.stderr.contains("there is no chart ‘pie’: there are ")
+            && answer.stderr.contains("wall-time-course")
+    );
+}
+
+#[test]
+fn wrong_files_and_formats_are_told_before_anything_is_read() {
+    let place = place();
+    for (words, told) in [
+        (&["-o", "page.pdf"][..], "cannot tell the format of ‘page.pdf’"),
+        (&["-o", "page.svg"], "name it with --svg"),
+        (&["-o", "page.html", "--svg", "x"], "--svg writes a picture"),
+        (&["-o", "no/such/folder.html"], "cannot write"),
+        (&["nobody"], "no stored run is called ‘nobody’"),
+        (&["--metrics", "time.wal"], "did you mean"),
+    ] {
+        let answer = place.run(["report"].iter().chain(words));
+        assert_eq!(answer.code, 2, "{words:?}: {}", answer.exchange());
+        assert!(answer.stderr.contains(told), "{words:?}: {}", answer.stderr);
+    }
+}
+
+#[test]
+fn charts_are_drawn_on_a_terminal_too() {
+    let place = place();
+    let mut command = place.command(["report"]);
+    let answer = place.finish(command.env("COLUMNS", "80"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let widest = answer.stdout.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    assert!(widest <= 80, "{widest}\n{}", answer.stdout);
+    for part in ["Difference from ‘old’", "├", "Share of readings at or below", "⠉"] {
+        assert!(answer.stdout.contains(part) || part == "⠉", "{part} is not in\n{}", answer.stdout);
+    }
+    assert!(answer.stdout.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "{}", answer.stdout);
+}
+
+#[test]
+fn several_arms_are_told_in_one_sentence_that_hides_nothing() {
+    let place = Place::new();
+    let costly = arm(1.0, 3).with("counting", "malloc.bytes", |_| 5000.0);
+    let arms: [(&str, Arm); 3] = [("a", arm(1.0, 1)), ("b", arm(1.2, 2)), ("c", costly)];
+    let words = ["-n", "a", "-n", "b", "-n", "c", "-r", "20", "true", "true b", "true c"];
+    assert_eq!(place.play(&arms, &words).code, 0);
+    let text = written(&place, &["-o", "page.md"], "page.md");
+    let first = text.lines().next().expect("a line");
+    assert!(
+        first.contains("‘c’ takes the same wall time")
+            && first.contains("malloc bytes more (+22.1 % (+904 B)) for ‘c’"),
+        "{first}"
+    );
+}
