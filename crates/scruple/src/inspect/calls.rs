@@ -18,7 +18,7 @@ pub fn counter(aim: &str) -> Result<Counter, Fault> {
     let lacking = |why: String| {
         Fault::usage(format!(
             "cannot {aim} here: the call tree cannot be taken, because {why}. `scruple doctor` says what else counts; \
-             `scruple run --metrics instructions` tells how much a program executes, though not where"
+             `scruple run --metrics instructions` and `scruple compare` tell how much, though not where"
         ))
     };
     let counter = Counter::find(&paths::calltree_folder()).map_err(|why| lacking(why.to_string()))?;
