@@ -1,6 +1,7 @@
 //! A running bench program: started with two pipes, asked line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
+use crate::scheduler_waits::Threads;
 use crate::{core_speed, scheduler_waits};
 use scruple_core::protocol::{Case, Complaint, Reply, Request};
 use std::collections::VecDeque;
@@ -239,6 +240,11 @@ impl BenchProgram {
     /// How long the program's threads have waited for a core so far, in nanoseconds, where the kernel tells.
     pub fn waited(&self) -> Option<u64> {
         scheduler_waits::waited(self.child.id())
+    }
+
+    /// What the scheduler says of the program's threads, where the kernel tells.
+    pub fn threads(&self) -> Option<Threads> {
+        scheduler_waits::threads(self.child.id())
     }
 
     fn line(&mut self, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<u8>, BenchError> {

@@ -21,6 +21,6 @@ pub mod load;
 pub mod memory_map;
 pub mod program;
 pub mod runtimes;
-mod scheduler_waits;
+pub mod scheduler_waits;
 pub mod scripted;
 pub mod streams;

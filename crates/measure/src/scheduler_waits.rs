@@ -1,5 +1,6 @@
 //! What the kernel's scheduler says of a process: on which core it was last, and how long it waited for one.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 /// The core on which the first thread of a process was last.
@@ -9,15 +10,60 @@ pub(crate) fn last_core(process: u32) -> Option<usize> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
 }
 
+/// What the scheduler says of the threads of a process that live, by their ids.
+#[derive(Clone, Debug)]
+pub struct Threads(BTreeMap<u32, Thread>);
+
+/// For how long a thread ran, and for how long it was ready to run and waited for a core, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    ran: u64,
+    waited: u64,
+}
+
+/// What the threads of a program did between two looks, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Since {
+    /// For how long all of them ran.
+    pub ran: u64,
+    /// For how long the thread ran that ran most.
+    pub busiest_ran: u64,
+    /// For how long all others ran, or were ready to and waited for a core.
+    pub others: u64,
+}
+
+impl Threads {
+    /// What was done since an earlier look.
+    pub fn since(&self, before: &Threads) -> Since {
+        let done = self.0.iter().map(|(id, now)| {
+            let then = before.0.get(id).copied().unwrap_or_default();
+            let (ran, waited) = (now.ran.saturating_sub(then.ran), now.waited.saturating_sub(then.waited));
+            (ran, ran + waited)
+        });
+        let sum = |(ran, all): (u64, u64), (more, whole)| (ran + more, all + whole);
+        let (ran, all) = done.clone().fold((0, 0), sum);
+        let (busiest_ran, whole) = done.max().unwrap_or_default();
+        Since { ran, busiest_ran, others: all - whole }
+    }
+}
+
+/// The threads of a process; none where the kernel does not tell.
+pub(crate) fn threads(process: u32) -> Option<Threads> {
+    let listed = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let of_thread = |path: std::path::PathBuf| -> Option<(u32, Thread)> {
+        let text = fs::read_to_string(path.join("schedstat")).ok()?;
+        let mut fields = text.split_whitespace().map(str::parse);
+        let thread = Thread { ran: fields.next()?.ok()?, waited: fields.next()?.ok()? };
+        Some((path.file_name()?.to_str()?.parse().ok()?, thread))
+    };
+    let known: BTreeMap<_, _> = listed.flatten().filter_map(|thread| of_thread(thread.path())).collect();
+    (!known.is_empty()).then_some(Threads(known))
+}
+
 /// How long the threads of a process that live were ready to run and waited for a core, in nanoseconds; none where the
 /// kernel does not keep it.
 pub(crate) fn waited(process: u32) -> Option<u64> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let of_thread = |path: std::path::PathBuf| -> Option<u64> {
-        fs::read_to_string(path.join("schedstat")).ok()?.split_whitespace().nth(1)?.parse().ok()
-    };
-    let known: Vec<u64> = threads.flatten().filter_map(|thread| of_thread(thread.path())).collect();
-    (!known.is_empty()).then(|| known.iter().sum())
+    threads(process).map(|threads| threads.0.values().map(|thread| thread.waited).sum())
 }
 
 #[cfg(test)]
@@ -36,5 +82,26 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_has_not_waited() {
         assert_eq!(waited(u32::MAX), None);
+    }
+
+    #[test]
+    fn the_thread_that_ran_most_is_told_from_the_others() {
+        let threads = |list: &[(u32, u64, u64)]| {
+            Threads(
+                list.iter().map(|(id, ran, waited)| (*id, Thread { ran: *ran, waited: *waited })).collect(),
+            )
+        };
+        let before = threads(&[(1, 500, 0), (2, 100, 10), (3, 7, 7)]);
+        let after = threads(&[(1, 520, 5), (2, 400, 30), (3, 7, 7), (4, 1, 60)]);
+        assert_eq!(after.since(&before), Since { ran: 321, busiest_ran: 300, others: 25 + 61 });
+    }
+
+    #[test]
+    fn a_thread_that_works_is_seen_beside_one_that_sleeps() {
+        let before = threads(std::process::id()).expect("this process is there");
+        let began = std::time::Instant::now();
+        while threads(std::process::id()).expect("it still is").since(&before).busiest_ran < 1_000_000 {
+            assert!(began.elapsed().as_secs() < 60, "a loop of a minute ran for less than a millisecond");
+        }
     }
 }

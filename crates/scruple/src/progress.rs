@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scruple_core::harmless_text::{for_terminal, plain};
 use scruple_core::metric::Pass;
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Write, stderr};
 
 /// A line of progress; nothing where standard error is not a terminal.
 pub struct Progress {
@@ -14,11 +14,18 @@ pub struct Progress {
 impl Progress {
     /// Progress on standard error.
     pub fn new() -> Progress {
-        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
-        if let Ok(style) = ProgressStyle::with_template("{bar:20} {wide_msg}") {
-            bar.set_style(style.progress_chars("━╸ "));
+        let progress = Progress {
+            bar: ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8)),
+            silent: false,
+        };
+        progress.lay_out("{bar:20} {wide_msg}");
+        progress
+    }
+
+    fn lay_out(&self, template: &str) {
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style.progress_chars("━╸ "));
         }
-        Progress { bar, silent: false }
     }
 
     /// No progress at all.
@@ -64,9 +71,25 @@ impl Progress {
         self.message(format!("{doing} · process {} · {name}", process + 1));
     }
 
+    /// The columns and rows that there are for what is known so far; none where progress is not shown.
+    pub fn room(&self) -> Option<(usize, usize)> {
+        if self.bar.is_hidden() {
+            return None;
+        }
+        let (columns, rows) = terminal_size::terminal_size_of(stderr())?;
+        // One row is for the line of progress, and one for the cursor.
+        Some((usize::from(columns.0), usize::from(rows.0).saturating_sub(2)))
+    }
+
+    /// Shows what is known so far above the line of progress, in place of what was shown there before.
+    pub fn so_far(&self, text: &str) {
+        self.lay_out("{prefix}\n{bar:20} {wide_msg}");
+        self.bar.set_prefix(for_terminal(text.trim_end()));
+    }
+
     /// Says what was done in a line of standard error, where that is no terminal.
     pub fn done(&self, what: &str) {
-        if !std::io::stderr().is_terminal() {
+        if !stderr().is_terminal() {
             self.say(&plain(what));
         }
     }

@@ -9,6 +9,7 @@
 use serde::Serialize;
 
 use super::normal;
+use super::processes::FEWEST;
 use super::quantile::{Interval, median, median_in_place, median_interval, quantile, sorted};
 use super::rng::Pcg;
 use super::summary::sd;
@@ -198,19 +199,28 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
 
 /// The median of readings taken in several processes, with the interval that its variance asks for.
 ///
-/// Exact order statistics of all readings where processes agree; the [`two_level`] bootstrap, and never less than
-/// the former, where they do not. `None` when there are too few readings for either.
+/// At least the exact order statistics of all readings, and at least the interval that the medians of processes have as
+/// readings of their own, since blocks of one process are no replicates of what the next process will say; where processes
+/// plainly differ, at least the [`two_level`] bootstrap. `None` when there are too few readings for any.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
-    widened(groups, level, || two_level(groups, level, REPLICATES, seed))
+    let own = |estimate| {
+        let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();
+        around(estimate, &medians, level)
+    };
+    widened(groups, level, own, || two_level(groups, level, REPLICATES, seed))
 }
 
-/// The same for amounts: where all readings are positive, they are resampled as logarithms, so that however few processes
+/// The same for amounts: where all readings are positive, they are treated as logarithms, so that however few processes
 /// there are and however much they differ, the interval does not reach below zero.
 pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     if groups.iter().flatten().any(|reading| *reading <= 0.0) {
         return median_of_groups(groups, level, seed);
     }
-    widened(groups, level, || {
+    let own = |estimate: f64| {
+        let medians: Vec<f64> = groups.iter().map(|group| median(group).ln()).collect();
+        Some(around(estimate.ln(), &medians, level)?.map(f64::exp))
+    };
+    widened(groups, level, own, || {
         let logarithms = |group: &Vec<f64>| group.iter().map(|reading| reading.ln()).collect();
         let logarithms: Vec<Vec<f64>> = groups.iter().map(logarithms).collect();
         let found = two_level(&logarithms, level, REPLICATES, seed)?;
@@ -219,19 +229,36 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<E
     })
 }
 
-fn widened(groups: &[Vec<f64>], level: f64, wide: impl FnOnce() -> Option<Estimate>) -> Option<Estimate> {
+/// Student's interval of the medians of processes, around the median of all readings; none for few processes.
+fn around(estimate: f64, medians: &[f64], level: f64) -> Option<Interval> {
+    let n = medians.len() as f64;
+    let spread = sd(medians).filter(|_| medians.len() >= FEWEST)?;
+    let half = normal::student(level, n - 1.0) * spread / n.sqrt();
+    Some(Interval { low: estimate - half, high: estimate + half, level })
+}
+
+fn widened(
+    groups: &[Vec<f64>],
+    level: f64,
+    own: impl FnOnce(f64) -> Option<Interval>,
+    resampled: impl FnOnce() -> Option<Estimate>,
+) -> Option<Estimate> {
     let pool = groups.concat();
     let exact = median_interval(&pool, level)?;
     let estimate = median(&pool);
-    let plain = Estimate { estimate, interval: exact, method: "median, order statistics" };
-    if !levels(groups).is_some_and(|levels| levels.between_dominates()) {
-        return Some(plain);
-    }
-    let Some(wide) = wide() else { return Some(plain) };
-    let interval = Interval {
-        low: wide.interval.low.min(exact.low),
-        high: wide.interval.high.max(exact.high),
-        level: wide.interval.level,
+    let with = |found: Interval, method| {
+        let (low, high) = (found.low.min(exact.low), found.high.max(exact.high));
+        Estimate { estimate, interval: Interval { low, high, level }, method }
     };
-    Some(Estimate { interval, ..wide })
+    let differ = levels(groups).is_some_and(|levels| levels.between_dominates());
+    let wide = if differ { resampled() } else { None };
+    Some(match (own(estimate), wide) {
+        (Some(own), Some(wide)) => {
+            let (low, high) = (own.low.min(wide.interval.low), own.high.max(wide.interval.high));
+            with(Interval { low, high, level }, wide.method)
+        }
+        (None, Some(wide)) => with(wide.interval, wide.method),
+        (Some(own), None) => with(own, "median, order statistics and Student over processes"),
+        (None, None) => with(exact, "median, order statistics"),
+    })
 }

@@ -42,7 +42,8 @@ pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
     let interval = median_interval(&differences, level)
         .ok_or(Why::TooFew { have: n, need: blocks_needed(level).max(n + 1) })?;
     let raw = || median_interval(raw, level);
-    Ok(of(median(&differences), interval, raw, tare, "median of differences, order statistics"))
+    let found = (median(&differences), interval);
+    Ok(of(found, false, raw, tare, "median of differences, order statistics"))
 }
 
 /// The net where blocks were taken in several processes, each a pair of slices (raw, tare).
@@ -53,22 +54,25 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let groups = processes.iter().map(|(raw, tare)| differences(raw, tare)).collect::<Result<Vec<_>, _>>()?;
     let n = groups.iter().map(Vec::len).sum();
     let tares: Vec<f64> = processes.iter().flat_map(|(_, tare)| tare.iter().copied()).collect();
-    let net = bootstrap::median_of_groups(&groups, level, seed)
-        .ok_or(Why::TooFew { have: n, need: blocks_needed(level).max(n + 1) })?;
     let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > 0.0));
-    let low = if certain { net.interval.low.max(f64::MIN_POSITIVE) } else { net.interval.low };
-    let interval = Interval { low, ..net.interval };
+    // A cost that each process shows is an amount: their disagreement does not make it less than nothing.
+    let found = match certain {
+        true => bootstrap::median_of_amounts(&groups, level, seed),
+        false => bootstrap::median_of_groups(&groups, level, seed),
+    };
+    let net = found.ok_or(Why::TooFew { have: n, need: blocks_needed(level).max(n + 1) })?;
     let raw = || {
         let raw: Vec<Vec<f64>> = processes.iter().map(|(raw, _)| raw.to_vec()).collect();
         bootstrap::median_of_amounts(&raw, level, seed).map(|raw| raw.interval)
     };
-    Ok(of(net.estimate, interval, raw, &tares, net.method))
+    Ok(of((net.estimate, net.interval), certain, raw, &tares, net.method))
 }
 
-/// `raw` is the interval of the raw cost by itself, which is asked for only where the difference does not tell.
+/// `raw` is the interval of the raw cost by itself, which is asked for only where the difference does not tell. A cost is
+/// `certain` where each process by itself shows one.
 fn of(
-    estimate: f64,
-    interval: Interval,
+    (estimate, interval): (f64, Interval),
+    certain: bool,
     raw: impl FnOnce() -> Option<Interval>,
     tares: &[f64],
     method: &'static str,
@@ -76,8 +80,8 @@ fn of(
     let tare = median(tares);
     let resolution = RESOLUTION * tare;
     let known = |interval| Net { estimate, interval, below_resolution: None, unknown: false, method };
-    if interval.low > 0.0 && estimate > resolution {
-        let low = (interval.low - resolution).max(f64::MIN_POSITIVE);
+    if (certain || interval.low > 0.0) && estimate > resolution {
+        let low = (interval.low - resolution).max(0.0);
         return known(Interval { low, high: interval.high + resolution, ..interval });
     }
     let raw = raw();

@@ -234,6 +234,26 @@ fn several_processes(tries: u64) {
     }
 }
 
+/// Five processes that differ by half as much as their own noise lets expect: too little to be seen in one run, and more than
+/// the readings by themselves allow for.
+#[test]
+fn intervals_hold_where_processes_differ_by_too_little_to_be_seen() {
+    let mut pooled = 0.0;
+    let held = share(150, 88, |pcg| {
+        let groups = processes(pcg, 5, 30, 0.003, 0.02);
+        let plain = quantile::median_interval(&groups.concat(), 0.95).is_some_and(|i| i.contains(100.0));
+        pooled += f64::from(u8::from(plain)) / 150.0;
+        let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("five processes");
+        found.interval.contains(100.0)
+    });
+    println!(
+        "5 processes that differ a little: the interval holds in {:.1} %, of pooled readings in {:.1} %",
+        100.0 * held,
+        100.0 * pooled
+    );
+    assert!(held >= 0.94 && pooled < 0.93, "{held}, {pooled}");
+}
+
 #[test]
 #[ignore = "takes minutes in a debug build"]
 fn medians_over_several_processes_hold_although_processes_differ() {

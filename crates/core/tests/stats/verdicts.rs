@@ -282,6 +282,26 @@ fn a_net_is_as_well_known_as_a_raw_cost_beside_which_the_tare_is_nothing() {
 }
 
 #[test]
+fn an_interval_of_processes_that_all_show_a_cost_begins_at_zero_or_above() {
+    let of = |nets: &[f64], odd: f64| {
+        let raw: Vec<Vec<f64>> =
+            nets.iter().map(|net| [vec![10.0 + net; 20], vec![10.0 + odd]].concat()).collect();
+        let tare = vec![10.0; 21];
+        let processes: Vec<(&[f64], &[f64])> = raw.iter().map(|r| (r.as_slice(), tare.as_slice())).collect();
+        tare::net_by_process(&processes, 0.95, 1).expect("enough")
+    };
+    let amounts = of(&[1.0, 3.0, 20.0], 1.0);
+    assert!(amounts.below_resolution.is_none() && !amounts.unknown, "{amounts:?}");
+    assert!(amounts.interval.low >= 0.0 && amounts.interval.high > 20.0, "{amounts:?}");
+    let one_below_nothing = of(&[1.0, 3.0, 20.0], -1.0);
+    assert!(
+        one_below_nothing.below_resolution.is_none() && !one_below_nothing.unknown,
+        "{one_below_nothing:?}"
+    );
+    assert_eq!(one_below_nothing.interval.low, 0.0, "{one_below_nothing:?}");
+}
+
+#[test]
 fn the_net_widens_when_processes_disagree() {
     let raw: Vec<Vec<f64>> =
         (0..5).map(|p| (0..40).map(|i| 20.0 + f64::from(p) + 0.01 * f64::from(i)).collect()).collect();

@@ -15,11 +15,10 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtimes.so"));
 /// The agent finds its folder by this name in `LD_PRELOAD`.
 const NAME: &str = "libscruple-runtimes.so";
 
-const HOOKS: [(&str, &str); 6] = [
+const HOOKS: [(&str, &str); 5] = [
     ("hook.cjs", include_str!("hooks/hook.cjs")),
     ("hook.rb", include_str!("hooks/hook.rb")),
     ("hook.lua", include_str!("hooks/hook.lua")),
-    ("hook-luajit.lua", include_str!("hooks/hook-luajit.lua")),
     ("hook.R", include_str!("hooks/hook.R")),
     ("hook.lisp", include_str!("hooks/hook.lisp")),
 ];

@@ -51,7 +51,7 @@ pub struct BenchArgs {
     /// Show the diagnostic panel of each case: OLS, R², outliers, distribution.
     #[arg(short, long)]
     pub detail: bool,
-    /// Fewer processes and blocks: a first look in a second or two.
+    /// End with the first answer, of three short processes.
     #[arg(short, long)]
     pub quick: bool,
     /// Start no further process after this much time.

@@ -1,6 +1,8 @@
 //! `scruple bench`: weigh the cases of a bench program.
 
 use super::args::BenchArgs;
+use super::report;
+use super::suite::timing::{FEW, FIRST_BLOCKS};
 use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::command::arms;
 use crate::command::verb::Asked;
@@ -64,7 +66,7 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
         suite.count_instructions();
     }
     if !args.results.json {
-        suite.show_progress(Progress::new());
+        suite.show_progress(Progress::new(), Box::new(so_far));
     }
     if let Some(baseline) = &baseline {
         suite.alike = Alike::those_of(baseline);
@@ -113,6 +115,12 @@ fn conclude(
         Kept::CantTell if strict && !args.no_check => Code::Unknown,
         _ => Code::Fine,
     })
+}
+
+/// What is known of a run that is not over, as a table.
+fn so_far(run: &Run, width: usize) -> String {
+    let report = Report::of(run, &[], &[]);
+    anstream::adapter::strip_str(&report::table::so_far(&report, width)).to_string()
 }
 
 /// Checks that every limit of the configuration is for a case of the program, selected or not, or for a command.
@@ -194,7 +202,7 @@ fn check_reference(args: &BenchArgs, suite: &Suite) -> Result<(), Fault> {
 fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
     let compared = !args.against.is_empty();
     let (processes, blocks, budget) = match args.quick {
-        true => ((3, 3), 12, Duration::from_secs(2)),
+        true => ((FEW, FEW), FIRST_BLOCKS, Duration::from_secs(2)),
         false if compared => ((6, 24), 40, Duration::from_secs(10)),
         false => ((5, 8), 30, Duration::from_secs(10)),
     };
@@ -209,5 +217,6 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         budget: args.budget.as_deref().map_or(Ok(budget), arms::duration)?,
         case_limit: arms::duration(&args.case_limit)?,
         time_only: args.time_only,
+        list_only: args.list,
     })
 }

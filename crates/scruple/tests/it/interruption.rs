@@ -1,5 +1,6 @@
 //! Interruptions: what was measured is printed and kept, and nothing stays behind.
 
+use crate::fake::fake;
 use crate::programs::{eventually, send};
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
@@ -40,6 +41,18 @@ fn what_was_measured_before_an_interruption_is_printed_and_kept() {
         let first = |text: &str| text.lines().next().unwrap_or("").to_owned();
         assert_eq!(first(&shown.stdout), first(&answer.stdout));
     }
+}
+
+#[test]
+fn a_suite_of_very_many_cases_ends_at_an_interruption() {
+    let place = Place::new();
+    let program = shell_words::join(fake(&place, &["--many", "20000"]));
+    place.shell_script("suite", &format!("printf x >> log; exec {program}"));
+    // One start lists the cases, and the next one calibrates them.
+    let answer = interrupted_command(&place, "TERM", 2, &["bench", "--time-only", "--", "./suite"]);
+    assert_eq!(answer.code, 130, "{}", answer.stderr);
+    assert!(answer.stdout.contains("the interruption came before them"), "{} bytes", answer.stdout.len());
+    assert!(answer.stdout.lines().count() < 20_000);
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod baseline;
 mod bench;
 mod bench_answers;
 mod bench_faults;
+mod bench_live;
 mod costs;
 mod ghc;
 mod history;

@@ -401,7 +401,7 @@ static const char *ask_lua(const char *user) {
 }
 
 static const char *ask_luajit(const char *user) {
-    return luaJIT_setmode ? run_first(LUAJIT, beside("/hook-luajit.lua"), user) : NULL;
+    return luaJIT_setmode ? run_first(LUAJIT, beside("/hook.lua"), user) : NULL;
 }
 
 /* Who has set PyPy's log wants it where it goes. */

@@ -43,7 +43,39 @@ struct CaseRow<'a> {
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
     let mut out = format!("{}\n\n{}", header(report, &rows), preface(report, width));
-    let mut columns = columns(report, &rows);
+    let left_out = grid(&mut out, report, &rows, width);
+    if !left_out.is_empty() {
+        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
+    }
+    out.push('\n');
+    let mut lines = sentence::growth_lines(report);
+    lines.extend(suspicion(&rows));
+    let matrix = super::matrix::text(report, width);
+    if matrix.is_empty() {
+        lines.extend(versus_sentences(report));
+    }
+    for line in lines {
+        let _ = writeln!(out, "{}", wrap(&line, width));
+    }
+    out.push_str(&matrix);
+    out.push_str(&scaling(report, &rows));
+    out.push_str(&super::queues::text(report, width));
+    crate::show::terminal::remarks(report, width, &mut out);
+    out
+}
+
+/// Writes what is known of cases that are being weighed.
+pub(crate) fn so_far(report: &Report<'_>, width: usize) -> String {
+    let rows = rows(report);
+    let mut out = format!("so far, from {}:\n", processes_of(&rows));
+    grid(&mut out, report, &rows, width);
+    out
+}
+
+/// Writes the rows of the table with their heads, and returns the columns that there was no room for.
+fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usize) -> Vec<String> {
+    let mut columns = columns(report, rows);
     let names: Vec<String> = rows.iter().map(|row| leaf(row.arm)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(4);
     let left_out = leave_out(&mut columns, width.saturating_sub(2 + widest.min(NAME)));
@@ -74,25 +106,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
             out.push_str(&panel::panel(report.run, row.arm));
         }
     }
-    if !left_out.is_empty() {
-        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
-        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
-    }
-    out.push('\n');
-    let mut lines = sentence::growth_lines(report);
-    lines.extend(suspicion(&rows));
-    let matrix = super::matrix::text(report, width);
-    if matrix.is_empty() {
-        lines.extend(versus_sentences(report));
-    }
-    for line in lines {
-        let _ = writeln!(out, "{}", wrap(&line, width));
-    }
-    out.push_str(&matrix);
-    out.push_str(&scaling(report, &rows));
-    out.push_str(&super::queues::text(report, width));
-    crate::show::terminal::remarks(report, width, &mut out);
-    out
+    left_out
 }
 
 fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
@@ -115,11 +129,6 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
 }
 
 fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
-    let processes = rows
-        .iter()
-        .filter_map(|row| Some(row.arm.sample("time.wall")?.by_process().len()))
-        .max()
-        .unwrap_or(0);
     let failed = rows.iter().filter(|row| row.arm.absent("time.wall").is_some()).count();
     let failed = if failed == 0 { String::new() } else { format!(" · {failed} failed") };
     if let Some(tool) = &report.run.provenance.tool {
@@ -129,14 +138,20 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
         State::Complete => String::new(),
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
     format!(
-        "{} case{} · {processes} fresh process{} · seed {}{failed}{state}",
+        "{} case{} · {} · seed {}{failed}{state}",
         rows.len(),
-        plural(rows.len()),
-        if processes == 1 { "" } else { "es" },
+        if rows.len() == 1 { "" } else { "s" },
+        processes_of(rows),
         report.run.seed
     )
+}
+
+/// How many processes the times come from, in words.
+fn processes_of(rows: &[CaseRow<'_>]) -> String {
+    let of_row = |row: &CaseRow<'_>| Some(row.arm.sample("time.wall")?.by_process().len());
+    let processes = rows.iter().filter_map(of_row).max().unwrap_or(0);
+    format!("{processes} fresh process{}", if processes == 1 { "" } else { "es" })
 }
 
 /// Names longer than this are cut before columns are left out.

@@ -1,11 +1,9 @@
 //! What is wrong with an answer of a bench program, in words.
 
-use super::full_name;
 use scruple_core::harmless_text::plain;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, Loose, Reply};
 use scruple_core::subject::Parameter;
 use scruple_measure::bench::BenchError;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// An error about the answer to a request.
@@ -105,13 +103,6 @@ fn fault_in_times(reply: &BatchReply) -> Option<String> {
         Some(Loose::Other(_)) => Some(format!("its {key} is no number")),
         _ => None,
     })
-}
-
-/// What is wrong with the cases that a program declares.
-pub(crate) fn fault_in_cases(cases: &[Case]) -> Option<String> {
-    let mut names = BTreeSet::new();
-    let twice = cases.iter().map(full_name).find(|name| !names.insert(name.clone()))?;
-    Some(format!("two cases are called ‘{twice}’"))
 }
 
 /// A case whose name and parameters no terminal obeys and no table is broken by.

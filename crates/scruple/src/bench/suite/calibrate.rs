@@ -2,7 +2,7 @@
 
 use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, Suite, reason, survives};
-use scruple_core::protocol::{Batch, BatchReply, LoopKind, Reply, Request};
+use scruple_core::protocol::{Batch, BatchReply, Hello, LoopKind, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,23 @@ const WHOLE: Duration = Duration::from_millis(1);
 /// Concurrency cases move elements between threads: their batches must be long against starting threads.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
-/// How long a case is warmed up at least; compilers that work at run time need longer to see it often enough.
+/// How long a case runs at least before its times count; compilers that work at run time need longer to see it often enough.
+/// On a busy machine it is the time that the program had a core.
 const WARM_UP: Duration = Duration::from_millis(2);
-const JIT_WARM_UP: Duration = Duration::from_millis(40);
+const COMPILED_WARM_UP: Duration = Duration::from_millis(40);
+
+/// Of a busy machine's time the warm-up of a case with such a compiler takes at most this share of the budget.
+const COMPILED_SHARE: u32 = 10;
 
 /// A case that keeps getting faster is warmed up for up to this many times as long.
 const PATIENCE: u32 = 8;
+
+/// As much of the least time is enough: between batches the program waits for what it is asked next.
+const ENOUGH: f64 = 0.75;
+
+/// A program's other threads are at rest where they ran, or waited for a core, for at most this share of the time: a
+/// compiler among them has nothing left to do.
+const AT_REST: f64 = 0.1;
 
 /// Below this share of what it was, the time of a batch has become less.
 const FASTER: f64 = 0.98;
@@ -170,21 +181,40 @@ impl Suite {
 
     fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         let weighed = &self.weighed[index];
-        let language = self.sides[weighed.side].hello.as_ref().map_or("", |hello| hello.language.as_str());
-        let time = match language {
-            "java" | "javascript" | "js" => JIT_WARM_UP,
-            _ => WARM_UP,
-        };
+        let cases = self.weighed.len().max(1) as f64;
+        let compiled = self.sides[weighed.side].hello.as_ref().is_some_and(compiles_at_run_time);
         // Of very many cases each is warmed up by a batch or two.
-        let time = time.min((self.effort.budget / 50).div_f64(self.weighed.len().max(1) as f64));
+        let (time, round, most) = match compiled {
+            true => {
+                let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
+                (time, time / 2, self.effort.budget / COMPILED_SHARE)
+            }
+            false => {
+                let time = WARM_UP.min((self.effort.budget / 50).div_f64(cases));
+                (time, time, PATIENCE * time)
+            }
+        };
         let began = Instant::now();
-        let mut times = Vec::new();
+        // What the busiest thread had of a core, and what all had.
+        let (mut times, mut had, mut all) = (Vec::new(), Duration::ZERO, Duration::ZERO);
         loop {
-            let batch = self.batch(index, program, LoopKind::Case, weighed.iterations)?;
-            self.batch(index, program, LoopKind::Tare, weighed.tare_iterations)?;
-            times.push(length(&batch).unwrap_or(0.0));
-            let elapsed = began.elapsed();
-            if elapsed >= PATIENCE * time || (elapsed >= time && steady(&times)) {
+            let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
+            loop {
+                let batch = self.batch(index, program, LoopKind::Case, weighed.iterations)?;
+                self.batch(index, program, LoopKind::Tare, weighed.tare_iterations)?;
+                times.push(length(&batch).unwrap_or(0.0));
+                if started.elapsed() >= round {
+                    break;
+                }
+            }
+            let elapsed = started.elapsed();
+            let since = before.and_then(|before| Some(program.threads()?.since(&before)));
+            had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
+            all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
+            let at_rest =
+                since.is_none_or(|since| since.others as f64 <= AT_REST * elapsed.as_nanos() as f64);
+            let enough = had >= time.mul_f64(ENOUGH) && at_rest && steady(&times);
+            if enough || all >= PATIENCE * time || began.elapsed() >= most.max(time) {
                 return Ok(());
             }
         }
@@ -241,6 +271,11 @@ pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
             reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
         }
     }
+}
+
+/// Whether functions become faster while the program runs, for the work of a compiler in it.
+fn compiles_at_run_time(hello: &Hello) -> bool {
+    matches!(hello.language.as_str(), "java" | "javascript" | "js") || hello.runtime.starts_with("pypy")
 }
 
 /// Whether the second half of these times has brought nothing better than the first.

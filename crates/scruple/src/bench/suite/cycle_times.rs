@@ -2,9 +2,11 @@
 
 use super::Suite;
 use super::readings::own;
-use crate::store::Store;
+use crate::store::{Store, add_readings};
 use scruple_core::judge::clock::{APART, CYCLE, USUAL, cycle, usual};
 use scruple_core::metric::Pass;
+use scruple_core::run::Run;
+use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::{median, sorted};
 use scruple_core::unit::Unit;
 
@@ -21,24 +23,49 @@ pub(super) fn earlier(store: &Store, machine_class: &str) -> Vec<f64> {
 impl Suite {
     /// Keeps with each case between which clocks its times have to be seen, and says so where this run had another.
     pub(super) fn tell_clock(&mut self) {
-        let tares: Vec<usize> =
-            self.weighed.iter().filter(|weighed| !weighed.failed).map(|weighed| weighed.tare).collect();
-        let with_most = tares
-            .iter()
-            .max_by_key(|tare| self.run.arms[**tare].sample(CYCLE).map_or(0, |sample| sample.readings.len()));
-        let Some(sample) = with_most.and_then(|tare| self.run.arms[*tare].sample(CYCLE)) else { return };
-        let processes: Vec<f64> = sample.by_process().iter().map(|readings| median(readings)).collect();
-        let Some(now) = with_most.and_then(|tare| cycle(&self.run.arms[*tare])) else { return };
-        let (low, high) = usual(&self.earlier_cycles, now);
-        for tare in &tares {
-            for (block, end) in (0..).zip([low, high]) {
-                self.keep(*tare, Pass::Timing, block, vec![own(USUAL, Unit::Nanoseconds, end)]);
-            }
+        let Some(seen) = self.seen_clock() else { return };
+        for (tare, block, reading) in self.usual_clocks(&seen) {
+            self.keep(tare, Pass::Timing, block, vec![reading]);
         }
-        if let Some(text) = remark(now, &self.earlier_cycles, &processes) {
+        if let Some(text) = remark(seen.now, &self.earlier_cycles, &seen.processes) {
             self.run.warn("clock", text);
         }
     }
+
+    /// The run as it is so far, with the clocks that its times have to be seen between.
+    pub(super) fn so_far(&self) -> Run {
+        let mut run = self.run.clone();
+        for (tare, block, reading) in self.seen_clock().iter().flat_map(|seen| self.usual_clocks(seen)) {
+            add_readings(&mut run.arms[tare], vec![reading], Pass::Timing, block);
+        }
+        run
+    }
+
+    fn usual_clocks(&self, seen: &SeenClock) -> Vec<(usize, u32, Reading)> {
+        let (low, high) = usual(&self.earlier_cycles, seen.now);
+        let both = |tare: &usize| [(*tare, 0, low), (*tare, 1, high)];
+        let ends = self.tares().iter().flat_map(both).collect::<Vec<_>>();
+        ends.into_iter().map(|(tare, block, end)| (tare, block, own(USUAL, Unit::Nanoseconds, end))).collect()
+    }
+
+    fn tares(&self) -> Vec<usize> {
+        self.weighed.iter().filter(|weighed| !weighed.failed).map(|weighed| weighed.tare).collect()
+    }
+
+    fn seen_clock(&self) -> Option<SeenClock> {
+        let readings =
+            |tare: &usize| self.run.arms[*tare].sample(CYCLE).map_or(0, |sample| sample.readings.len());
+        let with_most = self.tares().into_iter().max_by_key(readings)?;
+        let sample = self.run.arms[with_most].sample(CYCLE)?;
+        let processes = sample.by_process().iter().map(|readings| median(readings)).collect();
+        Some(SeenClock { now: cycle(&self.run.arms[with_most])?, processes })
+    }
+}
+
+/// The length of a cycle in a run, in nanoseconds, and in each of its processes.
+struct SeenClock {
+    now: f64,
+    processes: Vec<f64>,
 }
 
 /// So many processes tell whether the clock changed in the midst of a run: at least two of them had either clock.

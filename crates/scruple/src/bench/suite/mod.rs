@@ -28,7 +28,7 @@ use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::bench::{BenchError, BenchProgram, Start};
 use scruple_measure::instructions::Instructions;
 use scruple_measure::program::Program;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +52,21 @@ pub struct SuiteEffort {
     pub case_limit: Duration,
     /// No counting pass.
     pub time_only: bool,
+    /// Cases are only listed.
+    pub list_only: bool,
+}
+
+/// The least time in which a case is calibrated and weighed.
+const LEAST_TIME: Duration = Duration::from_micros(300);
+
+impl SuiteEffort {
+    /// As many cases as there can be time for: those beyond are not even laid out.
+    fn most_cases(&self) -> usize {
+        match self.exact_processes || self.exact_blocks || self.list_only {
+            true => usize::MAX,
+            false => timing::MANY.max((self.budget.as_nanos() / LEAST_TIME.as_nanos()) as usize),
+        }
+    }
 }
 
 /// One of the bench programs that are compared; usually there is one.
@@ -93,6 +108,8 @@ pub(crate) struct Weighed {
 pub struct Suite {
     sides: Vec<Side>,
     weighed: Vec<Weighed>,
+    /// So many more cases are selected than there can be time for.
+    beyond: usize,
     /// The run, with what has been read so far.
     pub run: Run,
     /// Limits that cases declare.
@@ -104,6 +121,7 @@ pub struct Suite {
     store: Option<Store>,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
+    look: Option<Look>,
     work: PathBuf,
     effort: SuiteEffort,
     calibrated: bool,
@@ -141,6 +159,9 @@ impl Side {
         }
     }
 }
+
+/// Writes what is known of a run so far, in so many columns.
+pub type Look = Box<dyn Fn(&Run, usize) -> String>;
 
 /// Which cases are wanted.
 #[derive(Clone, Debug, Default)]
@@ -183,8 +204,25 @@ impl Suite {
         let mut weighed = Vec::new();
         let mut budgets = Vec::new();
         let mut declared = Vec::new();
+        let mut beyond = 0;
         for (index, side) in sides.iter_mut().enumerate() {
-            let (hello, cases) = introduce(side, &interrupted).map_err(|error| {
+            let label = side.label.clone();
+            let (mut wanted, most) = (Vec::new(), effort.most_cases());
+            let hello = introduce(side, &interrupted, |case| {
+                let threads = selection.threads_of(&case);
+                for threads in &threads {
+                    declared.push(arm_name(&case, *threads, None));
+                    declared.extend(label.as_deref().map(|label| arm_name(&case, *threads, Some(label))));
+                }
+                match selection.wants(&case) {
+                    true if wanted.len() + threads.len() <= most => {
+                        wanted.extend(threads.into_iter().map(|threads| (case.clone(), threads)));
+                    }
+                    true => beyond += threads.len(),
+                    false => {}
+                }
+            })
+            .map_err(|error| {
                 let advice = match &error {
                     BenchError::Ended { .. } => "; a bench program declares its cases through one of the SDKs, and answers when it is asked",
                     _ => "",
@@ -192,22 +230,9 @@ impl Suite {
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
             side.hello = Some(hello.clone());
-            for case in &cases {
-                for threads in selection.threads_of(case) {
-                    declared.extend([side.label.as_deref(), None].map(|side| arm_name(case, threads, side)));
-                }
-            }
-            for case in cases.into_iter().filter(|case| selection.wants(case)) {
-                for threads in selection.threads_of(&case) {
-                    budgets.extend(readings::budgets_of(
-                        &case,
-                        threads,
-                        side.label.as_deref(),
-                        &hello,
-                        &mut run,
-                    ));
-                    weighed.push(lay_out(index, side, &case, threads, &mut run));
-                }
+            for (case, threads) in wanted {
+                budgets.extend(readings::budgets_of(&case, threads, label.as_deref(), &hello, &mut run));
+                weighed.push(lay_out(index, side, &case, threads, &mut run));
             }
         }
         let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
@@ -224,6 +249,7 @@ impl Suite {
         Ok(Suite {
             sides,
             weighed,
+            beyond,
             run,
             budgets,
             declared,
@@ -231,6 +257,7 @@ impl Suite {
             store: None,
             interrupted,
             progress: Progress::hidden(),
+            look: None,
             work: work.to_owned(),
             effort,
             calibrated: false,
@@ -259,9 +286,19 @@ impl Suite {
         self.instructions = Some(Instructions::new(0, &self.work, &paths::calltree_folder()));
     }
 
-    /// Shows progress from here on.
-    pub fn show_progress(&mut self, progress: Progress) {
+    /// Shows progress from here on, and what is known so far as this function writes it.
+    pub fn show_progress(&mut self, progress: Progress, look: Look) {
         self.progress = progress;
+        self.look = Some(look);
+    }
+
+    /// Shows what is known of the cases so far, where somebody may be looking.
+    fn show_so_far(&self) {
+        if let (Some(look), Some(room)) = (&self.look, self.progress.room())
+            && self.weighed.len() <= room.1
+        {
+            self.progress.so_far(&look(&self.so_far(), room.0));
+        }
     }
 
     /// The names of the selected cases.
@@ -281,6 +318,9 @@ impl Suite {
     pub fn take(&mut self) -> Result<(), Stop> {
         let mut result = self.take_passes();
         self.progress.clear();
+        if matches!(result, Err(Stop::Interrupted)) {
+            self.leave_out_unweighed();
+        }
         // Also what was read before a stop is kept.
         if let Err(fault) = self.begin_ledger() {
             result = Err(fault);
@@ -359,7 +399,8 @@ fn survives(error: &BenchError) -> bool {
     matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
 }
 
-fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>), BenchError> {
+/// Asks a program what it is and which cases it has.
+fn introduce(side: &Side, interrupted: &AtomicBool, mut take: impl FnMut(Case)) -> Result<Hello, BenchError> {
     let mut program = BenchProgram::start(&side.start(0, None))?;
     let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
@@ -371,18 +412,25 @@ fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>)
         }
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
-    let mut cases: Vec<Case> = Vec::new();
+    let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
     loop {
         match reply {
-            Reply::Case { case } if case.id as usize == cases.len() => cases.push(answers::harmless(*case)),
+            Reply::Case { case } if case.id as usize == listed => {
+                let case = answers::harmless(*case);
+                listed += 1;
+                if !names.insert(full_name(&case)) {
+                    twin.get_or_insert(full_name(&case));
+                }
+                take(case);
+            }
             Reply::Case { case } => {
-                let why = format!("case {} stands where case {} is due", case.id, cases.len());
+                let why = format!("case {} stands where case {listed} is due", case.id);
                 return Err(answers::wrong("cases", why));
             }
-            Reply::End { count, .. } if count == cases.len() => break,
+            Reply::End { count, .. } if count == listed => break,
             Reply::End { count, .. } => {
-                let why = format!("it counts {count} cases and has named {}", cases.len());
+                let why = format!("it counts {count} cases and has named {listed}");
                 return Err(answers::wrong("cases", why));
             }
             other => return Err(answers::unexpected("cases", &other)),
@@ -390,9 +438,9 @@ fn introduce(side: &Side, interrupted: &AtomicBool) -> Result<(Hello, Vec<Case>)
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
     program.finish();
-    match answers::fault_in_cases(&cases) {
-        Some(why) => Err(answers::wrong("cases", why)),
-        None => Ok((hello, cases)),
+    match twin {
+        Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
+        None => Ok(hello),
     }
 }
 

@@ -41,10 +41,17 @@ const MADE_UP: u32 = 3;
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Above this many cases not all need to be weighed.
-const MANY: usize = 200;
+pub(super) const MANY: usize = 200;
 
-/// As few processes as can show that processes differ.
-const FEW: u32 = 3;
+/// Of many cases, those are left out that the calibration has not reached when this share of the budget is over: what is
+/// calibrated is to be weighed, too.
+const CALIBRATION: f64 = 0.5;
+
+/// As few processes as can show that processes differ. They are short, and have a first answer.
+pub const FEW: u32 = 3;
+
+/// The blocks of each process that the first answer comes from.
+pub const FIRST_BLOCKS: u32 = 12;
 
 /// A body is light below this many times the tare.
 const LIGHT: f64 = 10.0;
@@ -76,6 +83,9 @@ impl Suite {
             if out_of_time || out_of_patience || (looks.contains(&taken) && self.enough()) {
                 break;
             }
+            if taken >= FEW {
+                self.show_so_far();
+            }
         }
         self.tell_clock();
         Ok(())
@@ -96,12 +106,15 @@ impl Suite {
             })?;
             programs.push(program);
         }
+        // Starting a program that declares very many cases takes its time.
+        let ready = Instant::now();
         for index in 0..self.weighed.len() {
             self.stop_if_interrupted()?;
             // Of very many cases, those that the budget ends before are left out. A few slow ones are all weighed.
             let many = self.weighed.len() > MANY;
             let hurried = many && !self.effort.exact_processes && !self.effort.exact_blocks;
-            if hurried && !self.calibrated && index > 0 && began.elapsed() >= self.effort.budget {
+            let share = self.effort.budget.mul_f64(CALIBRATION);
+            if hurried && !self.calibrated && index > 0 && ready.elapsed() >= share {
                 self.leave_out_from(index);
                 break;
             }
@@ -113,6 +126,9 @@ impl Suite {
             }
         }
         if !self.calibrated {
+            if self.beyond > 0 {
+                self.leave_out_from(self.weighed.len());
+            }
             self.make_alike();
             self.calibrated = true;
             self.begin_ledger()?;
@@ -121,11 +137,12 @@ impl Suite {
         // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
         let mut at_once = vec![0; self.weighed.len()];
-        for block in 0..self.effort.blocks {
+        let blocks = self.blocks_of(process);
+        for block in 0..blocks {
             if !self.effort.exact_blocks && block >= LEAST_BLOCKS && began.elapsed() > due {
                 break;
             }
-            self.progress.step("timing", process, block as usize, self.effort.blocks as usize, "");
+            self.progress.step("timing", process, block as usize, blocks as usize, "");
             let cycle = programs.first().and_then(BenchProgram::cycle);
             for index in plan.order(block) {
                 self.stop_if_interrupted()?;
@@ -141,22 +158,42 @@ impl Suite {
         Ok(())
     }
 
+    /// The blocks of a process: few in the first ones, so that there is an answer soon. Comparisons, in which a process is a
+    /// reading, have the same in each.
+    fn blocks_of(&self, process: u32) -> u32 {
+        let short = process < FEW && self.sides.len() == 1 && !self.effort.exact_blocks;
+        if short { self.effort.blocks.min(FIRST_BLOCKS) } else { self.effort.blocks }
+    }
+
     pub(super) fn stop_if_interrupted(&self) -> Result<(), Stop> {
         if self.interrupted.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
     /// Leaves out the cases from this one on, and says so.
     fn leave_out_from(&mut self, index: usize) {
-        let all = self.weighed.len();
-        self.run.arms.truncate(self.weighed[index].arm);
-        self.weighed.truncate(index);
-        self.run.warn(
-            "left-out",
-            format!(
-                "{} of {all} cases are left out: the budget of {:.0?} ended before them; raise --budget or select with --filter",
-                all - index, self.effort.budget
-            ),
+        let why = format!(
+            "the budget of {:.0?} ended before them; raise --budget or select with --filter",
+            self.effort.budget
         );
+        self.leave_out(index, &why);
+    }
+
+    /// Leaves out those of very many cases that an interruption came before.
+    pub(super) fn leave_out_unweighed(&mut self) {
+        let weighed = |weighed: &Weighed| self.run.arms[weighed.arm].sample("time.wall").is_some();
+        let first = self.weighed.iter().rposition(weighed).map_or(0, |last| last + 1);
+        if self.weighed.len() > MANY && first < self.weighed.len() {
+            self.leave_out(first, "the interruption came before them");
+        }
+    }
+
+    fn leave_out(&mut self, index: usize, why: &str) {
+        let all = self.weighed.len() + std::mem::take(&mut self.beyond);
+        if let Some(first) = self.weighed.get(index) {
+            self.run.arms.truncate(first.arm);
+        }
+        self.weighed.truncate(index);
+        self.run.warn("left-out", format!("{} of {all} cases are left out: {why}", all - index));
     }
 
     /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none. Blocks in which

@@ -1,0 +1,45 @@
+//! What `scruple bench` shows on a terminal before it is done.
+
+use crate::fake::fake;
+use crate::support::Place;
+use std::process::Command;
+
+/// Runs Scruple with a terminal of 100 columns for its standard error, and returns what it wrote there: `script` (util-linux)
+/// makes the terminal, on which standard output is a file.
+fn on_a_terminal(place: &Place, options: &str, cases: &[&str]) -> String {
+    let program = shell_words::join(fake(place, cases));
+    let scruple = shell_words::quote(env!("CARGO_BIN_EXE_scruple"));
+    let line = format!("stty cols 100 rows 40; {scruple} bench {options} --seed 7 -- {program} > table.txt");
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(place.path()).env("TERM", "xterm");
+    command.env("HOME", place.path()).env("SCRUPLE_STORE", "store.db").stdin(std::process::Stdio::null());
+    let output = command.output().expect("util-linux has script");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    anstream::adapter::strip_str(&String::from_utf8_lossy(&output.stdout)).to_string()
+}
+
+#[test]
+fn a_first_answer_of_three_short_processes_is_shown_and_replaced_by_better_ones() {
+    let place = Place::new();
+    let shown =
+        on_a_terminal(&place, "", &[r#"{"name":"zoo/ant","cost":5}"#, r#"{"name":"zoo/bee","cost":10}"#]);
+    let first =
+        shown.find("so far, from 3 fresh processes:").unwrap_or_else(|| panic!("no first answer: {shown}"));
+    let later =
+        shown.find("so far, from 4 fresh processes:").unwrap_or_else(|| panic!("no second answer: {shown}"));
+    for (name, net) in [("ant", "5.00 ns"), ("bee", "10.0")] {
+        let answer = &shown[first..later];
+        assert!(answer.lines().any(|line| line.contains(name) && line.contains(net)), "{name}: {answer}");
+    }
+    let table = place.read("table.txt");
+    assert!(table.contains("5 fresh processes"), "{table}");
+    assert!(!table.contains("so far"), "{table}");
+}
+
+#[test]
+fn a_quick_run_is_the_first_answer_alone() {
+    let place = Place::new();
+    let shown = on_a_terminal(&place, "--quick", &[r#"{"name":"zoo/ant","cost":5}"#]);
+    assert!(!shown.contains("from 4"), "{shown}");
+    assert!(place.read("table.txt").contains("3 fresh processes"), "{}", place.read("table.txt"));
+}
