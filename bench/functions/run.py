@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -58,9 +59,12 @@ def amount(number, unit):
 # Scruple itself: any bench program, its table in JSON.
 
 
-def scruple(options, label, build_program):
-    command = [options.scruple, "bench", "--no-store", "--json", "--"] + build_program(options.folder)
-    return Tool(f"Scruple, {label}", command, read_scruple, keep=scruple_parts)
+def scruple(options, label, build_program, more=()):
+    command = [options.scruple, "bench", "--no-store", "--json", *more, "--"] + build_program(options.folder)
+    return Tool(f"Scruple, {label}", command, read_scruple, keep=None if more else scruple_parts)
+
+
+FIRST = ("--quick", "--time-only")
 
 
 def arms(text):
@@ -107,7 +111,7 @@ def in_python(folder):
 def in_haskell(folder, rival=False):
     need("ghc")
     name = "seven-criterion" if rival else "seven-scruple"
-    (folder / name).mkdir()
+    (folder / name).mkdir(exist_ok=True)
     where = ["-DRIVAL"] if rival else [f"-i{ROOT / 'sdk/haskell/src'}"]
     target = folder / name / "program"
     build(["ghc", "--make", "-v0", "-O", *where, "-outputdir", folder / name, HERE / "Seven.hs", "-o", target])
@@ -197,8 +201,11 @@ def nanobench(options):
 def tools(options):
     makers = {
         "c": lambda o: scruple(o, "C", in_c),
+        "c-first": lambda o: scruple(o, "C, first answer", in_c, FIRST),
         "rust": lambda o: scruple(o, "Rust", in_rust),
+        "rust-first": lambda o: scruple(o, "Rust, first answer", in_rust, FIRST),
         "haskell": lambda o: scruple(o, "Haskell", in_haskell),
+        "haskell-first": lambda o: scruple(o, "Haskell, first answer", in_haskell, FIRST),
         "python": lambda o: scruple(o, "Python", in_python),
         "divan": divan,
         "nanobench": nanobench,
@@ -217,13 +224,14 @@ def tools(options):
 
 
 def run(command):
-    """What a command printed, and the seconds that it took."""
-    began = time.monotonic()
+    """What a command printed, and the seconds that it took on the wall and of processors, with all that it started."""
+    used = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    before, began = used(), time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     seconds = time.monotonic() - began
     if done.returncode:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
-    return done.stdout, seconds
+    return done.stdout, (seconds, used() - before)
 
 
 def spread(values):
@@ -258,7 +266,7 @@ def compare(options, chosen):
             if tool.keep:
                 kept[name] = tool.keep(printed)
     print(f"Median of {options.times} invocations, and (max − min) / median over them:\n")
-    print("| Tool | " + " | ".join(NAMES) + " | seconds |\n|---|" + "---|" * (len(NAMES) + 1))
+    print("| Tool | " + " | ".join(NAMES) + " | seconds | of processors |\n|---|" + "---|" * (len(NAMES) + 2))
     for name, tool in chosen:
         cells = []
         for function in NAMES:
@@ -266,7 +274,8 @@ def compare(options, chosen):
             known = [value for value in values if value is not None]
             hidden = len(known) <= len(values) // 2
             cells.append("< res." if hidden else f"{text(statistics.median(known))} ({percent(spread(known))})")
-        print(f"| {tool.name} | " + " | ".join(cells) + f" | {statistics.median(seconds[name]):.1f} |")
+        wall, cpu = (statistics.median(times) for times in zip(*seconds[name]))
+        print(f"| {tool.name} | " + " | ".join(cells) + f" | {wall:.1f} | {cpu:.2f} |")
     print("\n‘< res.’: no more than the loop around it; the figures of all but Scruple and divan hold what `id` costs.\n")
     for name, parts in kept.items():
         tool = dict(chosen)[name]
@@ -299,8 +308,23 @@ def functions(options, chosen, bars):
             if known is not None:
                 bars(f"{name}: {function} spreads by {percent(known)} (at most 5 %)", known <= 0.05)
     if "c" in seconds:
-        took = statistics.median(seconds["c"])
+        took = statistics.median(wall for wall, _ in seconds["c"])
         bars(f"c: all seven in {took:.1f} s (at most 3 s)", took <= 3)
+    for name in ("c", "rust", "haskell"):
+        if name in readings and f"{name}-first" in readings:
+            first_answer(name, readings, seconds[f"{name}-first"], bars)
+
+
+def first_answer(name, readings, seconds, bars):
+    """Holds first answers against the whole ones: the time that they took, and how far they were off."""
+    took = statistics.median(wall for wall, _ in seconds)
+    bars(f"{name}: the first answer comes after {took:.1f} s (at most 1 s)", took <= 1)
+    for function in ("fnv1", "fnv4", "fnv8", "us", "ms"):
+        whole = [reading[function] for reading in readings[name] if reading[function] is not None]
+        first = [reading[function] for reading in readings[f"{name}-first"] if reading[function] is not None]
+        if whole and first:
+            off = abs(statistics.median(first) / statistics.median(whole) - 1)
+            bars(f"{name}: the first answer of {function} is off by {percent(off)} (at most 2 %)", off <= 0.02)
 
 
 def difference(options, bars):
@@ -314,7 +338,7 @@ def difference(options, bars):
     near = verdicts = covered = 0
     for _ in range(options.times):
         words = [options.scruple, "bench", "--no-store", "--json", "--against", str(programs[0]), "--", str(programs[1])]
-        printed, took = run(words)
+        printed, (took, _) = run(words)
         found = next(c for c in json.loads(printed)["comparisons"] if c["metric"] == "time.wall")
         change = 100 * (found["effect"] - 1)
         low, high = (100 * (end - 1) for end in found["interval"])

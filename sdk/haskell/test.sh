@@ -62,8 +62,12 @@ else
 fi
 
 echo "== gauge, tasty-bench, criterion's modes"
-build Others tests/Others.hs -isrc
-python3 tests/compare.py "$conformance" tares "$out/Others/program"
+if has optparse-applicative; then
+    build Others tests/Others.hs -isrc
+    python3 tests/compare.py "$conformance" tares "$out/Others/program"
+else
+    echo "skipped: optparse-applicative is not installed"
+fi
 
 echo "== the other examples"
 build Fnv examples/Fnv.hs -isrc

@@ -95,6 +95,9 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
+/// What collections take, where zero is no answer.
+const TIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
+
 /// What is alive after a collection of the whole heap that was asked for, at most: what leaks are judged by. Nobody is
 /// asked for it otherwise.
 pub const LIVE: &str = "heap.live";
@@ -164,6 +167,11 @@ fn total(told: &[Told], key: &str) -> Result<Total, Option<String>> {
         }
     }
     match total {
+        // The clock of some runtimes ticks in milliseconds, and a collection always takes time.
+        Some((0.0, _)) if TIMES.contains(&key) && !never_collected(told) => {
+            let word = told.first().map_or("the runtime", |process| process.runtime.word());
+            Err(Some(format!("{word}: the collections took less than its clock can tell")))
+        }
         Some((value, quality)) => Ok(Total { value, quality, source: source(&sources) }),
         None => Err(told.first().map(|process| match process.missing {
             Some(why) if process.runtime.counts(key) => why.to_owned(),
@@ -245,6 +253,16 @@ mod tests {
         assert_eq!(value(&all, "alloc.bytes"), Ok(14.0));
         assert_eq!(value(&all, "gc.pause_max"), Ok(10.0));
         assert_eq!(all[0].source, "ghc × 2");
+    }
+
+    #[test]
+    fn collections_below_the_tick_of_a_clock_took_an_unknown_time() {
+        let mut one = process(Runtime::Racket, Some(0.0));
+        let pause = |one: &Told| value(&readings(std::slice::from_ref(one), "none"), "gc.pause_max");
+        assert_eq!(pause(&one), Ok(0.0), "without a collection nothing paused");
+        one.figures.as_mut().expect("figures").push(Figure::exact("gc.count", 3.0));
+        let why = "racket: the collections took less than its clock can tell";
+        assert_eq!(pause(&one), Err(why.to_owned()));
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn the_pauses_of_a_log() {
       generation 0      13  1.00 ms  11.0  ms  13.0  ms  13.0  ms  30.0  ms  26.1  MB
       generation 1       5  1.00 ms   1.00 ms   1.00 ms   1.00 ms   4.00 ms   9.61 MB
 
-           about 0          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+            < 1 ms          6  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
         to 1.00 ms         10  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
         to 2.00 ms          0
         to 5.00 ms          0

@@ -110,7 +110,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         if report.major.is_none() && record.reported() {
             figures.extend(collections(record));
         }
-        if let Some(log) = log::read(&text) {
+        // The log has thousandths of a second, and the summary ten times as fine ones.
+        if let Some(log) = log::read(&text).filter(|log| log.longest_pause() > 0.0) {
             figures.retain(|figure| figure.key != "gc.pause_max");
             figures.push(Figure::noisy("gc.pause_max", log.longest_pause() * 1e9));
         }

@@ -129,6 +129,8 @@ fn histogram(log: &Log) -> Vec<Bin> {
 /// Writes both for a terminal of that many columns.
 pub fn text(pauses: &Pauses, width: usize) -> String {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
+    // A pause takes some time, even if the log rounds it to none.
+    let pause = |ns: f64| if ns == 0.0 { "< 1.00 ms".to_owned() } else { time(ns) };
     let mut out = format!("{BOLD}Pauses of ‘{}’{BOLD:#}\n", pauses.subject);
     let _ = writeln!(
         out,
@@ -153,10 +155,10 @@ pub fn text(pauses: &Pauses, width: usize) -> String {
     for (index, title) in heads.iter().enumerate() {
         let cell = |one: &Generation| match index {
             0 => grouped(one.count as f64),
-            1 => time(one.median),
-            2 => time(one.p90),
-            3 => time(one.p99),
-            4 => time(one.max),
+            1 => pause(one.median),
+            2 => pause(one.p90),
+            3 => pause(one.p99),
+            4 => pause(one.max),
             5 => time(one.total),
             _ => quantity(one.copied, &Unit::Bytes),
         };
@@ -176,7 +178,7 @@ pub fn text(pauses: &Pauses, width: usize) -> String {
     let most = pauses.histogram.iter().map(|bin| bin.count).max().unwrap_or(0).max(1);
     for bin in &pauses.histogram {
         let label = match bin.up_to == 0.0 {
-            true => "about 0".to_owned(),
+            true => "< 1 ms".to_owned(),
             false => format!("to {}", time(bin.up_to)),
         };
         let columns = (bin.count * BAR).div_ceil(most);
