@@ -12,6 +12,7 @@ has for its user: what earlier invocations say about the machine's clock is take
 import argparse
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -103,9 +104,11 @@ def weigh(options, command, store):
 
 
 def span(arm):
-    """The net of a case and its interval. Of one below resolution it is known that it lies between 0 and a bound."""
-    wall = arm["metrics"]["time.wall"]
-    net = wall["net"]
+    """The net of a case and its interval. Of one below resolution it is known that it lies between 0 and a bound, and of one
+    with too few readings for an interval nothing."""
+    net = arm["metrics"]["time.wall"].get("net")
+    if net is None:
+        return None, 0, math.inf
     low, high = net["interval"]
     if net["below_resolution"] is not None:
         return None, 0, net["below_resolution"]
@@ -175,6 +178,8 @@ def report(invocations, verbose):
 
 def span_text(span):
     net, low, high = span
+    if high == math.inf:
+        return "too few readings"
     middle = "below resolution" if net is None else seven.text(net)
     return f"{middle} [{seven.text(max(low, 0)) if low > 0 else '0'}, {seven.text(high)}]"
 

@@ -56,6 +56,18 @@ fn a_suite_of_very_many_cases_ends_at_an_interruption() {
 }
 
 #[test]
+fn a_suite_that_has_not_said_what_it_is_ends_at_an_interruption() {
+    let place = Place::new();
+    place.shell_script("silent", "printf x >> log; exec sleep 1000");
+    let answer = interrupted_command(&place, "TERM", 1, &["bench", "--no-store", "--", "./silent"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 130
+    --- stderr
+    error: interrupted
+    ");
+}
+
+#[test]
 fn a_program_that_never_ends_is_ended_by_an_interruption() {
     let place = Place::new();
     place.shell_script("endless", "printf x >> log; sleep 1000 & while :; do sleep 1000; done");

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod counting;
 pub mod cycle_times;
 pub mod instructions;
+mod introduce;
 pub mod readings;
 pub mod same_iterations;
 pub mod single_process;
@@ -14,21 +15,21 @@ pub use same_iterations::Alike;
 pub use single_process::OfCase;
 
 use crate::address::Address;
-use crate::fault::Fault;
+use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Ledger, Store, add_readings};
 use scruple_core::budget::Budget;
 use scruple_core::judge;
 use scruple_core::metric::{Metric, Pass};
-use scruple_core::protocol::{Case, Hello, Reply, Request};
+use scruple_core::protocol::{Case, Hello, Request};
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::bench::{BenchError, BenchProgram, Start};
 use scruple_measure::instructions::Instructions;
 use scruple_measure::program::Program;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -208,7 +209,7 @@ impl Suite {
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
-            let hello = introduce(side, &interrupted, |case| {
+            let hello = introduce::introduce(side, &interrupted, |case| {
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
                     declared.push(arm_name(&case, *threads, None));
@@ -224,6 +225,9 @@ impl Suite {
             })
             .map_err(|error| {
                 let advice = match &error {
+                    BenchError::Interrupted => {
+                        return Fault { code: Code::Interrupted, message: "interrupted".to_owned() };
+                    }
                     BenchError::Ended { .. } => "; a bench program declares its cases through one of the SDKs, and answers when it is asked",
                     _ => "",
                 };
@@ -397,51 +401,6 @@ fn reason(error: &BenchError) -> Result<String, Stop> {
 /// Whether the program can still be asked after this error.
 fn survives(error: &BenchError) -> bool {
     matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
-}
-
-/// Asks a program what it is and which cases it has.
-fn introduce(side: &Side, interrupted: &AtomicBool, mut take: impl FnMut(Case)) -> Result<Hello, BenchError> {
-    let mut program = BenchProgram::start(&side.start(0, None))?;
-    let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
-        Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
-        Reply::Hello(hello) => {
-            let version = hello.scruple;
-            let why =
-                format!("it speaks version {version} of the protocol only, from the future of this scruple");
-            return Err(answers::wrong(&Request::Hello.line(), why));
-        }
-        other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
-    };
-    let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
-    let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
-    loop {
-        match reply {
-            Reply::Case { case } if case.id as usize == listed => {
-                let case = answers::harmless(*case);
-                listed += 1;
-                if !names.insert(full_name(&case)) {
-                    twin.get_or_insert(full_name(&case));
-                }
-                take(case);
-            }
-            Reply::Case { case } => {
-                let why = format!("case {} stands where case {listed} is due", case.id);
-                return Err(answers::wrong("cases", why));
-            }
-            Reply::End { count, .. } if count == listed => break,
-            Reply::End { count, .. } => {
-                let why = format!("it counts {count} cases and has named {listed}");
-                return Err(answers::wrong("cases", why));
-            }
-            other => return Err(answers::unexpected("cases", &other)),
-        }
-        reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
-    }
-    program.finish();
-    match twin {
-        Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
-        None => Ok(hello),
-    }
 }
 
 /// The name of a case with what distinguishes it from its namesakes.

@@ -1,0 +1,56 @@
+//! What a bench program says of itself before it is measured.
+
+use super::{FIRST_WORDS, Side, answers, full_name};
+use scruple_core::protocol::{Case, Hello, Reply, Request};
+use scruple_measure::bench::{BenchError, BenchProgram};
+use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
+
+/// Asks a program what it is and which cases it has.
+pub(super) fn introduce(
+    side: &Side,
+    interrupted: &AtomicBool,
+    mut take: impl FnMut(Case),
+) -> Result<Hello, BenchError> {
+    let mut program = BenchProgram::start(&side.start(0, None))?;
+    let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
+        Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
+        Reply::Hello(hello) => {
+            let version = hello.scruple;
+            let why =
+                format!("it speaks version {version} of the protocol only, from the future of this scruple");
+            return Err(answers::wrong(&Request::Hello.line(), why));
+        }
+        other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
+    };
+    let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
+    let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
+    loop {
+        match reply {
+            Reply::Case { case } if case.id as usize == listed => {
+                let case = answers::harmless(*case);
+                listed += 1;
+                if !names.insert(full_name(&case)) {
+                    twin.get_or_insert(full_name(&case));
+                }
+                take(case);
+            }
+            Reply::Case { case } => {
+                let why = format!("case {} stands where case {listed} is due", case.id);
+                return Err(answers::wrong("cases", why));
+            }
+            Reply::End { count, .. } if count == listed => break,
+            Reply::End { count, .. } => {
+                let why = format!("it counts {count} cases and has named {listed}");
+                return Err(answers::wrong("cases", why));
+            }
+            other => return Err(answers::unexpected("cases", &other)),
+        }
+        reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
+    }
+    program.finish();
+    match twin {
+        Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
+        None => Ok(hello),
+    }
+}
