@@ -2,7 +2,7 @@
 """How often Scruple calls two identical programs different, or says of a limit that it is exceeded or kept when it is not: every
 metric in every kind of run, on this machine. Prints a table in Markdown, and writes it where --out says.
 
-    python3 bench/aa/run.py --scruple PATH [--quick] [--load N] [--only WAY]… [--tries N] [--out FILE]
+    python3 bench/aa/run.py --scruple PATH [--quick] [--load N] [--only WAY]… [--without PROGRAM]… [--tries N] [--out FILE]
 
 Each try weighs a fresh copy of a program against another. A verdict of "different" or "small" is wrong. So is a limit of no
 change (+0%) that is exceeded, and a limit of an improvement (-1%) that is kept. The ways are commands by their launches,
@@ -37,6 +37,7 @@ KEYS = (
 LOAD_KEYS = "load.p50 load.p90 load.p99 load.max load.mean load.rate load.errors request.cpu request.wait".split()
 
 PYTHON = "words = {str(i): [i] for i in range(20000)}; print(sum(len(set(w)) for w in words))"
+RUBY = "words = {}; 20000.times { |i| words[i.to_s] = [i] }; puts words.size"
 NODE = "let s = 0; for (let i = 0; i < 3e5; i++) s += `${i}`.length; console.log(s)"
 HASKELL = """import qualified Data.Map as M
 import Control.Concurrent
@@ -131,7 +132,7 @@ def limits(keys, arm):
     return words
 
 
-def commands(machine, quick):
+def commands(machine, quick, without):
     """The programs that are weighed as commands, as functions that make a pair of command lines."""
     found = {}
     if machine.compile("mix", ["cc", "-O1", "-o", "mix", str(ROOT / "bench/heap/mix.c")]):
@@ -139,7 +140,10 @@ def commands(machine, quick):
     (machine.folder / "words.py").write_text(PYTHON)
     found["Python"] = lambda: [f"{sys.executable} {path}" for path in machine.pair("words.py")]
     if quick:
-        return found
+        return {name: pair for name, pair in found.items() if name not in without}
+    if shutil.which("ruby"):
+        (machine.folder / "words.rb").write_text(RUBY)
+        found["Ruby"] = lambda: [f"ruby {path}" for path in machine.pair("words.rb")]
     if shutil.which("ghc"):
         (machine.folder / "Maps.hs").write_text(HASKELL)
         if machine.compile("Maps", ["ghc", "-O1", "-threaded", "-rtsopts", "-o", "maps", "Maps.hs"]):
@@ -150,7 +154,7 @@ def commands(machine, quick):
     if shutil.which("perl"):
         (machine.folder / "hash.pl").write_text("$h{$_} = [$_, qq(x$_)] for 1 .. 2000; print scalar keys %h")
         found["Perl"] = lambda: [f"perl {path}" for path in machine.pair("hash.pl")]
-    return found
+    return {name: pair for name, pair in found.items() if name not in without}
 
 
 def launched(machine, pair, launches):
@@ -218,7 +222,7 @@ def servers(machine, windows):
 def ways(machine, options):
     """Every kind of run: its name, how many tries of it, and what makes one."""
     tries = options.tries or (3 if options.quick else 20)
-    programs = commands(machine, options.quick)
+    programs = commands(machine, options.quick, options.without)
     for launches in (1, 2, 3, 6, None):
         name = "default launches" if launches is None else f"{launches} launches"
         for pair in programs.values():
@@ -279,6 +283,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="two programs, and few tries")
     parser.add_argument("--load", type=int, default=0, metavar="N", help="keep N processes busy meanwhile")
     parser.add_argument("--only", action="append", default=[], metavar="WAY", help="ways whose name has this in it")
+    parser.add_argument("--without", action="append", default=[], metavar="PROGRAM", help="commands to leave out, such as JavaScript")
     parser.add_argument("--tries", type=int, help="tries of each way and program instead of 20, or 3 with --quick")
     parser.add_argument("--out", type=pathlib.Path, help="also write the table here")
     options = parser.parse_args()

@@ -63,6 +63,9 @@ pub const REPEATED: usize = 2;
 /// with three.
 pub const DIFFER: usize = 3;
 
+/// Launches of a command in the memory and counting passes where the readings vary so much that the verdict is open.
+pub const MOST_OF_FEW: usize = 6;
+
 /// What is known of the difference between a reference and an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {

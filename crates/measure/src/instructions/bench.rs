@@ -65,7 +65,8 @@ impl Instructions {
 /// The start as a launch, with everything that a launch says of the program itself.
 fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
     let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
-    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let mut env: Vec<(OsString, OsString)> =
+        if start.whole_env { Vec::new() } else { std::env::vars_os().collect() };
     for (name, value) in start.env {
         env.retain(|(other, _)| other != name);
         env.push((name.clone(), value.clone()));

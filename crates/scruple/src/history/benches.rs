@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +42,8 @@ pub struct Visit<'a> {
     pub effective: &'a Effective,
     /// Where its artefacts are.
     pub folder: &'a Path,
+    /// The environment of processes in which something is counted.
+    pub environment: &'a [(OsString, OsString)],
     /// The history's run.
     pub run: &'a Run,
     /// Which figures are wanted.
@@ -86,9 +89,13 @@ impl Benches {
         let job = job.map_err(|why| {
             Fault::usage(format!("‘{}’ cannot be launched among the artefacts: {why}", template.name))
         })?;
+        let mut counted = visit.environment.to_vec();
+        counted.retain(|(name, _)| !job.env.iter().any(|(own, _)| own == name));
+        counted.extend(job.env.iter().cloned());
         let side = Side {
             folder: Some(visit.folder.to_owned()),
             env: job.env,
+            counted_env: Some(counted),
             ..Side::new(None, job.program, job.argv)
         };
         let effort = SuiteEffort {

@@ -2,9 +2,9 @@
 
 use super::Report;
 use scruple_core::compare::{Comparison, Direction, Verdict, WIDEST_MARGIN};
-use scruple_core::evidence::{Evidence, Replicate};
+use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::judge::{self, Judged};
-use scruple_core::metric::metric;
+use scruple_core::metric::{Pass, metric};
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
@@ -40,7 +40,7 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
             "‘{a}’ takes {} {what} than ‘{b}’ by an amount that is surely not zero, but maybe below {margin}{sure}",
             if effect_of(comparison) > 1.0 { "more" } else { less(&judged.metric) }
         ),
-        Verdict::CantTell => unknown(report, comparison, a, b, what),
+        Verdict::CantTell => unknown(report, judged, what),
     };
     format!("{statement}{}.", carried_by(report, arm, judged))
 }
@@ -131,7 +131,8 @@ fn level_text(level: f64) -> String {
     format!("{} % sure", percent.trim_end_matches(".0"))
 }
 
-fn unknown(report: &Report<'_>, comparison: &Comparison, a: &str, b: &str, what: &str) -> String {
+fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
+    let (a, b, comparison) = (&judged.arm, &judged.reference, &judged.comparison);
     let evidence = &comparison.evidence;
     let found = match (evidence.interval(), evidence.why()) {
         (Some(_), _) if comparison.margin > WIDEST_MARGIN => {
@@ -146,12 +147,16 @@ fn unknown(report: &Report<'_>, comparison: &Comparison, a: &str, b: &str, what:
     };
     format!(
         "Can’t tell whether ‘{a}’ takes more or less {what} than ‘{b}’: {found}{}",
-        advice(report, comparison)
+        advice(report, comparison, &judged.metric)
     )
 }
 
 /// What to do where nobody can tell.
-fn advice(report: &Report<'_>, comparison: &Comparison) -> String {
+fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
+    let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
+    if few && !report.of_cases() && comparison.evidence.readings() >= MOST_OF_FEW {
+        return "; no more launches are made for it".to_owned();
+    }
     let more = comparison.more_blocks;
     if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
         return format!("; --processes {need} would tell more");

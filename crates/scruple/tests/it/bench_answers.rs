@@ -152,3 +152,21 @@ fn a_case_may_ask_for_its_first_iteration_to_be_counted() {
         |arm: usize| at(&answer.json(), &format!("/arms/{arm}/metrics/alloc.bytes/estimate")).as_f64();
     assert_eq!((bytes(0), bytes(2)), (Some(4728.0), Some(0.0)), "{}", answer.exchange());
 }
+
+#[test]
+fn counts_that_differ_from_process_to_process_are_not_exact() {
+    let case = |more: &str| format!(r#"{{"name":"parse","cost":5,"bytes":100{more}}}"#);
+    let quality = |case: &str| {
+        let run = bench(&Place::new(), &["--no-store", "--json"], &[case]).json();
+        at(&run, "/arms/0/metrics/alloc.bytes/quality").clone()
+    };
+    assert_eq!(quality(&case("")), "exact");
+    assert_ne!(quality(&case(r#","drawn":"draws""#)), "exact");
+    let place = Place::new();
+    let old = fake(&place, &[&case("")]).iter().map(|word| format!("'{word}' ")).collect::<String>();
+    let options = ["--no-store", "--json", "--against", old.trim()];
+    let run = bench(&place, &options, &[&case(r#","drawn":"draws""#)]).json();
+    let comparisons = run["comparisons"].as_array().expect("comparisons");
+    let one = comparisons.iter().find(|one| one["metric"] == "alloc.bytes").expect("judged");
+    assert_ne!(one["verdict"], "different", "{one}");
+}

@@ -3,7 +3,8 @@
 Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
 the tare), `making` (ms for each input), `jumps` (times differ from process to process),
-`once` (bytes allocated by the first iteration in a process), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
+`once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
+other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, and
 `--log FILE` writes down which cases each process was asked for.
 """
@@ -77,6 +78,16 @@ def misbehave(what, out, index):
 
 
 evaluated = set()
+draws = {}
+
+
+def drawn(path):
+    if path not in draws:
+        with open(path, "a+") as lines:
+            lines.seek(0)
+            draws[path] = 8 * (len(lines.readlines()) % 2)
+            lines.write("\n")
+    return draws[path]
 
 
 def batch(cases, word):
@@ -90,7 +101,9 @@ def batch(cases, word):
         one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
     wall = round(one * count) + BATCH
     reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
-    reply["alloc.bytes"] = case.get("bytes", 0) * count * threads if kind == "c" else case.get("tare_bytes", 0)
+    each = case.get("bytes", 0) + len(os.environ.get(case.get("marked", ""), ""))
+    each += drawn(case["drawn"]) if "drawn" in case else 0
+    reply["alloc.bytes"] = each * count * threads if kind == "c" else case.get("tare_bytes", 0)
     if kind == "c" and "once" in case and index not in evaluated:
         evaluated.add(index)
         reply["alloc.bytes"] += case["once"]
@@ -118,7 +131,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": "none", "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "jumps", "once")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "jumps", "once", "drawn", "marked")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

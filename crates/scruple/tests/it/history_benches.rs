@@ -162,3 +162,23 @@ fn a_bench_program_in_c_is_built_and_weighed_at_every_version() {
     assert_eq!(recorded.readings_of("101", "./bench", "build.time").len(), 1);
     place.assert_no_processes();
 }
+
+#[test]
+fn cases_are_counted_in_an_environment_that_is_the_same_from_every_shell() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let case = r#"{"name":"parse","cost":5,"bytes":100,"marked":"OF_A_SHELL"}"#;
+    commit_cases(&place, &repository, "the first", &[case]);
+    let words = ["history", "--repo", "repo", "--json", "--rounds", "1"];
+    let words: Vec<&str> = words.iter().chain(&THERE).chain(&["--bench", "--", "./bench"]).copied().collect();
+    let answer = place.finish(place.command(words).env("OF_A_SHELL", "ten bytes!"));
+    let page = answer.json();
+    let series = page["series"].as_array().expect("series").iter();
+    let bytes = series.filter(|one| one["metric"] == "alloc.bytes" && one["subject"] == "parse");
+    let readings: Vec<f64> = bytes
+        .flat_map(|one| one["points"].as_array().expect("points"))
+        .flat_map(|point| point["readings"].as_array().expect("readings"))
+        .filter_map(Value::as_f64)
+        .collect();
+    assert!(!readings.is_empty() && readings.iter().all(|bytes| *bytes == 100.0), "{}", answer.exchange());
+}

@@ -66,7 +66,7 @@ impl Suite {
         let why = reason(&error)?;
         self.fail(index, &why);
         if !survives(&error) {
-            *program = self.start(self.weighed[index].side, 0, false).map_err(|error| {
+            *program = self.start(self.weighed[index].side, 0, None).map_err(|error| {
                 Stop::Failed(crate::fault::Fault::program(format!("cannot start the program again: {error}")))
             })?;
         }

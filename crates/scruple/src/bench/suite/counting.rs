@@ -13,11 +13,13 @@ use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
 use std::time::{Duration, Instant};
 
-/// Readings of each case, after one that does not count.
-const REPEATS: u32 = 3;
+/// Processes in which a case is counted, each after an iteration that does not count: what a process draws at its start, such
+/// as the seed of its hash tables, is the same in all that it does, so that one process does not show that counts repeat.
+const PROCESSES: u32 = DIFFER as u32;
 
-/// Processes in which a case is counted whose first iteration counts: fewer do not show that the counts repeat.
-const FIRSTS: u32 = DIFFER as u32;
+/// Readings of each case where it shares a process with others, and such processes.
+const REPEATS: u32 = 3;
+const SHARED: u32 = 2;
 
 /// What a coarse counter counts is to be this many times what it cannot tell, as far as a batch of so long allows.
 const CLEAR: f64 = 100.0;
@@ -29,21 +31,25 @@ const FRESH_CASES: usize = 200;
 impl Suite {
     pub(crate) fn counting_pass(&mut self) -> Result<(), Stop> {
         let fresh = self.weighed.len() <= FRESH_CASES;
-        let mut shared: Option<(usize, BenchProgram, Hello)> = None;
+        let mut shared: Option<((usize, u32), BenchProgram, Hello)> = None;
         let mut first = Vec::new();
         let began = Instant::now();
-        let times = |index: usize| if fresh && self.weighed[index].case.first { FIRSTS } else { 1 };
-        let visits: Vec<(usize, u32)> = (0..self.weighed.len())
-            .flat_map(|index| (0..times(index)).map(move |visit| (index, visit)))
-            .collect();
+        let cases = 0..self.weighed.len();
+        let visits: Vec<(usize, u32)> = match fresh {
+            true => cases.flat_map(|index| (0..PROCESSES).map(move |visit| (index, visit))).collect(),
+            false => (0..SHARED).flat_map(|visit| cases.clone().map(move |index| (index, visit))).collect(),
+        };
         for (index, visit) in visits {
             self.stop_if_interrupted()?;
             if !fresh && began.elapsed() >= self.effort.budget {
                 let rest = self.weighed.len() - index;
-                self.run.warn(
-                    "left-out",
-                    format!("allocations of {rest} cases are not counted: the budget ended"),
-                );
+                let text = match visit {
+                    0 => format!("allocations of {rest} cases are not counted: the budget ended"),
+                    _ => format!(
+                        "allocations of {rest} cases are counted in one process only: the budget ended"
+                    ),
+                };
+                self.run.warn("left-out", text);
                 break;
             }
             let weighed = &self.weighed[index];
@@ -52,9 +58,9 @@ impl Suite {
             }
             let (side, name) = (weighed.side, self.run.arms[weighed.arm].name.clone());
             self.progress.step("counting", 0, index, self.weighed.len(), &name);
-            if fresh || shared.as_ref().is_none_or(|(of, _, _)| *of != side) {
+            if fresh || shared.as_ref().is_none_or(|(of, _, _)| *of != (side, visit)) {
                 shared = match self.counting_process(side) {
-                    Ok((program, hello)) => Some((side, program, hello)),
+                    Ok((program, hello)) => Some(((side, visit), program, hello)),
                     Err(error) => {
                         let why = reason(&error)?;
                         self.absent(index, &why);
@@ -65,6 +71,7 @@ impl Suite {
             let Some((of, mut program, hello)) = shared.take() else { continue };
             match self.count(index, visit, &mut program, &hello) {
                 Ok(more) => {
+                    let more = more.filter(|_| visit == 0);
                     first.extend(more.map(|bytes| (self.weighed[index].arm, bytes)));
                     shared = Some((of, program, hello));
                 }
@@ -84,7 +91,7 @@ impl Suite {
     /// A fresh process with the allocation counter where that can be attached, and the counters it announces.
     fn counting_process(&self, side: usize) -> Result<(BenchProgram, Hello), BenchError> {
         let countable = heap::measurable(&self.sides[side].program.path).is_ok();
-        let mut program = self.start(side, 0, countable)?;
+        let mut program = self.start(side, 0, Some(countable))?;
         let request = scruple_core::protocol::Request::Hello;
         match program.ask(&request, super::FIRST_WORDS, &self.interrupted)? {
             scruple_core::protocol::Reply::Hello(hello) => Ok((program, hello)),
@@ -165,17 +172,18 @@ impl Suite {
         };
         let first = self.block(index, program, batches())?;
         let mut taken = Vec::new();
+        let repeats = if self.weighed.len() <= FRESH_CASES { 1 } else { REPEATS };
         if self.weighed[index].case.first {
             taken.push(first.clone());
         } else {
-            for _ in 0..REPEATS {
+            for _ in 0..repeats {
                 taken.push(self.block(index, program, batches())?);
             }
         }
         let position = self.weighed[index].arm;
         for (repeat, replies) in taken.iter().enumerate() {
             let readings = net_readings(counters, replies);
-            self.keep(position, Pass::Counting, visit + repeat as u32, readings);
+            self.keep(position, Pass::Counting, visit * repeats + repeat as u32, readings);
         }
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }

@@ -143,7 +143,7 @@ impl Suite {
         tare: u64,
         counter: &mut Instructions,
     ) -> Result<u64, BenchError> {
-        let mut bench = counter.start_bench(&self.sides[self.weighed[index].side].start(0, None))?;
+        let mut bench = counter.start_bench(&self.sides[self.weighed[index].side].start(0, None, true))?;
         bench.program.ask(&scruple_core::protocol::Request::Hello, super::FIRST_WORDS, &self.interrupted)?;
         let batches =
             vec![self.batch_of(index, LoopKind::Tare, tare), self.batch_of(index, LoopKind::Case, case)];

@@ -12,7 +12,7 @@ pub(super) fn introduce(
     interrupted: &AtomicBool,
     mut take: impl FnMut(Case),
 ) -> Result<Hello, BenchError> {
-    let mut program = BenchProgram::start(&side.start(0, None))?;
+    let mut program = BenchProgram::start(&side.start(0, None, false))?;
     let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
         Reply::Hello(hello) => {

@@ -83,6 +83,8 @@ pub struct Side {
     pub folder: Option<PathBuf>,
     /// Variables on top of Scruple's own.
     pub env: Vec<(OsString, OsString)>,
+    /// The whole environment of processes in which something is counted, where that is to be the same each time.
+    pub counted_env: Option<Vec<(OsString, OsString)>>,
     /// What it said of itself.
     pub hello: Option<Hello>,
 }
@@ -145,18 +147,19 @@ pub enum Stop {
 impl Side {
     /// A program that is started where Scruple was, and has not said anything yet.
     pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
-        Side { label, program, argv, folder: None, env: Vec::new(), hello: None }
+        Side { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
     }
 
-    fn start<'a>(&'a self, padding: usize, count_in: Option<&'a Path>) -> Start<'a> {
+    fn start<'a>(&'a self, padding: usize, count_in: Option<&'a Path>, counting: bool) -> Start<'a> {
+        let pinned = self.counted_env.as_ref().filter(|_| counting);
         Start {
             path: &self.program.path,
             argv: &self.argv,
             padding,
             count_in,
             folder: self.folder.as_deref(),
-            env: &self.env,
-            whole_env: false,
+            env: pinned.unwrap_or(&self.env),
+            whole_env: pinned.is_some(),
         }
     }
 }
@@ -364,8 +367,10 @@ impl Suite {
     }
 
     /// A fresh process of one side.
-    fn start(&self, side: usize, padding: usize, counting: bool) -> Result<BenchProgram, BenchError> {
-        let start = self.sides[side].start(padding, counting.then_some(self.work.as_path()));
+    /// Starts the program of a side; where something is to be counted, with the allocation counter or without.
+    fn start(&self, side: usize, padding: usize, counting: Option<bool>) -> Result<BenchProgram, BenchError> {
+        let count_in = counting.filter(|countable| *countable).map(|_| self.work.as_path());
+        let start = self.sides[side].start(padding, count_in, counting.is_some());
         let mut program = BenchProgram::start(&start)?;
         program.ask(&Request::Hello, FIRST_WORDS, &self.interrupted)?;
         Ok(program)

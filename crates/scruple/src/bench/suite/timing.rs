@@ -97,7 +97,7 @@ impl Suite {
         let alone = self.weighed.iter().filter(|weighed| weighed.place >= self.sides.len());
         let sides: Vec<usize> = (0..self.sides.len()).chain(alone.map(|weighed| weighed.side)).collect();
         for side in sides {
-            let program = self.start(side, padding, false).map_err(|error| match error {
+            let program = self.start(side, padding, None).map_err(|error| match error {
                 scruple_measure::bench::BenchError::Interrupted => Stop::Interrupted,
                 other => Stop::Failed(Fault::program(format!(
                     "cannot bench ‘{}’: {other}",

@@ -5,7 +5,7 @@
 
 use super::{CommandPasses, Effort, Stop};
 use scruple_core::compare::Verdict;
-use scruple_core::evidence::DIFFER;
+use scruple_core::evidence::{DIFFER, MOST_OF_FEW};
 use scruple_core::judge;
 use scruple_core::metric::{METRICS, Metric, Pass};
 use scruple_core::sample::{Figure, Reading};
@@ -19,8 +19,8 @@ const MEMORY: u32 = 3;
 /// Launches of each command with each instrument.
 const COUNTING: u32 = DIFFER as u32;
 
-/// Launches of either kind where the readings vary so much that the verdict is open.
-const ENOUGH: u32 = 6;
+/// Launches of either kind where the verdict is open.
+const ENOUGH: u32 = MOST_OF_FEW as u32;
 
 /// What takes longer than this is announced.
 const LONG: Duration = Duration::from_secs(20);

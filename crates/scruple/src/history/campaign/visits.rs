@@ -90,6 +90,7 @@ impl Campaign {
             commit: &commit,
             effective: &self.builder.effective(&commit),
             folder: &self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default()),
+            environment: &self.environment,
             run: &self.history.run,
             pass,
             block,
