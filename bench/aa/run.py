@@ -262,18 +262,23 @@ def table(tally, names):
     for metric in metrics:
         lines.append(f"| {metric} | {' | '.join(cell(way, metric) for way in names)} |")
 
+    return lines
+
+
+def by_way(tally, names):
+    """One line for each kind of run."""
     def total(of, way):
         cells = [one for (other, _), one in of.items() if other == way]
         tries, wrong = sum(one[0] for one in cells), sum(one[1] for one in cells)
-        return f"{100 * wrong / tries:.1f} %" if tries else "–"
+        return f"{wrong} of {tries}" if tries else "–"
 
     def share(way):
         told = {verdict: count for (other, verdict), count in tally.told.items() if other == way}
         return f"{100 * told.get('same', 0) / sum(told.values()):.0f} %" if told else "–"
 
-    lines.append(f"| wrong verdicts | {' | '.join(total(tally.verdicts, way) for way in names)} |")
-    lines.append(f"| wrong limits | {' | '.join(total(tally.limits, way) for way in names)} |")
-    lines.append(f"| called the same | {' | '.join(share(way) for way in names)} |")
+    lines = ["| kind of run | wrong verdicts | wrong limits | called the same |", "|---|---|---|---|"]
+    for way in names:
+        lines.append(f"| {way} | {total(tally.verdicts, way)} | {total(tally.limits, way)} | {share(way)} |")
     return lines
 
 
@@ -297,7 +302,11 @@ def main():
                 if name not in names:
                     names.append(name)
                 for _ in range(tries):
-                    found = once()
+                    try:
+                        found = once()
+                    except RuntimeError as why:
+                        print(f"  {name}: left out: {why}", file=sys.stderr)
+                        continue
                     tally.add(name, found)
                     for series in found.get("series", []):
                         tally.change(name, series["metric"], bool(series["changes"]))
@@ -306,7 +315,7 @@ def main():
             print("interrupted; what was found so far:", file=sys.stderr)
         finally:
             machine.close()
-    lines = table(tally, names)
+    lines = [*table(tally, names), "", *by_way(tally, names)]
     bad = []
     for what, of in (("verdicts", tally.verdicts), ("limits", tally.limits)):
         bad += [f"{way}, {metric}: {wrong} of {tries} {what}" for (way, metric), (tries, wrong) in of.items() if improbable(wrong, tries)]
