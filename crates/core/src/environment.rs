@@ -189,7 +189,8 @@ fn apart(milliseconds: i64) -> String {
     format!("{count} {unit}{} apart", if count == 1 { "" } else { "s" })
 }
 
-fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
+/// What two environments differ in.
+pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |aspect, name: &str, reference: Option<String>, run: Option<String>| {
         if reference != run {

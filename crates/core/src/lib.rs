@@ -10,6 +10,7 @@ pub mod compare;
 pub mod environment;
 pub mod evidence;
 pub mod explain;
+pub mod gate;
 pub mod harmless_text;
 pub mod history;
 pub mod judge;

@@ -1,6 +1,7 @@
 //! The command line: the verbs, and the options that several verbs share.
 
 use crate::bench::args::BenchArgs;
+use crate::check::args::CheckArgs;
 use crate::command::args::RunArgs;
 use crate::compare::args::CompareArgs;
 use crate::explain::args::ExplainArgs;
@@ -11,6 +12,7 @@ use crate::report::args::ReportArgs;
 use crate::show::args::ShowArgs;
 use crate::show::export::ExportArgs;
 use crate::store::args::StoreVerb;
+use crate::trend::args::TrendArgs;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -43,10 +45,12 @@ pub enum Verb {
     Load(Box<LoadArgs>),
     Compare(Box<CompareArgs>),
     Explain(Box<ExplainArgs>),
+    Check(Box<CheckArgs>),
     History(Box<HistoryArgs>),
     /// Show a stored run again, in any format.
     Show(ShowArgs),
     Report(ReportArgs),
+    Trend(TrendArgs),
     /// Keep runs: list them, import those of other tools.
     Store {
         /// What to do with them.
@@ -77,8 +81,8 @@ pub enum Verb {
 /// The groups in which `scruple --help` lists the verbs.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Weigh", &["run", "bench", "load", "history"]),
-    ("Judge", &["compare", "explain"]),
-    ("Look", &["show", "report"]),
+    ("Judge", &["compare", "explain", "check"]),
+    ("Look", &["show", "report", "trend"]),
     ("Keep", &["store"]),
     ("Machine", &["doctor", "inspect", "completions"]),
 ];

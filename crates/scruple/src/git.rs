@@ -1,7 +1,7 @@
 //! What git says, through the git program.
 
 use crate::fault::Fault;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,21 +17,11 @@ pub struct TreeState {
 
 /// The state of the repository a folder is in; none outside one, without commits, or without git.
 ///
-/// The folder may be anybody's: whatever program its configuration names, for the watching of files or as a filter of their
-/// content, is not run.
 pub fn state(folder: &Path) -> Option<TreeState> {
     let repository = Repository::at(folder);
     let commit = repository.ask(["rev-parse", "HEAD"]).ok()?;
-    let filters =
-        repository.ask(["config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"]);
-    let mut words: Vec<String> = Vec::new();
-    for name in filters.unwrap_or_default().lines() {
-        words.extend(["-c".to_owned(), format!("{name}=")]);
-    }
-    words.extend(
-        ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"].map(str::to_owned),
-    );
-    let dirty = !repository.ask(words).ok()?.is_empty();
+    let words = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
+    let dirty = !repository.ask_of_tree(words, &[]).ok()?.is_empty();
     Some(TreeState { commit, dirty })
 }
 
@@ -48,7 +38,14 @@ pub const MISLEADING: [&str; 9] = [
     "GIT_CONFIG_COUNT",
 ];
 
+/// What a caller of git may not choose: programs that the configuration names, and hooks.
+const TAME: [&str; 6] =
+    ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"];
+
 /// A repository that git is asked about.
+///
+/// The folder may be anybody's, and its configuration with it: no program that this names is run, be it for the watching of
+/// files, as a hook, as a filter of their content, to check signatures, or to fetch what is missing.
 #[derive(Clone, Debug)]
 pub struct Repository {
     folder: PathBuf,
@@ -89,6 +86,43 @@ impl Repository {
         self.ask_with(words, &[], None)
     }
 
+    /// The same where git looks into files of the working tree, with variables set: filters of their content that the
+    /// repository's own configuration names are turned off. Those of the user stay.
+    pub fn ask_of_tree<S: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = S>,
+        env: &[(&str, &OsStr)],
+    ) -> Result<String, Refused> {
+        let off = self.own_filters()?.into_iter().map(|name| match name.ends_with(".required") {
+            true => (name, "false"),
+            false => (name, ""),
+        });
+        // A name may hold anything, so that it cannot stand among the words.
+        let mut variables: Vec<(String, OsString)> = Vec::new();
+        for (index, (name, value)) in off.enumerate() {
+            variables.push((format!("GIT_CONFIG_KEY_{index}"), name.into()));
+            variables.push((format!("GIT_CONFIG_VALUE_{index}"), value.into()));
+        }
+        variables.push(("GIT_CONFIG_COUNT".to_owned(), (variables.len() / 2).to_string().into()));
+        let own = variables.iter().map(|(name, value)| (name.as_str(), value.as_os_str()));
+        let env: Vec<(&str, &OsStr)> = own.chain(env.iter().copied()).collect();
+        self.ask_with(words, &env, None)
+    }
+
+    /// The settings of filters that stand in the repository's own configuration.
+    fn own_filters(&self) -> Result<Vec<String>, Refused> {
+        let words = ["config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."];
+        let answer = match self.ask(words) {
+            Ok(answer) => answer,
+            // There are none.
+            Err(Refused::Said(_)) => return Ok(Vec::new()),
+            Err(refused) => return Err(refused),
+        };
+        let parts: Vec<&str> = answer.split('\0').collect();
+        let pairs = parts.chunks_exact(2).filter(|pair| !["system", "global"].contains(&pair[0]));
+        Ok(pairs.map(|pair| pair[1].to_owned()).collect())
+    }
+
     /// The same, with variables set and lines on standard input.
     pub fn ask_with<S: AsRef<OsStr>>(
         &self,
@@ -106,10 +140,11 @@ impl Repository {
         command
             .arg("-C")
             .arg(&self.folder)
-            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+            .args(TAME)
             .args(words)
             .envs(env.iter().copied())
             .env("LC_ALL", "C")
+            .env("GIT_ALLOW_PROTOCOL", "none")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
             .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })

@@ -3,6 +3,7 @@
 
 mod address;
 mod bench;
+mod check;
 mod cli;
 mod command;
 mod compare;
@@ -22,6 +23,7 @@ mod progress;
 mod report;
 mod show;
 mod store;
+mod trend;
 
 use crate::cli::Verb;
 use crate::fault::{Code, Fault};
@@ -42,11 +44,13 @@ fn main() -> ExitCode {
         Verb::Run(args) => command::verb::run(&args),
         Verb::Bench(args) => bench::verb::bench(&args),
         Verb::Load(args) => load::verb::load(&args),
+        Verb::Check(args) => check::verb::check(*args),
         Verb::Compare(args) => compare::verb::compare(&args),
         Verb::Explain(args) => explain::verb::explain(&args),
         Verb::History(args) => history::verb::history(&args),
         Verb::Show(args) => show::verb::show(&args),
         Verb::Report(args) => report::verb::report(&args),
+        Verb::Trend(args) => trend::verb::trend(&args),
         Verb::Store { verb } => store::verb::store(&verb),
         Verb::Inspect { verb } => inspect::verb::inspect(&verb),
         Verb::Doctor(args) => doctor::doctor(&args),

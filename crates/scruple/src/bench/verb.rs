@@ -27,10 +27,39 @@ use std::time::Duration;
 
 /// Measures the cases, stores the run, prints the report.
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
-    output::check_metrics(&args.metrics)?;
     args.results.export.checked(&OF_RUNS)?;
     let config = Config::find()?;
-    let sides = sides(args, &config)?;
+    let (suite, work) = opened(args, &config)?;
+    if args.list {
+        let names: String = suite.names().iter().map(|name| format!("{name}\n")).collect();
+        output::print(&names)?;
+        return Ok(Code::Fine);
+    }
+    let Taken { suite, result, budgets, baseline } = taken(args, &config, suite, work)?;
+    conclude(&suite, result, args, &budgets, baseline.as_ref())
+}
+
+/// Cases that were weighed.
+pub struct Taken {
+    /// What was read.
+    pub suite: Suite,
+    /// How it ended.
+    pub result: Result<(), Stop>,
+    /// The limits of the command line, of the cases and of the configuration.
+    pub budgets: Vec<Budget>,
+    baseline: Option<Run>,
+}
+
+/// Measures the cases and stores the run.
+pub fn take(args: &BenchArgs) -> Result<Taken, Fault> {
+    let config = Config::find()?;
+    let (suite, work) = opened(args, &config)?;
+    taken(args, &config, suite, work)
+}
+
+fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Fault> {
+    output::check_metrics(&args.metrics)?;
+    let sides = sides(args, config)?;
     let terms =
         Terms { margin: arms::margin(&args.margin)?, reference: args.reference.clone(), ..Terms::default() };
     let interrupted = new_run::interruption_flag()?;
@@ -38,12 +67,11 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
     let run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);
     let selection = Selection { filters: args.filter.clone(), threads: args.threads.clone() };
-    let mut suite = Suite::open(sides, run, &selection, effort(args)?, interrupted, work.path())?;
-    if args.list {
-        let names: String = suite.names().iter().map(|name| format!("{name}\n")).collect();
-        output::print(&names)?;
-        return Ok(Code::Fine);
-    }
+    let suite = Suite::open(sides, run, &selection, effort(args)?, interrupted, work.path())?;
+    Ok((suite, work))
+}
+
+fn taken(args: &BenchArgs, config: &Config, mut suite: Suite, work: WorkFolder) -> Result<Taken, Fault> {
     check_reference(args, &suite)?;
     let brought = suite.brought();
     let mut budgets = output::budgets(&args.limit, &brought)?;
@@ -51,7 +79,7 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     output::check_limits(&budgets, subjects)?;
     budgets.append(&mut suite.budgets.clone());
     let configured = config.budgets(&brought)?;
-    check_configured(&configured, &config, &suite.declared)?;
+    check_configured(&configured, config, &suite.declared)?;
     budgets.extend(configured);
     let store = paths::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
@@ -73,7 +101,7 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     }
     let result = suite.take();
     drop(work);
-    conclude(&suite, result, args, &budgets, baseline.as_ref())
+    Ok(Taken { suite, result, budgets, baseline })
 }
 
 fn conclude(
@@ -90,24 +118,8 @@ fn conclude(
     };
     report.detail = args.detail;
     output::write(&report, &args.results, footer.as_deref())?;
-    match result {
-        Err(Stop::Failed(fault)) => return Err(fault),
-        Err(Stop::Interrupted) => {
-            return Err(Fault {
-                code: Code::Interrupted,
-                message: "interrupted; what had been read is shown above and kept".to_owned(),
-            });
-        }
-        Ok(()) => {}
-    }
-    if let Some(error) = &suite.ledger.fault {
-        return Err(Fault::not_stored(error));
-    }
-    let failures = suite.failures();
-    if let Some((name, _)) = failures.first() {
-        let others =
-            if failures.len() > 1 { format!(" and {} more", failures.len() - 1) } else { String::new() };
-        return Err(Fault::program(format!("‘{name}’{others} failed; the other cases were measured")));
+    if let Some(fault) = ended(suite, result) {
+        return Err(fault);
     }
     let strict = args.check || !args.limit.is_empty();
     Ok(match report.kept() {
@@ -118,9 +130,33 @@ fn conclude(
 }
 
 /// What is known of a run that is not over, as a table.
-fn so_far(run: &Run, width: usize) -> String {
+pub fn so_far(run: &Run, width: usize) -> String {
     let report = Report::of(run, &[], &[]);
     anstream::adapter::strip_str(&report::table::so_far(&report, width)).to_string()
+}
+
+/// What went wrong with a suite, if anything did.
+pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
+    match result {
+        Err(Stop::Failed(fault)) => return Some(fault),
+        Err(Stop::Interrupted) => {
+            return Some(Fault {
+                code: Code::Interrupted,
+                message: "interrupted; what had been read is shown above and kept".to_owned(),
+            });
+        }
+        Ok(()) => {}
+    }
+    if let Some(error) = &suite.ledger.fault {
+        return Some(Fault::not_stored(error));
+    }
+    let failures = suite.failures();
+    if let Some((name, _)) = failures.first() {
+        let others =
+            if failures.len() > 1 { format!(" and {} more", failures.len() - 1) } else { String::new() };
+        return Some(Fault::program(format!("‘{name}’{others} failed; the other cases were measured")));
+    }
+    None
 }
 
 /// Checks that every limit of the configuration is for a case of the program, selected or not, or for a command.

@@ -33,8 +33,24 @@ use std::sync::atomic::AtomicBool;
 
 /// Weighs the commands, stores the run, prints the report.
 pub fn run(args: &RunArgs) -> Result<Code, Fault> {
-    output::check_metrics(&args.sampling.metrics)?;
     args.results.export.checked(&OF_RUNS)?;
+    let Taken { passes, result, budgets } = take(args)?;
+    conclude(passes, result, &args.results, &args.sampling.metrics, &budgets)
+}
+
+/// Commands that were weighed.
+pub struct Taken {
+    /// What was read.
+    pub passes: CommandPasses,
+    /// How it ended.
+    pub result: Result<(), Stop>,
+    /// The limits of the command line and of the configuration.
+    pub budgets: Vec<Budget>,
+}
+
+/// Weighs the commands and stores the run.
+pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
+    output::check_metrics(&args.sampling.metrics)?;
     let config = Config::find()?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.commands.is_empty() {
@@ -72,7 +88,7 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     let mut session = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
     let result = session.take(&effort);
     drop(work);
-    conclude(session, result, &args.results, &args.sampling.metrics, &budgets)
+    Ok(Taken { passes: session, result, budgets })
 }
 
 /// Prints what was read, and says how it ended.

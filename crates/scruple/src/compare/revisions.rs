@@ -1,9 +1,11 @@
 //! `scruple compare REV1 REV2 -- COMMAND`: two revisions, built and weighed side by side.
 
 use super::args::CompareArgs;
+use crate::cli::StoreArgs;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
-use crate::command::session::{CommandPasses, Ignored};
+use crate::command::arms::Prepared;
+use crate::command::session::{CommandPasses, Ignored, Stop};
 use crate::command::verb;
 use crate::command::verb::Source;
 use crate::config::Config;
@@ -30,6 +32,8 @@ use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::empty_program;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Whether these are revisions of the repository, and the configuration says what to weigh at them.
 pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
@@ -63,7 +67,6 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         ));
     }
     let sampling = sampling(args);
-    let effort = verb::effort(&sampling)?;
     let terms = Terms { margin: arms::margin(&sampling.margin)?, ..Terms::default() };
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
@@ -75,27 +78,71 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let built = two_revisions::build(&place, &revisions, recipe, &subjects, limit, starter)?;
-    let (mut prepared, remarks) = (built.prepared, built.remarks);
-    output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
-    let work = WorkFolder::make()?;
-    let path = empty_program::write_empty_program(work.path())
-        .map_err(|error| Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display())))?;
-    prepared.push(arms::tare_arm(path, &prepared[0].job));
-    let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
-    let mut run = new_run::empty_run(sampling.seed, args.store.label.as_deref(), terms, &programs);
-    remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
-    let store = paths::open_store(&args.store)?;
-    let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
+    output::check_limits(&budgets, built.prepared.iter().map(|one| &one.arm))?;
     let asked = verb::Asked::by(&args.metrics, &budgets);
-    let weigher = source.into_weigher(&interrupted, &work, &asked);
-    let mut session =
-        CommandPasses::new(weigher, prepared, run, store, interrupted, Ignored::Nothing, progress)?;
-    let result = session.take(&effort);
-    drop(work);
-    if clean {
-        remark_on_break_even(&mut session.run);
-    }
+    let weighing = Weighing {
+        source,
+        sampling: &sampling,
+        terms,
+        store: &args.store,
+        interrupted,
+        asked,
+        quiet: args.results.json,
+        clean,
+    };
+    let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
     verb::conclude(session, result, &args.results, &args.metrics, &budgets)
+}
+
+/// How commands of two versions are weighed.
+pub struct Weighing<'a> {
+    /// What weighs.
+    pub source: Source,
+    /// How much.
+    pub sampling: &'a SamplingArgs,
+    /// How it is judged.
+    pub terms: Terms,
+    /// Where it is kept.
+    pub store: &'a StoreArgs,
+    /// Set by the user's interruption.
+    pub interrupted: Arc<AtomicBool>,
+    /// Further instruments.
+    pub asked: verb::Asked,
+    /// Show no progress.
+    pub quiet: bool,
+    /// Whether builds began clean, so that their times can be set against each other.
+    pub clean: bool,
+}
+
+impl Weighing<'_> {
+    /// Weighs the arms of both versions side by side, beside the empty program, and stores the run.
+    pub fn weigh(
+        self,
+        mut prepared: Vec<Prepared>,
+        remarks: Vec<(&'static str, String)>,
+    ) -> Result<(CommandPasses, Result<(), Stop>), Fault> {
+        let effort = verb::effort(self.sampling)?;
+        let work = WorkFolder::make()?;
+        let path = empty_program::write_empty_program(work.path()).map_err(|error| {
+            Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
+        })?;
+        prepared.push(arms::tare_arm(path, &prepared[0].job));
+        let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
+        let label = self.store.label.as_deref();
+        let mut run = new_run::empty_run(self.sampling.seed, label, self.terms, &programs);
+        remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
+        let store = paths::open_store(self.store)?;
+        let progress = if self.quiet { Progress::hidden() } else { Progress::new() };
+        let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked);
+        let mut session =
+            CommandPasses::new(weigher, prepared, run, store, self.interrupted, Ignored::Nothing, progress)?;
+        let result = session.take(&effort);
+        drop(work);
+        if self.clean {
+            remark_on_break_even(&mut session.run);
+        }
+        Ok((session, result))
+    }
 }
 
 fn sampling(args: &CompareArgs) -> SamplingArgs {

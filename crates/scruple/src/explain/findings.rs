@@ -24,6 +24,8 @@ pub struct Found {
     pub time: Option<Time>,
     /// What the revisions differ in, where it is in the rows, by the row's number.
     pub hunks: Vec<(usize, Hunk)>,
+    /// The same for the rows of allocations and bytes, by the function's name.
+    pub hunks_of_allocations: Vec<(String, Hunk)>,
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
 }
@@ -71,6 +73,7 @@ impl Found {
             }),
             time: time(&gathered.times),
             hunks: Vec::new(),
+            hunks_of_allocations: Vec::new(),
             remarks: gathered.remarks.clone(),
         }
     }

@@ -114,6 +114,12 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
         Some((index, hunks::touching(&all, row, &gathered.sides[1][0], &mut symbols)?.clone()))
     });
     found.hunks = touched.collect();
+    let rows = found.explanations.iter().skip(1).flat_map(|one| one.rows.iter().take(ROWS));
+    let touched = rows.filter_map(|row| {
+        let hunk = hunks::touching(&all, row, &gathered.sides[1][0], &mut symbols)?;
+        Some((row.name.clone(), hunk.clone()))
+    });
+    found.hunks_of_allocations = touched.collect();
     Ok((found, gathered))
 }
 

@@ -118,10 +118,14 @@ impl Hands {
     }
 }
 
-/// Scruple's own environment without what would mislead git, and these variables on top.
+/// Variables that send what is built into a folder outside of the tree, which others build into as well: a build system
+/// that tells programs apart by their names would then hand out the program of another version.
+pub const SHARED: [&str; 3] = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_BUILD_DIR"];
+
+/// Scruple's own environment without what would mislead git or share what is built, and these variables on top.
 fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
-        .filter(|(name, _)| MISLEADING.iter().all(|other| name != other))
+        .filter(|(name, _)| MISLEADING.iter().chain(&SHARED).all(|other| name != other))
         .filter(|(name, _)| more.iter().all(|(other, _)| name.as_os_str() != other.as_str()))
         .collect();
     env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));

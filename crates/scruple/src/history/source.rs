@@ -96,7 +96,9 @@ impl Source {
             false => repository.ask(["remote", "get-url", "origin"]).ok(),
         };
         if !url
-            && repository.ask(["status", "--porcelain", "--untracked-files=no"]).is_ok_and(|s| !s.is_empty())
+            && repository
+                .ask_of_tree(["status", "--porcelain", "--untracked-files=no"], &[])
+                .is_ok_and(|s| !s.is_empty())
         {
             let text =
                 "the working tree has changes that are not committed: they are not part of any version here";
@@ -162,8 +164,8 @@ impl Source {
             ("GIT_ALTERNATE_OBJECT_DIRECTORIES", theirs.as_os_str()),
         ];
         let work = || -> Result<Option<String>, Refused> {
-            self.repository.ask_with(["add", "--update", ":/"], &env, None)?;
-            let tree = self.repository.ask_with(["write-tree"], &env, None)?;
+            self.repository.ask_of_tree(["add", "--update", ":/"], &env)?;
+            let tree = self.repository.ask_of_tree(["write-tree"], &env)?;
             if tree == self.repository.ask(["rev-parse", "HEAD^{tree}"])? {
                 return Ok(None);
             }

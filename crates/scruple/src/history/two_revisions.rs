@@ -3,15 +3,20 @@
 use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
 use super::source::Source;
-use super::{Recipe, Starter, Template};
+use super::{Recipe, Selection, Starter, Template};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::Repository;
 use crate::store::add_readings;
+use scruple_core::harmless_text::plain;
+use scruple_core::history::Acceptance;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::Reading;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The name of what is not committed.
+pub const WORKING_TREE: &str = "working tree";
 
 /// Which two.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +31,18 @@ pub struct Revisions {
 
 /// Both versions, built; nobody else builds in that folder while this is there.
 pub struct Pair {
-    _builder: Builder,
+    /// Holds the folder of builds, and what was built in it.
+    pub hold: Builder,
     /// The commits, the reference first, and the repository that has both of them.
     pub commits: [String; 2],
     /// See [`Pair::commits`].
     pub objects: PathBuf,
+    /// What the versions are called, the reference first.
+    pub labels: [String; 2],
+    /// Whether the builds are the same, byte for byte, so that there is nothing to weigh.
+    pub same_build: bool,
+    /// Changes that commits between the versions declare as intended.
+    pub accepted: Vec<Acceptance>,
     /// The arms of each subject, the reference first; those of the first subject have what building them cost.
     pub prepared: Vec<Prepared>,
     /// Sentences that the user should read.
@@ -59,10 +71,11 @@ pub fn build(
             source.commit(&revisions.reference)?;
             let base = source.repository.ask(["merge-base", &revisions.reference, "HEAD"]);
             let base = base.map_err(|_| {
-                Fault::usage(format!(
-                    "‘{}’ and HEAD have no commit in common: name a revision instead",
-                    revisions.reference
-                ))
+                let advice = match source.shallow {
+                    true => "the clone is shallow: `git fetch --unshallow` gets the rest",
+                    false => "name a revision instead",
+                };
+                Fault::usage(format!("‘{}’ and HEAD have no commit in common: {advice}", revisions.reference))
             })?;
             (format!("{} ({})", revisions.reference, &base[..10.min(base.len())]), base)
         }
@@ -70,13 +83,16 @@ pub fn build(
     let other = match &revisions.other {
         Some(revision) => (revision.clone(), source.commit(revision)?),
         None => match source.snapshot(&builder.objects())? {
-            Some(snapshot) => ("working tree".to_owned(), snapshot),
-            None => (format!("HEAD ({})", &head[..10.min(head.len())]), head),
+            Some(snapshot) => (WORKING_TREE.to_owned(), snapshot),
+            None => (format!("HEAD ({})", &head[..10.min(head.len())]), head.clone()),
         },
     };
-    if revisions.other.is_some() {
-        remarks.extend(source.remarks.clone());
+    match revisions.other {
+        Some(_) => remarks.extend(source.remarks.clone()),
+        None => remarks.extend(untracked(&source)),
     }
+    let end = if revisions.other.is_some() { other.1.clone() } else { head };
+    let accepted = accepted(&source, &reference.1, &end)?;
     let (old, new) = (ready(&mut builder, reference)?, ready(&mut builder, other)?);
     let mut prepared: Vec<Prepared> = Vec::new();
     for subject in subjects {
@@ -94,9 +110,75 @@ pub fn build(
             ),
         ));
     }
-    let commits = [old.commit, new.commit];
     let objects = builder.cache.tree();
-    Ok(Pair { _builder: builder, commits, objects, prepared, remarks })
+    let changed = changed(&Repository::at(&objects), &old.commit, &new.commit);
+    let same_build = old.artefacts.digest == new.artefacts.digest && !prepared.chunks(2).any(other_launch);
+    if same_build {
+        remarks.push(("same-build", same_build_text(&old.label, &new.label, &changed)));
+    }
+    Ok(Pair {
+        hold: builder,
+        commits: [old.commit, new.commit],
+        objects,
+        labels: [old.label, new.label],
+        same_build,
+        accepted,
+        prepared,
+        remarks,
+    })
+}
+
+/// What git does not know is not in what is built, which a user may not expect.
+fn untracked(source: &Source) -> Option<(&'static str, String)> {
+    let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
+    let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
+    let names: Vec<&str> = answer.split('\0').filter(|name| !name.is_empty()).collect();
+    let first = plain(names.first()?);
+    let more = if names.len() > 1 { format!(" and {} more files", names.len() - 1) } else { String::new() };
+    let text = format!(
+        "‘{first}’{more} are not tracked by git, and no part of the working tree here: `git add` makes them one"
+    );
+    Some(("untracked", text))
+}
+
+/// Whether two launches of the same artefacts differ in anything else.
+fn other_launch(pair: &[Prepared]) -> bool {
+    let [old, new] = pair else { return true };
+    old.job.argv != new.job.argv || old.job.env != new.job.env || old.arm.params != new.arm.params
+}
+
+/// Files that are named where many differ.
+const NAMED: usize = 4;
+
+fn same_build_text(old: &str, new: &str, changed: &[String]) -> String {
+    let head = format!("the builds of ‘{old}’ and ‘{new}’ are the same, byte for byte");
+    let names: Vec<String> = changed.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
+    match changed.len() {
+        0 => format!("{head}, and so are their files"),
+        n if n > NAMED => {
+            format!("{head}, although {} and {} more files differ", names.join(", "), n - NAMED)
+        }
+        1 => format!("{head}, although {} differs", names[0]),
+        _ => format!("{head}, although {} differ", names.join(", ")),
+    }
+}
+
+/// The files that differ between two commits.
+fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
+    let words =
+        ["diff", "--name-only", "--no-ext-diff", "--no-textconv", "-z", "--end-of-options", old, new, "--"];
+    let answer = repository.ask(words).unwrap_or_default();
+    answer.split('\0').filter(|name| !name.is_empty()).map(plain).collect()
+}
+
+/// What commits after the reference, up to the end, declare as intended.
+fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptance>, Fault> {
+    let range = format!("{reference}..{end}");
+    if source.members(&range)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all = Selection { range: Some(range), ..Selection::default() }.versions(source)?;
+    Ok(all.into_iter().flat_map(|one| one.version.accepted).collect())
 }
 
 fn ready(builder: &mut Builder, (label, commit): (String, String)) -> Result<Built, Fault> {

@@ -8,6 +8,7 @@ pub mod wanted;
 use super::args::{
     AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
+use super::build_process::SHARED;
 use super::config::ConfiguredHistory;
 use super::{
     Aim, HistoryEffort, Recipe, Request, Selection, Starter, Weighing, Which, accepted_changes, environment,
@@ -186,6 +187,15 @@ pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe,
             .split_once('=')
             .ok_or_else(|| Fault::usage(format!("‘{pair}’ sets no variable: write --env NAME=VALUE")))?;
         env.insert(name.to_owned(), value.to_owned());
+    }
+    for name in SHARED {
+        let outside = |value: &&String| Path::new(value.as_str()).is_absolute() || value.contains("..");
+        if let Some(folder) = env.get(name).filter(outside) {
+            return Err(Fault::usage(format!(
+                "{name} is set to ‘{folder}’, which versions would share, and one could be weighed as the other: leave it out, \
+                 or name a folder of the tree"
+            )));
+        }
     }
     let either = |given: &Vec<String>, configured: Vec<String>| match given.is_empty() {
         true => configured,

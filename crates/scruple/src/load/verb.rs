@@ -1,13 +1,14 @@
 //! `scruple load`: load servers, weigh what their requests take.
 
 use super::args::{Instrument, LoadArgs};
+use super::limits::with_limits_of;
 use super::report::page;
 use super::windows::passes;
 use super::windows::passes::Pass;
 use super::windows::{
     Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
 };
-use super::windows::{add_yardstick, part_name, plan, rates, sides};
+use super::windows::{add_yardstick, plan, rates, sides};
 use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -34,9 +35,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
-    output::check_metrics(&args.judging.metrics)?;
     let formats: Vec<Format> = OF_RUNS.into_iter().chain([Format::Html, Format::Hgrm]).collect();
     let exports = args.results.export.checked(&formats)?;
+    let Taken { loading, loads, stop, budgets } = take(args)?;
+    let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
+    report.loads = Some(&loads);
+    let footer = loading.stored_at().map(|place| terminal::stored(&loading.run.id, &place));
+    let code = output::write(&report, &args.results, footer.as_deref())?;
+    for export in &exports {
+        match export.format {
+            Format::Html => written(&export.path, page::text(&report, &loads))?,
+            Format::Hgrm => export_hgrm(&export.path, &loads)?,
+            // The others are written of any run.
+            _ => {}
+        }
+    }
+    drop(report);
+    if let Some(fault) = stop {
+        return Err(fault);
+    }
+    match &loading.ledger.fault {
+        Some(error) => Err(Fault::not_stored(error)),
+        None => {
+            let errors_limited = budgets.iter().any(|budget| budget.metric == "load.errors");
+            concluded(args, &loads, errors_limited, code)
+        }
+    }
+}
+
+/// Servers that were loaded.
+pub struct Taken {
+    /// What was read.
+    pub loading: Loading,
+    /// What a load brought besides the readings.
+    pub loads: Loads,
+    /// What ended it early, if anything did.
+    pub stop: Option<Fault>,
+    /// The limits of the command line and of the scenarios.
+    pub budgets: Vec<Budget>,
+}
+
+/// Loads the servers and stores the run.
+pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
+    output::check_metrics(&args.judging.metrics)?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
     if args.cost.instructions().is_some() && args.server.is_empty() {
         return Err(Fault::usage(
@@ -67,7 +108,6 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     arms.extend(sides.iter().flat_map(|side| side.parts(&plan, several)));
     let budgets = with_limits_of(&sides, budgets)?;
     output::check_limits(&budgets, arms.iter())?;
-    let errors_limited = budgets.iter().any(|budget| budget.metric == "load.errors");
     let interrupted = new_run::interruption_flag()?;
     let looking = Looking {
         cost: !args.cost.no_cost,
@@ -82,44 +122,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     note(&mut loading.run, &work.sides);
     remark(&mut loading.run, &loads);
     loading.keep();
-    let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
-    report.loads = Some(&loads);
-    let footer = loading.stored_at().map(|place| terminal::stored(&loading.run.id, &place));
-    let code = output::write(&report, &args.results, footer.as_deref())?;
-    for export in &exports {
-        match export.format {
-            Format::Html => written(&export.path, page::text(&report, &loads))?,
-            Format::Hgrm => export_hgrm(&export.path, &loads)?,
-            // The others are written of any run.
-            _ => {}
-        }
-    }
-    drop(report);
-    if let Some(fault) = stop {
-        return Err(fault);
-    }
-    match &loading.ledger.fault {
-        Some(error) => Err(Fault::not_stored(error)),
-        None => concluded(args, &loads, errors_limited, code),
-    }
-}
-
-/// The limits of the command line, and those of the scenario.
-fn with_limits_of(sides: &[Side], mut budgets: Vec<Budget>) -> Result<Vec<Budget>, Fault> {
-    let subjects = sides.iter().filter(|side| side.yardstick.is_none());
-    for side in subjects {
-        for (row, limit) in &side.limits {
-            let text = format!("load.{limit}");
-            let budget = Budget::parse(&text)
-                .map_err(|why| Fault::usage(format!("in [limits] of the scenario, of ‘{row}’: {why}")))?;
-            let arm = match row.as_str() {
-                "*" => side.name.clone(),
-                row => part_name(&side.name, row, sides.len() > 1),
-            };
-            budgets.push(Budget { arm, text: format!("{row}: {limit}"), ..budget });
-        }
-    }
-    Ok(budgets)
+    Ok(Taken { loading, loads, stop, budgets })
 }
 
 /// Differences within this do not matter where nothing else is said.

@@ -24,6 +24,8 @@ pub enum Format {
     Svg,
     /// Budgets as tests, in JUnit's XML.
     Junit,
+    /// Regressions at the lines that bring them, in SARIF.
+    Sarif,
     /// A row for each metric of each arm, as CSV.
     Readings,
     /// JSON in the shape of hyperfine's.
@@ -41,7 +43,7 @@ pub enum Format {
 }
 
 /// The formats with their endings.
-const ENDINGS: [(Format, &str); 15] = [
+const ENDINGS: [(Format, &str); 16] = [
     (Format::Json, "json"),
     (Format::Csv, "csv"),
     (Format::Markdown, "md"),
@@ -50,6 +52,7 @@ const ENDINGS: [(Format, &str); 15] = [
     (Format::Html, "html"),
     (Format::Svg, "svg"),
     (Format::Junit, "xml"),
+    (Format::Sarif, "sarif"),
     (Format::Readings, "readings"),
     (Format::Hyperfine, "hyperfine"),
     (Format::Hgrm, "hgrm"),

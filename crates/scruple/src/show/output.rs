@@ -86,6 +86,7 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
         | Format::Svg
         | Format::Readings
         | Format::Hgrm
+        | Format::Sarif
         | Format::Collapsed
         | Format::Callgrind
         | Format::Pprof

@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod list;
 pub mod newest;
 mod outbox;
+pub mod points;
 pub mod reading;
 pub mod remove;
 pub mod verb;
@@ -23,6 +24,7 @@ pub mod verb;
 pub use error::StoreError;
 pub use histories::{Entry, StoredHistory};
 pub use ledger::Ledger;
+pub use points::Point;
 
 use crate::address::{Address, ServerUrl};
 use database::{Database, Failure, Refusal, Value};

@@ -165,22 +165,8 @@ impl Store {
             let arm = arm_at(arms, row)?;
             let figure = match row.optional_text(8)? {
                 Some(absent) => Figure::Absent { absent: absent.to_owned() },
-                None => Figure::Sample(Sample {
-                    pass: Pass::from_word(row.text(2)?)
-                        .ok_or_else(|| damaged("a sample has an unknown pass"))?,
-                    unit: Unit::from(row.text(3)?.to_owned()),
-                    quality: Quality::from_word(row.text(4)?)
-                        .ok_or_else(|| damaged("a sample has an unknown quality"))?,
-                    source: row.text(5)?.to_owned(),
-                    readings: parse(row.text(6)?, "readings")?,
-                    blocks: parse(row.text(7)?, "blocks")?,
-                }),
+                None => Figure::Sample(sample_of(row)?),
             };
-            if let Figure::Sample(sample) = &figure
-                && sample.readings.len() != sample.blocks.len()
-            {
-                return Err(damaged("a sample does not have one block for each reading"));
-            }
             arm.figures.insert(row.text(1)?.to_owned(), figure);
         }
         Ok(())
@@ -207,6 +193,23 @@ pub(super) fn state(word: &str, owner: i64) -> Result<State, Failure> {
     let state = State::from_word(word).ok_or_else(|| damaged("a run has an unknown state"))?;
     let gone = state == State::Running && !Path::new(&format!("/proc/{owner}")).exists();
     Ok(if gone { State::Interrupted } else { state })
+}
+
+/// The sample of a row: position, metric, pass, unit, quality, source, readings, blocks.
+pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, Failure> {
+    let sample = Sample {
+        pass: Pass::from_word(row.text(2)?).ok_or_else(|| damaged("a sample has an unknown pass"))?,
+        unit: Unit::from(row.text(3)?.to_owned()),
+        quality: Quality::from_word(row.text(4)?)
+            .ok_or_else(|| damaged("a sample has an unknown quality"))?,
+        source: row.text(5)?.to_owned(),
+        readings: parse(row.text(6)?, "readings")?,
+        blocks: parse(row.text(7)?, "blocks")?,
+    };
+    match sample.readings.len() == sample.blocks.len() {
+        true => Ok(sample),
+        false => Err(damaged("a sample does not have one block for each reading")),
+    }
 }
 
 /// The first column of some rows.

@@ -15,11 +15,11 @@ fn window(us: u64) -> Value {
 }
 
 /// Ten windows that differ a little, in a way that is known.
-fn windows(us: u64) -> Vec<Value> {
+pub fn windows(us: u64) -> Vec<Value> {
     (0..10).map(|i| window(us + us * (i * 7 % 10) / 100)).collect()
 }
 
-fn script(place: &Place, arms: &[(&str, Vec<Value>)]) {
+pub fn script(place: &Place, arms: &[(&str, Vec<Value>)]) {
     let arms: serde_json::Map<String, Value> =
         arms.iter().map(|(name, windows)| ((*name).to_owned(), Value::Array(windows.clone()))).collect();
     place.write("load.json", json!({ "arms": arms }).to_string());

@@ -25,6 +25,7 @@ mod series;
 mod store;
 mod store_server;
 mod stored;
+mod trend;
 mod usage;
 mod verdicts;
 
@@ -36,6 +37,7 @@ mod bench_answers;
 mod bench_faults;
 mod bench_live;
 mod costs;
+mod gate;
 mod ghc;
 mod history;
 mod history_benches;

@@ -1,0 +1,319 @@
+//! A gate: which comparisons of a run decide, and what they say.
+//!
+//! Where nothing else is asked for, counts that repeat decide and times only inform: on a shared machine a count is the same
+//! each time, and a time is not. A gate is never surer than the verdicts that it rests on: what a comparison cannot tell,
+//! the gate cannot tell.
+
+use crate::budget::{Budget, Checked, Kept};
+use crate::compare::{Comparison, Direction, Verdict};
+use crate::history::Acceptance;
+use crate::judge::{Judged, declaration};
+use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
+use crate::run::Run;
+use crate::sample::Sample;
+use crate::subject::{Arm, Role};
+use crate::unit::Unit;
+use crate::words::words;
+
+/// What a gate goes by.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Keys and families of the metrics that decide; where there are none, those that count and repeat.
+    pub metrics: Vec<String>,
+    /// Changes that are intended.
+    pub accepted: Vec<Acceptance>,
+}
+
+words! {
+    /// What a comparison says to a gate.
+    pub enum Outcome {
+        /// It is worse, beyond the margin.
+        Regression = "regression",
+        /// It is worse, and somebody said that this is intended.
+        Accepted = "accepted",
+        /// It may be worse.
+        CantTell = "can't tell",
+        /// It is better, beyond the margin.
+        Improvement = "improvement",
+        /// It is not worse.
+        Same = "same",
+    }
+}
+
+/// One metric of one arm, as a gate sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What is weighed, without its version.
+    pub subject: String,
+    /// The name of the arm compared with.
+    pub reference: String,
+    /// The name of the arm.
+    pub arm: String,
+    /// The metric's key.
+    pub metric: String,
+    /// The comparison; none where the metric could not be read of one of the two.
+    pub comparison: Option<Comparison>,
+    /// Whether it decides; else it informs.
+    pub gates: bool,
+    /// What it says.
+    pub outcome: Outcome,
+    /// Why a change is accepted, or why nothing can be told.
+    pub why: Option<String>,
+}
+
+/// Instructions change a little with every change of a program, down to its start: only beyond the margin is it news.
+const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
+
+/// Readings of the reference that are apart by less than this share of the margin repeat.
+const REPEATS: f64 = 0.1;
+
+/// Every metric of every pair of arms that was compared, worst first in the order of the run.
+pub fn findings(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
+    let mut found: Vec<Finding> = judged.iter().filter_map(|one| finding(run, one, rules)).collect();
+    found.extend(lost(run, judged, rules));
+    let arms: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let place = |one: &Finding| arms.iter().position(|name| *name == one.arm).unwrap_or(usize::MAX);
+    found.sort_by_key(|one| (one.outcome, !one.gates, place(one)));
+    found
+}
+
+fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
+    let arm = subject(run, &judged.arm)?;
+    let sample = subject(run, &judged.reference)?.sample(&judged.metric)?;
+    let metric = declaration(&judged.metric, arm.sample(&judged.metric)?);
+    let name = without_version(arm).to_owned();
+    let said = outcome(&judged.comparison, &metric);
+    let accepted = (said == Outcome::Regression).then(|| accepted(rules, &name, &metric)).flatten();
+    Some(Finding {
+        subject: name,
+        reference: judged.reference.clone(),
+        arm: judged.arm.clone(),
+        metric: judged.metric.clone(),
+        comparison: Some(judged.comparison.clone()),
+        gates: decides(&metric, sample, run.terms.margin, rules),
+        outcome: if accepted.is_some() { Outcome::Accepted } else { said },
+        why: accepted.or(judged.comparison.evidence.why().map(|why| why.to_string())),
+    })
+}
+
+/// Metrics that decide, and that the reference has and the arm does not: nobody can tell what became of them.
+fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
+    let mut pairs: Vec<(&str, &str)> =
+        judged.iter().map(|one| (one.reference.as_str(), one.arm.as_str())).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut found = Vec::new();
+    for (reference, arm) in pairs {
+        let (Some(reference), Some(arm)) = (subject(run, reference), subject(run, arm)) else { continue };
+        for key in reference.figures.keys() {
+            let Some(sample) = reference.sample(key).filter(|_| arm.sample(key).is_none()) else { continue };
+            if !decides(&declaration(key, sample), sample, run.terms.margin, rules) {
+                continue;
+            }
+            found.push(Finding {
+                subject: without_version(arm).to_owned(),
+                reference: reference.name.clone(),
+                arm: arm.name.clone(),
+                metric: key.clone(),
+                comparison: None,
+                gates: true,
+                outcome: Outcome::CantTell,
+                why: Some(arm.absent(key).unwrap_or("it could not be read any more").to_owned()),
+            });
+        }
+    }
+    found
+}
+
+/// The arm of that name that the user asked about.
+fn subject<'a>(run: &'a Run, name: &str) -> Option<&'a Arm> {
+    run.arms.iter().find(|arm| arm.name == name && arm.role == Role::Subject)
+}
+
+/// The name of an arm without its version.
+pub fn without_version(arm: &Arm) -> &str {
+    let cut = arm.version.as_ref().and_then(|_| arm.name.rsplit_once(" @"));
+    cut.map_or(arm.name.as_str(), |(name, _)| name)
+}
+
+/// Whether a metric decides: because it was named, or because it counts, is one of those that tables show, and repeated at
+/// the reference in this run.
+fn decides(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> bool {
+    if !rules.metrics.is_empty() {
+        return rules.metrics.iter().any(|pattern| metric.matches(pattern));
+    }
+    let counted =
+        metric.pass == Pass::Counting && metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
+    let shown = DEFAULT_METRICS.contains(&metric.key.as_ref()) || metric.key == "instructions";
+    let own = self::metric(&metric.key).is_none() && !metric.key.ends_with(crate::judge::RESOLUTION);
+    counted && (shown || own) && repeats(reference, margin)
+}
+
+fn repeats(sample: &Sample, margin: f64) -> bool {
+    let low = sample.readings.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = sample.readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    high - low <= low.abs() * margin * REPEATS
+}
+
+fn outcome(comparison: &Comparison, metric: &Metric) -> Outcome {
+    let bounds = comparison.evidence.ratio_bounds();
+    let limit = 1.0 + comparison.margin;
+    let not_worse = bounds.is_ok_and(|(low, high)| match metric.better {
+        Better::Lower => high <= limit,
+        Better::Higher => low >= 1.0 / limit,
+    });
+    match (comparison.verdict, comparison.direction) {
+        (Verdict::Same, _) => Outcome::Same,
+        (Verdict::Different, Some(Direction::Worse))
+            if not_worse && WITH_MARGIN.contains(&metric.key.as_ref()) =>
+        {
+            Outcome::Same
+        }
+        (Verdict::Different, Some(Direction::Worse)) => Outcome::Regression,
+        (Verdict::Different, _) => Outcome::Improvement,
+        // What is better by an unknown amount, or surely not worse by more than the margin, has passed.
+        (Verdict::Small, Some(Direction::Better)) => Outcome::Same,
+        _ if not_worse => Outcome::Same,
+        _ => Outcome::CantTell,
+    }
+}
+
+/// The reason that was given for a change of this metric of this subject.
+pub fn accepted(rules: &Rules, subject: &str, metric: &Metric) -> Option<String> {
+    let about = |one: &&Acceptance| {
+        one.subject.as_deref().is_none_or(|name| name == subject)
+            && one.metric.as_deref().is_none_or(|pattern| metric.matches(pattern))
+    };
+    rules.accepted.iter().find(about).map(|one| one.reason.clone())
+}
+
+/// What a gate says of a limit: where a change is accepted, limits relative to the reference are, too; an amount is a
+/// limit for everybody.
+pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules) -> (Kept, Option<String>) {
+    let budget = budgets.iter().find(|budget| budget.text == checked.budget);
+    let relative = budget.filter(|budget| budget.limit.is_relative() && checked.kept == Kept::No);
+    let reason = relative.and_then(|budget| {
+        accepted(rules, without_version(subject(run, &checked.arm)?), metric(&budget.metric)?)
+    });
+    (if reason.is_some() { Kept::Yes } else { checked.kept }, reason)
+}
+
+/// What the findings and the limits say together: a regression outweighs doubt, and where nothing decides, nobody can
+/// tell.
+pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
+    let deciding = || findings.iter().filter(|one| one.gates).map(|one| one.outcome);
+    if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == Outcome::Regression) {
+        return Kept::No;
+    }
+    let doubt = limits.contains(&Kept::CantTell) || deciding().any(|outcome| outcome == Outcome::CantTell);
+    let nothing = limits.is_empty() && deciding().next().is_none();
+    if doubt || nothing { Kept::CantTell } else { Kept::Yes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::{compare_pairs, pairs};
+    use crate::run::{State, Terms};
+    use crate::sample::{Figure, Reading};
+    use crate::subject::Subject;
+
+    fn arm(version: &str, readings: &[(&str, &[f64])]) -> Arm {
+        let mut arm = Arm::new(
+            format!("app @{version}"),
+            Subject::Command { argv: vec!["app".to_owned()] },
+            Role::Subject,
+        );
+        arm.version = Some(version.to_owned());
+        for (key, values) in readings {
+            let metric = metric(key).expect("a metric");
+            let mut figure = None;
+            for (block, value) in values.iter().enumerate() {
+                Figure::add(&mut figure, Reading::of(metric, *value, "a test"), metric.pass, block as u32);
+            }
+            arm.figures.extend(figure.map(|figure| ((*key).to_owned(), figure)));
+        }
+        arm
+    }
+
+    fn run(old: &[(&str, &[f64])], new: &[(&str, &[f64])]) -> Run {
+        Run {
+            id: "a".to_owned(),
+            label: None,
+            started: 0,
+            state: State::Complete,
+            seed: 1,
+            argv: Vec::new(),
+            terms: Terms::default(),
+            provenance: crate::provenance::Provenance::default(),
+            arms: vec![arm("old", old), arm("new", new)],
+            warnings: Vec::new(),
+        }
+    }
+
+    fn said(run: &Run, rules: &Rules) -> (Kept, Vec<(String, bool, Outcome)>) {
+        let found = findings(run, &compare_pairs(&pairs(run), &run.terms), rules);
+        let all = found.iter().map(|one| (one.metric.clone(), one.gates, one.outcome)).collect();
+        (whole(&found, &[]), all)
+    }
+
+    #[test]
+    fn one_byte_more_is_a_regression_and_slower_times_only_inform() {
+        let slow: Vec<f64> = (0..20).map(|i| 2e6 + f64::from(i)).collect();
+        let fast: Vec<f64> = slow.iter().map(|time| time / 2.0).collect();
+        let run = run(
+            &[("malloc.bytes", &[4096.0; 3]), ("time.cpu", &fast)],
+            &[("malloc.bytes", &[4097.0; 3]), ("time.cpu", &slow)],
+        );
+        let (kept, found) = said(&run, &Rules::default());
+        assert_eq!(kept, Kept::No);
+        assert_eq!(found[0], ("malloc.bytes".to_owned(), true, Outcome::Regression));
+        assert_eq!(found[1], ("time.cpu".to_owned(), false, Outcome::Regression));
+        let of_time = Rules { metrics: vec!["malloc.count".to_owned()], ..Rules::default() };
+        assert_eq!(said(&run, &of_time).0, Kept::CantTell, "nothing decides");
+    }
+
+    #[test]
+    fn instructions_decide_beyond_the_margin() {
+        let few = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1010.0; 3])]);
+        assert_eq!(said(&few, &Rules::default()).0, Kept::Yes);
+        let many = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1030.0; 3])]);
+        assert_eq!(said(&many, &Rules::default()).0, Kept::No);
+    }
+
+    #[test]
+    fn what_varies_at_the_reference_decides_only_where_it_is_named() {
+        let vary = run(&[("malloc.bytes", &[4096.0, 5000.0, 4800.0])], &[("malloc.bytes", &[9000.0; 3])]);
+        assert!(said(&vary, &Rules::default()).1.iter().all(|(_, gates, _)| !gates));
+        let named = Rules { metrics: vec!["malloc".to_owned()], ..Rules::default() };
+        assert!(said(&vary, &named).1.iter().all(|(_, gates, _)| *gates));
+    }
+
+    #[test]
+    fn an_accepted_change_is_told_and_passes() {
+        let run = run(&[("malloc.bytes", &[4096.0; 3])], &[("malloc.bytes", &[5000.0; 3])]);
+        let accept = |subject: Option<&str>, metric: &str| Rules {
+            accepted: vec![Acceptance {
+                subject: subject.map(str::to_owned),
+                metric: Some(metric.to_owned()),
+                reason: "a cache".to_owned(),
+            }],
+            ..Rules::default()
+        };
+        assert_eq!(said(&run, &accept(Some("app"), "malloc")).0, Kept::Yes);
+        assert_eq!(said(&run, &accept(None, "malloc.bytes")).1[0].2, Outcome::Accepted);
+        assert_eq!(said(&run, &accept(Some("other"), "malloc.bytes")).0, Kept::No);
+        assert_eq!(said(&run, &accept(None, "malloc.count")).0, Kept::No);
+    }
+
+    #[test]
+    fn a_count_that_is_gone_cannot_be_told() {
+        let run = run(
+            &[("malloc.bytes", &[4096.0; 3]), ("malloc.count", &[1.0; 3])],
+            &[("malloc.count", &[1.0; 3])],
+        );
+        let (kept, found) = said(&run, &Rules::default());
+        assert_eq!(kept, Kept::CantTell);
+        assert_eq!(found[0], ("malloc.bytes".to_owned(), true, Outcome::CantTell));
+    }
+}

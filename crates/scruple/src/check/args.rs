@@ -1,0 +1,142 @@
+//! The words of `scruple check`.
+
+use crate::bench::args::BenchArgs;
+use crate::cli::{ResultArgs, StoreArgs};
+use crate::command::args::RunArgs;
+use crate::history::args::BuildArgs;
+use crate::load::args::LoadArgs;
+use clap::{Args, Subcommand};
+
+/// The files that a gate can be written to.
+const EXPORT: &str =
+    "Write a file whose ending says the format: .md, .json, .xml (JUnit), .sarif or .svg (a badge)";
+
+/// Gate a change: build the merge base and the working tree, weigh both side by side.
+///
+/// Ends with 0 where nothing became worse, with 1 where something did or a limit is exceeded, with 3 where that cannot be
+/// told. Counts that repeat decide: allocations and their bytes at any difference, instructions beyond the margin. Times
+/// inform. --gate names other metrics that decide. Changes that a commit accepts pass, see `scruple history accept`.
+///
+/// In place of two revisions: two programs, two builds of a suite, or two servers, with the words of the verb that weighs
+/// them.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    mut_arg("files", |arg| arg.help(EXPORT).long_help(EXPORT)),
+    after_long_help = "\
+Examples:
+  scruple check --base main --build make --artifact app -- ./app input.txt
+  scruple check --export check.md --export check.sarif      # the rest from scruple.toml
+  scruple check --gate time.cpu,malloc --margin 3% -- ./app input.txt
+  scruple check run './old input.txt' './new input.txt'
+  scruple check bench --against ./old/micro-bench -- ./new/micro-bench
+  scruple check load :8081 --rate 500 --against 'old=:8080 -- ./old 8080' -- ./new 8081
+"
+)]
+pub struct CheckArgs {
+    /// What else is weighed.
+    #[command(subcommand)]
+    pub verb: Option<CheckVerb>,
+    /// Two revisions.
+    #[command(flatten)]
+    pub take: RevisionArgs,
+}
+
+/// What is weighed in place of two revisions. The first is the one compared with.
+#[derive(Debug, Subcommand)]
+pub enum CheckVerb {
+    /// Gate commands: all are compared with the first.
+    Run(Box<OfCommands>),
+    /// Gate a suite against another build of it.
+    Bench(Box<OfSuites>),
+    /// Gate a server against another one.
+    Load(Box<OfServers>),
+}
+
+/// Commands.
+#[derive(Args, Debug)]
+pub struct OfCommands {
+    /// What decides.
+    #[command(flatten)]
+    pub gate: GateArgs,
+    /// What is weighed.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Suites.
+#[derive(Args, Debug)]
+pub struct OfSuites {
+    /// What decides.
+    #[command(flatten)]
+    pub gate: GateArgs,
+    /// What is weighed.
+    #[command(flatten)]
+    pub bench: BenchArgs,
+}
+
+/// Servers.
+#[derive(Args, Debug)]
+pub struct OfServers {
+    /// What decides.
+    #[command(flatten)]
+    pub gate: GateArgs,
+    /// What is weighed.
+    #[command(flatten)]
+    pub load: LoadArgs,
+}
+
+/// What decides.
+#[derive(Args, Clone, Debug, Default)]
+pub struct GateArgs {
+    /// The metrics that decide: keys, or families such as ‘malloc’ (default: counts that repeat).
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', hide_short_help = true)]
+    pub gate: Vec<String>,
+}
+
+/// Two revisions.
+#[derive(Args, Debug)]
+pub struct RevisionArgs {
+    /// The branch whose merge base with HEAD is compared with, or an earlier commit (default: the main branch).
+    #[arg(long, value_name = "BRANCH")]
+    pub base: Option<String>,
+    /// The command to weigh (default: all of scruple.toml).
+    ///
+    /// It is run among the artefacts of each version.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Name the command, or pick one of scruple.toml.
+    #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The command is a bench program, whose cases are weighed.
+    #[arg(long, requires = "command")]
+    pub bench: bool,
+    /// How versions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
+    /// What decides.
+    #[command(flatten)]
+    pub gate: GateArgs,
+    /// Measure exactly this many blocks.
+    #[arg(short, long, value_name = "N")]
+    pub runs: Option<u32>,
+    /// Spend about this long on time.
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    pub budget: String,
+    /// Differences within this margin do not matter.
+    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    pub margin: String,
+    /// Exit with code 1 when a metric exceeds this, with 3 when the readings cannot tell.
+    #[arg(long, value_name = "LIMIT")]
+    pub limit: Vec<String>,
+    /// Seed of every random choice; printed with each result.
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub seed: Option<u64>,
+    /// Where results go.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// Where runs are kept.
+    #[command(flatten)]
+    pub store: StoreArgs,
+}

@@ -1,0 +1,119 @@
+//! Where regressions come from: the functions, and the lines that the change touched.
+
+use super::summary::Weighed;
+use crate::explain::counted_runs::Effort;
+use crate::explain::findings::Found;
+use crate::explain::hunks::Hunk;
+use crate::explain::verb::{self, at_revisions};
+use crate::history::{Recipe, Template};
+use crate::inspect::calls;
+use scruple_core::explain::{Count, Explanation, FunctionDifference};
+use scruple_core::gate::{self, Outcome, Rules};
+use scruple_core::judge;
+use std::time::Duration;
+
+/// A function that a regression comes from.
+pub struct Origin {
+    /// The subject.
+    pub subject: String,
+    /// The metric's key.
+    pub metric: String,
+    /// The function.
+    pub function: String,
+    /// How much more it costs.
+    pub delta: f64,
+    /// The part of the change that touches it.
+    pub hunk: Option<Hunk>,
+}
+
+/// What was weighed, so that it can be built and run again.
+pub struct At<'a> {
+    /// The repository.
+    pub place: &'a str,
+    /// The commit compared with.
+    pub first: &'a str,
+    /// The other one; what is in the working tree where there is none.
+    pub second: Option<&'a str>,
+    /// How versions are built.
+    pub recipe: &'a Recipe,
+    /// What was weighed.
+    pub subjects: &'a [Template],
+    /// How long a launch may take.
+    pub limit: Duration,
+}
+
+/// Functions that are named for each metric.
+const NAMED: usize = 3;
+
+/// Subjects that are explained at most.
+const SUBJECTS: usize = 3;
+
+/// The functions that deciding regressions of commands come from. Where they cannot be had there are none: the gate does
+/// not depend on them.
+pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
+    let mut wanted: Vec<(&Template, Vec<String>)> = Vec::new();
+    for one in weighed.iter().filter(|one| one.fault.is_none()) {
+        let judged = judge::compare_pairs(&judge::pairs(&one.run), &one.run.terms);
+        for found in gate::findings(&one.run, &judged, rules) {
+            let template = at.subjects.iter().find(|subject| subject.name == found.subject && !subject.bench);
+            let Some(template) = template.filter(|_| found.gates && found.outcome == Outcome::Regression)
+            else {
+                continue;
+            };
+            match wanted.iter_mut().find(|(known, _)| known.name == template.name) {
+                Some((_, metrics)) => metrics.push(found.metric),
+                None => wanted.push((template, vec![found.metric])),
+            }
+        }
+    }
+    let Ok(counter) = calls::counter("say where regressions come from") else { return Vec::new() };
+    let mut origins = Vec::new();
+    for (template, metrics) in wanted.into_iter().take(SUBJECTS) {
+        let revisions = verb::At {
+            place: at.place,
+            first: at.first,
+            second: at.second,
+            recipe: at.recipe.clone(),
+            subject: template,
+            limit: at.limit,
+        };
+        let effort = Effort { runs: 3, strict: true, time: false };
+        let Ok((found, _)) = at_revisions(&revisions, &counter, &effort) else { continue };
+        for metric in metrics {
+            let Some(explanation) = found.explanations.iter().find(|one| explains(one, &metric)) else {
+                continue;
+            };
+            let worse = found.telling(explanation).filter(|row| row.delta > 0.0).take(NAMED);
+            origins.extend(worse.map(|row| Origin {
+                subject: template.name.clone(),
+                metric: metric.clone(),
+                function: row.name.clone(),
+                delta: row.delta,
+                hunk: hunk_of(&found, explanation, row),
+            }));
+        }
+    }
+    origins
+}
+
+/// Whether a metric is what an explanation counts.
+fn explains(explanation: &Explanation, metric: &str) -> bool {
+    match explanation.count {
+        Count::Instructions => metric == "instructions",
+        Count::Allocations => metric == "malloc.count",
+        Count::Bytes => metric == "malloc.bytes",
+    }
+}
+
+/// The part of the change that touches the function of a row.
+fn hunk_of(found: &Found, explanation: &Explanation, row: &FunctionDifference) -> Option<Hunk> {
+    if explanation.count != Count::Instructions {
+        return found
+            .hunks_of_allocations
+            .iter()
+            .find(|(name, _)| *name == row.name)
+            .map(|(_, hunk)| hunk.clone());
+    }
+    let place = explanation.rows.iter().position(|other| std::ptr::eq(other, row))?;
+    found.hunks.iter().find(|(index, _)| *index == place).map(|(_, hunk)| hunk.clone())
+}

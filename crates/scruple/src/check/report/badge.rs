@@ -1,0 +1,39 @@
+//! The gate as a badge: a small picture with a word for those who see no colours.
+
+use crate::check::summary::Summary;
+use maud::html;
+use scruple_core::budget::Kept;
+use scruple_core::gate::Outcome;
+
+/// The width of a letter of the badge's font, and the room beside a text.
+const LETTER: f64 = 6.6;
+const ROOM: f64 = 12.0;
+
+/// Writes the badge.
+pub fn text(summary: &Summary) -> String {
+    let worse = summary.rows_of(Outcome::Regression, true).count()
+        + summary.limits.iter().filter(|limit| limit.kept == Kept::No).count();
+    let (word, colour) = match summary.kept {
+        Kept::Yes => ("not worse".to_owned(), "#2e7d32"),
+        Kept::No if worse == 1 => ("1 regression".to_owned(), "#b3261e"),
+        Kept::No => (format!("{worse} regressions"), "#b3261e"),
+        Kept::CantTell => ("can’t tell".to_owned(), "#5f6368"),
+    };
+    let label = "performance";
+    let width = |text: &str| text.chars().count() as f64 * LETTER + ROOM;
+    let (left, right) = (width(label), width(&word));
+    let all = format!("{:.0}", left + right);
+    let middle = |from: f64, wide: f64| format!("{:.1}", from + wide / 2.0);
+    let badge = html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(all) height="20" role="img" aria-label={ (label) ": " (word) } {
+            title { (label) ": " (word) }
+            rect width=(all) height="20" rx="3" fill="#3c4043" {}
+            rect x=(format!("{left:.0}")) width=(format!("{right:.0}")) height="20" rx="3" fill=(colour) {}
+            g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" {
+                text x=(middle(0.0, left)) y="14" { (label) }
+                text x=(middle(left, right)) y="14" { (word) }
+            }
+        }
+    };
+    badge.into_string() + "\n"
+}

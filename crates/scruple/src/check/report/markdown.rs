@@ -1,0 +1,125 @@
+//! The gate as a comment of a pull request: regressions first, the rest folded, short enough for any forge.
+
+use super::origin_words;
+use super::terminal::words;
+use crate::check::summary::{Row, Summary};
+use crate::show::markup::{Markup, code, escaped};
+use scruple_core::budget::Kept;
+use scruple_core::gate::Outcome;
+use scruple_core::harmless_text::plain;
+use std::fmt::Write as _;
+
+/// Rows that stand in a comment unfolded, and folded.
+const SHOWN: usize = 20;
+const FOLDED: usize = 60;
+
+/// A cell is cut here.
+const CELL: usize = 80;
+
+/// Writes the comment. Its first line is hidden, and finds the comment again.
+pub fn text(summary: &Summary) -> String {
+    let mut out = format!("<!-- scruple:check:{} -->\n", name(&summary.name));
+    let mark = match summary.kept {
+        Kept::Yes => "✓",
+        Kept::No => "▲",
+        Kept::CantTell => "?",
+    };
+    let _ = writeln!(out, "### {mark} {}\n", escaped(&plain(&summary.headline())));
+    if let Some([base, head]) = &summary.labels {
+        let _ = writeln!(out, "{} → {}\n", cell(base), cell(head));
+    }
+    let first = |row: &&Row| row.finding.gates && row.finding.outcome < Outcome::Improvement;
+    let (shown, rest): (Vec<&Row>, Vec<&Row>) = summary.rows.iter().partition(first);
+    table(&shown, SHOWN, &mut out);
+    for limit in summary.limits.iter().filter(|limit| limit.kept != Kept::Yes || limit.accepted.is_some()) {
+        let accepted =
+            limit.accepted.as_ref().map_or_else(String::new, |why| format!("; accepted: {}", prose(why)));
+        let (text, arm) = (cell(&limit.text), cell(&limit.arm));
+        let _ = writeln!(
+            out,
+            "- Limit {text}: **{}** by {arm}: {}{accepted}",
+            limit.kept.word(),
+            prose(&limit.found)
+        );
+    }
+    if !summary.origins.is_empty() {
+        out.push_str("\n**Where it comes from**\n\n");
+        for origin in &summary.origins {
+            let (name, more) = origin_words(origin);
+            let (metric, subject) = (cell(&origin.metric), cell(&origin.subject));
+            let _ = writeln!(out, "- {metric} of {subject}: {} ({})", cell(&name), prose(&more));
+        }
+    }
+    folded(&format!("{} that did not decide, or did not become worse", rest.len()), &rest, &mut out);
+    let _ = writeln!(out, "\n<details><summary>Where and how</summary>\n");
+    for fact in &summary.facts {
+        let _ = writeln!(out, "- {}", prose(fact));
+    }
+    for remark in &summary.remarks {
+        let _ = writeln!(out, "- {}", prose(&remark.text));
+    }
+    let kept = summary.limits.iter().filter(|limit| limit.kept == Kept::Yes).count();
+    if kept > 0 {
+        let _ = writeln!(out, "- {kept} limits kept");
+    }
+    if !summary.repeat.is_empty() {
+        let _ = writeln!(out, "- Again: {}", code(&plain(&summary.repeat), Markup::Markdown));
+    }
+    out.push_str("\n</details>\n");
+    out
+}
+
+fn folded(head: &str, rows: &[&Row], out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n<details><summary>{head}</summary>\n");
+    table(rows, FOLDED, out);
+    out.push_str("\n</details>\n");
+}
+
+fn table(rows: &[&Row], most: usize, out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("| | subject | metric | before | after | change |\n|---|---|---|---:|---:|---:|\n");
+    for row in rows.iter().take(most) {
+        let why = row.finding.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            prose(&cut(&format!("{}{why}", words(row)), 2 * CELL)),
+            cell(&row.finding.subject),
+            prose(&row.title),
+            prose(&row.before),
+            prose(&row.after),
+            prose(&row.change)
+        );
+    }
+    if rows.len() > most {
+        let _ = writeln!(out, "\n{} more are in the JSON.", rows.len() - most);
+    }
+}
+
+fn cell(text: &str) -> String {
+    code(&cut(&plain(text), CELL), Markup::Markdown)
+}
+
+fn prose(text: &str) -> String {
+    escaped(&plain(text))
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().count() {
+        length if length <= most => text.to_owned(),
+        _ => text.chars().take(most - 1).chain(['…']).collect(),
+    }
+}
+
+/// A name that cannot end a comment of HTML.
+fn name(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' })
+        .take(CELL)
+        .collect()
+}

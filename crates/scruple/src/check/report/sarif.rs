@@ -1,0 +1,101 @@
+//! The gate as SARIF 2.1.0 (OASIS): a result for each function that a deciding regression comes from and that the change
+//! touches. A regression whose lines are not known has no result: a wrong line is worse than none.
+
+use super::origin_words;
+use crate::check::explained::Origin;
+use crate::check::summary::Summary;
+use crate::show::json::inert;
+use crate::show::title;
+use scruple_core::harmless_text::plain;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// The rule that a result goes by, and what it says.
+const RULE: (&str, &str) = ("scruple/regression", "A metric that decides became worse");
+
+/// Writes the results.
+pub fn text(summary: &Summary) -> String {
+    let results: Vec<Value> = summary.origins.iter().filter_map(|origin| result(summary, origin)).collect();
+    let document = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "scruple",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": [{
+                    "id": RULE.0,
+                    "shortDescription": {"text": RULE.1},
+                    "fullDescription": {"text": "The change makes this subject cost more than its base, by more than the gate allows."},
+                    "help": {"text": "scruple explain says more; scruple history accept declares the change as intended."},
+                    "defaultConfiguration": {"level": "error"},
+                    "properties": {"tags": ["performance"]},
+                }],
+            }},
+            "results": results,
+            "columnKind": "unicodeCodePoints",
+        }],
+    });
+    inert(&pretty(&document))
+}
+
+fn pretty(document: &impl Serialize) -> String {
+    serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
+}
+
+fn result(summary: &Summary, origin: &Origin) -> Option<Value> {
+    let hunk = origin.hunk.as_ref()?;
+    let row = summary
+        .rows
+        .iter()
+        .find(|row| row.finding.subject == origin.subject && row.finding.metric == origin.metric)?;
+    let (function, more) = origin_words(origin);
+    let text = format!(
+        "{} of {} went from {} to {} ({}); {function} has {more}",
+        title(&origin.metric),
+        origin.subject,
+        row.before,
+        row.after,
+        row.change
+    );
+    // Lines count from 1; a hunk that only removes lines at the start stands behind line 0.
+    let (first, last) = (hunk.lines.0.max(1), hunk.lines.1.max(1));
+    Some(json!({
+        "ruleId": RULE.0,
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {"text": plain(&text)},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": uri(&hunk.file), "uriBaseId": "%SRCROOT%"},
+            "region": {"startLine": first, "endLine": last},
+        }}],
+        // Not the line: else each push would be another alert.
+        "partialFingerprints": {"scruple/v1": format!("{}:{}:{}", origin.subject, origin.metric, origin.function)},
+    }))
+}
+
+/// A relative reference of RFC 3986: everything that is not unreserved or a slash is written by its number.
+fn uri(path: &str) -> String {
+    let mut out = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte))
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+
+    #[test]
+    fn a_path_is_a_relative_reference() {
+        assert_eq!(uri("src/a b:ü.c"), "src/a%20b%3A%C3%BC.c");
+    }
+}

@@ -1,0 +1,118 @@
+//! The gate on a terminal.
+
+use super::origin_words;
+use crate::check::summary::{Row, Summary};
+use crate::show::align::{fit, right, wrap};
+use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use anstyle::Style;
+use scruple_core::budget::Kept;
+use scruple_core::gate::Outcome;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Rows that are the same are counted, not listed.
+fn is_listed(row: &&Row) -> bool {
+    let decides = row.finding.gates;
+    match row.finding.outcome {
+        Outcome::Regression | Outcome::Accepted | Outcome::Improvement => true,
+        Outcome::CantTell => decides,
+        Outcome::Same => false,
+    }
+}
+
+/// Writes the summary for a terminal of that many columns.
+pub fn text(summary: &Summary, width: usize) -> String {
+    let style = style(summary.kept);
+    let mut out = String::new();
+    if let Some([base, head]) = &summary.labels {
+        let _ = writeln!(out, "{base} → {head}\n");
+    }
+    let _ = writeln!(out, "{style}{}{style:#}", wrap(&summary.headline(), width));
+    table(summary, width, &mut out);
+    for limit in &summary.limits {
+        let style = self::style(limit.kept);
+        let accepted = limit.accepted.as_ref().map_or_else(String::new, |why| format!("; accepted: {why}"));
+        let line = format!(
+            "Limit {}: {} by ‘{}’: {}{accepted}",
+            limit.text,
+            limit.kept.word(),
+            limit.arm,
+            limit.found
+        );
+        let _ = writeln!(out, "{style}{}{style:#}", wrap(&line, width));
+    }
+    if !summary.origins.is_empty() {
+        let _ = writeln!(out, "\n{BOLD}Where it comes from{BOLD:#}");
+        for origin in &summary.origins {
+            let (name, more) = origin_words(origin);
+            let line = format!("  {} of {}: {name} ({more})", origin.metric, origin.subject);
+            let _ = writeln!(out, "{}", wrap(&line, width));
+        }
+    }
+    out.push('\n');
+    for fact in &summary.facts {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(fact, width));
+    }
+    for remark in &summary.remarks {
+        let text = wrap(&remark.text, width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
+    }
+    out
+}
+
+fn table(summary: &Summary, width: usize, out: &mut String) {
+    let rows: Vec<&Row> = summary.rows.iter().filter(is_listed).collect();
+    if rows.is_empty() {
+        return;
+    }
+    out.push('\n');
+    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
+    let (title, before, after) = (widest(|r| &r.title), widest(|r| &r.before), widest(|r| &r.after));
+    let change = widest(|r| &r.change);
+    let words: Vec<String> = rows.iter().map(|row| words(row)).collect();
+    let word = words.iter().map(|word| word.width()).max().unwrap_or(0);
+    let fixed = title + before + after + change + word + 2 * 6 + 3;
+    let subject = widest(|r| &r.finding.subject).min(width.saturating_sub(fixed).max(12));
+    for (row, words) in rows.iter().zip(&words) {
+        let style = match row.finding.outcome {
+            Outcome::Regression if row.finding.gates => BAD,
+            Outcome::Improvement => GOOD,
+            Outcome::CantTell | Outcome::Accepted => OPEN,
+            _ => DIM,
+        };
+        let line = format!(
+            "  {style}{}{style:#}  {}  {}  {} → {}  {}",
+            fit(words, word),
+            fit(&row.finding.subject, subject),
+            fit(&row.title, title),
+            right(&row.before, before),
+            right(&row.after, after),
+            fit(&row.change, change)
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+        if let Some(why) = &row.finding.why {
+            let _ = writeln!(
+                out,
+                "    {DIM}{}{DIM:#}",
+                wrap(why, width.saturating_sub(4)).replace('\n', "\n    ")
+            );
+        }
+    }
+}
+
+/// What a row means for the gate.
+pub(super) fn words(row: &Row) -> String {
+    match (row.finding.outcome, row.finding.gates) {
+        (Outcome::CantTell, true) => "can’t tell".to_owned(),
+        (outcome, true) => outcome.word().to_owned(),
+        (_, false) => format!("informs: {}", row.verdict),
+    }
+}
+
+fn style(kept: Kept) -> Style {
+    match kept {
+        Kept::Yes => GOOD,
+        Kept::No => BAD,
+        Kept::CantTell => OPEN,
+    }
+}

@@ -1,0 +1,219 @@
+//! The merge base and the working tree: both are built, and what the configuration or the command line names is weighed.
+
+use super::args::RevisionArgs;
+use super::explained;
+use super::summary::{Weighed, check_limits};
+use super::verb::{Context, asked, before, conclude, stopped, wants_instructions};
+use crate::bench;
+use crate::bench::suite::{Selection, Side, Suite, SuiteEffort};
+use crate::command::args::SamplingArgs;
+use crate::command::arms;
+use crate::command::arms::Prepared;
+use crate::command::verb::{Asked, Source};
+use crate::compare::revisions::Weighing;
+use crate::config::Config;
+use crate::fault::{Code, Fault};
+use crate::git::Repository;
+use crate::history;
+use crate::history::two_revisions::{self, Revisions};
+use crate::history::verb::wanted::{Wanted, put_here};
+use crate::history::verb::{recipe, start_launcher};
+use crate::history::{Starter, Template};
+use crate::new_run;
+use crate::paths;
+use crate::paths::WorkFolder;
+use crate::progress::Progress;
+use crate::show::{meant, output};
+use scruple_core::budget::Budget;
+use scruple_core::gate::Rules;
+use scruple_core::metric::Metric;
+use scruple_core::run::Terms;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Branches that a change is usually meant for, in the order in which they are looked for.
+const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
+
+/// A batch of a case may take this long.
+const CASE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Builds both, weighs them, and judges.
+pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
+    before(&args.results, &args.gate.gate)?;
+    let launcher = start_launcher()?;
+    let source = Source::open(None)?;
+    let config = Config::find()?;
+    let mut recipe = recipe(&args.build, config.history()?)?;
+    put_here(&mut recipe, &config)?;
+    let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
+    let subjects = wanted.subjects(&config)?;
+    let limits = output::budgets(&args.limit, &[]).ok();
+    let place = history::place_of(args.build.repo.as_deref())?;
+    let revisions = Revisions { reference: base(args, &place)?, base: true, other: None };
+    let limit = arms::duration(&args.build.time_limit)?;
+    let terms = Terms { margin: arms::margin(&args.margin)?, ..Terms::default() };
+    let interrupted = new_run::interruption_flag()?;
+    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let clean = recipe.clean;
+    let built = two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;
+    let rules = Rules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };
+    let mut context =
+        Context { labels: Some(built.labels.clone()), name: args.store.label.clone(), ..Context::default() };
+    let amounts = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.limit.is_relative()))
+        || config.budgets(&[]).map_or(true, |all| all.iter().any(|one| !one.limit.is_relative()));
+    if built.same_build && !amounts {
+        context.nothing =
+            built.remarks.iter().find(|(code, _)| *code == "same-build").map(|(_, text)| text.clone());
+        return conclude(&[], &rules, context, &args.results);
+    }
+    let (commits, remarks) = (built.commits.clone(), built.remarks);
+    let (benches, commands) = apart(&subjects, built.prepared);
+    let mut weighed = Vec::new();
+    let mut brought = Vec::new();
+    for pair in benches {
+        weighed.push(suite(args, pair, &built.labels, terms.clone(), interrupted.clone(), &mut brought)?);
+    }
+    let (own, configured) = (output::budgets(&args.limit, &brought)?, config.budgets(&brought)?);
+    if !commands.is_empty() {
+        let asked = asked(&args.gate.gate, &[]);
+        let all: Vec<Budget> = own.iter().chain(&configured).cloned().collect();
+        let sampling = sampling(args);
+        let weighing = Weighing {
+            source,
+            sampling: &sampling,
+            terms,
+            store: &args.store,
+            interrupted,
+            asked: Asked::by(&asked, &all),
+            quiet: args.results.json,
+            clean,
+        };
+        let (passes, result) = weighing.weigh(commands, remarks)?;
+        let fault = stopped(result, &passes.ledger.fault);
+        weighed.push(Weighed { run: passes.run, budgets: Vec::new(), fault });
+    }
+    check_limits(&own, &weighed)?;
+    if args.command.is_empty() && args.names.is_empty() {
+        check_limits(&configured, &weighed)?;
+    }
+    let all = || own.iter().chain(&configured);
+    for one in &mut weighed {
+        let arms = &one.run.arms;
+        one.budgets.extend(all().filter(|budget| arms.iter().any(|arm| meant(budget, arm))).cloned());
+    }
+    // What explains builds once more, or finds what was built.
+    drop(built.hold);
+    let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
+    let at = explained::At {
+        place: &place,
+        first: &commits[0],
+        second,
+        recipe: &recipe,
+        subjects: &subjects,
+        limit,
+    };
+    context.origins = explained::origins(&weighed, &rules, &at);
+    conclude(&weighed, &rules, context, &args.results)
+}
+
+/// The branch that was named, or the first of the usual ones that there is.
+fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
+    if let Some(base) = &args.base {
+        return Ok(base.clone());
+    }
+    let repository = Repository::at(Path::new(place));
+    let is_one = |name: &&&str| {
+        let commit = format!("{name}^{{commit}}");
+        repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
+    };
+    MAIN.iter().find(is_one).map(|name| (*name).to_owned()).ok_or_else(|| {
+        Fault::usage(format!(
+            "‘{place}’ has none of the branches {}: name the one to compare with, such as --base develop",
+            MAIN.join(", ")
+        ))
+    })
+}
+
+type Pairs = Vec<[Prepared; 2]>;
+
+/// The arms of bench programs, two by two, and those of commands.
+fn apart(subjects: &[Template], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
+    let (mut benches, mut commands) = (Vec::new(), Vec::new());
+    let mut rest = prepared.into_iter();
+    for subject in subjects {
+        let (Some(old), Some(new)) = (rest.next(), rest.next()) else { break };
+        match subject.bench {
+            true => benches.push([old, new]),
+            false => commands.extend([old, new]),
+        }
+    }
+    (benches, commands)
+}
+
+fn suite(
+    args: &RevisionArgs,
+    pair: [Prepared; 2],
+    labels: &[String; 2],
+    terms: Terms,
+    interrupted: Arc<AtomicBool>,
+    brought: &mut Vec<Metric>,
+) -> Result<Weighed, Fault> {
+    let sides: Vec<Side> = pair
+        .into_iter()
+        .zip(labels)
+        .map(|(one, label)| Side {
+            folder: Some(one.job.folder),
+            env: one.job.env,
+            ..Side::new(Some(label.clone()), one.job.program, one.job.argv)
+        })
+        .collect();
+    let work = WorkFolder::make()?;
+    let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
+    let run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);
+    let effort = SuiteEffort {
+        processes: (6, 24),
+        blocks: 40,
+        exact_processes: false,
+        exact_blocks: false,
+        budget: arms::duration(&args.budget)?,
+        case_limit: CASE_LIMIT,
+        time_only: false,
+        list_only: false,
+    };
+    let mut suite = Suite::open(sides, run, &Selection::default(), effort, interrupted, work.path())?;
+    brought.extend(suite.brought());
+    if let Some(store) = paths::open_store(&args.store)? {
+        suite.keep_in(store);
+    }
+    if wants_instructions(&asked(&args.gate.gate, &[])) {
+        suite.count_instructions();
+    }
+    if !args.results.json {
+        suite.show_progress(Progress::new(), Box::new(bench::verb::so_far));
+    }
+    let result = suite.take();
+    drop(work);
+    let fault = bench::verb::ended(&suite, result);
+    let budgets = suite.budgets.clone();
+    Ok(Weighed { run: suite.run, budgets, fault })
+}
+
+fn sampling(args: &RevisionArgs) -> SamplingArgs {
+    SamplingArgs {
+        warmup: 0,
+        runs: args.runs,
+        min_runs: None,
+        max_runs: None,
+        budget: args.budget.clone(),
+        margin: args.margin.clone(),
+        twin: false,
+        seed: args.seed,
+        metrics: Vec::new(),
+        limit: Vec::new(),
+        time_only: false,
+        memory_map: false,
+        requested_peak: false,
+    }
+}

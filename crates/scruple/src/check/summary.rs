@@ -1,0 +1,253 @@
+//! What a gate says, in texts that every writer lays out its own way.
+
+use super::explained::Origin;
+use super::verb::Context;
+use crate::fault::Fault;
+use crate::show::{Report, effect_text, meant, title, verdict_words};
+use scruple_core::budget::{Budget, Kept};
+use scruple_core::gate::{self, Finding, Outcome, Rules};
+use scruple_core::judge::Estimate;
+use scruple_core::metric::Quality;
+use scruple_core::run::{Run, Warning};
+use scruple_core::sample::Sample;
+use scruple_core::subject::Role;
+use scruple_core::unit::{exact, quantity};
+use std::collections::BTreeSet;
+
+/// One run that a gate rests on.
+pub struct Weighed {
+    /// The run.
+    pub run: Run,
+    /// The limits that are meant for it.
+    pub budgets: Vec<Budget>,
+    /// What went wrong with it.
+    pub fault: Option<Fault>,
+}
+
+/// One metric of one subject.
+pub struct Row {
+    /// What was found.
+    pub finding: Finding,
+    /// The metric's title.
+    pub title: String,
+    /// What it was.
+    pub before: String,
+    /// What it is.
+    pub after: String,
+    /// The change; empty where none is known.
+    pub change: String,
+    /// The verdict in words.
+    pub verdict: String,
+}
+
+/// A limit of an arm.
+pub struct Limit {
+    /// The limit, as it was written.
+    pub text: String,
+    /// The arm.
+    pub arm: String,
+    /// What the gate makes of it.
+    pub kept: Kept,
+    /// What was found.
+    pub found: String,
+    /// Why it may be exceeded.
+    pub accepted: Option<String>,
+}
+
+/// What a gate says.
+pub struct Summary {
+    /// How it ends.
+    pub kept: Kept,
+    /// What the versions are called, the reference first.
+    pub labels: Option<[String; 2]>,
+    /// The metrics, worst first.
+    pub rows: Vec<Row>,
+    /// The limits.
+    pub limits: Vec<Limit>,
+    /// Where regressions come from.
+    pub origins: Vec<Origin>,
+    /// Why nothing was weighed.
+    pub nothing: Option<String>,
+    /// What a reader has to know of each run.
+    pub remarks: Vec<Warning>,
+    /// Where and how it was weighed.
+    pub facts: Vec<String>,
+    /// The command that repeats it.
+    pub repeat: String,
+    /// The ids of the runs.
+    pub runs: Vec<String>,
+    /// The name by which a comment is found again.
+    pub name: String,
+}
+
+/// A remark of the builds, which the head says already.
+const SAME_BUILD: &str = "same-build";
+
+impl Summary {
+    /// Judges the runs.
+    pub fn of(weighed: &[Weighed], rules: &Rules, context: Context) -> Result<Summary, Fault> {
+        let (mut rows, mut limits) = (Vec::new(), Vec::new());
+        let mut remarks: Vec<Warning> = Vec::new();
+        let mut facts = Vec::new();
+        for one in weighed {
+            let report = Report::of(&one.run, &[], &one.budgets);
+            let found = gate::findings(&one.run, &report.judged, rules);
+            rows.extend(found.into_iter().filter_map(|finding| row(&report, finding)));
+            limits.extend(report.checked.iter().map(|checked| {
+                let (kept, accepted) = gate::of_limit(&one.run, checked, &one.budgets, rules);
+                Limit {
+                    text: checked.budget.clone(),
+                    arm: checked.arm.clone(),
+                    kept,
+                    found: checked.found.clone(),
+                    accepted,
+                }
+            }));
+            remarks.extend(one.run.warnings.iter().filter(|one| one.code != SAME_BUILD).cloned());
+            facts.push(fact(&one.run));
+        }
+        remarks.dedup();
+        rows.sort_by_key(|row| (row.finding.outcome, !row.finding.gates));
+        let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
+        let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
+        let kept = match context.nothing {
+            Some(_) => Kept::Yes,
+            // What was not read to its end has kept nothing.
+            None => match gate::whole(&findings, &of_limits) {
+                Kept::Yes if weighed.iter().any(|one| one.fault.is_some()) => Kept::CantTell,
+                kept => kept,
+            },
+        };
+        facts.insert(0, what_decides(&findings));
+        let words = weighed.first().map(|one| one.run.argv.as_slice()).unwrap_or_default();
+        // Where the program lies is nobody else's affair.
+        let repeat = words.iter().skip(1).map(String::as_str);
+        let repeat: Vec<&str> = words.first().map(|_| "scruple").into_iter().chain(repeat).collect();
+        Ok(Summary {
+            kept,
+            labels: context.labels,
+            rows,
+            limits,
+            origins: context.origins,
+            nothing: context.nothing,
+            remarks,
+            facts,
+            repeat: shell_words::join(repeat),
+            runs: weighed.iter().map(|one| one.run.id.clone()).collect(),
+            name: context.name.unwrap_or_else(|| "default".to_owned()),
+        })
+    }
+
+    /// The rows of one outcome that decide, or that inform.
+    pub fn rows_of(&self, outcome: Outcome, gates: bool) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.finding.outcome == outcome && row.finding.gates == gates)
+    }
+
+    /// The outcome in a line.
+    pub fn headline(&self) -> String {
+        if let Some(why) = &self.nothing {
+            return format!("Gate kept: nothing was weighed, since {why}.");
+        }
+        let deciding = |outcome| self.rows_of(outcome, true).count();
+        let exceeded = self.limits.iter().filter(|limit| limit.kept == Kept::No).count();
+        let unknown = self.limits.iter().filter(|limit| limit.kept == Kept::CantTell).count();
+        let slower = self.rows_of(Outcome::Regression, false).count();
+        let counts = [
+            (deciding(Outcome::Regression), "regression", "regressions"),
+            (exceeded, "limit exceeded", "limits exceeded"),
+            (deciding(Outcome::Accepted), "accepted", "accepted"),
+            (deciding(Outcome::CantTell) + unknown, "can’t tell", "can’t tell"),
+            (deciding(Outcome::Improvement), "improvement", "improvements"),
+            (deciding(Outcome::Same), "not worse", "not worse"),
+            (slower, "worse without deciding", "worse without deciding"),
+        ];
+        let told: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+            .collect();
+        let head = match self.kept {
+            Kept::Yes => "Gate kept",
+            Kept::No => "Gate exceeded",
+            Kept::CantTell => "Gate can’t tell",
+        };
+        match told.is_empty() {
+            true => format!("{head}: nothing that decides could be read."),
+            false => format!("{head}: {}.", told.join(", ")),
+        }
+    }
+}
+
+/// The texts of a finding; none where it neither decides nor is shown.
+fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
+    let key = &finding.metric;
+    if !finding.gates && !report.shown.contains(key) {
+        return None;
+    }
+    let value = |name: &str| {
+        let arm = report.run.arms.iter().find(|arm| arm.name == name && arm.role == Role::Subject);
+        let known = arm.and_then(|arm| Some((arm.sample(key)?, report.estimate(arm, key)?)));
+        known.map_or_else(|| "–".to_owned(), |(sample, estimate)| value_text(sample, &estimate))
+    };
+    let (before, after) = (value(&finding.reference), value(&finding.arm));
+    let comparison = finding.comparison.as_ref();
+    Some(Row {
+        title: title(key),
+        before,
+        after,
+        change: comparison.map_or_else(String::new, |comparison| effect_text(key, comparison)),
+        verdict: comparison.map_or_else(
+            || "can’t tell".to_owned(),
+            |comparison| verdict_words(key, comparison).into_owned(),
+        ),
+        finding,
+    })
+}
+
+fn value_text(sample: &Sample, estimate: &Estimate) -> String {
+    match estimate.interval {
+        None if sample.repeats() && sample.quality <= Quality::Near => exact(estimate.value, &sample.unit),
+        _ => quantity(estimate.value, &sample.unit),
+    }
+}
+
+fn what_decides(findings: &[Finding]) -> String {
+    let keys: BTreeSet<&str> =
+        findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()).collect();
+    let titles: Vec<String> = keys.into_iter().map(title).collect();
+    match titles.is_empty() {
+        true => "No metric decides here.".to_owned(),
+        false => format!("What decides here: {}. Everything else informs.", titles.join(", ")),
+    }
+}
+
+fn fact(run: &Run) -> String {
+    let blocks = run
+        .arms_of(Role::Subject)
+        .filter_map(|arm| arm.sample("time.wall").or(arm.sample("load.rate")))
+        .map(|sample| sample.readings.len())
+        .min()
+        .unwrap_or(0);
+    let of = &run.provenance;
+    format!(
+        "{} · {blocks} readings of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
+        of.machine_class, run.seed, of.load, of.kernel, run.id
+    )
+}
+
+/// Checks that every limit is meant for something that was weighed, since one that is not would be kept whatever happens.
+pub fn check_limits(budgets: &[Budget], runs: &[Weighed]) -> Result<(), Fault> {
+    let arms = || runs.iter().flat_map(|one| one.run.arms_of(Role::Subject));
+    match budgets.iter().find(|budget| !arms().any(|arm| meant(budget, arm))) {
+        None => Ok(()),
+        Some(budget) => {
+            let names: Vec<String> = arms().map(|arm| format!("‘{}’", arm.name)).collect();
+            Err(Fault::usage(format!(
+                "the limit ‘{}’ is for ‘{}’, but nothing of that name was weighed: there are {}",
+                budget.text,
+                budget.arm,
+                names.join(", ")
+            )))
+        }
+    }
+}

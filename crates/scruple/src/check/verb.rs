@@ -1,0 +1,147 @@
+//! `scruple check`: what was weighed becomes a summary, which is written everywhere it was asked for.
+
+use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
+use super::explained::Origin;
+use super::report;
+use super::revisions;
+use super::summary::{Summary, Weighed};
+use crate::bench;
+use crate::cli::{ResultArgs, StoreArgs};
+use crate::command;
+use crate::command::session::Stop;
+use crate::fault::{Code, Fault};
+use crate::load;
+use crate::show::export::Format;
+use crate::show::{declared, output};
+use scruple_core::budget::Kept;
+use scruple_core::gate::Rules;
+use std::path::Path;
+
+/// What a gate can be written as.
+pub const FORMATS: [Format; 5] = [Format::Markdown, Format::Json, Format::Junit, Format::Sarif, Format::Svg];
+
+/// What is counted only where somebody asks, and decides where nothing else is named.
+const INSTRUCTIONS: &str = "instructions";
+
+/// Weighs, judges, and says so.
+pub fn check(args: CheckArgs) -> Result<Code, Fault> {
+    match args.verb {
+        None => revisions::check(&args.take),
+        Some(CheckVerb::Run(of)) => commands(*of),
+        Some(CheckVerb::Bench(of)) => suites(*of),
+        Some(CheckVerb::Load(of)) => servers(*of),
+    }
+}
+
+/// The metrics that are asked for so that a gate can go by them: instructions too, where nothing else is named.
+pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = metrics.iter().chain(gate).cloned().collect();
+    if gate.is_empty() {
+        all.push(INSTRUCTIONS.to_owned());
+    }
+    all
+}
+
+fn commands(mut of: OfCommands) -> Result<Code, Fault> {
+    before(&of.run.results, &of.gate.gate)?;
+    of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
+    let taken = command::verb::take(&of.run)?;
+    let fault = stopped(taken.result, &taken.passes.ledger.fault);
+    let weighed = Weighed { run: taken.passes.run, budgets: taken.budgets, fault };
+    conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.run.store), &of.run.results)
+}
+
+fn suites(mut of: OfSuites) -> Result<Code, Fault> {
+    before(&of.bench.results, &of.gate.gate)?;
+    if of.bench.baseline.is_some() || of.bench.list {
+        return Err(Fault::usage(
+            "a gate weighs both sides now: name the other build with --against, and leave --baseline and --list out",
+        ));
+    }
+    of.bench.metrics = asked(&of.gate.gate, &of.bench.metrics);
+    let taken = bench::verb::take(&of.bench)?;
+    let fault = bench::verb::ended(&taken.suite, taken.result);
+    let weighed = Weighed { run: taken.suite.run, budgets: taken.budgets, fault };
+    conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.bench.store), &of.bench.results)
+}
+
+fn servers(of: OfServers) -> Result<Code, Fault> {
+    before(&of.load.results, &of.gate.gate)?;
+    let taken = load::verb::take(&of.load)?;
+    let fault = taken.stop.or(taken.loading.ledger.fault.as_ref().map(Fault::not_stored));
+    let weighed = Weighed { run: taken.loading.run, budgets: taken.budgets, fault };
+    conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)
+}
+
+/// What can be wrong before anything is weighed.
+pub fn before(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
+    output::check_metrics(gate)?;
+    results.export.checked(&FORMATS).map(|_| ())
+}
+
+fn rules(gate: Vec<String>) -> Rules {
+    Rules { metrics: gate, accepted: Vec::new() }
+}
+
+/// How a measurement of commands ended early, if it did.
+pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreError>) -> Option<Fault> {
+    match result {
+        Err(Stop::Failed(fault)) => Some(fault),
+        Err(Stop::Interrupted) => Some(Fault {
+            code: Code::Interrupted,
+            message: "interrupted: what had been read does not decide anything".to_owned(),
+        }),
+        Ok(()) => unstored.as_ref().map(Fault::not_stored),
+    }
+}
+
+/// What is known besides the runs.
+#[derive(Default)]
+pub struct Context {
+    /// What the versions are called, the reference first.
+    pub labels: Option<[String; 2]>,
+    /// The name by which a comment is found again.
+    pub name: Option<String>,
+    /// Why nothing was weighed.
+    pub nothing: Option<String>,
+    /// Where regressions come from.
+    pub origins: Vec<Origin>,
+}
+
+impl Context {
+    fn named(store: &StoreArgs) -> Context {
+        Context { name: store.label.clone(), ..Context::default() }
+    }
+}
+
+/// Writes the summary, and says how the gate ends. What failed meanwhile is told behind it.
+pub fn conclude(
+    weighed: &[Weighed],
+    rules: &Rules,
+    context: Context,
+    results: &ResultArgs,
+) -> Result<Code, Fault> {
+    let summary = Summary::of(weighed, rules, context)?;
+    let files = results.export.checked(&FORMATS)?;
+    let aside = files.iter().any(|file| file.path == Path::new("-"));
+    let texts = files.iter().map(|file| (file.path.as_path(), report::formatted(&summary, file.format)));
+    let unwritten = output::write_files(texts)?;
+    let text = match results.json {
+        true => report::formatted(&summary, Format::Json),
+        false => report::terminal::text(&summary, output::width()),
+    };
+    output::print_beside(aside, &text)?;
+    if let Some(fault) = weighed.iter().find_map(|one| one.fault.as_ref()).or(unwritten.as_ref()) {
+        return Err(Fault { code: fault.code, message: fault.message.clone() });
+    }
+    Ok(match summary.kept {
+        Kept::Yes => Code::Fine,
+        Kept::No => Code::GateFailed,
+        Kept::CantTell => Code::Unknown,
+    })
+}
+
+/// Whether instructions are to be counted.
+pub fn wants_instructions(asked: &[String]) -> bool {
+    asked.iter().any(|pattern| pattern != "all" && declared(INSTRUCTIONS).matches(pattern))
+}

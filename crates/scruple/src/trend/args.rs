@@ -1,0 +1,33 @@
+//! The words of `scruple trend`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Show how the cost of a subject went over the stored runs, and where it changed.
+///
+/// Each run is one point: the median of its readings; of a run with several versions, that of the last. Counts change where they
+/// are not the same as before; of noisy metrics, changes are told from noise and from slow drift. A series is of one class of
+/// machines.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  scruple trend parse
+  scruple trend 'gzip -c big.txt' --metrics malloc.bytes,time.cpu
+  scruple trend parse --machine all --metrics malloc
+")]
+pub struct TrendArgs {
+    /// The name of a command or a case, as tables show it.
+    pub subject: String,
+    /// The metrics to show.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// Runs of this class of machines (default: that of the newest run); ‘all’ puts all into one series.
+    #[arg(long, value_name = "CLASS")]
+    pub machine: Option<String>,
+    /// The store (default: .scruple/store.db of the project, else one for the user).
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    pub store: Option<PathBuf>,
+    /// Print JSON instead of lines.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,6 @@
+//! `scruple trend`: one subject over all stored runs, and where its cost changed.
+
+pub mod args;
+pub mod report;
+pub mod series;
+pub mod verb;

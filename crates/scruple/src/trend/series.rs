@@ -1,0 +1,78 @@
+//! The series of a subject: one point for each run.
+
+use crate::store::Point;
+use scruple_core::changepoint::{self, ChangePoint, Options, Series, Step};
+use scruple_core::metric::{DEFAULT_METRICS, Metric, Quality};
+use scruple_core::sample::Sample;
+use scruple_core::stats::paired::Why;
+use scruple_core::stats::quantile::median;
+use scruple_core::{judge, metric};
+
+/// A metric over the runs.
+pub struct Trend {
+    /// The metric.
+    pub metric: Metric,
+    /// The value of each run that has one: its place among the runs, and the median of its readings.
+    pub values: Vec<(usize, f64)>,
+    /// Whether the readings of every run repeat and count.
+    pub exact: bool,
+    /// What is found; or why nothing can be.
+    pub found: Result<Found, Why>,
+}
+
+/// What a series was found to be.
+pub struct Found {
+    /// The changes. Places are those of `values`.
+    pub changes: Vec<ChangePoint>,
+    /// What is known of the noise, where there is any.
+    pub noisy: Option<Series>,
+}
+
+/// How often a series without any change may be given one.
+const ERROR: f64 = 0.01;
+
+/// The trends of these runs in the metrics that were asked for; by default in those that tables show.
+pub fn trends(points: &[Point], asked: &[String]) -> Vec<Trend> {
+    let mut keys: Vec<&String> = points.iter().flat_map(|point| point.samples.keys()).collect();
+    keys.sort_by_key(|key| {
+        let place = metric::METRICS.iter().position(|metric| metric.key == key.as_str());
+        (place.unwrap_or(usize::MAX), *key)
+    });
+    keys.dedup();
+    keys.into_iter().filter_map(|key| trend(points, key, asked)).collect()
+}
+
+fn trend(points: &[Point], key: &str, asked: &[String]) -> Option<Trend> {
+    let samples: Vec<(usize, &Sample)> = points
+        .iter()
+        .enumerate()
+        .filter_map(|(place, point)| Some((place, point.samples.get(key)?)))
+        .filter(|(_, sample)| !sample.readings.is_empty())
+        .collect();
+    let declared = judge::declaration(key, samples.first()?.1);
+    let wanted = match asked.is_empty() {
+        true => DEFAULT_METRICS.contains(&key) || key == "instructions",
+        false => asked.iter().any(|pattern| declared.matches(pattern)),
+    };
+    if !wanted {
+        return None;
+    }
+    let values: Vec<(usize, f64)> =
+        samples.iter().map(|(place, sample)| (*place, median(&sample.readings))).collect();
+    let exact = samples.iter().all(|(_, sample)| sample.quality <= Quality::Near && sample.repeats());
+    let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    let found = match exact {
+        true => Ok(Found { changes: changepoint::exact(&plain), noisy: None }),
+        false => {
+            let options = Options { error: ERROR, ..Options::default() };
+            changepoint::noisy(&plain, &options)
+                .map(|series| Found { changes: series.changes.clone(), noisy: Some(series) })
+        }
+    };
+    Some(Trend { metric: declared, values, exact, found })
+}
+
+/// Whether a step is for the worse.
+pub fn is_worse(metric: &Metric, step: Step) -> bool {
+    step.rises() == (metric.better == metric::Better::Lower)
+}

@@ -1,0 +1,81 @@
+//! `scruple trend`: from the words to the series.
+
+use super::args::TrendArgs;
+use super::report;
+use super::series::trends;
+use crate::fault::{Code, Fault};
+use crate::paths;
+use crate::show::output;
+use crate::store::Point;
+use std::collections::BTreeMap;
+
+/// The word that puts the machines of all classes into one series.
+const ALL: &str = "all";
+
+/// The runs of one class, and what was left out for its sake.
+pub struct Chosen {
+    /// The subject.
+    pub subject: String,
+    /// The class; none where all are in.
+    pub machine: Option<String>,
+    /// The runs, oldest first.
+    pub points: Vec<Point>,
+    /// Runs of other classes, by class.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+/// Prints the trend.
+pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
+    output::check_metrics(&args.metrics)?;
+    let store = paths::existing_store(args.store.as_deref())?;
+    let points = store.points(&args.subject)?;
+    if points.is_empty() {
+        let known = store.subjects()?;
+        let known: Vec<String> = known.iter().take(20).map(|name| format!("‘{name}’")).collect();
+        return Err(Fault::usage(match known.is_empty() {
+            true => "no run is stored yet: `scruple run` stores the first".to_owned(),
+            false => format!(
+                "no stored run has ‘{}’: there are {}; `scruple store list` shows the runs",
+                args.subject,
+                known.join(", ")
+            ),
+        }));
+    }
+    let chosen = chosen(args, points)?;
+    let trends = trends(&chosen.points, &args.metrics);
+    if trends.is_empty() {
+        return Err(Fault::usage(format!(
+            "the runs of ‘{}’ have none of these metrics: `scruple inspect metrics` lists them, `scruple show` what a run has",
+            args.subject
+        )));
+    }
+    let text = match args.json {
+        true => report::json(&chosen, &trends),
+        false => report::terminal(&chosen, &trends, output::width()),
+    };
+    output::print(&text)?;
+    Ok(Code::Fine)
+}
+
+fn chosen(args: &TrendArgs, points: Vec<Point>) -> Result<Chosen, Fault> {
+    let subject = args.subject.clone();
+    if args.machine.as_deref() == Some(ALL) {
+        return Ok(Chosen { subject, machine: None, points, left_out: BTreeMap::new() });
+    }
+    let newest = points.last().map(|point| point.provenance.machine_class.clone()).unwrap_or_default();
+    let machine = args.machine.clone().unwrap_or(newest);
+    let (own, others): (Vec<Point>, Vec<Point>) =
+        points.into_iter().partition(|point| point.provenance.machine_class == machine);
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    for other in others {
+        *left_out.entry(other.provenance.machine_class).or_default() += 1;
+    }
+    if own.is_empty() {
+        let known: Vec<String> = left_out.keys().map(|class| format!("‘{class}’")).collect();
+        return Err(Fault::usage(format!(
+            "no run of ‘{subject}’ was taken on a machine of the class ‘{machine}’: there are {}",
+            known.join(", ")
+        )));
+    }
+    Ok(Chosen { subject, machine: Some(machine), points: own, left_out })
+}

@@ -1,0 +1,298 @@
+//! `scruple check`: what decides, how it ends, and what it writes.
+
+use crate::fake::fake;
+use crate::load::{script, windows};
+use crate::repository::{BUILD, Repository, program};
+use crate::script::{Arm, arm};
+use crate::support::{Answer, Place, at};
+use insta::assert_snapshot;
+
+/// A gate over a script of two commands.
+fn scripted(place: &Place, old: Arm, new: Arm, words: &[&str]) -> Answer {
+    place.script(&[("old", old), ("new", new)]);
+    let all =
+        ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new", "-r", "20"];
+    place.run(all.iter().chain(words).chain(&["true", "true new"]))
+}
+
+/// A gate over the repository named `repo`, which takes little time and counts allocations only.
+fn gate(place: &Place, words: &[&str]) -> Answer {
+    let all = [&["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc"], &BUILD[..], words];
+    place.run([&all.concat()[..], &["--", "./app"]].concat())
+}
+
+fn bytes(arm: Arm, bytes: f64) -> Arm {
+    arm.with("counting", "malloc.bytes", move |_| bytes)
+}
+
+#[test]
+fn one_byte_more_fails_and_a_slower_time_only_informs() {
+    let place = Place::new();
+    let answer = scripted(&place, arm(1.0, 1), bytes(arm(1.5, 2), 4097.0), &["--export", "check.md"]);
+    assert_snapshot!(answer.exchange(), @r#"
+    exit 1
+    --- stdout
+    Gate exceeded: 1 regression, 2 not worse, 2 worse without deciding.
+
+      regression       new  malloc bytes  4,096 B → 4,097 B  +0.02 % (+1 B)
+      informs: slower  new  cpu           4.00 ms → 6.00 ms  +50.0 % [+50.0, +50.1]
+      informs: slower  new  wall          5.13 ms → 7.70 ms  +50.0 % [+50.0, +50.1]
+
+    What decides here: malloc bytes, mallocs, malloc peak. Everything else informs.
+    scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
+    "#);
+    assert_snapshot!(place.read("check.md"), @r#"
+    <!-- scruple:check:default -->
+    ### ▲ Gate exceeded: 1 regression, 2 not worse, 2 worse without deciding.
+
+    | | subject | metric | before | after | change |
+    |---|---|---|---:|---:|---:|
+    | regression | `new` | malloc bytes | 4,096 B | 4,097 B | +0.02 % (+1 B) |
+
+    <details><summary>5 that did not decide, or did not become worse</summary>
+
+    | | subject | metric | before | after | change |
+    |---|---|---|---:|---:|---:|
+    | informs: slower | `new` | cpu | 4.00 ms | 6.00 ms | +50.0 % \[+50.0, +50.1\] |
+    | informs: slower | `new` | wall | 5.13 ms | 7.70 ms | +50.0 % \[+50.0, +50.1\] |
+    | same | `new` | mallocs | 100 | 100 | ±0 |
+    | same | `new` | malloc peak | 2,048 B | 2,048 B | ±0 |
+    | informs: same within 20 % | `new` | peak memory | 1.50 MB | 1.50 MB | ±0 |
+
+    </details>
+
+    <details><summary>Where and how</summary>
+
+    - What decides here: malloc bytes, mallocs, malloc peak. Everything else informs.
+    - scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
+
+    </details>
+    "#);
+    let slower = scripted(&place, arm(1.0, 1), arm(1.5, 2), &["--json"]);
+    assert_eq!(slower.code, 0, "{}", slower.exchange());
+    let decides = at(&slower.json(), "/check/findings").as_array().expect("findings").clone();
+    let of_time = decides.iter().find(|one| one["metric"] == "time.cpu").expect("a time");
+    assert_eq!(
+        (of_time["decides"].as_bool(), of_time["outcome"].as_str()),
+        (Some(false), Some("regression"))
+    );
+}
+
+#[test]
+fn a_time_that_is_named_decides() {
+    let place = Place::new();
+    let gate = |factor: f64| scripted(&place, arm(1.0, 1), arm(factor, 2), &["--gate", "time.cpu"]);
+    assert_eq!([1.0, 1.03].map(|factor| gate(factor).code), [0, 1]);
+    let vague = |arm: Arm| arm.with("timing", "time.cpu", |launch| 1e6 * (1.0 + (launch % 7) as f64));
+    let answer = scripted(&place, vague(arm(1.0, 1)), arm(1.0, 2), &["--gate", "time.cpu"]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+}
+
+#[test]
+fn what_cannot_be_told_is_neither_kept_nor_exceeded() {
+    let place = Place::new();
+    let gone = arm(1.0, 2).absent("counting", "malloc.bytes", "it is linked statically");
+    let answer = scripted(&place, arm(1.0, 1), gone, &["--export", "check.xml"]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stdout.contains("Gate can’t tell: 1 can’t tell"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("it is linked statically"), "{}", answer.exchange());
+    assert!(place.read("check.xml").contains("errors=\"1\""), "{}", place.read("check.xml"));
+    let nothing = scripted(&place, arm(1.0, 1), arm(1.0, 2), &["--gate", "gc.count"]);
+    assert_eq!(nothing.code, 3, "{}", nothing.exchange());
+    assert!(nothing.stdout.contains("nothing that decides could be read"), "{}", nothing.exchange());
+}
+
+#[test]
+fn a_limit_decides_beside_the_metrics() {
+    let place = Place::new();
+    let gate = |limit: &str| scripted(&place, arm(1.0, 1), arm(1.1, 2), &["--limit", limit]).code;
+    assert_eq!(["time.cpu<+3%", "time.cpu<+30%", "malloc.bytes<4kB"].map(gate), [1, 0, 1]);
+}
+
+#[test]
+fn every_file_names_the_regression_and_nothing_of_a_name_is_markup() {
+    let place = Place::new();
+    let name = "a<b>|`c` --> @someone";
+    place.script(&[("old", arm(1.0, 1)), (name, bytes(arm(1.0, 2), 5000.0))]);
+    let files = ["check.md", "check.json", "check.xml", "check.sarif", "badge.svg"];
+    let mut words =
+        vec!["check", "run", "--scripted", "script.json", "--no-store", "--label", "a --> b", "-n", "old"];
+    words.extend(["-n", name, "-r", "10", "true", "true new"]);
+    files.iter().for_each(|file| words.extend(["--export", file]));
+    let answer = place.run(&words);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let [markdown, json, xml, sarif, badge] = files.map(|file| place.read(file));
+    assert!(
+        markdown.starts_with("<!-- scruple:check:a_____b -->\n### ▲ Gate exceeded: 1 regression"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("| `a<b>\\|'c' --> @someone` |"), "{markdown}");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(at(&json, "/check/gate"), "exceeded");
+    assert!(xml.contains("failures=\"1\"") && xml.contains("a&lt;b&gt;"), "{xml}");
+    let sarif: serde_json::Value = serde_json::from_str(&sarif).expect("SARIF");
+    assert_eq!(at(&sarif, "/version"), "2.1.0");
+    assert_eq!(at(&sarif, "/runs/0/results").as_array().map(Vec::len), Some(0), "no line is known");
+    assert!(badge.contains("performance: 1 regression"), "{badge}");
+    for text in [&markdown, &xml, &badge, &answer.stdout] {
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+    let page = scripted(&place, arm(1.0, 1), arm(1.0, 2), &["--export", "page.html"]);
+    assert_eq!(page.code, 2, "{}", page.exchange());
+    assert!(page.stderr.contains("this verb writes .md, .json, .xml, .sarif, .svg"), "{}", page.exchange());
+}
+
+#[test]
+fn a_change_of_documents_builds_the_same_and_is_not_weighed() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000]);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.write("README.md", "words");
+    repository.commit("words");
+    let answer = gate(&place, &["--export", "check.md"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("are the same, byte for byte, although ‘README.md’ differs."),
+        "{}",
+        answer.exchange()
+    );
+    assert!(place.read("check.md").contains("### ✓ Gate kept: nothing was weighed"));
+    // An amount is a limit for whatever is built.
+    let limited = gate(&place, &["--limit", "malloc.bytes<10B"]);
+    assert_eq!(limited.code, 1, "{}", limited.exchange());
+    place.assert_no_processes();
+}
+
+#[test]
+fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000]);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.commit_program("more", 10, 1001, "");
+    repository.write("notes.txt", "not tracked");
+    let answer = gate(&place, &["--export", "check.sarif", "--export", "check.md"]);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    assert!(answer.stdout.contains("1,000 B → 1,001 B  +0.10 % (+1 B)"), "{}", answer.exchange());
+    assert!(place.read("check.md").contains("| regression | `./app` | malloc bytes | 1,000 B | 1,001 B |"));
+    let sarif: serde_json::Value = serde_json::from_str(&place.read("check.sarif")).expect("SARIF");
+    for result in at(&sarif, "/runs/0/results").as_array().expect("results") {
+        assert_eq!(at(result, "/locations/0/physicalLocation/artifactLocation/uri"), "app.c");
+    }
+    repository.write("app.c", &program(10, 1001, "/* the same */"));
+    repository.commit("more of it\n\nScruple-Accept: ./app/malloc: a cache");
+    let answer = gate(&place, &["--base", "main"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("accepted") && said.contains("a cache"), "{}", answer.exchange());
+    place.assert_no_processes();
+}
+
+#[test]
+fn a_target_folder_that_others_share_does_not_mix_versions() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    repository.write(".gitignore", "target\nCargo.lock\n");
+    std::fs::create_dir_all(place.file("repo/src")).expect("a folder");
+    let source = |bytes: u32| {
+        format!("fn main() {{\n    std::hint::black_box(Vec::<u8>::with_capacity({bytes}));\n}}\n")
+    };
+    repository.write("src/main.rs", &source(1000));
+    repository.commit("one");
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.write("src/main.rs", &source(2000));
+    let shared = place.file("shared-target");
+    let check = |words: &[&str]| {
+        let step = "cargo build --offline --quiet";
+        let all =
+            ["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc.bytes", "--build", step];
+        let all =
+            [&all[..], &["--artifact", "target/debug/app"], words, &["--", "target/debug/app"]].concat();
+        let mut command = place.command(all);
+        // Cargo finds its toolchain below the tester's home.
+        let home = std::env::var_os("HOME").unwrap_or_default();
+        for (name, below) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            let folder =
+                std::env::var_os(name).unwrap_or_else(|| std::path::Path::new(&home).join(below).into());
+            command.env(name, folder);
+        }
+        place.finish(command.env("CARGO_TARGET_DIR", &shared))
+    };
+    let answer = check(&[]);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    assert!(answer.stdout.contains("malloc bytes"), "{}", answer.exchange());
+    assert!(!shared.exists(), "built outside of the tree");
+    let told = format!("CARGO_TARGET_DIR={}", shared.display());
+    let answer = check(&["--env", &told]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("which versions would share"), "{}", answer.exchange());
+}
+
+#[test]
+fn nothing_that_a_repository_names_is_run_to_look_at_it() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000]);
+    repository.write("data.bin", "one");
+    repository.commit("data");
+    let seen = place.file("ran");
+    place.shell_script("trap", &format!("touch {}; cat", seen.display()));
+    let trap = place.file("trap").display().to_string();
+    // A name with a sign of its own cannot be unset by a word of the command line.
+    for key in
+        ["filter.trap.clean", "filter.a=b.clean", "filter.a=b.process", "core.fsmonitor", "gpg.program"]
+    {
+        repository.git(&["config", key, &trap]);
+    }
+    repository.git(&["config", "log.showSignature", "true"]);
+    repository.git(&["config", "filter.trap.required", "true"]);
+    repository.write(".gitattributes", "*.bin filter=a=b\n*.c filter=trap\n");
+    repository.write("data.bin", "two");
+    repository.write("app.c", &program(10, 1000, "/* other words */"));
+    let answer = gate(&place, &["--base", "HEAD"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(!seen.exists(), "a program that the repository names has run");
+}
+
+#[test]
+fn suites_and_servers_are_gated_with_their_own_words() {
+    let place = Place::new();
+    let answer = place.run(["check", "bench", "--baseline", "last", "--", "true"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("name the other build with --against"), "{}", answer.exchange());
+    let old = fake(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
+    let against: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let suite = |case: &str| {
+        let new = fake(&place, &[case]);
+        let words =
+            ["check", "bench", "--no-store", "--processes", "6", "--blocks", "12", "--gate", "alloc.bytes"];
+        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        words.extend(["--against".to_owned(), against.join(" "), "--".to_owned()]);
+        words.extend(new);
+        place.run(words)
+    };
+    let more = suite(r#"{"name":"zoo/ant","cost":5,"bytes":17}"#);
+    assert_eq!(more.code, 1, "{}", more.exchange());
+    assert!(more.stdout.contains("16 B → 17 B"), "{}", more.exchange());
+    assert_eq!(suite(r#"{"name":"zoo/ant","cost":9,"bytes":16}"#).code, 0);
+    script(&place, &[("old", windows(200)), ("new", windows(260))]);
+    let server = |words: &[&str]| {
+        let all = [
+            "check",
+            "load",
+            "http://127.0.0.1:9/",
+            "--scripted",
+            "load.json",
+            "--rate",
+            "1000",
+            "--no-store",
+        ];
+        place.run([&all[..], &["--name", "new", "--against", "old=http://127.0.0.1:10/"], words].concat())
+    };
+    let slower = server(&["--gate", "load.p99"]);
+    assert_eq!(slower.code, 1, "{}", slower.exchange());
+    assert_eq!(server(&[]).code, 3, "no count was read");
+}
