@@ -107,3 +107,14 @@ fn readings_of_twins_in_one_block_are_averaged() {
     // Twice as much as the first alone would be 100 %; the two that are alike stand between, at 1.1.
     assert!((1.75..1.9).contains(&change.ratio), "{change:?}");
 }
+
+#[test]
+fn a_version_with_the_artefacts_of_the_one_before_it_is_not_blamed_though_neither_was_weighed() {
+    let mut history = range(4);
+    read(&mut history, "app", "malloc.bytes", 0, &[1e6, 1e6], &[0, 1]);
+    read(&mut history, "app", "malloc.bytes", 3, &[2e6, 2e6], &[0, 1]);
+    same(&mut history, 2, 1);
+    let series = find_changes(&history, 0.05).series.remove(0);
+    let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
+    assert_eq!(change.set, [1, 3], "{change:?}");
+}
