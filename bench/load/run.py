@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares the load engine with other generators: the truth about stalls, and processor time per request.
 
-    bench/load/run.py [--rounds N] [--seconds S] [--only stall|cost] [--connections 1,10,100]
+    bench/load/run.py [--scruple PROGRAM] [--rounds N] [--seconds S] [--only stall|cost|http2] [--connections 1,10,100]
 
-Two questions are asked. A server that stalls for 100 ms in every second, loaded with 2,000 requests/s over 10
+Three questions are asked. A server that stalls for 100 ms in every second, loaded with 2,000 requests/s over 10
 connections: what is the 99th percentile? The truth is 90 ms, since a tenth of the requests meet the stall and wait
 evenly between 0 and 100 ms. And: nginx on one core, the generator on another: how many requests per second, and how
-much processor time per request does the generator itself need, from its start to its end?
+much processor time per request does the generator itself need, from its start to its end? The last of HTTP/1.1, beside
+wrk and others, and of HTTP/2 without TLS, beside h2load.
 
 Everything is sent to loopback and bounded. The generators take turns, in an order that is reversed in every other round,
 since a machine that others use changes from minute to minute: rates are compared within rounds, and the median of the
@@ -32,14 +33,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 RATE, CONNECTIONS, TRUTH = 2000, 10, 90.0
 
 
-def build():
-    subprocess.run(
-        ["cargo", "build", "-q", "--release", "-p", "scruple-measure", "--example", "load", "--example", "stall_server"],
-        cwd=ROOT,
-        check=True,
-    )
-    target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
-    return os.path.join(target, "release", "examples")
+def planted(folder):
+    """The server that stalls, compiled."""
+    program = os.path.join(folder, "planted")
+    source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
+    subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
+    return program
 
 
 def free_port():
@@ -61,16 +60,20 @@ def await_port(port):
 def urgent(argv, core):
     """The command on one core, with a real-time priority where that is allowed."""
     cores = os.cpu_count() or 1
-    pin = shutil.which("taskset") and "-a" not in argv
+    pin = shutil.which("taskset") and "--threads" not in argv
     prefix = ["taskset", "-c", str(min(core, cores - 1))] if pin else []
     if os.geteuid() == 0 and shutil.which("chrt"):
         prefix = ["chrt", "-f", "10"] + prefix
     return prefix + argv
 
 
-def ours(examples):
+def ours(program):
     # It pins its own thread, and then knows that the server's core is another.
-    return [os.path.join(examples, "load"), "-a", "0", "-W"]
+    return [program, "load", "--json", "--no-store", "--no-cost", "--threads", "1@0", "--warm-up", "off", "-i"]
+
+
+def told(text):
+    return json.loads(text[text.index("{"):])["load"]["servers"][0]
 
 
 def run(argv, limit=60):
@@ -111,7 +114,7 @@ def first(pattern, text):
 
 
 def p99_ours(text):
-    return milliseconds(first(r"response ms:.* p99 ([\d.]+)", text) + "ms")
+    return told(text)["response"]["p99"] / 1e6
 
 
 def p99_wrk(text):
@@ -153,7 +156,7 @@ def stall_commands(ours, url, seconds, folder):
 
     every = str(RATE // CONNECTIONS)
     return [
-        ("scruple, from the time due", ours + ["-c", str(CONNECTIONS), "-r", str(RATE), "-d", str(seconds), url], p99_ours),
+        ("scruple, from the time due", ours + ["-c", str(CONNECTIONS), "-r", str(RATE), "-d", f"{seconds}s", url], p99_ours),
         ("wrk (closed loop)", ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "--latency", url], p99_wrk),
         ("ab -k (closed loop)", ["ab", "-k", "-q", "-c", str(CONNECTIONS), "-t", str(seconds), "-n", "1000000", url], p99_ab),
         ("oha -q", ["oha", "--no-tui", "--output-format", "json", "-c", str(CONNECTIONS), "-q", str(RATE), "-z", f"{seconds}s", url], p99_oha),
@@ -164,22 +167,21 @@ def stall_commands(ours, url, seconds, folder):
     ]
 
 
-def stalls(examples, rounds, seconds):
+def stalls(scruple, rounds, seconds, folder):
     port = free_port()
-    server = subprocess.Popen(urgent([os.path.join(examples, "stall_server"), str(port), "1000", "100"], 1))
+    server = subprocess.Popen(urgent([planted(folder), str(port), "stall=100", "every=1000"], 1), stdout=subprocess.DEVNULL)
     try:
         await_port(port)
         print(f"## A stall of 100 ms in every second, {RATE} requests/s, {CONNECTIONS} connections, {seconds} s, {rounds} rounds\n")
         print("| generator | p99 in ms (median of rounds) | of the truth, 90 ms |\n|---|---|---|")
-        with tempfile.TemporaryDirectory() as folder:
-            commands = stall_commands(ours(examples), f"http://127.0.0.1:{port}/", seconds, folder)
-            seen, missing = in_turn(rounds, commands, lambda p99, user, system: p99)
-            for name, _, _ in commands:
-                if seen[name]:
-                    p99 = statistics.median(seen[name])
-                    print(f"| {name} | {p99:.2f} | {p99 / TRUTH * 100:.1f} % |")
-                else:
-                    print(f"| {name} | skipped: {missing[name]} | |")
+        commands = stall_commands(ours(scruple), f"http://127.0.0.1:{port}/", seconds, folder)
+        seen, missing = in_turn(rounds, commands, lambda p99, user, system: p99)
+        for name, _, _ in commands:
+            if seen[name]:
+                p99 = statistics.median(seen[name])
+                print(f"| {name} | {p99:.2f} | {p99 / TRUTH * 100:.1f} % |", flush=True)
+            else:
+                print(f"| {name} | skipped: {missing[name]} | |", flush=True)
     finally:
         server.terminate()
         server.wait()
@@ -190,7 +192,7 @@ worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error
 events {{ worker_connections 4096; }}
 http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {folder}; proxy_temp_path {folder};
   fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{ listen 127.0.0.1:{port} backlog=4096; root {folder}; }} }}
+  server {{ listen 127.0.0.1:{port} backlog=4096{http2}; root {folder}; }} }}
 """
 
 
@@ -204,20 +206,33 @@ def both(count, rate):
 
 
 def oha_counts(text):
-    told = json.loads(text)
-    return sum(told["statusCodeDistribution"].values()), told["summary"]["requestsPerSec"]
+    found = json.loads(text)
+    return sum(found["statusCodeDistribution"].values()), found["summary"]["requestsPerSec"]
+
+
+def our_counts(text):
+    return told(text)["answered"], told(text)["rate"]
 
 
 def cost_commands(ours, url, connections, seconds, folder):
     c = str(connections)
     k6 = k6_script(folder, "k6.js", {"vus": connections, "duration": f"{seconds}s"}, url)
     return [
-        ("scruple", ours + ["-c", c, "-d", str(seconds), url], both(r": (\d+) answered", r" (\d+)/s over")),
+        ("scruple", ours + ["-c", c, "-d", f"{seconds}s", url], our_counts),
         ("wrk", ["wrk", "-t1", "-c", c, f"-d{seconds}", url], both(r"(\d+) requests in", r"Requests/sec:\s+(\S+)")),
         ("ab -k", ["ab", "-k", "-q", "-c", c, "-t", str(seconds), "-n", "10000000", url], both(r"Complete requests:\s+(\d+)", r"Requests per second:\s+(\S+)")),
         ("oha", ["oha", "--no-tui", "--output-format", "json", "-c", c, "-z", f"{seconds}s", url], oha_counts),
         ("hey", ["hey", "-c", c, "-z", f"{seconds}s", url], both(r"\[200\]\s+(\d+)", r"Requests/sec:\s+(\S+)")),
         ("k6", ["k6", "run", "-q", k6], both(r"http_reqs[.]*: (\d+)", r"http_reqs[.]*: \d+\s+([\d.]+)/s")),
+    ]
+
+
+def http2_commands(ours, url, connections, seconds, folder):
+    c = str(connections)
+    h2load = ["h2load", "-c", c, "-m", "1", "-t", "1", "-D", str(seconds), url]
+    return [
+        ("scruple", ours + ["--http2=1", "-c", c, "-d", f"{seconds}s", url], our_counts),
+        ("h2load", h2load, both(r"(\d+) succeeded", r"finished in \S+, (\S+) req/s")),
     ]
 
 
@@ -229,8 +244,7 @@ def relative(rounds, base):
     return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def cost(url, examples, connections, rounds, seconds, folder):
-    commands = cost_commands(ours(examples), url, connections, seconds, folder)
+def cost(commands, base, connections, rounds):
     weigh = lambda read, user, system: (read[1], user * 1e6 / read[0], system * 1e6 / read[0])
     seen, missing = in_turn(rounds, commands, weigh)
     columns = {name: list(zip(*seen[name])) for name in seen}
@@ -239,12 +253,13 @@ def cost(url, examples, connections, rounds, seconds, folder):
             print(f"| {name} | {connections} | skipped: {missing[name]} | | | | |")
             continue
         rate, user, system = (statistics.median(column) for column in columns[name])
-        versus = [relative(columns[name][at], columns["wrk"][at]) if seen["wrk"] else "" for at in (0, 1)]
+        versus = [relative(columns[name][at], columns[base][at]) if seen[base] else "" for at in (0, 1)]
         print(f"| {name} | {connections} | {rate:,.0f} | {versus[0]} | {user:.2f} | {versus[1]} | {system:.2f} |", flush=True)
 
 
-def costs(examples, every, rounds, seconds):
+def costs(scruple, every, rounds, seconds, http2):
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    of, base, protocol = (http2_commands, "h2load", "HTTP/2") if http2 else (cost_commands, "wrk", "HTTP/1.1")
     if not nginx:
         print("## Processor time per request\n\nSkipped: nginx is not installed.\n")
         return
@@ -255,14 +270,16 @@ def costs(examples, every, rounds, seconds):
             file.write("Hello, world\n")
         config = os.path.join(folder, "nginx.conf")
         with open(config, "w") as file:
-            file.write(NGINX.format(folder=folder, port=port))
+            file.write(NGINX.format(folder=folder, port=port, http2=" http2" if http2 else ""))
         server = subprocess.Popen(urgent([nginx, "-c", config], 1))
         try:
             await_port(port)
-            print(f"## nginx, 13 bytes, one worker on another core, {seconds} s, median of {rounds} rounds; of wrk's: median and quartiles\n")
-            print("| generator | connections | requests/s | of wrk's | user µs/request | of wrk's | system µs/request |\n|---|---|---|---|---|---|---|")
+            print(f"## nginx, {protocol}, 13 bytes, one worker on another core, {seconds} s, median of {rounds} rounds; of {base}'s: median and quartiles\n")
+            print(f"| generator | connections | requests/s | of {base}'s | user µs/request | of {base}'s | system µs/request |\n|---|---|---|---|---|---|---|")
             for connections in every:
-                cost(f"http://127.0.0.1:{port}/hello.txt", examples, connections, rounds, seconds, folder)
+                url = f"http://127.0.0.1:{port}/hello.txt"
+                cost(of(ours(scruple), url, connections, seconds, folder), base, connections, rounds)
+            print()
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait()
@@ -270,21 +287,23 @@ def costs(examples, every, rounds, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scruple", help="not used: the engine is run by its example")
+    parser.add_argument("--scruple", default=os.path.join(ROOT, "target", "release", "scruple"))
     parser.add_argument("--quick", action="store_true", help="one second each: shows that it works, proves little")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--only", choices=["stall", "cost"])
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--only", choices=["stall", "cost", "http2"])
     parser.add_argument("--connections", type=lambda text: [int(c) for c in text.split(",")], default=[1, 10, 100])
     wish = parser.parse_args()
     if wish.quick:
         wish.seconds = 1
-    examples = build()
-    if wish.only != "cost":
-        stalls(examples, wish.rounds, max(wish.seconds, 4))
+    scruple = os.path.abspath(wish.scruple)
+    if wish.only in (None, "stall"):
+        with tempfile.TemporaryDirectory() as folder:
+            stalls(scruple, wish.rounds, max(wish.seconds, 4), folder)
         print()
-    if wish.only != "stall":
-        costs(examples, wish.connections, wish.rounds, wish.seconds)
+    for http2, name in ((False, "cost"), (True, "http2")):
+        if wish.only in (None, name):
+            costs(scruple, wish.connections, wish.rounds, wish.seconds, http2)
 
 
 if __name__ == "__main__":

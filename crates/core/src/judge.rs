@@ -5,6 +5,7 @@ pub mod cases;
 pub mod clock;
 mod equal_parameters;
 mod fits;
+pub mod pooled;
 
 pub use between_runs::waiting_share;
 pub use fits::{Fit, fits, trailing_number};
@@ -196,6 +197,13 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
     let mut noisy: Vec<(usize, Readings)> = Vec::new();
     for (index, pair) in pairs.iter().enumerate() {
         let Some((reference, arm)) = samples_of(pair, key) else { continue };
+        if let Some(evidence) = pooled::evidence(key, pair, level) {
+            found.push((
+                index,
+                Comparison::of(evidence, declaration(key, &arm).better == Better::Lower, margin),
+            ));
+            continue;
+        }
         match compared(key, pair, &reference, &arm, level) {
             Compared::Counted(evidence, lower) => {
                 found.push((index, Comparison::of(evidence, lower, margin)));
@@ -322,9 +330,8 @@ impl Readings {
 /// An absolute limit is held against these. Readings that repeated are taken as they are; of a noisy metric, one reading
 /// says nothing of the next.
 pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Result<(f64, f64), Why> {
-    if let Some(pooled) = arm.sample(&format!("{key}{POOLED}")) {
-        let bound = |place: usize| pooled.readings.get(place).copied();
-        return Ok((bound(1).unwrap_or(0.0), bound(2).unwrap_or(f64::INFINITY)));
+    if let Some(pooled) = pooled::of(arm, key) {
+        return Ok((pooled.low, pooled.high.unwrap_or(f64::INFINITY)));
     }
     let known = widened(estimate(sample, level), arm, key);
     let floor = floor_of(key);

@@ -129,13 +129,14 @@ fn drive() -> Result<(), String> {
             let result = load(&plan).map_err(|error| error.to_string())?;
             if result.answered == count { Ok(result) } else { Err(format!("{:?}", result.failures)) }
         };
-        let found = instructions::weigh(&server, &target, counts, &go, &mut exactly)?;
-        println!("{:.0} instructions per request in user space", found.total);
+        let cache = std::env::temp_dir().join("scruple-calltree");
+        let found = instructions::weigh(&server, &target, counts.1, &cache, &go, &mut exactly)?;
+        println!("{:.0} instructions per request in user space", found.total.value);
         for cost in found.functions.iter().take(15) {
             println!(
                 "  {:10.0} {:5.1} % {:8.2} calls  {} ({})",
-                cost.own,
-                cost.own / found.total * 100.0,
+                cost.own.value,
+                cost.own.value / found.total.value * 100.0,
                 cost.calls,
                 cost.function.name,
                 cost.function.object

@@ -76,6 +76,8 @@ pub enum Why {
     OtherMachine,
     /// The readings were taken on machines of two architectures, on which a program is another one.
     OtherArchitecture,
+    /// Too few requests are beyond a quantile to say how large it may be.
+    Unbounded,
     /// The level is not strictly between 0 and 1.
     NoSuchLevel,
 }
@@ -112,6 +114,7 @@ impl fmt::Display for Why {
                 f.write_str("the readings are of two machines, and say nothing of the program’s part in it")
             }
             Why::OtherArchitecture => f.write_str("the readings are of two architectures"),
+            Why::Unbounded => f.write_str("there are too few requests beyond it to say how large it may be"),
             Why::NoSuchLevel => f.write_str("the level must lie between 0 and 1"),
         }
     }

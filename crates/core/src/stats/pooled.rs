@@ -82,7 +82,20 @@ pub fn share(blocks: &[(u64, u64)], level: f64) -> Option<Pooled> {
     Some(Pooled { value: share, low: (share - half).max(0.0), high: Some((share + half).min(1.0)) })
 }
 
-/// The variance of a share over blocks.
+/// The mean of requests in blocks of time, each the sum of its values and their count.
+pub fn mean(blocks: &[(f64, u64)], level: f64) -> Option<Pooled> {
+    let sums: Vec<f64> = blocks.iter().map(|(sum, _)| *sum).collect();
+    let sizes: Vec<f64> = blocks.iter().map(|(_, count)| *count as f64).collect();
+    let all: f64 = sizes.iter().sum();
+    if all == 0.0 || blocks.len() < 4 {
+        return None;
+    }
+    let mean = sums.iter().sum::<f64>() / all;
+    let half = normal::student(level, (blocks.len() - 1) as f64) * variance(&sums, &sizes, mean).sqrt();
+    Some(Pooled { value: mean, low: mean - half, high: Some(mean + half) })
+}
+
+/// The variance of a share or a mean over blocks.
 fn variance(counts: &[f64], sizes: &[f64], share: f64) -> f64 {
     let off: Vec<f64> = counts.iter().zip(sizes).map(|(count, size)| count - share * size).collect();
     let product = |lag: usize| off.iter().zip(&off[lag..]).map(|(a, b)| a * b).sum::<f64>();

@@ -185,7 +185,7 @@ impl CalltreeSession {
     }
 
     /// The line in which Valgrind says what went wrong inside of itself, or that it cannot run the program.
-    fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         let signs = [
             "Assertion",
             "the 'impossible' happened",

@@ -51,7 +51,7 @@ pub use replay::{access_log, har, is_access_log};
 pub use request::{Check, Request, request_file};
 pub use result::{GeneratorCost, Kind, LoadResult, Part, PartRow};
 pub use scenario::{Abort, Model, Read, Scenario, Stage, scenario};
-pub use session::{LoadError, Moment, Session, run, run_watched};
+pub use session::{Handled, LoadError, Moment, Session, run, run_watched};
 pub use shared::{Ended, Progress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;

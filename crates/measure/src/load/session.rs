@@ -68,13 +68,28 @@ pub enum LoadError {
 }
 
 /// What is told while a turn goes on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Moment<'a> {
     /// How it goes, about four times a second.
     Progress(&'a Progress),
-    /// One of the marks of the plan has been reached: 0 is the first request, the one behind the last of the plan is the
-    /// last answer. So many requests had been answered or had failed.
-    Mark(usize, u64),
+    /// One of the marks of the plan has been reached: 0 is before the first request, the one behind the last of the plan
+    /// is after the last answer.
+    Mark(usize, Handled<'a>),
+}
+
+/// How many requests have been answered or have failed. The load goes on while it is asked.
+#[derive(Clone, Copy)]
+pub struct Handled<'a> {
+    shared: &'a Shared,
+    /// What came of a turn that is over.
+    whole: Option<u64>,
+}
+
+impl Handled<'_> {
+    /// So many by now.
+    pub fn now(self) -> u64 {
+        self.whole.unwrap_or_else(|| self.shared.handled())
+    }
 }
 
 /// A server with the connections to it. They last from one turn to the next.
@@ -190,8 +205,18 @@ fn reachable(target: &Target) -> Result<Address, LoadError> {
 }
 
 enum Report {
+    /// A thread has its connections, or cannot have them.
+    Ready,
     Done(Box<ThreadResult>),
     Failed(LoadError),
+}
+
+/// Where the threads wait for each other.
+struct Gate {
+    start: Start,
+    /// Opened by whoever waits for the threads, once all are ready.
+    open: Barrier,
+    end: Barrier,
 }
 
 /// The moment at which the threads begin, on both clocks; 0 until it is known.
@@ -209,15 +234,16 @@ fn together(
     interrupted: &AtomicBool,
     tell: &mut dyn FnMut(Moment<'_>),
 ) -> Result<LoadResult, LoadError> {
-    let (start, barrier) = (Start::default(), Barrier::new(generators.len()));
+    let mut waiting = generators.len();
+    let gate = Gate { start: Start::default(), open: Barrier::new(waiting + 1), end: Barrier::new(waiting) };
+    let start = &gate.start;
     let (sender, reports) = mpsc::channel();
     thread::scope(|scope| {
         for generator in generators {
-            let (sender, barrier, start) = (sender.clone(), &barrier, &start);
+            let (sender, gate) = (sender.clone(), &gate);
             scope.spawn(move || {
-                let report = one_thread(shared, plan, generator, barrier, start);
                 // The receiver outlives the threads.
-                let _ = sender.send(report);
+                let _ = sender.send(one_thread(shared, plan, generator, gate, &sender));
             });
         }
         drop(sender);
@@ -225,14 +251,21 @@ fn together(
         let mut error = None;
         let mut watch = Watch::of(plan);
         loop {
-            match reports.recv_timeout(watch.pause(&start)) {
+            match reports.recv_timeout(watch.pause(start)) {
+                Ok(Report::Ready) => {
+                    waiting -= 1;
+                    if waiting == 0 {
+                        watch.begin(shared, plan, start, tell);
+                        gate.open.wait();
+                    }
+                }
                 Ok(Report::Done(result)) => done.push(*result),
                 // The others were only told to stop.
                 Ok(Report::Failed(failed)) => {
                     error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(mpsc::RecvTimeoutError::Timeout) => watch.look(shared, &start, tell),
+                Err(mpsc::RecvTimeoutError::Timeout) => watch.look(shared, start, tell),
             }
             if interrupted.load(Ordering::Relaxed) {
                 shared.stop();
@@ -244,7 +277,7 @@ fn together(
             Some(error) => Err(error),
             None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
             None => {
-                watch.finish(handled, tell);
+                watch.finish(Handled { shared, whole: Some(handled) }, tell);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
                 Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
@@ -294,15 +327,30 @@ impl Watch {
         Duration::from_nanos(pause)
     }
 
+    /// All threads are ready: sets the moment at which they begin, unless one of them could not. The first mark is told
+    /// before it, so that nothing has been handled by then, unless there is a warm-up in between.
+    fn begin(&mut self, shared: &Shared, plan: &Plan, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
+        if shared.stopped() {
+            return;
+        }
+        if self.marks.len() > 1 && plan.warm_up_before() == 0 {
+            tell(Moment::Mark(0, Handled { shared, whole: None }));
+            self.reached = 1;
+        }
+        let ahead = 2_000_000 + plan.warm_up_before();
+        start.monotonic.store(clock::now() + ahead, Ordering::Relaxed);
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+        start.since_1970.store(wall + ahead, Ordering::Relaxed);
+    }
+
     fn look(&mut self, shared: &Shared, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         if start == 0 || now < start {
             return;
         }
-        let handled = shared.handled();
-        let at = if self.by_count { handled } else { now - start };
+        let at = if self.by_count { shared.handled() } else { now - start };
         if self.marks.len() > 1 && self.marks.get(self.reached).is_some_and(|mark| *mark <= at) {
-            tell(Moment::Mark(self.reached, handled));
+            tell(Moment::Mark(self.reached, Handled { shared, whole: None }));
             self.reached += 1;
         }
         if now - self.told_at >= TOLD {
@@ -317,7 +365,7 @@ impl Watch {
     }
 
     /// Marks that a short or interrupted turn never came to are passed over; the last is its end.
-    fn finish(&self, handled: u64, tell: &mut dyn FnMut(Moment<'_>)) {
+    fn finish(&self, handled: Handled<'_>, tell: &mut dyn FnMut(Moment<'_>)) {
         if self.marks.len() > 1 {
             tell(Moment::Mark(self.marks.len(), handled));
         }
@@ -333,8 +381,8 @@ fn one_thread(
     shared: &Shared,
     plan: &Plan,
     generator: &mut Generator,
-    barrier: &Barrier,
-    start: &Start,
+    gate: &Gate,
+    reports: &mpsc::Sender<Report>,
 ) -> Report {
     let priority_refused = !settle_thread(plan, generator.thread);
     let (began, waited) = (clock::now(), consumed().waited);
@@ -347,15 +395,10 @@ fn one_thread(
     if ready.is_err() {
         shared.stop();
     }
-    // One thread decides for all whether they begin, because each waits for the others at the end.
-    if barrier.wait().is_leader() && !shared.stopped() {
-        let ahead = 2_000_000 + plan.warm_up_before();
-        start.monotonic.store(clock::now() + ahead, Ordering::Relaxed);
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-        start.since_1970.store(wall + ahead, Ordering::Relaxed);
-    }
-    barrier.wait();
-    let start = start.monotonic.load(Ordering::Relaxed);
+    // The receiver outlives the threads.
+    let _ = reports.send(Report::Ready);
+    gate.open.wait();
+    let start = gate.start.monotonic.load(Ordering::Relaxed);
     match ready {
         Ok(_) if start == 0 => return Report::Failed(LoadError::Interrupted),
         Ok(_) => {}
@@ -365,7 +408,7 @@ fn one_thread(
     let before = consumed();
     let ended = generator.run(start);
     let (after, elapsed) = (consumed(), clock::now() - began);
-    barrier.wait();
+    gate.end.wait();
     generator.settle(ended, began + elapsed);
     let (answered, failed) = generator.recorder.totals();
     let cost = GeneratorCost {

@@ -130,23 +130,23 @@ fn planted_instructions_are_found_by_function() {
             let result = load(&target, &plan).map_err(|error| error.to_string())?;
             if result.answered == requests { Ok(result) } else { Err(format!("{:?}", result.failures)) }
         };
-        instructions::weigh(&command, &target, (20, 120), &AtomicBool::new(false), &mut drive)
+        let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("calltree");
+        instructions::weigh(&command, &target, 120, &cache, &AtomicBool::new(false), &mut drive)
             .expect("a profile")
     };
     // So much that what the server's own waiting loop adds is little beside it.
     let (without, with) = (weigh(0), weigh(20_000));
     let planted =
         with.functions.iter().find(|cost| cost.function.name.contains("planted")).expect("in the profile");
-    assert_eq!(planted.calls, 1.0);
-    assert!(planted.inclusive >= 20_000.0, "{planted:?}");
-    let more = with.total - without.total;
-    assert!(
-        (more / planted.inclusive - 1.0).abs() < 0.2,
-        "{more} more, {} in the function",
-        planted.inclusive
-    );
-    let sum: f64 = with.functions.iter().map(|cost| cost.own).sum();
-    assert!((sum / with.total - 1.0).abs() < 1e-9, "the functions add up to {sum} of {}", with.total);
+    assert!((planted.calls - 1.0).abs() < 1e-9, "{planted:?}");
+    let inclusive = planted.inclusive.value;
+    assert!(inclusive >= 20_000.0, "{planted:?}");
+    let width = planted.inclusive.interval.map_or(0.0, |interval| interval.high - interval.low);
+    assert!(width < 1.0, "the same work in each request: {planted:?}");
+    let more = with.total.value - without.total.value;
+    assert!((more / inclusive - 1.0).abs() < 0.2, "{more} more, {inclusive} in the function");
+    let sum: f64 = with.functions.iter().map(|cost| cost.own.value).sum();
+    assert!((sum / with.total.value - 1.0).abs() < 1e-9, "the functions add up to {sum} of {:?}", with.total);
 }
 
 #[test]

@@ -286,8 +286,8 @@ impl Work<'_> {
                 progress.pass(&side.name, "counting instructions");
                 let found = repeated(times, |block| {
                     let found = pass.instructions(requests);
-                    let total = found.as_ref().map(|found| found.total);
-                    loading.add(index, block, one("request.instructions", total, "callgrind"));
+                    let total = found.as_ref().map(|found| found.total.value);
+                    loading.add(index, block, one("request.instructions", total, "valgrind"));
                     found
                 });
                 server.instructions = Some(found);

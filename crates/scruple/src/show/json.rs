@@ -8,7 +8,7 @@ use scruple_core::compare::{Direction, Verdict};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::steers;
-use scruple_core::judge::{Fit, Judged, cases, estimate, headlines};
+use scruple_core::judge::{Fit, Judged, cases, estimate, headlines, pooled};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
@@ -240,7 +240,8 @@ fn sample_result<'a>(
     level: f64,
 ) -> MetricResult<'a> {
     let counted = tare.map(|tare| cases::counted(sample, tare));
-    let estimate = estimate(counted.as_ref().unwrap_or(sample), level);
+    let estimate = pooled::estimate(arm, key, level)
+        .unwrap_or_else(|| estimate(counted.as_ref().unwrap_or(sample), level));
     let net = tare
         .filter(|_| arm.role == Role::Subject && key.starts_with("time."))
         .and_then(|tare| cases::net(arm, tare, key, level));

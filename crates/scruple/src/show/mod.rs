@@ -174,9 +174,12 @@ impl<'a> Report<'a> {
         is_of_cases(self.run)
     }
 
-    /// The estimate of a metric of an arm; of a case, over the blocks that count.
+    /// The estimate of a metric of an arm; of a case, over the blocks that count; of a load, of all requests
+    /// together.
     pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
-        Some(judge::estimate(&self.counted(arm, key)?, self.run.terms.level))
+        let level = self.run.terms.level;
+        let pooled = judge::pooled::estimate(arm, key, level);
+        pooled.or_else(|| Some(judge::estimate(&self.counted(arm, key)?, level)))
     }
 
     /// The comparison of an arm with the reference in one metric.

@@ -1,14 +1,21 @@
-//! Instructions and calls per request, by function: the server runs twice under callgrind, serves a few and then many
-//! requests, and the difference is divided by the difference of the counts. What happens once cancels out.
+//! Instructions and calls per request, by function: the server runs under Valgrind and serves batches of requests of
+//! several lengths. The regression of what was counted on the requests is what one costs, with an interval for what is not
+//! the same in each batch, such as a collection; what happens once, and what a batch as such costs, cancels out.
 //!
-//! Callgrind sees the program's own code and no instruction of the kernel; `sampled` sees both.
+//! The call tree is told where batches begin and end while the server runs. Where it is not to be had, callgrind counts two
+//! lives of the server. Neither sees an instruction of the kernel; `sampled` does.
 
-use super::callgrind::{self, Costs, Function, Profile};
+use super::by_function::{FunctionNames, Stretch};
+use super::callgrind::Function;
+use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
+use super::tree::Tree;
+use crate::calltree::{Counter, End, Kind, Profiles, Session, Settings};
 use crate::load::{LoadResult, Target};
-use std::collections::BTreeMap;
+use scruple_core::per_request::{self, Bounds};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -16,28 +23,39 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instructions {
     /// All of them.
-    pub total: f64,
+    pub total: Bounds,
     /// By function, the one with most instructions of its own first.
     pub functions: Vec<FunctionCost>,
-    /// The two counts of requests.
-    pub requests: (u64, u64),
+    /// The requests of each batch.
+    pub batches: Vec<u64>,
+    /// What counted, and why nothing better did.
+    pub by: String,
 }
 
 /// What one function costs per request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCost {
-    /// The function.
+    /// The function; without a name, what is executed outside of any.
     pub function: Function,
     /// Instructions of its own.
-    pub own: f64,
+    pub own: Bounds,
     /// Instructions of its own and of all it calls.
-    pub inclusive: f64,
+    pub inclusive: Bounds,
     /// How often it is called.
     pub calls: f64,
 }
 
 /// How long a server may take to start under simulation, which is some fifty times slower.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long it may take to come to rest behind a batch.
+const REST: Duration = Duration::from_secs(5);
+
+/// Each of the three lengths of batches comes so often.
+const ROUNDS: u32 = 2;
+
+/// Sends that many requests to the server, and fails unless all are answered.
+pub type Load<'a> = dyn FnMut(u64) -> Result<LoadResult, String> + 'a;
 
 /// Whether instructions can be weighed here, and if not, why.
 ///
@@ -48,97 +66,168 @@ pub fn available() -> Result<(), String> {
     found.map(drop).map_err(|_| "valgrind is not installed".to_owned())
 }
 
-/// Weighs a server. `load` sends that many requests to it, one after the other, and fails unless all are answered.
+/// Weighs a server by so many requests, in batches. `cache` is where the call tree is kept once it is compiled.
 ///
 /// # Errors
 /// Why it cannot be weighed, as a clause.
 pub fn weigh(
     server: &ServerCommand,
     target: &Target,
-    requests: (u64, u64),
-    interrupted: &AtomicBool,
-    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
-) -> Result<Instructions, String> {
-    available()?;
-    if requests.0 >= requests.1 {
-        return Err("the second count of requests must be the larger one".to_owned());
-    }
-    let few = profile(server, target, requests.0, interrupted, load)?;
-    let many = profile(server, target, requests.1, interrupted, load)?;
-    Ok(difference(&few, &many, requests))
-}
-
-/// Divides the difference of two profiles by the difference of their requests.
-pub fn difference(few: &Profile, many: &Profile, requests: (u64, u64)) -> Instructions {
-    let divisor = requests.1.saturating_sub(requests.0).max(1) as f64;
-    let each = |few: u64, many: u64| (many as f64 - few as f64) / divisor;
-    let both: BTreeMap<&Function, (Costs, Costs)> = few
-        .functions
-        .keys()
-        .chain(many.functions.keys())
-        .map(|function| {
-            let of = |profile: &Profile| profile.functions.get(function).copied().unwrap_or_default();
-            (function, (of(few), of(many)))
-        })
-        .collect();
-    let mut functions: Vec<FunctionCost> = both
-        .into_iter()
-        .map(|(function, (few, many))| FunctionCost {
-            function: function.clone(),
-            own: each(few.own, many.own),
-            inclusive: each(few.inclusive, many.inclusive),
-            calls: each(few.calls, many.calls),
-        })
-        .filter(|cost| cost.own != 0.0 || cost.inclusive != 0.0 || cost.calls != 0.0)
-        .collect();
-    functions.sort_by(|left, right| right.own.total_cmp(&left.own));
-    Instructions { total: each(few.total, many.total), functions, requests }
-}
-
-/// One run under callgrind.
-fn profile(
-    server: &ServerCommand,
-    target: &Target,
     requests: u64,
+    cache: &Path,
     interrupted: &AtomicBool,
-    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
-) -> Result<Profile, String> {
-    let folder = Folder::new()?;
-    let mut wrapped = server.clone();
-    let file = |option: &str, name: &str| {
-        let mut word = OsString::from(option);
-        word.push(folder.0.join(name));
-        word
-    };
-    wrapped.argv = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes"]
-        .into_iter()
-        .map(OsString::from)
-        .chain([file("--callgrind-out-file=", "out.%p"), file("--log-file=", "log.%p")])
-        .chain(server.argv.iter().cloned())
-        .collect();
-    wrapped.env.extend(without_preemption(server));
-    let served = wrapped.start(target, PATIENCE, interrupted).map_err(|error| error.to_string());
-    let served = served.and_then(|mut running| {
-        let loaded = load(requests);
-        running.stop(libc::SIGTERM);
-        loaded
-    });
-    if let Some(failure) = folder.failure() {
-        return Err(format!("callgrind itself failed on this server ({failure})"));
-    }
-    served?;
-    let mut sum = Profile::default();
-    for path in folder.files("out.") {
-        let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        // A process that was ended by force leaves an empty file.
-        if !text.is_empty() {
-            sum.add(&callgrind::parse(&String::from_utf8_lossy(&text))?);
+    load: &mut Load<'_>,
+) -> Result<Instructions, String> {
+    let counter = Counter::find(cache).map_err(|why| why.to_string())?;
+    let life = Life { server, target, interrupted, counter: &counter };
+    let few = (requests / 6).max(1);
+    let lives = [few, requests.max(few + 1)];
+    if counter.kind == Kind::Calltree {
+        let batches = sheet::windows(requests.max(6), ROUNDS);
+        match life.batches(&batches, load) {
+            Ok(Some(stretches)) => return Ok(of(&stretches, &batches, counter.describe())),
+            Ok(None) => {}
+            Err(why) => return Err(why),
         }
     }
-    if sum.total == 0 {
-        return Err("callgrind wrote no profile: the server did not end when asked to".to_owned());
+    let stretches = lives.iter().map(|count| life.whole(*count, load)).collect::<Result<Vec<_>, _>>()?;
+    Ok(of(&stretches, &lives, counter.describe()))
+}
+
+/// Divides stretches of load by their requests.
+pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
+    let counts: Vec<f64> = requests.iter().map(|count| *count as f64).collect();
+    let each = |values: &dyn Fn(&Stretch) -> u64| {
+        let values: Vec<f64> = stretches.iter().map(|stretch| values(stretch) as f64).collect();
+        let found = per_request::fit(&counts, &values, LEVEL);
+        found.map_or(Bounds { value: 0.0, interval: None }, |found| found.each)
+    };
+    let all: BTreeSet<&Function> = stretches.iter().flat_map(|stretch| stretch.functions.keys()).collect();
+    let mut functions: Vec<FunctionCost> = all
+        .into_iter()
+        .map(|function| {
+            let sums = |stretch: &Stretch| stretch.functions.get(function).copied().unwrap_or_default();
+            FunctionCost {
+                function: function.clone(),
+                own: each(&|stretch| sums(stretch).own),
+                inclusive: each(&|stretch| sums(stretch).inclusive),
+                calls: each(&|stretch| sums(stretch).calls).value,
+            }
+        })
+        .filter(|cost| cost.own.value != 0.0 || cost.inclusive.value != 0.0 || cost.calls != 0.0)
+        .collect();
+    functions.sort_by(|left, right| right.own.value.total_cmp(&left.own.value));
+    Instructions { total: each(&|stretch| stretch.total), functions, batches: requests.to_vec(), by }
+}
+
+/// How a server is run under a counter.
+struct Life<'a> {
+    server: &'a ServerCommand,
+    target: &'a Target,
+    interrupted: &'a AtomicBool,
+    counter: &'a Counter,
+}
+
+/// The parts of processes, by the labels that they were given.
+type Labelled = BTreeMap<usize, Stretch>;
+
+impl Life<'_> {
+    /// One life with several batches; none where processes cannot be given orders, or came or went meanwhile.
+    fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<Stretch>>, String> {
+        let (folder, session) = self.session(true)?;
+        let first = batches.iter().copied().min().unwrap_or(1);
+        let ordered = self.serve(&session, &mut |tree| {
+            load(first)?;
+            let mut ordered = Vec::new();
+            for (number, count) in batches.iter().chain([&0]).enumerate() {
+                tree.wait_for_rest(REST);
+                let processes: BTreeSet<i32> = tree.processes().into_iter().collect();
+                let order = format!("phase {number}");
+                if processes.iter().any(|process| session.order(*process, &order).is_err()) {
+                    return Ok(Vec::new());
+                }
+                ordered.push(processes);
+                if *count > 0 {
+                    load(*count)?;
+                }
+            }
+            Ok(ordered)
+        })?;
+        let counted = session.read().map_err(|error| error.to_string())?;
+        drop(folder);
+        let told = ordered.len() > batches.len();
+        if !told || ordered.windows(2).any(|pair| pair[0] != pair[1]) || !counted.profiles.lost.is_empty() {
+            return Ok(None);
+        }
+        let mut labelled = labelled(&counted.profiles);
+        Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
     }
-    Ok(sum)
+
+    /// One whole life.
+    fn whole(&self, requests: u64, load: &mut Load<'_>) -> Result<Stretch, String> {
+        let (folder, session) = self.session(false)?;
+        self.serve(&session, &mut |_| load(requests).map(drop))?;
+        let counted = session.read().map_err(|error| error.to_string())?;
+        drop(folder);
+        let mut stretch = Stretch::default();
+        let mut names = FunctionNames::default();
+        counted.profiles.processes.iter().for_each(|profile| stretch.add_calltree(profile, &mut names));
+        if let Some(profile) = &counted.callgrind {
+            stretch.add_callgrind(profile);
+        }
+        match stretch.total {
+            0 => Err("nothing was counted: the server did not end when asked to".to_owned()),
+            _ => Ok(stretch),
+        }
+    }
+
+    fn session(&self, control: bool) -> Result<(Folder, Session), String> {
+        let folder = Folder::new()?;
+        let settings = Settings { control, ..Settings::default() };
+        let session = Session::start(self.counter, settings, &folder.0).map_err(|error| error.to_string())?;
+        Ok((folder, session))
+    }
+
+    /// Starts the server under the counter, has it used, and ends it.
+    fn serve<T>(
+        &self,
+        session: &Session,
+        using: &mut dyn FnMut(&Tree) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut wrapped = self.server.clone();
+        wrapped.argv = session.words();
+        wrapped.argv.extend(self.server.argv.iter().cloned());
+        wrapped.env.retain(|(name, _)| name != "VALGRIND_OPTS" && name != "VALGRIND_LIB");
+        wrapped.env.extend(session.environment());
+        wrapped.env.extend(without_preemption(self.server));
+        let served =
+            wrapped.start(self.target, PATIENCE, self.interrupted).map_err(|error| error.to_string());
+        let served = served.and_then(|mut running| {
+            let used = Tree::of(running.pid()).and_then(|tree| using(&tree));
+            running.stop(libc::SIGTERM);
+            used
+        });
+        match session.failure() {
+            Some(failure) => {
+                Err(format!("{} itself failed on this server ({failure})", self.counter.kind.name()))
+            }
+            None => served,
+        }
+    }
+}
+
+/// What was counted between two orders, by the number of the batch.
+fn labelled(profiles: &Profiles) -> Labelled {
+    let (mut found, mut names) = (Labelled::new(), FunctionNames::default());
+    let asked = profiles.processes.iter().filter(|profile| profile.end == End::Request);
+    for profile in asked {
+        let number = profile.label.as_deref().and_then(|label| label.parse().ok());
+        if let Some(number) = number {
+            let stretch: &mut Stretch = found.entry(number).or_default();
+            stretch.add_calltree(profile, &mut names);
+        }
+    }
+    found
 }
 
 /// Go's runtime interrupts its own threads by signals, which callgrind does not survive; it can be asked not to. Whoever
@@ -157,36 +246,19 @@ fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
     Some((NAME.into(), value))
 }
 
-/// The line in which Valgrind says what went wrong inside of itself.
-fn failure(log: &str) -> Option<&str> {
-    let words = ["Assertion", "the 'impossible' happened", "Fatal error", "unhandled instruction"];
-    log.lines().map(str::trim).find(|line| words.iter().any(|word| line.contains(word)))
-}
-
 /// A folder that goes away with its contents.
-struct Folder(std::path::PathBuf);
+struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Result<Folder, String> {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name =
-            format!("scruple-callgrind-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+            format!("scruple-instructions-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path)
             .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
         Ok(Folder(path))
-    }
-
-    fn files(&self, beginning: &str) -> Vec<std::path::PathBuf> {
-        let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let named = files.filter(|file| file.file_name().to_string_lossy().starts_with(beginning));
-        named.map(|file| file.path()).collect()
-    }
-
-    fn failure(&self) -> Option<String> {
-        let logs = self.files("log.").into_iter().filter_map(|path| std::fs::read(path).ok());
-        logs.into_iter().find_map(|log| failure(&String::from_utf8_lossy(&log)).map(str::to_owned))
     }
 }
 
@@ -198,14 +270,8 @@ impl Drop for Folder {
 
 #[cfg(test)]
 mod tests {
+    use super::super::by_function::Sums;
     use super::*;
-
-    #[test]
-    fn valgrinds_own_failures_are_told_from_the_servers() {
-        let log = "==7== Warning: noted\n\nCallgrind: threads.c:247 (post_signal): Assertion 'a == b' failed.\n\nhost\n";
-        assert_eq!(failure(log), Some("Callgrind: threads.c:247 (post_signal): Assertion 'a == b' failed."));
-        assert_eq!(failure("==7== Process terminating with default action of signal 15\n"), None);
-    }
 
     #[test]
     fn the_users_own_settings_of_go_are_kept() {
@@ -216,20 +282,41 @@ mod tests {
         assert_eq!(without_preemption(&server), None);
     }
 
+    fn stretch(own: u64, once: u64, collection: u64) -> Stretch {
+        let function = |name: &str| Function { name: name.into(), object: String::new() };
+        let sums = |own: u64, calls: u64| Sums { own, inclusive: own, calls };
+        let mut functions =
+            BTreeMap::from([(function("serve"), sums(own, own / 10)), (function("start"), sums(once, 1))]);
+        if collection > 0 {
+            functions.insert(function("collect"), sums(collection, 1));
+        }
+        Stretch { total: own + once + collection, functions }
+    }
+
     #[test]
     fn what_happens_once_cancels_out() {
-        let profile = |own: u64, once: u64| {
-            let function = |name: &str| Function { name: name.into(), object: String::new() };
-            Profile {
-                total: own + once,
-                functions: BTreeMap::from([
-                    (function("serve"), Costs { own, inclusive: own, calls: own / 10 }),
-                    (function("start"), Costs { own: once, inclusive: once, calls: 1 }),
-                ]),
-            }
+        let each = of(&[stretch(1_000, 5_000, 0), stretch(3_000, 5_000, 0)], &[10, 30], String::new());
+        assert_eq!((each.total.value, each.functions.len()), (100.0, 1));
+        assert_eq!((each.functions[0].own.value, each.functions[0].calls), (100.0, 10.0));
+    }
+
+    #[test]
+    fn what_comes_in_some_batches_has_an_interval_and_what_is_always_alike_has_none_to_speak_of() {
+        let batches = [10, 30, 20, 20, 10, 30];
+        let with = |collected: usize| -> Vec<Stretch> {
+            let of = |(index, count): (usize, &u64)| {
+                stretch(count * 100, 5_000, if index == collected { 900 } else { 0 })
+            };
+            batches.iter().enumerate().map(of).collect()
         };
-        let each = difference(&profile(1_000, 5_000), &profile(3_000, 5_000), (10, 30));
-        assert_eq!((each.total, each.functions.len()), (100.0, 1));
-        assert_eq!((each.functions[0].own, each.functions[0].calls), (100.0, 10.0));
+        let even = of(&with(9), &batches, String::new());
+        let width = |bounds: Bounds| bounds.interval.map_or(0.0, |interval| interval.high - interval.low);
+        assert!((even.total.value - 100.0).abs() < 1e-9 && width(even.total) < 1e-6, "{:?}", even.total);
+        let collecting = of(&with(1), &batches, String::new());
+        let collect =
+            collecting.functions.iter().find(|cost| cost.function.name == "collect").expect("there");
+        assert!(width(collect.own) > 1.0 && width(collecting.total) > 1.0, "{collect:?}");
+        let own: f64 = collecting.functions.iter().map(|cost| cost.own.value).sum();
+        assert!((own - collecting.total.value).abs() < 1e-6, "{own}");
     }
 }

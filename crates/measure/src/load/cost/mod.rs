@@ -3,6 +3,7 @@
 //! Counters of the server are read around windows of load of different lengths at the same rate; the regression of their
 //! growth on the requests is the cost per request. Which counters is open: [`sheet`] takes any that count upwards.
 
+pub mod by_function;
 pub mod callgrind;
 pub mod collections;
 pub mod find;

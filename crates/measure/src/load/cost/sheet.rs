@@ -28,7 +28,8 @@ pub struct Sheet {
 /// One window of load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Requests that reached the server: answered or failed.
+    /// Requests that reached the server: answered or failed. 0 where the window does not count by itself, because the next
+    /// goes on from its beginning.
     pub requests: u64,
     /// How long it took, in nanoseconds.
     pub elapsed: u64,
@@ -143,8 +144,13 @@ struct Before {
     accounts: Accounts,
     counters: Vec<Reading>,
     began: Instant,
-    handled: u64,
+    /// How many requests had been handled before the accounts were read, and after.
+    handled: (u64, u64),
 }
+
+/// Requests that were handled while accounts were read belong to neither side. A window counts where these are fewer than
+/// this share of its own.
+const BLUR: f64 = 0.05;
 
 /// A server that is being weighed, window by window; other servers may have theirs in between.
 #[derive(Clone, Debug)]
@@ -188,7 +194,7 @@ impl Watch {
     ) -> Result<LoadResult, LoadError> {
         // What the threads of the connections before do while they end is no cost of this window.
         self.tree.wait_for_rest(REST);
-        self.begin(0, more)?;
+        self.begin(&|| 0, more)?;
         let at_end = Mutex::new(None);
         let tree = self.tree.clone();
         let load = drive(plan, &|| {
@@ -196,53 +202,80 @@ impl Watch {
             *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living());
         })?;
         let at_end = at_end.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.end(load.generator.requests, at_end.as_ref(), more);
+        let handled = load.generator.requests;
+        self.end(&|| handled, at_end.as_ref(), more);
         Ok(load)
     }
 
-    /// Begins a window, when so many requests of a load have been handled.
+    /// Begins a window; `handled` tells how many requests of a load have been handled by now.
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn begin(&mut self, handled: u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
+    pub fn begin(&mut self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
         if self.map_before.is_none() {
             self.map_before = Some(self.tree.memory_map());
         }
-        let accounts = self.tree.read().map_err(LoadError::Plan)?;
-        let counters = all(&accounts, more);
-        self.before = Some(Before { accounts, counters, began: Instant::now(), handled });
+        self.before = Some(self.look(handled, more).map_err(LoadError::Plan)?);
         Ok(())
     }
 
-    /// Ends a window that has begun, when so many requests of the load have been handled. `at_end` was read before the
-    /// connections were closed, where they are.
-    pub fn end(&mut self, handled: u64, at_end: Option<&LivingThreads>, more: &mut Counters<'_>) {
-        let Some(before) = self.before.take() else { return };
-        let elapsed = before.began.elapsed().as_nanos() as u64;
-        // A server that has ended in the window cannot be read behind it, but what the load found is the news.
-        let mut after = self.tree.read().unwrap_or_else(|_| before.accounts.clone());
-        let requests = handled.saturating_sub(before.handled);
-        let unseen = after.go_on_from(&before.accounts, at_end);
-        self.unseen.add(requests, unseen, after.cpu.saturating_sub(before.accounts.cpu));
-        let counters = all(&after, more);
+    fn look(&self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<Before, String> {
+        let before = handled();
+        let mut accounts = self.tree.read()?;
+        let handled = (before, handled());
+        accounts.memory = self.tree.memory();
+        let counters = all(&accounts, more);
+        Ok(Before { accounts, counters, began: Instant::now(), handled })
+    }
+
+    /// Ends a window that has begun; `handled` tells how many requests of the load have been handled by now. `at_end` was
+    /// read before the connections were closed, where they are. Of a server that has ended in the window there is nothing.
+    pub fn end(
+        &mut self,
+        handled: &dyn Fn() -> u64,
+        at_end: Option<&LivingThreads>,
+        more: &mut Counters<'_>,
+    ) {
+        let Ok(after) = self.look(handled, more) else { return };
+        self.close(after, at_end);
+    }
+
+    /// Ends the window at what was read, if it is long enough for that.
+    fn close(&mut self, mut after: Before, at_end: Option<&LivingThreads>) -> bool {
+        let Some(before) = self.before.take() else { return false };
+        let middle = |(from, to): (u64, u64)| (from + to) / 2;
+        let blur = (before.handled.1 - before.handled.0 + after.handled.1 - after.handled.0) as f64 / 2.0;
+        let requests = middle(after.handled).saturating_sub(middle(before.handled));
+        let memory = after.accounts.memory;
+        if blur > requests as f64 * BLUR || requests == 0 {
+            self.windows.push(Window { requests: 0, elapsed: 0, grown: Vec::new(), memory });
+            self.before = Some(before);
+            return false;
+        }
+        let unseen = after.accounts.go_on_from(&before.accounts, at_end);
+        self.unseen.add(requests, unseen, after.accounts.cpu.saturating_sub(before.accounts.cpu));
+        let mut counters = after.accounts.readings();
+        counters.extend(after.counters.split_off(counters.len()));
         if self.known.is_empty() {
             self.known = counters.clone();
         }
-        self.windows.push(Window {
-            requests,
-            elapsed,
-            grown: grown(&before.counters, &counters),
-            memory: after.memory,
-        });
+        let grown = grown(&before.counters, &counters);
+        let elapsed = after.began.duration_since(before.began).as_nanos() as u64;
+        self.windows.push(Window { requests, elapsed, grown, memory });
+        true
     }
 
-    /// Ends a window and begins the next: connections stay as they are, and the load goes on.
+    /// Ends a window and begins the next: connections stay as they are, and the load goes on. A window in which too little
+    /// was handled to tell goes on instead.
     ///
     /// # Errors
     /// When the server is gone.
-    pub fn mark(&mut self, handled: u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
-        self.end(handled, None, more);
-        self.begin(handled, more)
+    pub fn mark(&mut self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
+        let now = self.look(handled, more).map_err(LoadError::Plan)?;
+        if self.close(now.clone(), None) {
+            self.before = Some(now);
+        }
+        Ok(())
     }
 
     /// How many windows it has had.
@@ -418,6 +451,22 @@ mod tests {
         let lengths = windows(12_000, 2);
         assert_eq!(lengths, [1000, 3000, 2000, 2000, 1000, 3000]);
         assert_eq!(windows(0, 0), [1, 3, 2]);
+    }
+
+    /// On a busy machine the thread that reads the accounts may lose its core between the count and the accounts.
+    #[test]
+    fn a_window_in_which_fewer_were_handled_than_nobody_knows_where_goes_on() {
+        let tree = Tree::of(std::process::id() as i32).expect("we are here");
+        let mut watch = Watch::of(&tree, &mut Vec::new).expect("accounts");
+        let counts = std::cell::RefCell::new(vec![2000, 2000, 600, 600, 600, 590].into_iter());
+        let handled = || counts.borrow_mut().next_back().unwrap_or_default();
+        watch.begin(&handled, &mut Vec::new).expect("accounts");
+        watch.mark(&handled, &mut Vec::new).expect("accounts");
+        watch.end(&handled, None, &mut Vec::new);
+        let requests: Vec<u64> = watch.windows.iter().map(|window| window.requests).collect();
+        assert_eq!(requests, [0, 2000 - 595]);
+        let costs = watch.costs_from(0);
+        assert!(costs[0].is_empty() && costs[1].iter().any(|(key, _)| key == "time.cpu"), "{costs:?}");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
 
-use super::memory_map;
 use super::sheet::title;
+use super::{instructions, memory_map};
 use crate::load::windows::{Aside, Slice};
 use crate::load::windows::{Loaded, Loads, Pool};
 use scruple_core::knee::{Found, Outcome};
-use scruple_core::per_request::PerRequest;
+use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pace, RowOf, Stall};
@@ -150,7 +150,10 @@ struct PausesView {
 #[derive(Serialize)]
 struct InstructionsView<'a> {
     total: f64,
-    requests: (u64, u64),
+    interval: Option<[f64; 2]>,
+    batches: &'a [u64],
+    by: &'a str,
+    files: Vec<(String, f64)>,
     functions: Vec<InstructionsOf<'a>>,
 }
 
@@ -159,7 +162,9 @@ struct InstructionsOf<'a> {
     name: &'a str,
     object: &'a str,
     own: f64,
+    own_interval: Option<[f64; 2]>,
     inclusive: f64,
+    inclusive_interval: Option<[f64; 2]>,
     calls: f64,
 }
 
@@ -209,6 +214,10 @@ struct PointView<'a> {
     p50: Option<u64>,
     p99: Option<u64>,
     generator_busy: f64,
+}
+
+fn pair(bounds: Bounds) -> Option<[f64; 2]> {
+    bounds.interval.map(|interval| [interval.low, interval.high])
 }
 
 pub(crate) fn view(loads: &Loads) -> View<'_> {
@@ -294,16 +303,21 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
         }),
         instructions: server.instructions.as_ref().map(|found| {
             part(found, |found| InstructionsView {
-                total: found.total,
-                requests: found.requests,
+                total: found.total.value,
+                interval: pair(found.total),
+                batches: &found.batches,
+                by: &found.by,
+                files: instructions::by_file(found),
                 functions: found
                     .functions
                     .iter()
                     .map(|cost| InstructionsOf {
-                        name: &cost.function.name,
+                        name: instructions::name(cost),
                         object: &cost.function.object,
-                        own: cost.own,
-                        inclusive: cost.inclusive,
+                        own: cost.own.value,
+                        own_interval: pair(cost.own),
+                        inclusive: cost.inclusive.value,
+                        inclusive_interval: pair(cost.inclusive),
                         calls: cost.calls,
                     })
                     .collect(),

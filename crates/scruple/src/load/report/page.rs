@@ -1,6 +1,6 @@
 //! A load as a page: the distribution, the course, the search, the cost. One file, nothing is fetched.
 
-use super::{memory_map, sheet, terminal};
+use super::{instructions, memory_map, sheet, terminal};
 use crate::load::windows::Slice;
 use crate::load::windows::{Loaded, Loads, Sought};
 use crate::show::Report;
@@ -201,8 +201,13 @@ fn every_function(server: &Loaded) -> Markup {
     let Some(Ok(found)) = &server.instructions else { return html! {} };
     let mut table = String::new();
     for cost in &found.functions {
-        let (own, calls) = (grouped(cost.own), quantity(cost.calls, &Unit::Count));
-        let _ = writeln!(table, "{own:>14} {calls:>10} calls  {}", plain(&cost.function.name));
+        let (own, all) = (grouped(cost.own.value), grouped(cost.inclusive.value));
+        let calls = quantity(cost.calls, &Unit::Count);
+        let _ = writeln!(
+            table,
+            "{own:>14} {all:>14} with callees {calls:>10} calls  {}",
+            plain(instructions::name(cost))
+        );
     }
     let count = grouped(found.functions.len() as f64);
     html! {

@@ -1,5 +1,6 @@
 //! What a request costs a server: the rows of the sheet, the functions, the system calls, the growth of memory.
 
+use super::instructions;
 use super::terminal::pace;
 use crate::load::windows::Loaded;
 use crate::show::align::{fit, on_points, right, wrap};
@@ -65,21 +66,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
     match &server.instructions {
         Some(Err(why)) => note(&format!("instructions: absent, because {why}"), width, out),
-        Some(Ok(found)) => {
-            let _ = writeln!(
-                out,
-                "\n  {BOLD}Instructions of a request{BOLD:#}: {} (callgrind, user space only, {} less {} requests)",
-                grouped(found.total),
-                found.requests.1,
-                found.requests.0
-            );
-            let lines = found.functions.iter().map(|cost| {
-                let calls = format!("{} calls", quantity(cost.calls, &Unit::Count));
-                let name = name(&cost.function.name, &cost.function.object);
-                Line { own: cost.own, figures: [grouped(cost.own), calls], name }
-            });
-            functions(lines.collect(), found.total, width, out);
-        }
+        Some(Ok(found)) => instructions::text(found, width, out),
         None => {}
     }
     match &server.sampled {
@@ -235,15 +222,6 @@ struct Line {
     own: f64,
     figures: [String; 2],
     name: String,
-}
-
-/// A function's name; where it has only an address, with the file that holds it.
-fn name(name: &str, object: &str) -> String {
-    let file = object.rsplit('/').next().unwrap_or(object);
-    match name.starts_with("0x") && !file.is_empty() {
-        true => format!("{name} ({file})"),
-        false => name.to_owned(),
-    }
 }
 
 /// Functions with their shares, the greatest first; what is small is summed up.

@@ -171,17 +171,19 @@ impl Running {
         let inner = plan.marks.len();
         let (mut gone, mut more) = (None, Vec::new);
         if inner == 0 {
-            watch.begin(0, &mut more)?;
+            watch.begin(&|| 0, &mut more)?;
         }
         let mut tell = |moment: Moment<'_>| match moment {
             Moment::Progress(seen) => progress(seen),
-            Moment::Mark(0, handled) => gone = watch.begin(handled, &mut more).err(),
-            Moment::Mark(index, handled) if index <= inner => gone = watch.mark(handled, &mut more).err(),
-            Moment::Mark(_, handled) => watch.end(handled, None, &mut more),
+            Moment::Mark(0, handled) => gone = watch.begin(&|| handled.now(), &mut more).err(),
+            Moment::Mark(index, handled) if index <= inner => {
+                gone = watch.mark(&|| handled.now(), &mut more).err();
+            }
+            Moment::Mark(_, handled) => watch.end(&|| handled.now(), None, &mut more),
         };
         let load = session.turn(plan, interrupted, &mut tell)?;
         if inner == 0 {
-            watch.end(load.generator.requests, None, &mut more);
+            watch.end(&|| load.generator.requests, None, &mut more);
         }
         // A server that is gone shows in what the load found.
         drop(gone);

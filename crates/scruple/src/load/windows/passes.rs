@@ -3,6 +3,7 @@
 
 use super::{Looking, Side, engine};
 use crate::fault::Fault;
+use crate::place;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::heap::{self, HeapSession, Peak};
@@ -115,18 +116,16 @@ impl Pass<'_> {
         collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)
     }
 
-    /// Counts instructions and calls by function under callgrind.
+    /// Counts instructions and calls by function under Valgrind, in a closed loop over the load's connections.
     ///
     /// # Errors
     /// Why they cannot be counted, as a clause.
     pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
-        let command = self.side.command.as_ref().ok_or("callgrind has to start the server itself")?;
-        let few = (requests / 6).max(1);
-        let plan =
-            Plan { pace: Pace::Closed, connections: 1, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
+        let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
+        let plan = Plan { pace: Pace::Closed, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
-        let counts = (few, requests.max(few + 1));
-        instructions::weigh(command, &self.side.target, counts, self.interrupted, &mut exactly)
+        let (target, cache) = (&self.side.target, place::calltree_folder());
+        instructions::weigh(command, target, requests, &cache, self.interrupted, &mut exactly)
     }
 
     /// Samples where the server's time goes.

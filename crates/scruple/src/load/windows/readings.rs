@@ -54,6 +54,9 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
     let longest = parts.iter().filter_map(|part| part.response.max()).max().map(|longest| longest as f64);
     let failures: Vec<(u64, u64)> =
         parts.iter().map(|part| (part.failures.total(), part.answered + part.failures.total())).collect();
+    let services: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.service.each()).collect();
+    let sums: Vec<(f64, u64)> =
+        parts.iter().map(|part| (part.response.sum(), part.response.count())).collect();
     let quantile = |q: f64| pooled::quantile(&responses, q, level);
     let figures = [
         ("load.p50", quantile(0.5)),
@@ -62,6 +65,9 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
         ("load.p999", quantile(0.999)),
         // The longest of this load is what it is.
         ("load.max", longest.map(|value| Pooled { value, low: value, high: Some(value) })),
+        ("load.mean", pooled::mean(&sums, level)),
+        ("load.service.p50", pooled::quantile(&services, 0.5, level)),
+        ("load.service.p99", pooled::quantile(&services, 0.99, level)),
         ("load.errors", pooled::share(&failures, level)),
     ];
     let reading = |(key, found): (&str, Option<Pooled>)| {

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The highest rate of planted servers, as Scruple finds it, beside the truth.
+
+    bench/load/knees.py [--scruple PROGRAM] [--tries N] [--jobs N] [--only SERVER,...]
+
+Four servers (crates/measure/tests/load/planted.c) are loaded by `scruple load --slo 'p99<5ms' --rate poisson:FROM..`, each
+forty times, from a rate below the truth, near it and far above it. The truths are those of the queues: M/M/1 and M/M/4 by
+formula, M/D/1 and the server with pauses by simulations of eight million requests at each rate (crates/core/tests/knee).
+An interval that does not hold the truth has missed it. With the right to do so (root), generators and servers get a
+real-time priority. Prints Markdown; the exit code is 1 when more than one interval in twenty has missed.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stalls import ROOT, Planted, urgent
+
+SERVERS = {
+    "M/M/1, 0.5 ms": ("workers=1 exp=0.5", 2000 - math.log(100) / 0.005),
+    "M/D/1, 0.5 ms": ("workers=1 fixed=0.5", 1549.0),
+    "M/M/4, 1 ms": ("workers=4 exp=1", 2425.0),
+    "M/M/1, 0.2 ms, a pause of 4 ms in each 100 ms": ("workers=1 exp=0.2 stall=4 every=100", 3210.0),
+}
+FROM = ["1k", "370", "10k"]
+
+
+def search(scruple, program, words, number):
+    """The interval, whether the search settled, and in how many measurements."""
+    with Planted(program, f"{words} seed={number + 1}") as planted:
+        argv = [scruple, "load", planted.url, "--slo", "p99<5ms", "--rate", f"poisson:{FROM[number % 3]}..100k", "--seed", str(number + 1)]
+        done = subprocess.run(urgent(argv + ["--json", "--no-store", "--no-cost"]), capture_output=True, text=True, cwd=planted.folder)
+    try:
+        found = json.loads(done.stdout)["load"]["search"]
+    except (json.JSONDecodeError, KeyError):
+        raise ValueError(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}") from None
+    return found["low"], found["high"], found["settled"], len(found["measurements"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scruple", default=os.path.join(ROOT, "target", "release", "scruple"))
+    parser.add_argument("--tries", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=1, help="servers that are searched at the same time")
+    parser.add_argument("--only", default="", help="servers, by the beginnings of their names")
+    wish = parser.parse_args()
+    wrong = False
+    print("| server | highest rate | searches that missed it | settled | median width | nine of ten are below |\n|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(wish.jobs) as pool:
+        program = os.path.join(folder, "planted")
+        source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
+        subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
+        for name, (words, truth) in SERVERS.items():
+            if not any(name.startswith(one) for one in wish.only.split(",")):
+                continue
+            run = lambda number, words=words: search(os.path.abspath(wish.scruple), program, words, number)
+            found = list(pool.map(run, range(wish.tries)))
+            missed = [one for one in found if not (one[0] or 0) <= truth <= (one[1] or math.inf)]
+            widths = sorted((high or math.inf) / low if low else math.inf for low, high, *_ in found)
+            width = lambda share: f"{widths[min(int(len(widths) * share), len(widths) - 1)]:.2f}"
+            settled = sum(one[2] for one in found)
+            print(f"| {name} | {truth:,.0f}/s | {len(missed)} of {len(found)} | {settled} | {width(0.5)} | {width(0.9)} |", flush=True)
+            for one in missed:
+                print(f"{name}: {one}", file=sys.stderr, flush=True)
+            wrong |= len(missed) * 20 > len(found)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

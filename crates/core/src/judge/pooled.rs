@@ -1,0 +1,177 @@
+//! Figures of all requests of a load together.
+//!
+//! The median of windows does not show a stall that falls into one of them, although every request of it was held up. Where
+//! an arm has a pooled figure, estimates, limits and comparisons are those of that figure. The interval of the ratio of two
+//! figures follows from the intervals of both (Zou and Donner, "Construction of confidence limits about effect measures: a
+//! general approach", Statistics in Medicine 27, 2008), on the scale of logarithms. What windows of the same number have in
+//! common, such as a machine that was slower for a while, cancels out as far as it surely is common: by the lower end of the
+//! interval of the correlation between windows (Fisher 1921).
+
+use super::{Estimate, POOLED, Pair};
+use crate::evidence::{Evidence, Replicate};
+use crate::metric::metric;
+use crate::stats::paired::{Effect, Why};
+use crate::stats::pooled::Pooled;
+use crate::stats::{Interval, normal};
+use crate::subject::Arm;
+
+/// One load has one longest response; order statistics need so many to bound the next.
+const LONGEST: Why = Why::TooFew { have: 1, need: 6 };
+
+/// The key of the pooled figure of a metric.
+pub fn key(metric: &str) -> String {
+    format!("{metric}{POOLED}")
+}
+
+/// The pooled figure of a metric, where the arm has it.
+pub fn of(arm: &Arm, metric: &str) -> Option<Pooled> {
+    let readings = &arm.sample(&key(metric))?.readings;
+    Some(Pooled { value: *readings.first()?, low: *readings.get(1)?, high: readings.get(2).copied() })
+}
+
+/// The estimate that the pooled figure gives, where the arm has it.
+pub fn estimate(arm: &Arm, key: &str, level: f64) -> Option<Estimate> {
+    let Pooled { value, low, high } = of(arm, key)?;
+    let interval = high.filter(|high| low < *high).map(|high| Interval { low, high, level });
+    Some(Estimate { value, interval, range: (low, high.unwrap_or(value)), method: "all requests together" })
+}
+
+/// What two pooled figures say of their ratio; none where an arm has no pooled figure, or a share of failures, whose ratio
+/// makes no sense where nothing failed.
+pub(super) fn evidence(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidence> {
+    if metric(key)?.unit == crate::unit::Unit::Ratio {
+        return None;
+    }
+    let (reference, arm) = (of(pair.reference, key)?, of(pair.arm, key)?);
+    let readings = |arm: &Arm| arm.sample(key).map_or(0, |sample| sample.readings.len());
+    let readings = readings(pair.reference).min(readings(pair.arm));
+    let ratio = arm.value / reference.value;
+    let absent = |why| Evidence::Absent { why, pointing: Some(ratio).filter(|r| r.is_finite()), readings };
+    let fact = |figure: &Pooled| figure.high == Some(figure.low);
+    Some(match (reference.high, arm.high) {
+        _ if reference.low <= 0.0 || arm.low <= 0.0 => absent(Why::NotPositive),
+        _ if fact(&reference) || fact(&arm) => absent(LONGEST),
+        (Some(most_of_reference), Some(most_of_arm)) => {
+            let ln = |part: f64, whole: f64| (part / whole).ln();
+            let common = if pair.paired { in_common(key, pair, level) } else { 0.0 };
+            let both = |a: f64, b: f64| (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt();
+            let below = both(ln(arm.value, arm.low), ln(most_of_reference, reference.value));
+            let above = both(ln(most_of_arm, arm.value), ln(reference.value, reference.low));
+            let interval = Interval { low: ratio * (-below).exp(), high: ratio * above.exp(), level };
+            let effect = Effect { ratio, interval, n: readings, method: "all requests together" };
+            Evidence::Interval { effect, of: Replicate::Block, resolution: 0.0 }
+        }
+        _ => absent(Why::Unbounded),
+    })
+}
+
+/// The least correlation that the windows of two servers surely have; 0 where there is none, or too few windows.
+fn in_common(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
+    let Some((reference, arm)) = pair.reference.sample(key).zip(pair.arm.sample(key)) else { return 0.0 };
+    let (left, right) = reference.paired(arm);
+    let n = left.len() as f64;
+    if n < 6.0 || left.iter().chain(&right).any(|reading| *reading <= 0.0) {
+        return 0.0;
+    }
+    let centred = |readings: &[f64]| -> Vec<f64> {
+        let mean = readings.iter().map(|reading| reading.ln()).sum::<f64>() / n;
+        readings.iter().map(|reading| reading.ln() - mean).collect()
+    };
+    let (left, right) = (centred(&left), centred(&right));
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let r = product(&left, &right) / (product(&left, &left) * product(&right, &right)).sqrt();
+    let least = (r.clamp(-0.999_999, 0.999_999).atanh()
+        - normal::quantile(0.5 + level / 2.0) / (n - 3.0).sqrt())
+    .tanh();
+    if least.is_nan() { 0.0 } else { least.max(0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Comparison, Verdict};
+    use crate::metric::Pass;
+    use crate::sample::{Figure, Reading};
+    use crate::stats::{Pcg, pooled};
+    use crate::subject::{Role, Subject};
+
+    type Requests = Vec<Vec<(u64, u64)>>;
+
+    /// An arm with windows of three blocks, and all of its requests together.
+    fn arm(name: &str, requests: &Requests) -> Arm {
+        let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
+        let mut arm = Arm::new(name.to_owned(), subject, Role::Subject);
+        let blocks: Vec<&[(u64, u64)]> = requests.iter().map(Vec::as_slice).collect();
+        let found = pooled::quantile(&blocks, 0.9, 0.95).expect("many");
+        let pooled = [Some(found.value), Some(found.low), found.high].into_iter().flatten().collect();
+        let window = |blocks: &[&[(u64, u64)]]| pooled::quantile(&[blocks, blocks].concat(), 0.9, 0.95);
+        let windows = blocks.chunks(3).map(|part| window(part).expect("many").value).collect();
+        for (key, readings) in [("load.p90".to_owned(), windows), (key("load.p90"), pooled)] {
+            let readings: Vec<f64> = readings;
+            let mut figure = None;
+            for (block, value) in (0..).zip(readings) {
+                let reading = Reading::of(metric("load.p90").expect("known"), value, "test");
+                Figure::add(&mut figure, reading, Pass::Timing, block);
+            }
+            arm.figures.insert(key, figure.expect("some"));
+        }
+        arm
+    }
+
+    /// Exponential responses, with stalls that hold up all requests of a block, by chance.
+    /// The machine is slower or quicker in each block by up to a drift.
+    fn requests(seed: u64, stalls: f64, drift: f64) -> Requests {
+        let mut random = Pcg::new(seed);
+        let mut block = |number: u32| {
+            let stalled = if random.unit() < stalls { 50_000_000 } else { 0 };
+            let mean = 1e6 * (drift * f64::from(number).sin()).exp();
+            let mut one = || stalled + (-(1.0 - random.unit()).ln() * mean) as u64 + 1;
+            let mut block: Vec<(u64, u64)> = (0..40).map(|_| (one(), 1)).collect();
+            block.sort_unstable();
+            block
+        };
+        (0..30).map(&mut block).collect()
+    }
+
+    fn compared(left: &Requests, right: &Requests) -> Comparison {
+        let (reference, arm) = (arm("a", left), arm("b", right));
+        let pair = Pair { reference: &reference, arm: &arm, paired: true, tares: None };
+        Comparison::of(evidence("load.p90", &pair, 0.95).expect("both"), true, 0.05)
+    }
+
+    #[test]
+    fn a_stall_in_one_window_of_ten_is_seen_in_the_comparison() {
+        let stalled: Requests = (0..30)
+            .map(|block| if block < 10 { vec![(900_000_000, 100)] } else { vec![(1_000_000, 100)] })
+            .collect();
+        let found = compared(&requests(1, 0.0, 0.0), &stalled);
+        assert!(found.evidence.effect().is_some_and(|ratio| ratio > 100.0), "{found:?}");
+        assert!(matches!(found.verdict, Verdict::Different | Verdict::CantTell), "{found:?}");
+    }
+
+    #[test]
+    fn the_same_server_seldom_differs_from_itself() {
+        for (stalls, drift) in [(0.0, 0.0), (0.05, 0.0), (0.0, 0.5)] {
+            let differs = |seed| {
+                compared(&requests(seed, stalls, drift), &requests(seed + 5000, stalls, drift)).verdict
+            };
+            let wrong = (0..80).filter(|seed| differs(*seed) == Verdict::Different).count();
+            assert!(wrong <= 4, "{wrong} of 80 with {stalls} stalls a block, drift {drift}");
+        }
+    }
+
+    #[test]
+    fn twice_as_long_is_different_and_the_interval_holds_it() {
+        let (mut held, mut told) = (0, 0);
+        for seed in 0..80 {
+            let twice: Requests = requests(seed + 5000, 0.0, 0.5)
+                .iter()
+                .map(|b| b.iter().map(|(v, n)| (2 * v, *n)).collect())
+                .collect();
+            let found = compared(&requests(seed, 0.0, 0.5), &twice);
+            held += u32::from(found.interval().is_some_and(|i| i.low <= 2.0 && 2.0 <= i.high));
+            told += u32::from(found.verdict == Verdict::Different);
+        }
+        assert!(held >= 74 && told >= 74, "{held} and {told} of 80");
+    }
+}

@@ -1,0 +1,158 @@
+//! Instructions and calls by function, whoever counted them.
+
+use super::callgrind::{self, Function};
+use crate::calltree::{self, Symbols, demangle};
+use std::collections::{BTreeMap, HashMap};
+
+/// What one function did in one stretch of load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Instructions of its own.
+    pub own: u64,
+    /// Instructions of its own and of all it called; recursion counts once.
+    pub inclusive: u64,
+    /// How often it was called.
+    pub calls: u64,
+}
+
+/// One stretch of load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// All instructions.
+    pub total: u64,
+    /// By function; what is executed outside of any has no name.
+    pub functions: BTreeMap<Function, Sums>,
+}
+
+impl Stretch {
+    /// Adds what callgrind counted of a process.
+    pub fn add_callgrind(&mut self, profile: &callgrind::Profile) {
+        self.total += profile.total;
+        for (function, costs) in &profile.functions {
+            let sums = self.functions.entry(function.clone()).or_default();
+            sums.own += costs.own;
+            sums.inclusive += costs.inclusive;
+            sums.calls += costs.calls;
+        }
+    }
+
+    /// Adds what the call tree counted of a process.
+    pub fn add_calltree(&mut self, profile: &calltree::Profile, names: &mut FunctionNames) {
+        self.total += profile.total;
+        let places = Places::of(profile, names);
+        let inclusive = profile.inclusive();
+        for (index, context) in profile.contexts.iter().enumerate() {
+            let sums = self.functions.entry(places.name(index)).or_default();
+            sums.own += context.own;
+            sums.calls += context.calls;
+            // A function that is called from itself, however far below, counts its callees once.
+            if !places.is_below_itself(profile, index) {
+                sums.inclusive += inclusive[index];
+            }
+        }
+        for call in &profile.recursive {
+            self.functions.entry(places.name(call.to)).or_default().calls += call.calls;
+        }
+    }
+}
+
+/// Which function each context is of, under its name.
+struct Places {
+    of_context: Vec<usize>,
+    named: Vec<Function>,
+}
+
+impl Places {
+    fn of(profile: &calltree::Profile, names: &mut FunctionNames) -> Places {
+        let (mut named, mut known) = (vec![Function::default()], HashMap::new());
+        let mut place = |function: Function| {
+            *known.entry(function.clone()).or_insert_with(|| {
+                named.push(function);
+                named.len() - 1
+            })
+        };
+        let of_function: Vec<usize> = profile.functions.iter().map(|one| place(names.of(one))).collect();
+        let of_context =
+            profile.contexts.iter().map(|context| context.function.map_or(0, |one| of_function[one]));
+        Places { of_context: of_context.collect(), named }
+    }
+
+    fn name(&self, context: usize) -> Function {
+        self.named[self.of_context[context]].clone()
+    }
+
+    fn is_below_itself(&self, profile: &calltree::Profile, context: usize) -> bool {
+        let mut above = profile.contexts[context].parent;
+        while let Some(at) = above {
+            if self.of_context[at] == self.of_context[context] {
+                return true;
+            }
+            above = profile.contexts[at].parent;
+        }
+        false
+    }
+}
+
+/// Names of functions: symbols, else what exports and debugging information say, else the place in the file.
+#[derive(Default)]
+pub struct FunctionNames {
+    symbols: Symbols,
+    known: HashMap<calltree::Function, Function>,
+}
+
+impl FunctionNames {
+    fn of(&mut self, function: &calltree::Function) -> Function {
+        if let Some(known) = self.known.get(function) {
+            return known.clone();
+        }
+        let name = match &function.name {
+            Some(name) => demangle(name),
+            None => self.symbols.locate(function.object.as_deref(), function.offset).name().to_owned(),
+        };
+        let named = Function { name, object: function.object.clone().unwrap_or_default() };
+        self.known.insert(function.clone(), named.clone());
+        named
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calltree::{Context, Profile, RecursiveCalls};
+
+    #[test]
+    fn callees_of_a_recursive_function_count_once_and_own_costs_add_up() {
+        let function = |name: &str| calltree::Function { name: Some(name.into()), object: None, offset: 0 };
+        let context = |parent: Option<usize>, function: Option<usize>, own: u64| Context {
+            parent,
+            function,
+            calls: 1,
+            own,
+            ..Context::default()
+        };
+        // main calls walk, which calls leaf, which calls walk again; and leaf calls itself.
+        let profile = Profile {
+            total: 1 + 10 + 100 + 1000 + 10_000,
+            functions: ["main", "walk", "leaf"].map(function).to_vec(),
+            contexts: vec![
+                context(None, None, 1),
+                context(Some(0), Some(0), 10),
+                context(Some(1), Some(1), 100),
+                context(Some(2), Some(2), 1000),
+                context(Some(3), Some(1), 10_000),
+            ],
+            recursive: vec![RecursiveCalls { from: 3, to: 3, calls: 4 }],
+            ..Profile::default()
+        };
+        let mut stretch = Stretch::default();
+        stretch.add_calltree(&profile, &mut FunctionNames::default());
+        let of = |name: &str| {
+            let found = stretch.functions.iter().find(|(function, _)| function.name == name);
+            *found.expect("counted").1
+        };
+        assert_eq!(of("walk"), Sums { own: 10_100, inclusive: 11_100, calls: 2 });
+        assert_eq!(of("leaf"), Sums { own: 1000, inclusive: 11_000, calls: 5 });
+        assert_eq!(of("main").inclusive, 11_110);
+        assert_eq!(stretch.functions.values().map(|sums| sums.own).sum::<u64>(), stretch.total);
+    }
+}
