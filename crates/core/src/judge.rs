@@ -197,13 +197,6 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
     let mut noisy: Vec<(usize, Readings)> = Vec::new();
     for (index, pair) in pairs.iter().enumerate() {
         let Some((reference, arm)) = samples_of(pair, key) else { continue };
-        if let Some(evidence) = pooled::evidence(key, pair, level) {
-            found.push((
-                index,
-                Comparison::of(evidence, declaration(key, &arm).better == Better::Lower, margin),
-            ));
-            continue;
-        }
         match compared(key, pair, &reference, &arm, level) {
             Compared::Counted(evidence, lower) => {
                 found.push((index, Comparison::of(evidence, lower, margin)));
@@ -255,6 +248,9 @@ fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
 /// counts is whether its readings repeated.
 fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level: f64) -> Compared {
     let lower = declaration(key, arm).better == Better::Lower;
+    if let Some(evidence) = pooled::evidence(key, pair, level) {
+        return Compared::Counted(evidence, lower);
+    }
     let worst = reference.quality.max(arm.quality);
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
     let floor = floor_of(key);

@@ -42,7 +42,9 @@ pub(crate) struct Listener {
     /// Since when something is due and nothing was answered.
     since: Option<u64>,
     last: u64,
-    /// From when on the generator did not look, because it was kept from its core.
+    /// When the generator looked for answers last.
+    looked: Option<u64>,
+    /// From when on it had not looked, because it was busy sending or kept from its core.
     blind: Option<u64>,
     quiet: Vec<Quiet>,
     /// The times from answer to answer while something was due, and their number.
@@ -56,9 +58,14 @@ impl Listener {
         self.since.get_or_insert(at);
     }
 
-    /// The generator meant to look again at a time, and now it is much later.
-    pub(crate) fn slept(&mut self, until: u64, now: u64) {
-        self.blind = (now > until + SHORTEST / 5).then_some(until);
+    /// The generator has begun to look for answers, meant to wait for them until a time, and now has what there is.
+    pub(crate) fn looked(&mut self, begun: u64, until: u64, now: u64) {
+        let before = self.looked.replace(now).unwrap_or(begun);
+        self.blind = if begun > before + SHORTEST / 5 {
+            Some(before)
+        } else {
+            (now > until + SHORTEST / 5).then_some(until)
+        };
     }
 
     /// The server has reacted to a request.
@@ -163,6 +170,20 @@ mod tests {
         assert_eq!(shown(&[&heard(&slow)]), []);
         // Nothing is due for a long time.
         assert_eq!(shown(&[&heard(&[(0, 1), (5_000, 5_001), (5_002, 5_003)])]), []);
+    }
+
+    #[test]
+    fn while_the_generator_does_not_look_there_is_no_stall() {
+        let waiting = |looks: &[(u64, u64, u64)]| {
+            let mut listener = heard(&(0..50).map(|i| (i, i + 1)).collect::<Vec<_>>());
+            (0..9).for_each(|_| listener.due(60 * MS));
+            looks.iter().for_each(|(begun, until, now)| listener.looked(begun * MS, until * MS, now * MS));
+            (0..9).for_each(|_| listener.answer(160 * MS));
+            shown(&[&listener]).len()
+        };
+        assert_eq!(waiting(&[(60, 160, 61), (61, 161, 160)]), 1, "it looked all the time");
+        assert_eq!(waiting(&[(60, 160, 61), (159, 200, 160)]), 0, "it was busy sending");
+        assert_eq!(waiting(&[(60, 160, 61), (61, 62, 160)]), 0, "it was kept from its core");
     }
 
     #[test]

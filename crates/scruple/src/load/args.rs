@@ -218,8 +218,8 @@ pub struct CostArgs {
     pub no_cost: bool,
     /// Also attach: instructions, samples, syscalls, memory-map.
     ///
-    /// Each has a pass of its own. ‘instructions’ counts instructions and calls by function: the server runs under callgrind for 600 requests
-    /// (instructions=N for N), and for few. ‘samples’ shows where its time goes, kernel included (the perf program).
+    /// Each has a pass of its own. ‘instructions’ counts instructions and calls by function: the server runs under Valgrind for 600 requests
+    /// (instructions=N for N). ‘samples’ shows where its time goes, kernel included (the perf program).
     /// ‘syscalls’ counts system calls (the strace program). ‘memory-map’ shows the memory map before the load and after;
     /// pages and JSON always have it.
     #[arg(long = "with", value_name = "INSTRUMENTS", value_delimiter = ',')]

@@ -230,7 +230,11 @@ impl Work<'_> {
             }
             (false, _) => "",
         };
-        format!("{} of load{each}{behind}", time(span * servers))
+        let simulated = match self.args.cost.instructions() {
+            Some(_) => "; instructions are counted at about a fiftieth of the server’s speed",
+            None => "",
+        };
+        format!("{} of load{each}{behind}{simulated}", time(span * servers))
     }
 
     fn names(&self) -> Vec<String> {
@@ -331,6 +335,12 @@ impl Work<'_> {
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
             );
         };
+        progress.note(&format!(
+            "up to {} measurements, each of {} or until 2,000 requests were due, and of {} at most",
+            search.steps,
+            quantity(duration.as_nanos() as f64, &Unit::Nanoseconds),
+            quantity(duration.as_nanos() as f64 * 10.0, &Unit::Nanoseconds)
+        ));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
         progress.clear();
         drop(server);

@@ -10,7 +10,7 @@ use super::callgrind::Function;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
 use super::tree::Tree;
-use crate::calltree::{Counter, End, Kind, Profiles, Session, Settings};
+use crate::calltree::{CalltreeSession, Counter, End, Profiles, Settings, ValgrindTool};
 use crate::load::{LoadResult, Target};
 use scruple_core::per_request::{self, Bounds};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,7 @@ pub fn weigh(
     let life = Life { server, target, interrupted, counter: &counter };
     let few = (requests / 6).max(1);
     let lives = [few, requests.max(few + 1)];
-    if counter.kind == Kind::Calltree {
+    if counter.kind == ValgrindTool::Calltree {
         let batches = sheet::windows(requests.max(6), ROUNDS);
         match life.batches(&batches, load) {
             Ok(Some(stretches)) => return Ok(of(&stretches, &batches, counter.describe())),
@@ -181,17 +181,18 @@ impl Life<'_> {
         }
     }
 
-    fn session(&self, control: bool) -> Result<(Folder, Session), String> {
+    fn session(&self, control: bool) -> Result<(Folder, CalltreeSession), String> {
         let folder = Folder::new()?;
         let settings = Settings { control, ..Settings::default() };
-        let session = Session::start(self.counter, settings, &folder.0).map_err(|error| error.to_string())?;
+        let session =
+            CalltreeSession::start(self.counter, settings, &folder.0).map_err(|error| error.to_string())?;
         Ok((folder, session))
     }
 
     /// Starts the server under the counter, has it used, and ends it.
     fn serve<T>(
         &self,
-        session: &Session,
+        session: &CalltreeSession,
         using: &mut dyn FnMut(&Tree) -> Result<T, String>,
     ) -> Result<T, String> {
         let mut wrapped = self.server.clone();

@@ -256,17 +256,19 @@ impl Generator {
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
         // With a single request under way the server sleeps in between as well, and looking would last a whole answer.
         let looks = if self.in_flight > 1 { self.patience.looks() } else { 0 };
+        let begun = clock::now();
         if looks > 0 {
             let found = self.poller.look(looks)?;
             self.patience.learn(found > 0);
             if found > 0 {
+                self.recorder.listener.looked(begun, begun, begun);
                 self.act_on(found);
                 return Ok(());
             }
         }
-        let until = clock::now() + wait.min(LONGEST_SLEEP);
+        let until = begun + wait.min(LONGEST_SLEEP);
         let count = self.poller.wait(wait.min(LONGEST_SLEEP))?;
-        self.recorder.listener.slept(until, clock::now());
+        self.recorder.listener.looked(begun, until, clock::now());
         self.act_on(count);
         Ok(())
     }

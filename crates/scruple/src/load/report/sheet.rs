@@ -7,6 +7,7 @@ use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
+use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
@@ -177,8 +178,9 @@ fn is_nothing(row: &Row) -> bool {
 fn sheet(rows: &[&Row], out: &mut String) {
     let titles: Vec<&str> = rows.iter().map(|row| title(&row.key)).collect();
     let name = titles.iter().map(|title| title.width()).max().unwrap_or(0);
-    let value =
-        |row: &&Row| row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value, &row.unit));
+    let value = |row: &&Row| {
+        row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value.max(0.0), &row.unit))
+    };
     let mut cells: Vec<String> = rows.iter().map(value).collect();
     on_points(&mut cells);
     for ((row, title), cell) in rows.iter().zip(titles).zip(cells) {
@@ -191,7 +193,10 @@ fn sheet(rows: &[&Row], out: &mut String) {
 }
 
 fn details(row: &Row, cost: &PerRequest) -> String {
-    let mut parts = vec![interval(&cost.each, &row.unit).trim_start().to_owned()];
+    // What only ever grows costs no less than nothing, whatever the regression allows.
+    let clipped = cost.each.interval.map(|i| Interval { low: i.low.max(0.0), high: i.high.max(0.0), ..i });
+    let each = Bounds { interval: clipped, ..cost.each };
+    let mut parts = vec![interval(&each, &row.unit).trim_start().to_owned()];
     if cost.fixed.is_certain() && cost.fixed.value > 0.0 {
         parts.push(format!("and {} per window", quantity(cost.fixed.value, &row.unit)));
     }

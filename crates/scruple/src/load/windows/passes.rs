@@ -3,7 +3,7 @@
 
 use super::{Looking, Side, engine};
 use crate::fault::Fault;
-use crate::place;
+use crate::paths;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::heap::{self, HeapSession, Peak};
@@ -124,7 +124,7 @@ impl Pass<'_> {
         let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
         let plan = Plan { pace: Pace::Closed, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
-        let (target, cache) = (&self.side.target, place::calltree_folder());
+        let (target, cache) = (&self.side.target, paths::calltree_folder());
         instructions::weigh(command, target, requests, &cache, self.interrupted, &mut exactly)
     }
 
