@@ -64,8 +64,8 @@ fn a_leak_is_found_and_its_absence_too() {
     let leaky = weigh(100, 0, &plan, &lengths);
     let growth =
         leaky.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
-    // The allocator adds 12 bytes to each block of 100.
-    assert!((90_000.0..130_000.0).contains(&growth.value), "{growth:?}");
+    // The allocator adds 12 bytes to each block of 100, and takes memory in steps as large as a window’s growth.
+    assert!((90_000.0..160_000.0).contains(&growth.value), "{growth:?}");
     assert!(leaky.growth.iter().any(|growth| growth.of == "private dirty" && growth.is_leak()), "{growth:?}");
     let tight = weigh(0, 0, &plan, &lengths);
     let growth =

@@ -230,11 +230,7 @@ impl Work<'_> {
             }
             (false, _) => "",
         };
-        let simulated = match self.args.cost.instructions() {
-            Some(_) => "; instructions are counted at about a fiftieth of the server’s speed",
-            None => "",
-        };
-        format!("{} of load{each}{behind}{simulated}", time(span * servers))
+        format!("{} of load{each}{behind}", time(span * servers))
     }
 
     fn names(&self) -> Vec<String> {
@@ -335,11 +331,11 @@ impl Work<'_> {
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
             );
         };
+        let each = |times: f64| quantity(duration.as_nanos() as f64 * times, &Unit::Nanoseconds);
+        let (least, most) = (each(1.0), each(10.0));
         progress.note(&format!(
-            "up to {} measurements, each of {} or until 2,000 requests were due, and of {} at most",
-            search.steps,
-            quantity(duration.as_nanos() as f64, &Unit::Nanoseconds),
-            quantity(duration.as_nanos() as f64 * 10.0, &Unit::Nanoseconds)
+            "up to {} measurements of {least} to {most}, the longer the lower the rate",
+            search.steps
         ));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
         progress.clear();
