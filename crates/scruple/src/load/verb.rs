@@ -331,12 +331,9 @@ impl Work<'_> {
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
             );
         };
-        let each = |times: f64| quantity(duration.as_nanos() as f64 * times, &Unit::Nanoseconds);
-        let (least, most) = (each(1.0), each(10.0));
-        progress.note(&format!(
-            "up to {} measurements of {least} to {most}, the longer the lower the rate",
-            search.steps
-        ));
+        let [least, most] = [1.0, 10.0].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
+        let steps = search.steps;
+        progress.note(&format!("up to {steps} measurements of {least} to {most}, longer at lower rates"));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
         progress.clear();
         drop(server);
