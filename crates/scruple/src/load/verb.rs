@@ -332,8 +332,7 @@ impl Work<'_> {
             );
         };
         let [least, most] = [1.0, 10.0].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
-        let steps = search.steps;
-        progress.note(&format!("up to {steps} measurements of {least} to {most}, longer at lower rates"));
+        progress.note(&format!("up to {} measurements of {least} to {most}", search.steps));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
         progress.clear();
         drop(server);
