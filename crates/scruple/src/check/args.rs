@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 const EXPORT: &str =
     "Write a file whose ending says the format: .md, .json, .xml (JUnit), .sarif or .svg (a badge)";
 
-/// Gate a change: build the merge base and the working tree, weigh both side by side.
+/// Gate a change: weigh merge base and working tree side by side.
 ///
 /// Ends with 0 where nothing became worse, with 1 where something did or a limit is exceeded, with 3 where that cannot be
 /// told. Counts that repeat decide: allocations and their bytes at any difference, instructions beyond the margin. Times

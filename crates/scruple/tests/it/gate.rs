@@ -292,7 +292,7 @@ fn suites_and_servers_are_gated_with_their_own_words() {
         ];
         place.run([&all[..], &["--name", "new", "--against", "old=http://127.0.0.1:10/"], words].concat())
     };
-    let slower = server(&["--gate", "load.p99"]);
+    let slower = server(&["--gate", "load.p50"]);
     assert_eq!(slower.code, 1, "{}", slower.exchange());
     assert_eq!(server(&[]).code, 3, "no count was read");
 }
