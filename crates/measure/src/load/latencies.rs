@@ -32,6 +32,10 @@ impl Latencies {
         Latencies { counts: histogram() }
     }
 
+    pub(super) fn counts(&self) -> &Histogram<u64> {
+        &self.counts
+    }
+
     /// Adds one latency.
     pub fn record(&mut self, nanoseconds: u64) {
         self.counts.saturating_record(nanoseconds);

@@ -1,5 +1,6 @@
 //! How a server is to be loaded.
 
+use super::each::Listeners;
 use super::request::Request;
 use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,10 @@ pub struct Plan {
     pub polling: Polling,
     /// The cores the threads are pinned to, in turn; none for all.
     pub cores: Vec<usize>,
+    /// Who is told every single request, if anybody.
+    pub each: Option<Listeners>,
+    /// Whether responses are counted for those who watch the load while it goes on.
+    pub live: bool,
     /// Ask for a real-time priority for the generator's threads; where it is refused a doubt says so.
     pub priority: bool,
 }
@@ -178,6 +183,8 @@ impl Plan {
             seed: 1,
             polling: Polling::Auto,
             cores: Vec::new(),
+            each: None,
+            live: false,
             priority: false,
         }
     }

@@ -4,6 +4,7 @@ use super::failure::{Failure, Failures};
 use super::latencies::{Sparse, histogram};
 use super::plan::{Plan, RowOf};
 use super::request::Request;
+use super::shared::LIVE_BOUNDS;
 use super::stalls::Listener;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,14 @@ impl KindRecord {
     }
 }
 
+/// Responses and failures since the beginning of a turn.
+#[derive(Default)]
+pub(crate) struct LiveRecord {
+    pub(crate) response: [u64; LIVE_BOUNDS.len() + 1],
+    pub(crate) sum: u64,
+    pub(crate) failures: Failures,
+}
+
 /// The records of one turn.
 pub(crate) struct Recorder {
     /// The first is what was due before the start.
@@ -116,6 +125,8 @@ pub(crate) struct Recorder {
     sessions: Vec<Option<u32>>,
     /// Answers and failures.
     totals: (u64, u64),
+    /// What is told of responses while the turn goes on, where anybody wants to know.
+    pub(crate) live: Option<Box<LiveRecord>>,
     pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
     /// What finds stalls.
     pub(crate) listener: Listener,
@@ -144,6 +155,7 @@ impl Recorder {
         Recorder {
             groups: plan.requests.iter().map(group).collect(),
             sessions: sessions.map(|session| place(&session.name, RowOf::Session)).collect(),
+            live: plan.live.then(Box::default),
             ..Recorder::with(rows.len(), plan.parts, plan.by_clock())
         }
     }
@@ -175,6 +187,7 @@ impl Recorder {
             groups: Vec::new(),
             sessions: Vec::new(),
             totals: (0, 0),
+            live: None,
             slowest: BinaryHeap::with_capacity(SLOWEST + 1),
             connect: histogram(),
             reconnects: 0,
@@ -253,6 +266,9 @@ impl Recorder {
             self.kinds[group as usize].failed(exchange.part, response, class);
         }
         self.totals.1 += 1;
+        if let Some(live) = &mut self.live {
+            live.failures.count(class);
+        }
         match class {
             Failure::TimedOut => self.latency(exchange, done, true),
             Failure::Unsent => self.latency(exchange, done, false),
@@ -264,6 +280,10 @@ impl Recorder {
         let record = &mut self.parts[usize::from(exchange.part)];
         let response = done.saturating_sub(exchange.intended);
         record.response.saturating_record(response);
+        if let Some(live) = &mut self.live {
+            live.response[LIVE_BOUNDS.partition_point(|bound| *bound < response)] += 1;
+            live.sum += response;
+        }
         if was_sent {
             record.service.saturating_record(done.saturating_sub(exchange.sent));
         }

@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::result::{GeneratorCost, LoadResult};
 use super::shared::{Progress, Shared};
 use super::target::{Address, Target};
+use super::thread_account::{consumed, settle_thread};
 use super::tls::TlsSetup;
 use super::{clock, socket};
 use scruple_core::unit::{Unit, quantity};
@@ -277,7 +278,7 @@ fn together(
             Some(error) => Err(error),
             None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
             None => {
-                watch.finish(Handled { shared, whole: Some(handled) }, tell);
+                watch.finish(shared, &start, handled, tell);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
                 Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
@@ -365,9 +366,11 @@ impl Watch {
     }
 
     /// Marks that a short or interrupted turn never came to are passed over; the last is its end.
-    fn finish(&self, handled: Handled<'_>, tell: &mut dyn FnMut(Moment<'_>)) {
+    fn finish(&self, shared: &Shared, start: &Start, handled: u64, tell: &mut dyn FnMut(Moment<'_>)) {
+        let elapsed = clock::now().saturating_sub(start.monotonic.load(Ordering::Relaxed));
+        tell(Moment::Progress(&Progress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
         if self.marks.len() > 1 {
-            tell(Moment::Mark(self.marks.len(), handled));
+            tell(Moment::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
         }
     }
 }
@@ -452,49 +455,4 @@ fn unreachable(
         (None, None) => String::new(),
     };
     LoadError::Unreachable { address: shared.address.to_string(), class, detail }
-}
-
-/// Pins the thread, makes its timers precise and asks for priority. False when priority was asked for and refused.
-fn settle_thread(plan: &Plan, number: u32) -> bool {
-    // SAFETY: plain system calls about the calling thread; the structures are valid when zero and outlive the calls.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
-        if let Some(core) = plan.cores.get(number as usize % plan.cores.len().max(1))
-            && *core < libc::CPU_SETSIZE as usize
-        {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(*core, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-        }
-        let priority = libc::sched_param { sched_priority: 10 };
-        !plan.priority || libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0
-    }
-}
-
-struct Consumed {
-    user: u64,
-    system: u64,
-    waited: u64,
-    preempted: u64,
-}
-
-/// What the calling thread has consumed so far.
-fn consumed() -> Consumed {
-    // SAFETY: the kernel fills in plain data that is valid when zero.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-        usage
-    };
-    let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    let waited = std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
-        .unwrap_or(0);
-    Consumed {
-        user: nanoseconds(usage.ru_utime),
-        system: nanoseconds(usage.ru_stime),
-        waited,
-        preempted: usage.ru_nivcsw as u64,
-    }
 }

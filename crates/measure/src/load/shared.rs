@@ -1,5 +1,6 @@
 //! What the threads of a run share.
 
+use super::failure::{Failure, Failures};
 use super::http1::Expect;
 use super::http2;
 use super::plan::Plan;
@@ -113,11 +114,45 @@ pub(crate) struct Live {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
+    /// What [`Progress`] has of the same names, where the plan asks for it.
+    pub(crate) response: [AtomicU64; LIVE_BOUNDS.len() + 1],
+    pub(crate) sum: AtomicU64,
+    pub(crate) failures: [AtomicU64; Failure::ALL.len()],
 }
+
+/// The bounds between which responses are counted while a load goes on, in nanoseconds.
+pub const LIVE_BOUNDS: [u64; 20] = {
+    let us = 1_000;
+    let ms = 1_000 * us;
+    let s = 1_000 * ms;
+    [
+        100 * us,
+        250 * us,
+        500 * us,
+        ms,
+        2_500 * us,
+        5 * ms,
+        7_500 * us,
+        10 * ms,
+        25 * ms,
+        50 * ms,
+        75 * ms,
+        100 * ms,
+        250 * ms,
+        500 * ms,
+        750 * ms,
+        s,
+        2_500 * ms,
+        5 * s,
+        10 * s,
+        60 * s,
+    ]
+};
 
 impl Live {
     fn clear(&self) {
-        for one in [&self.answered, &self.failed, &self.backlog, &self.p50, &self.p99] {
+        let single = [&self.answered, &self.failed, &self.backlog, &self.p50, &self.p99, &self.sum];
+        for one in single.into_iter().chain(&self.response).chain(&self.failures) {
             one.store(0, Ordering::Relaxed);
         }
     }
@@ -140,6 +175,13 @@ pub struct Progress {
     pub p50: u64,
     /// The 99th percentile of late, likewise.
     pub p99: u64,
+    /// Responses since the beginning of the turn by the first of [`LIVE_BOUNDS`] that they are within, and those beyond the
+    /// last; all 0 where the plan does not ask for it. So are the next two.
+    pub response: [u64; LIVE_BOUNDS.len() + 1],
+    /// Their sum in nanoseconds.
+    pub sum: u64,
+    /// Failures by class.
+    pub failures: Failures,
 }
 
 impl Progress {
@@ -158,6 +200,18 @@ impl Progress {
             backlog: sum(|l| &l.backlog),
             p50: most(|l| &l.p50),
             p99: most(|l| &l.p99),
+            response: std::array::from_fn(|place| {
+                live.iter().map(|l| l.response[place].load(Ordering::Relaxed)).sum()
+            }),
+            sum: sum(|l| &l.sum),
+            failures: {
+                let mut failures = Failures::default();
+                for class in Failure::ALL {
+                    let of = |l: &Live| l.failures[class as usize].load(Ordering::Relaxed);
+                    failures.record(class, live.iter().map(of).sum());
+                }
+                failures
+            },
         }
     }
 }

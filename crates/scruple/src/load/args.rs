@@ -15,7 +15,8 @@ use std::str::FromStr;
 /// machine, or named by --pid. Its cost per request is then read from the kernel's accounts.
 ///
 /// --export page.html writes a page with the distribution, the course and the cost; --export load.hgrm the distribution of
-/// the response in HdrHistogram's text format, several servers giving several files.
+/// the response in HdrHistogram's text format and load.hlog its log over time, several servers giving several files;
+/// --export all.jsonl or requests:all.csv every single request.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -46,6 +47,12 @@ pub struct LoadArgs {
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArgs,
+    /// Tell other programs how the load goes, each second.
+    ///
+    /// ‘http://HOST:4318’ is a collector of OpenTelemetry (OTLP over HTTP, in JSON), ‘:9464’ an address at which Prometheus
+    /// asks, ‘FILE.prom’ a file in its text format.
+    #[arg(long, value_name = "WHERE", help_heading = "Results", hide_short_help = true)]
+    pub live: Option<String>,
     /// Where runs are kept.
     #[command(flatten)]
     pub store: StoreArgs,

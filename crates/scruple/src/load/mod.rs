@@ -2,6 +2,8 @@
 
 pub mod args;
 pub mod limits;
+pub mod live;
 pub mod report;
 pub mod verb;
+pub mod watchers;
 pub mod windows;

@@ -2,7 +2,8 @@
 
 use super::args::{Instrument, LoadArgs};
 use super::limits::with_limits_of;
-use super::report::page;
+use super::report::{export, page};
+use super::watchers::Watchers;
 use super::windows::passes;
 use super::windows::passes::Pass;
 use super::windows::{
@@ -33,9 +34,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The formats that only loads have.
+const OF_LOADS: [Format; 5] = [Format::Html, Format::Hgrm, Format::Hlog, Format::Requests, Format::JsonLines];
+
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
-    let formats: Vec<Format> = OF_RUNS.into_iter().chain([Format::Html, Format::Hgrm]).collect();
+    let formats: Vec<Format> = OF_RUNS.into_iter().chain(OF_LOADS).collect();
     let exports = args.results.export.checked(&formats)?;
     let Taken { loading, loads, stop, budgets } = take(args)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
@@ -44,8 +48,9 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let code = output::write(&report, &args.results, footer.as_deref())?;
     for export in &exports {
         match export.format {
-            Format::Html => written(&export.path, page::text(&report, &loads))?,
-            Format::Hgrm => export_hgrm(&export.path, &loads)?,
+            Format::Html => export::written(&export.path, &page::text(&report, &loads))?,
+            Format::Hgrm => export::hgrm(&export.path, &loads)?,
+            Format::Hlog => export::hlog(&export.path, &loads)?,
             // The others are written of any run.
             _ => {}
         }
@@ -114,11 +119,15 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
         pid: args.cost.pid,
         patience: arms::duration(&args.cost.patience)?,
     };
-    let work = Work { args, sides, plan, looking, interrupted, folder };
+    let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
+    let mut work = Work { args, sides, plan, looking, interrupted, folder, watchers };
     let (mut loading, loads, stop) = match args.slo() {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run)?,
     };
+    if let Some(trouble) = work.watchers.end()? {
+        loading.run.warn("live", trouble);
+    }
     note(&mut loading.run, &work.sides);
     remark(&mut loading.run, &loads);
     loading.keep();
@@ -153,6 +162,7 @@ struct Work<'a> {
     interrupted: Arc<AtomicBool>,
     /// Where instruments and yardsticks keep their files; none where nothing is loaded for real.
     folder: Option<WorkFolder>,
+    watchers: Watchers,
 }
 
 impl Work<'_> {
@@ -182,7 +192,7 @@ impl Work<'_> {
             progress.note(&self.foretold(&division));
         }
         let mut loading = Loading::new(loader, arms, run, store, progress)?;
-        let mut stop = match loading.take(&self.plan, division) {
+        let mut stop = match loading.take(&self.plan, division, &self.watchers) {
             Ok(false) => None,
             Ok(true) => Some(Fault {
                 code: Code::Interrupted,
@@ -480,21 +490,4 @@ fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -
         }
     }
     Ok(code)
-}
-
-fn export_hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
-    for (index, server) in loads.servers.iter().enumerate() {
-        let path = match index {
-            0 => path.to_owned(),
-            _ => path.with_extension(format!("{index}.hgrm")),
-        };
-        written(&path, server.pool.response.hgrm())?;
-    }
-    Ok(())
-}
-
-fn written(path: &Path, text: String) -> Result<(), Fault> {
-    std::fs::write(path, text).map_err(|error| {
-        Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
-    })
 }

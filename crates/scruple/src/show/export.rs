@@ -32,6 +32,12 @@ pub enum Format {
     Hyperfine,
     /// A distribution of latencies, in the text format of HdrHistogram.
     Hgrm,
+    /// Distributions of latencies over time, as a log of HdrHistogram.
+    Hlog,
+    /// Every request of a load, as CSV.
+    Requests,
+    /// Every request of a load, an object in each line.
+    JsonLines,
     /// Stacks of a call tree, a line each.
     Collapsed,
     /// A call tree in the format of callgrind.
@@ -43,7 +49,7 @@ pub enum Format {
 }
 
 /// The formats with their endings.
-const ENDINGS: [(Format, &str); 16] = [
+const ENDINGS: [(Format, &str); 19] = [
     (Format::Json, "json"),
     (Format::Csv, "csv"),
     (Format::Markdown, "md"),
@@ -56,6 +62,9 @@ const ENDINGS: [(Format, &str); 16] = [
     (Format::Readings, "readings"),
     (Format::Hyperfine, "hyperfine"),
     (Format::Hgrm, "hgrm"),
+    (Format::Hlog, "hlog"),
+    (Format::Requests, "requests"),
+    (Format::JsonLines, "jsonl"),
     (Format::Collapsed, "collapsed"),
     (Format::Callgrind, "callgrind"),
     (Format::Pprof, "pprof"),

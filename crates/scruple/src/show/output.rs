@@ -87,6 +87,9 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
         | Format::Readings
         | Format::Hgrm
         | Format::Sarif
+        | Format::Hlog
+        | Format::Requests
+        | Format::JsonLines
         | Format::Collapsed
         | Format::Callgrind
         | Format::Pprof

@@ -54,6 +54,7 @@ mod hyperfine;
 mod instructions;
 mod interruption;
 mod kills;
+mod load_exports;
 mod load_planted;
 mod load_scenarios;
 mod load_servers;

@@ -17,6 +17,14 @@ impl Generator {
     pub(super) fn publish(&self, now: u64) {
         let live: &Live = &self.shared.live[self.thread as usize];
         live.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);
+        if let Some(own) = &self.recorder.live {
+            let stored = live.response.iter().zip(own.response);
+            stored.for_each(|(shared, own)| shared.store(own, Ordering::Relaxed));
+            live.sum.store(own.sum, Ordering::Relaxed);
+            own.failures
+                .each()
+                .for_each(|(class, count)| live.failures[class as usize].store(count, Ordering::Relaxed));
+        }
         let part = usize::from(self.part(now));
         let latest = self.recorder.parts[..=part].iter().rev().find(|part| !part.response.is_empty());
         if let Some(part) = latest {

@@ -11,6 +11,7 @@ mod users;
 
 use super::clock::{self, Poller};
 use super::connection::{Connection, Link};
+use super::each::Telling;
 use super::failure::Failure;
 use super::http2::Done;
 use super::pace::{Schedule, Shape, Share};
@@ -68,6 +69,8 @@ pub(crate) struct Generator {
     random: Pcg,
     turn: usize,
     pub(crate) recorder: Recorder,
+    /// Tells every request, where anybody wants to know.
+    telling: Option<Telling>,
     start: u64,
     end: u64,
     span: u64,
@@ -107,6 +110,7 @@ impl Generator {
             random: Pcg::new(plan.seed),
             turn: 0,
             recorder: Recorder::empty(),
+            telling: None,
             start: u64::MAX,
             end: u64::MAX,
             span: 1,
@@ -139,6 +143,7 @@ impl Generator {
         // A stream apart from those of the schedules.
         self.random = Pcg::with_stream(plan.seed, 1 << 32 | thread);
         self.recorder = Recorder::new(plan);
+        self.telling = plan.each.as_ref().map(Telling::of);
         (self.start, self.end, self.schedule) = (u64::MAX, u64::MAX, None);
         (self.turn, self.issued, self.backlog_most, self.gave_up) = (0, 0, 0, false);
         (self.last_failure, self.tls_trouble) = (None, None);
@@ -273,9 +278,19 @@ impl Generator {
         Ok(())
     }
 
+    /// Tells a request that has ended to who wants to know.
+    fn tell(&mut self, exchange: &Exchange, done: u64, status: Option<u16>, outcome: Result<u64, Failure>) {
+        if let Some(telling) = &mut self.telling {
+            telling.tell(exchange, done, status, outcome);
+        }
+    }
+
     fn set_clock(&mut self, start: u64) {
         let duration = self.plan.duration.as_nanos() as u64;
         self.start = start;
+        if let Some(telling) = &mut self.telling {
+            telling.begin(start);
+        }
         self.end = start + duration;
         self.span = self.plan.span();
         self.down_since = start;
@@ -464,13 +479,20 @@ impl Generator {
             (self.up, self.in_flight) = (self.up - 1, self.in_flight - busy.len());
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
                 self.recorder.failed(exchange, now, Failure::TimedOut);
+                self.tell(exchange, now, None, Err(Failure::TimedOut));
             }
         }
         while let Some(due) = self.backlog.pop_front().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.part(due.at));
             let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
             self.recorder.failed(&exchange, now, Failure::Unsent);
+            self.tell(&exchange, now, None, Err(Failure::Unsent));
         }
+        if let Some(telling) = &mut self.telling {
+            telling.flush();
+        }
+        self.publish_counts();
+        self.publish(now);
         self.backlog.clear();
         self.start = u64::MAX;
     }

@@ -1,7 +1,7 @@
 //! A load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
 
 use super::sheet::title;
-use super::{instructions, memory_map};
+use super::{instructions, memory_map, terminal};
 use crate::load::windows::{Aside, Slice};
 use crate::load::windows::{Loaded, Loads, Pool};
 use scruple_core::knee::{Found, Outcome};
@@ -110,6 +110,10 @@ struct Distribution {
     p90: Option<u64>,
     p99: Option<u64>,
     p999: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p9999: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99999: Option<u64>,
     max: Option<u64>,
     buckets: Vec<(u64, u64)>,
 }
@@ -380,6 +384,8 @@ fn aside(aside: &Aside) -> AsideView {
 }
 
 fn distribution(latencies: &Latencies) -> Distribution {
+    let buckets = latencies.buckets();
+    let rare = |q: f64| latencies.quantile(q).filter(|_| terminal::known(&buckets, q));
     Distribution {
         count: latencies.count(),
         mean: latencies.mean(),
@@ -387,6 +393,8 @@ fn distribution(latencies: &Latencies) -> Distribution {
         p90: latencies.quantile(0.9),
         p99: latencies.quantile(0.99),
         p999: latencies.quantile(0.999),
+        p9999: rare(0.9999),
+        p99999: rare(0.99999),
         max: latencies.max(),
         buckets: latencies.sparse(),
     }

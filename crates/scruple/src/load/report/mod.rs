@@ -1,5 +1,6 @@
 //! What `scruple load` prints and draws.
 
+pub mod export;
 mod instructions;
 pub mod json;
 pub mod memory_map;

@@ -172,13 +172,34 @@ fn shown(server: &Loaded) -> usize {
     }
 }
 
+/// Quantiles that are shown only of so many requests that they are known.
+const RARE: [(&str, f64); 2] = [("p99.99", 0.9999), ("p99.999", 0.99999)];
+
+/// A quantile is known where at least so many requests are beyond it.
+const BEYOND: f64 = 10.0;
+
+/// Whether there are enough requests to know a quantile.
+pub(crate) fn known(latencies: &Buckets, q: f64) -> bool {
+    !RARE.iter().any(|(_, rare)| *rare == q) || latencies.count() as f64 * (1.0 - q) >= BEYOND * 0.999
+}
+
+/// The columns of a table: the rare quantiles where any row has enough requests.
+fn quantiles(rows: &[(String, Buckets)]) -> Vec<(&'static str, f64)> {
+    let [common @ .., longest] = QUANTILES;
+    let rare = RARE.into_iter().filter(|(_, q)| rows.iter().any(|(_, latencies)| known(latencies, *q)));
+    common.into_iter().chain(rare).chain([longest]).collect()
+}
+
 /// Distributions, one row each, their points below each other.
 fn table(rows: &[(String, Buckets)], out: &mut String) {
     let name = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut columns: Vec<Vec<String>> = Vec::new();
-    for (title, q) in QUANTILES {
+    for (title, q) in quantiles(rows) {
         let value = |latencies: &Buckets| {
-            latencies.quantile(q).map_or(String::new(), |ns| quantity(ns as f64, &Unit::Nanoseconds))
+            latencies
+                .quantile(q)
+                .filter(|_| known(latencies, q))
+                .map_or(String::new(), |ns| quantity(ns as f64, &Unit::Nanoseconds))
         };
         let mut cells: Vec<String> = rows.iter().map(|(_, latencies)| value(latencies)).collect();
         on_points(&mut cells);

@@ -12,6 +12,7 @@ pub use pool::{Aside, Pool, Slice};
 pub use script::{Played, Script};
 pub use setup::{Side, add_yardstick, part_name, plan, rates, sides};
 
+use super::watchers::Watchers;
 use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -253,9 +254,9 @@ impl Loading {
     ///
     /// # Errors
     /// When a server cannot be loaded, or no longer.
-    pub fn take(&mut self, plan: &Plan, division: Division) -> Result<bool, Fault> {
+    pub fn take(&mut self, plan: &Plan, division: Division, watchers: &Watchers) -> Result<bool, Fault> {
         self.division = division;
-        let result = self.take_turns(plan);
+        let result = self.take_turns(plan, watchers);
         self.progress.clear();
         self.run.state = match result {
             Ok(false) => State::Complete,
@@ -265,16 +266,17 @@ impl Loading {
         result
     }
 
-    fn take_turns(&mut self, plan: &Plan) -> Result<bool, Fault> {
+    fn take_turns(&mut self, plan: &Plan, watchers: &Watchers) -> Result<bool, Fault> {
         let Some(loader) = &mut self.loader else { return Ok(false) };
         let division = self.division;
         let visits = Visits::new(self.taken.len(), self.run.seed);
         for number in 0..division.turns {
             for arm in visits.order(number) {
-                let plan = division.plan(plan, number);
+                let plan = watchers.watch(division.plan(plan, number), arm, number);
                 let (progress, name) = (&self.progress, &self.run.arms[arm].name);
                 let whole = plan.duration.as_secs_f64();
                 let mut tell = |seen: &load::Progress| {
+                    watchers.tell(name, seen);
                     progress.load(name, (number, division.turns), (seen.elapsed, whole), &live(seen));
                 };
                 let turn = loader.turn(arm, &plan, &mut tell)?;

@@ -186,6 +186,8 @@ impl Pass<'_> {
             requests: self.side.requests.clone(),
             pace: if scenario.is_some() { Pace::Closed } else { self.plan.pace },
             scenario,
+            each: None,
+            live: false,
             duration: LONGEST,
             timeout: (self.plan.timeout * slower).min(SLOWEST.max(self.plan.timeout)),
             most_timeouts: Some(MOST_TIMEOUTS),

@@ -99,6 +99,12 @@ pub struct Slice {
     pub p99: Option<u64>,
     /// The longest response.
     pub max: Option<u64>,
+    /// When it began, in nanoseconds since 1970.
+    #[serde(skip)]
+    pub began: u64,
+    /// The responses themselves.
+    #[serde(skip)]
+    pub response: Buckets,
 }
 
 /// The slowest requests that are kept.
@@ -183,7 +189,7 @@ impl Pool {
                 None => self.rows.push((kind.name.clone(), kind.of, row.response)),
             }
         }
-        self.timeline.extend(load.counted().iter().map(|part| slice(part, shift)));
+        self.timeline.extend(load.counted().iter().map(|part| slice(part, shift, load.started.1)));
         let stall =
             |stall: &Stall| Stall { from: stall.from.max(begins) + shift, to: stall.to + shift, ..*stall };
         self.stalls.extend(stalls.iter().map(stall));
@@ -247,7 +253,7 @@ impl Pool {
     }
 }
 
-fn slice(part: &Part, shift: i64) -> Slice {
+fn slice(part: &Part, shift: i64, started: u64) -> Slice {
     Slice {
         from: part.from + shift,
         to: part.to + shift,
@@ -257,5 +263,7 @@ fn slice(part: &Part, shift: i64) -> Slice {
         p50: part.response.quantile(0.5),
         p99: part.response.quantile(0.99),
         max: part.response.max(),
+        began: started.saturating_add_signed(part.from),
+        response: part.response.clone(),
     }
 }

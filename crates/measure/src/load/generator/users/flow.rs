@@ -165,15 +165,21 @@ impl Generator {
         match outcome {
             Ok(bytes) => {
                 self.recorder.answered(exchange, now, part, bytes);
+                self.tell(exchange, now, Some(answer.status), outcome);
                 self.go_on(exchange, now);
             }
-            Err(class) => self.failed(exchange, now, class),
+            Err(class) => self.failed_with(exchange, now, Some(answer.status), class),
         }
     }
 
     /// A request has failed, and the session that it belongs to ends.
     pub(in super::super) fn failed(&mut self, exchange: &Exchange, now: u64, class: Failure) {
+        self.failed_with(exchange, now, None, class);
+    }
+
+    fn failed_with(&mut self, exchange: &Exchange, now: u64, status: Option<u16>, class: Failure) {
         self.recorder.failed(exchange, now, class);
+        self.tell(exchange, now, status, Err(class));
         if exchange.user != NOBODY {
             self.end_session(exchange.user, now, Err(class));
         }

@@ -1,0 +1,314 @@
+//! How a load goes, told to other programs while it goes on: in the text format of Prometheus, at an address or in a file,
+//! or by OpenTelemetry.
+
+mod otlp;
+mod prometheus;
+
+use crate::fault::Fault;
+use scruple_measure::load::{Failures, LIVE_BOUNDS, Progress};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Where it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Whoever asks at this address is answered in Prometheus's text.
+    Address(SocketAddr),
+    /// A file in Prometheus's text, as its node exporter reads them.
+    File(PathBuf),
+    /// A collector of OpenTelemetry, by OTLP over HTTP in JSON.
+    Collector {
+        /// What is connected to.
+        host: String,
+        /// What is asked for.
+        path: String,
+    },
+}
+
+/// Everything that was told of one server so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) server: String,
+    /// Of the turns that are over.
+    before: Counts,
+    /// Of the turn under way.
+    now: Counts,
+    pub(super) backlog: u64,
+}
+
+/// Counts that only grow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) answered: u64,
+    pub(super) failures: Failures,
+    /// Responses within each of the bounds that are not within the one before, and those beyond the last.
+    pub(super) response: [u64; LIVE_BOUNDS.len() + 1],
+    /// The sum of the responses in nanoseconds.
+    pub(super) sum: u64,
+}
+
+impl Counts {
+    fn add(mut self, more: &Counts) -> Counts {
+        self.answered += more.answered;
+        self.failures.add(&more.failures);
+        self.response.iter_mut().zip(more.response).for_each(|(sum, more)| *sum += more);
+        self.sum += more.sum;
+        self
+    }
+}
+
+impl Told {
+    /// All counts since the load began.
+    pub(super) fn counts(&self) -> Counts {
+        self.before.add(&self.now)
+    }
+
+    fn tell(&mut self, seen: &Progress) {
+        let now = Counts {
+            answered: seen.answered,
+            failures: seen.failures,
+            response: seen.response,
+            sum: seen.sum,
+        };
+        // Each turn counts from nothing.
+        if now.answered + now.failures.total() < self.now.answered + self.now.failures.total() {
+            self.before = self.counts();
+        }
+        self.now = now;
+        self.backlog = seen.backlog;
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    told: Mutex<Vec<Told>>,
+    over: AtomicBool,
+    /// Why something could not be told, the last time.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Shared {
+    fn told(&self) -> MutexGuard<'_, Vec<Told>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, why: String) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+}
+
+/// A load that is told.
+pub struct Live {
+    shared: Arc<Shared>,
+    teller: Option<JoinHandle<()>>,
+    place: String,
+}
+
+/// How often it is told where nobody asks.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How long another program may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Live {
+    /// Begins to tell at `text`: `http://HOST:PORT/` is a collector, `HOST:PORT` an address to be asked at, and anything that
+    /// ends in `.prom` a file.
+    ///
+    /// # Errors
+    /// When it is none of these, or cannot be used.
+    pub fn begin(text: &str) -> Result<Live, Fault> {
+        let place = place(text)?;
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        let refused = |error: std::io::Error| {
+            Fault::usage(format!("cannot tell how the load goes at ‘{text}’: {error}; name another place"))
+        };
+        let teller = match place {
+            Place::Address(address) => {
+                let listener = TcpListener::bind(address).map_err(refused)?;
+                listener.set_nonblocking(true).map_err(refused)?;
+                thread::spawn(move || serve(&own, &listener))
+            }
+            Place::File(path) => {
+                write(&own, &path).map_err(refused)?;
+                thread::spawn(move || each_second(&own, &|shared| write(shared, &path)))
+            }
+            Place::Collector { host, path } => {
+                let began = since_1970();
+                thread::spawn(move || each_second(&own, &|shared| push(shared, &host, &path, began)))
+            }
+        };
+        Ok(Live { shared, teller: Some(teller), place: text.to_owned() })
+    }
+
+    /// Tells how a turn of a server goes.
+    pub fn tell(&self, server: &str, seen: &Progress) {
+        let mut told = self.shared.told();
+        let place = told.iter().position(|one| one.server == server);
+        let place = place.unwrap_or_else(|| {
+            told.push(Told { server: server.to_owned(), ..Told::default() });
+            told.len() - 1
+        });
+        told[place].tell(seen);
+    }
+
+    /// Tells the last, and ends. What could not be told comes back as a sentence.
+    pub fn end(mut self) -> Option<String> {
+        self.stop();
+        let trouble = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
+        trouble.map(|why| {
+            format!("not everything could be told at ‘{}’ while the load went on: {why}", self.place)
+        })
+    }
+
+    fn stop(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+        if let Some(teller) = self.teller.take() {
+            // A thread that failed has told nothing more, which is seen where it was to be told.
+            let _ = teller.join();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn place(text: &str) -> Result<Place, Fault> {
+    if let Some(rest) = text.strip_prefix("http://") {
+        let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        let path = if path.len() < 2 { "/v1/metrics" } else { path };
+        let host = if host.contains(':') { host.to_owned() } else { format!("{host}:4318") };
+        return Ok(Place::Collector { host, path: path.to_owned() });
+    }
+    if text.ends_with(".prom") {
+        return Ok(Place::File(text.into()));
+    }
+    let address = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
+    let found = address.to_socket_addrs().ok().and_then(|mut found| found.next());
+    found.map(Place::Address).ok_or_else(|| {
+        Fault::usage(format!(
+            "‘{text}’ is no place to tell how the load goes: write http://HOST:4318 for a collector of OpenTelemetry, \
+             :9464 for an address that Prometheus asks at, or FILE.prom"
+        ))
+    })
+}
+
+fn since_1970() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos())
+}
+
+/// Tells each second, and once more at the end.
+fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
+    let mut next = Instant::now();
+    loop {
+        let over = shared.over.load(Ordering::Relaxed);
+        if over || Instant::now() >= next {
+            next += EVERY;
+            if let Err(error) = tell(shared) {
+                shared.failed(error.to_string());
+            }
+        }
+        if over {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Writes the file anew: whoever reads it sees it whole.
+fn write(shared: &Shared, path: &std::path::Path) -> std::io::Result<()> {
+    let beside = path.with_extension("prom.new");
+    std::fs::write(&beside, prometheus::text(&shared.told()))?;
+    std::fs::rename(beside, path)
+}
+
+fn push(shared: &Shared, host: &str, path: &str, began: u128) -> std::io::Result<()> {
+    let body = otlp::json(&shared.told(), began, since_1970());
+    let address = host.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::AddrNotAvailable)?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    let mut line = [0; 12];
+    stream.read_exact(&mut line)?;
+    match line.get(9) {
+        Some(b'2') => Ok(()),
+        _ => {
+            Err(std::io::Error::other(format!("the collector answered ‘{}’", String::from_utf8_lossy(&line))))
+        }
+    }
+}
+
+/// Answers whoever asks, until the load is over.
+fn serve(shared: &Shared, listener: &TcpListener) {
+    while !shared.over.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if let Err(error) = answer(shared, stream) {
+                    shared.failed(error.to_string());
+                }
+            }
+            Err(_) => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+fn answer(shared: &Shared, mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (mut asked, mut piece) = (Vec::new(), [0; 1024]);
+    while !asked.windows(4).any(|four| four == b"\r\n\r\n") && asked.len() < 16 * 1024 {
+        match stream.read(&mut piece)? {
+            0 => break,
+            n => asked.extend_from_slice(&piece[..n]),
+        }
+    }
+    let body = prometheus::text(&shared.told());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_apart() {
+        let of = |text: &str| place(text).ok();
+        let collector =
+            |host: &str, path: &str| Some(Place::Collector { host: host.into(), path: path.into() });
+        assert_eq!(of("http://h"), collector("h:4318", "/v1/metrics"));
+        assert_eq!(of("http://h:80/x"), collector("h:80", "/x"));
+        assert_eq!(of(":9464"), Some(Place::Address(([127, 0, 0, 1], 9464).into())));
+        assert_eq!(of("a/b.prom"), Some(Place::File("a/b.prom".into())));
+        assert!(place("nowhere").is_err() && place("https://h").is_err());
+    }
+
+    #[test]
+    fn counts_go_on_from_turn_to_turn() {
+        let mut told = Told::default();
+        let seen = |answered: u64| Progress { answered, sum: answered * 10, ..Progress::default() };
+        for answered in [5, 9, 2, 4] {
+            told.tell(&seen(answered));
+        }
+        assert_eq!((told.counts().answered, told.counts().sum), (13, 130));
+    }
+}

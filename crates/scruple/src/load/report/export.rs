@@ -1,0 +1,48 @@
+//! What a load is exported to besides the formats of any run: distributions for other tools, and every single request.
+
+pub mod requests;
+
+use crate::fault::Fault;
+use crate::load::windows::Loads;
+use scruple_measure::load::{Latencies, hdr_log};
+use std::path::{Path, PathBuf};
+
+/// A file for each server: the first has the name that was given, the others their number before its ending.
+fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();
+    let path = path.to_owned();
+    (0..loads.servers.len()).map(move |index| match index {
+        0 => path.clone(),
+        _ => path.with_extension(format!("{index}.{ending}")),
+    })
+}
+
+/// Writes the distributions of the response in HdrHistogram's text format.
+pub fn hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
+    each_server(path, loads)
+        .zip(&loads.servers)
+        .try_for_each(|(path, server)| written(&path, &server.pool.response.hgrm()))
+}
+
+/// Writes the responses of each part of the load as an HdrHistogram log, version 2.
+pub fn hlog(path: &Path, loads: &Loads) -> Result<(), Fault> {
+    each_server(path, loads).zip(&loads.servers).try_for_each(|(path, server)| {
+        let parts = server.pool.timeline.iter().map(|slice| {
+            (
+                slice.began,
+                (slice.to - slice.from).max(0) as u64,
+                Latencies::from_sparse(slice.response.each()),
+            )
+        });
+        let log = hdr_log(parts)
+            .map_err(|error| Fault::internal(format!("the HdrHistogram log cannot be written: {error}")))?;
+        written(&path, &log)
+    })
+}
+
+/// Writes a file.
+pub fn written(path: &Path, text: &str) -> Result<(), Fault> {
+    std::fs::write(path, text).map_err(|error| {
+        Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
+    })
+}

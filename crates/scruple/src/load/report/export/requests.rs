@@ -1,0 +1,136 @@
+//! Every request of a load in a file, written while the load goes on.
+
+use crate::fault::Fault;
+use crate::show::csv::quoted;
+use scruple_measure::load::{Batch, EachRequest, Listeners};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// The form of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Comma-separated values.
+    Csv,
+    /// An object in each line.
+    JsonLines,
+}
+
+/// The name at a place.
+fn name(all: &[String], place: usize) -> &str {
+    all.get(place).map_or("", String::as_str)
+}
+
+/// A file under way.
+pub struct Requests {
+    path: PathBuf,
+    sender: Sender<Batch>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+/// The names that rows have.
+pub struct Names {
+    /// Of the servers.
+    pub servers: Vec<String>,
+    /// Of the requests.
+    pub requests: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    server: &'a str,
+    turn: u32,
+    request: &'a str,
+    due: i64,
+    sent: i64,
+    done: i64,
+    status: Option<u16>,
+    bytes: u64,
+    result: &'static str,
+}
+
+impl Requests {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn begin(path: &Path, form: Form, names: Names) -> Result<Requests, Fault> {
+        let file = File::create(path).map_err(|error| {
+            Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
+        })?;
+        let (sender, receiver) = channel::<Batch>();
+        let writer = thread::spawn(move || {
+            let mut file = BufWriter::new(file);
+            if form == Form::Csv {
+                file.write_all(b"server,turn,request,due,sent,done,status,bytes,result\n")?;
+            }
+            for batch in receiver {
+                for request in &batch.requests {
+                    write(&mut file, form, &names, &batch, request)?;
+                }
+            }
+            file.flush()
+        });
+        Ok(Requests { path: path.to_owned(), sender, writer })
+    }
+
+    /// Where the requests of a turn of a server are told.
+    pub fn listeners(&self, server: usize, turn: u32) -> Listeners {
+        Listeners { server, turn, sender: self.sender.clone() }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// When not everything could be written.
+    pub fn end(self) -> Result<(), Fault> {
+        drop(self.sender);
+        let written = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer failed")));
+        written.map_err(|error| {
+            Fault::usage(format!(
+                "cannot write ‘{}’: {error}; make room, or name another file",
+                self.path.display()
+            ))
+        })
+    }
+}
+
+fn write(
+    file: &mut impl Write,
+    form: Form,
+    names: &Names,
+    batch: &Batch,
+    request: &EachRequest,
+) -> io::Result<()> {
+    let line = Line {
+        server: name(&names.servers, batch.server),
+        turn: batch.turn,
+        request: name(&names.requests, request.request as usize),
+        due: request.due,
+        sent: request.sent,
+        done: request.done,
+        status: request.status,
+        bytes: request.bytes,
+        result: request.failure.map_or("ok", |failure| failure.name()),
+    };
+    if form == Form::JsonLines {
+        serde_json::to_writer(&mut *file, &line)?;
+        return file.write_all(b"\n");
+    }
+    let status = line.status.map_or(String::new(), |status| status.to_string());
+    writeln!(
+        file,
+        "{},{},{},{},{},{},{status},{},{}",
+        quoted(line.server),
+        line.turn,
+        quoted(line.request),
+        line.due,
+        line.sent,
+        line.done,
+        line.bytes,
+        line.result
+    )
+}
