@@ -91,6 +91,60 @@ impl std::fmt::Display for Parameter {
     }
 }
 
+/// What is known of a server under load besides the readings of windows: when how much was answered, and how fast.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadCourse {
+    /// Requests that were due.
+    pub due: u64,
+    /// Good answers.
+    pub answered: u64,
+    /// Failed requests.
+    pub failed: u64,
+    /// Windows, and those of them that the generator spoilt.
+    pub windows: (u64, u64),
+    /// Good answers per second.
+    pub rate: f64,
+    /// The distribution of responses from due to answered: nanoseconds, each with its count, ascending.
+    pub response: Vec<(u64, u64)>,
+    /// The parts of the load in their order.
+    pub slices: Vec<LoadSlice>,
+    /// When the server stood still, in nanoseconds of measured time.
+    pub stalls: Vec<(i64, i64)>,
+    /// What a search for the highest rate came to, as a sentence; none where nothing was searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// A part of the course of a load; times are nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSlice {
+    /// Its beginning in measured time.
+    pub from: i64,
+    /// Its end.
+    pub to: i64,
+    /// Good answers to requests that were due in it.
+    pub answered: u64,
+    /// Failed requests that were due in it.
+    pub failed: u64,
+    /// The median response; none where nothing was answered.
+    pub p50: Option<u64>,
+    /// The 99th percentile of the response.
+    pub p99: Option<u64>,
+}
+
+impl LoadCourse {
+    /// The response that a share of the answers (0 to 1) does not exceed, in nanoseconds.
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.response.iter().map(|(_, count)| count).sum();
+        let wanted = (share.clamp(0.0, 1.0) * all as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.response.iter().find_map(|(value, count)| {
+            seen += count;
+            (seen >= wanted).then_some(*value)
+        })
+    }
+}
+
 /// One subject at one version inside a comparison, with what was read of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
@@ -106,6 +160,9 @@ pub struct Arm {
     pub role: Role,
     /// What was read, by metric key.
     pub figures: BTreeMap<String, Figure>,
+    /// The course of a load; none of anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<LoadCourse>,
 }
 
 impl Arm {
@@ -118,6 +175,7 @@ impl Arm {
             params: BTreeMap::new(),
             role,
             figures: BTreeMap::new(),
+            course: None,
         }
     }
 
@@ -135,5 +193,18 @@ impl Arm {
             Some(Figure::Absent { absent }) => Some(absent),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_a_course_are_those_of_its_counts() {
+        let course = LoadCourse { response: vec![(10, 50), (20, 49), (30, 1)], ..LoadCourse::default() };
+        let quantiles = [0.0, 0.5, 0.51, 0.99, 0.995, 1.0].map(|share| course.quantile(share));
+        assert_eq!(quantiles, [10, 10, 20, 20, 30, 30].map(Some));
+        assert_eq!(LoadCourse::default().quantile(0.5), None);
     }
 }

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The formats that only loads have.
-const OF_LOADS: [Format; 5] = [Format::Html, Format::Hgrm, Format::Hlog, Format::Requests, Format::JsonLines];
+const OF_LOADS: [Format; 4] = [Format::Hgrm, Format::Hlog, Format::Requests, Format::JsonLines];
 
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
@@ -48,7 +48,6 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let code = output::write(&report, &args.results, footer.as_deref())?;
     for export in &exports {
         match export.format {
-            Format::Html => export::written(&export.path, &page::text(&report, &loads))?,
             Format::Hgrm => export::hgrm(&export.path, &loads)?,
             Format::Hlog => export::hlog(&export.path, &loads)?,
             // The others are written of any run.
@@ -130,6 +129,9 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     }
     note(&mut loading.run, &work.sides);
     remark(&mut loading.run, &loads);
+    for (arm, server) in loading.run.arms.iter_mut().zip(&loads.servers) {
+        arm.course = Some(page::course(server, loads.capacity.as_ref()));
+    }
     loading.keep();
     Ok(Taken { loading, loads, stop, budgets })
 }

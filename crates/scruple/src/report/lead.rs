@@ -20,6 +20,10 @@ fn quoted<'a>(report: &'a Report<'_>) -> Vec<&'a Judged> {
 
 /// The sentence.
 pub fn of(report: &Report<'_>) -> Vec<Span> {
+    if let Some(mut spans) = super::load::lead(report) {
+        spans.push(Span::plain("."));
+        return spans;
+    }
     let quoted = quoted(report);
     let mut spans = match quoted.as_slice() {
         [] => alone(report),

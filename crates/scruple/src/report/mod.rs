@@ -5,10 +5,12 @@ pub mod cases;
 pub mod environment;
 pub mod growth;
 pub mod lead;
+pub mod load;
 pub mod matrix;
 pub mod panel;
 pub mod verb;
 
+use crate::load::report::page as figures;
 use crate::show::Report;
 use crate::show::json::timestamp;
 use crate::show::page::{Cell, Head, Page, Part, Section, Table, Tone, name, sentence};
@@ -38,6 +40,9 @@ pub fn page(report: &Report<'_>) -> Page {
     page.sections.extend(environment::differences(report));
     let subjects = Section { title: "Limits".to_owned(), folded: None, parts: limits(report) };
     page.sections.extend(Some(subjects).filter(|section| !section.parts.is_empty()));
+    if load::is_one(report) {
+        page.sections.push(load::section(report));
+    }
     match report.of_cases() || arms.len() > matrix::MOST_ARMS {
         true => page.sections.extend(cases::sections(report)),
         false => {
@@ -47,6 +52,7 @@ pub fn page(report: &Report<'_>) -> Page {
     }
     page.sections.extend(growth::section(report));
     page.sections.extend(said(report));
+    page.sections.extend(report.loads.iter().flat_map(|loads| figures::sections(report, loads)));
     page.sections.push(environment::section(run));
     page.sections.extend(environment::again(run));
     page
@@ -63,11 +69,16 @@ pub fn title(run: &Run) -> String {
 fn kind(report: &Report<'_>) -> Vec<String> {
     let run = report.run;
     let count = run.arms_of(Role::Subject).count();
-    let what = if report.of_cases() { "case" } else { "command" };
+    let what = match () {
+        () if report.of_cases() => "case",
+        () if load::is_one(report) => "server",
+        () => "command",
+    };
     let plural = if count == 1 { "" } else { "s" };
     let about = match (&run.provenance.tool, report.side_by_side) {
         (Some(tool), _) => format!("{count} {what}{plural}, imported from {}", name(tool)),
         (None, false) => "Comparison of two runs".to_owned(),
+        (None, true) if load::is_one(report) => format!("Load of {count} {what}{plural}"),
         (None, true) if count > 1 => format!("Comparison of {count} {what}{plural}"),
         (None, true) => format!("Measurement of {count} {what}{plural}"),
     };

@@ -13,6 +13,9 @@ pub struct ShowArgs {
     /// The metrics to show.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
+    /// Draw the charts as well.
+    #[arg(long)]
+    pub chart: bool,
     /// The store.
     #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
     pub store: Option<PathBuf>,

@@ -72,12 +72,13 @@ const ENDINGS: [(Format, &str); 19] = [
 ];
 
 /// The formats in which any run can be written.
-pub const OF_RUNS: [Format; 7] = [
+pub const OF_RUNS: [Format; 8] = [
     Format::Json,
     Format::Csv,
     Format::Markdown,
     Format::AsciiDoc,
     Format::Org,
+    Format::Html,
     Format::Junit,
     Format::Hyperfine,
 ];
@@ -126,8 +127,8 @@ impl FromStr for Export {
 /// Where results are written besides the terminal.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportArgs {
-    /// Write a file whose ending says the format: .json, .csv, .md, .adoc, .org or .xml (JUnit); json:-
-    /// is standard output.
+    /// Write a file whose ending says the format: .html, .json, .csv, .md, .adoc, .org or .xml
+    /// (JUnit); json:- is standard output.
     #[arg(long = "export", value_name = "FILE")]
     pub files: Vec<Export>,
     /// The options of hyperfine, and former names.

@@ -3,7 +3,7 @@
 use super::export::{Export, Format, OF_RUNS};
 use super::markup;
 use super::markup::Markup;
-use super::{Report, csv, hyperfine, json, junit, meant, terminal};
+use super::{Report, csv, hyperfine, json, junit, meant, page, terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::{Budget, Kept};
@@ -81,9 +81,9 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
         Format::Org => markup::text(report, Markup::Org),
         Format::Junit => junit::text(report),
         Format::Hyperfine => hyperfine::text(report),
+        Format::Html => page::html::text(&crate::report::page(report)),
         // These are written of other things than runs, or by the verb itself.
-        Format::Html
-        | Format::Svg
+        Format::Svg
         | Format::Readings
         | Format::Hgrm
         | Format::Sarif

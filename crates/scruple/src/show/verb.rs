@@ -4,6 +4,7 @@ use super::Report;
 use super::args::ShowArgs;
 use super::export::OF_RUNS;
 use super::output;
+use super::page::terminal;
 use crate::fault::{Code, Fault};
 use crate::paths;
 
@@ -14,5 +15,10 @@ pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     let mut run = paths::existing_store(args.store.as_deref())?.find(&args.run)?;
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &[]);
-    output::write(&report, &args.results, None)
+    let code = output::write(&report, &args.results, None)?;
+    if args.chart && !args.results.json {
+        let charts = terminal::charts(&crate::report::page(&report), output::width());
+        output::print(&format!("\n{charts}"))?;
+    }
+    Ok(code)
 }

@@ -42,6 +42,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/0001_runs.sql"),
     include_str!("sql/0002_histories.sql"),
     include_str!("sql/0003_indexes.sql"),
+    include_str!("sql/0004_courses.sql"),
 ];
 
 /// An open store.
@@ -188,7 +189,8 @@ impl Store {
 
     fn insert_arm(&self, run: &str, position: usize, arm: &Arm) -> Result<(), Failure> {
         self.database.execute(
-            "INSERT INTO arm (run_id, position, name, role, version, subject, params) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            "INSERT INTO arm (run_id, position, name, role, version, subject, params, course) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
             &[
                 run.into(),
                 (position as i64).into(),
@@ -197,6 +199,7 @@ impl Store {
                 arm.version.clone().into(),
                 json(&arm.subject),
                 json(&arm.params),
+                arm.course.as_ref().map_or(Value::Null, json),
             ],
         )?;
         Ok(())
@@ -242,6 +245,13 @@ impl Store {
             &[run.state.word().into(), json(&run.terms), json(&run.warnings), run.id.clone().into()],
         )?;
         self.insert_figures(run)?;
+        for (position, arm) in run.arms.iter().enumerate() {
+            let Some(course) = &arm.course else { continue };
+            self.database.execute(
+                "UPDATE arm SET course = $1 WHERE run_id = $2 AND position = $3",
+                &[json(course), run.id.clone().into(), (position as i64).into()],
+            )?;
+        }
         self.database.execute("DELETE FROM journal WHERE run_id = $1", &[run.id.clone().into()])?;
         Ok(())
     }

@@ -11,6 +11,9 @@ use scruple_core::unit::Unit;
 use std::collections::HashMap;
 use std::path::Path;
 
+/// The version of a store from which on arms have courses.
+const COURSES: i64 = 4;
+
 impl Store {
     /// The runs, newest first.
     pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
@@ -139,10 +142,12 @@ impl Store {
     }
 
     fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
-        let rows = self.database.query(
-            "SELECT name, role, version, subject, params FROM arm WHERE run_id = $1 ORDER BY position",
-            &[id.into()],
-        )?;
+        // A store that an earlier Scruple wrote is read as it is.
+        let course = if self.version()? < COURSES { "NULL" } else { "course" };
+        let sql = format!(
+            "SELECT name, role, version, subject, params, {course} FROM arm WHERE run_id = $1 ORDER BY position"
+        );
+        let rows = self.database.query(&sql, &[id.into()])?;
         rows.iter()
             .map(|row| {
                 let role =
@@ -150,6 +155,7 @@ impl Store {
                 let mut arm = Arm::new(row.text(0)?, parse(row.text(3)?, "subject")?, role);
                 arm.version = row.optional_text(2)?.map(str::to_owned);
                 arm.params = parse(row.text(4)?, "params")?;
+                arm.course = row.optional_text(5)?.map(|text| parse(text, "course")).transpose()?;
                 Ok(arm)
             })
             .collect()

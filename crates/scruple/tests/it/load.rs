@@ -25,7 +25,7 @@ pub fn script(place: &Place, arms: &[(&str, Vec<Value>)]) {
     place.write("load.json", json!({ "arms": arms }).to_string());
 }
 
-fn load<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub fn load<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let mut words =
         vec!["load", "http://127.0.0.1:9/", "--scripted", "load.json", "--rate", "1000", "--name", "new"];
     if !more.contains(&"--label") {
@@ -326,11 +326,15 @@ fn void_windows_are_counted_for_each_server_and_break_its_curves() {
     let header = answer.stdout.lines().take(2).collect::<Vec<_>>().join(" ");
     assert!(header.contains("3 of 5 windows of ‘old’ and 4 of 5 windows of ‘new’, 5.00 s"), "{header}");
     let page = place.read("page.html");
-    let course = page.split_once("<h2>Course").expect("a course").1.split_once("</svg>").expect("its end").0;
-    // Two windows before the gap; behind it two of the one, and a lonely one of the other: for p50 and p99.
-    assert_eq!(course.matches("<polyline").count(), 2 * (2 + 1), "{course}");
-    assert_eq!(course.matches("<circle").count(), 2, "{course}");
-    assert!(page.contains("text-anchor=\"end\">99.999 %</text>"));
+    for (server, arm, lonely) in [("new", "a1", 0), ("old", "a0", 1)] {
+        let head = format!("<h3>{server} over the run</h3>");
+        let course = page.split_once(&head).expect("a course").1.split_once("</figure>").expect("its end").0;
+        let curve = course.split_once(&format!("<path class=\"curve {arm}\"")).expect("a curve").1;
+        let path = curve.split_once(" d=\"").expect("a path").1.split('"').next().expect("its end");
+        // Two windows before the gap; behind it two of the one, and a lonely one of the other.
+        assert_eq!(path.matches('M').count(), 2, "{course}");
+        assert_eq!(course.matches("<use ").count(), lonely, "{course}");
+    }
 }
 
 #[test]
@@ -350,13 +354,22 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
 fn a_page_and_a_histogram_are_written() {
     let place = Place::new();
     script(&place, &[("new", windows(200)), ("o<d", windows(300))]);
-    let answer = place.run(load(&["--against", "o<d=:10", "--export", "page.html", "--export", "new.hgrm"]));
+    let exports = ["--export", "page.html", "--export", "new.hgrm"];
+    let answer = place.run(load(&[&["--label", "both", "--against", "o<d=:10"][..], &exports].concat()));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
-    assert!(page.contains("Latency by percentile") && page.contains("o&lt;d") && !page.contains("o<d"));
-    assert!(!page.contains('\u{1b}') && !page.contains("http://www") && page.ends_with("</html>\n"));
+    assert!(page.contains("By percentile") && page.contains("o&lt;d") && !page.contains("o<d"));
+    assert!(!page.contains('\u{1b}') && !page.contains("<a href") && page.ends_with("</html>\n"));
     assert!(place.read("new.hgrm").contains("Total count"));
     assert!(place.read("new.1.hgrm").contains("Total count"));
+    // What is stored draws the same page, but for what only instruments tell.
+    assert_eq!(place.run(["report", "-o", "stored.html"]).code, 0);
+    let part = |page: &str| {
+        let section = page.split("<h2>Response time</h2>").nth(1).expect("responses");
+        section.split("</section>").next().expect("its end").to_owned()
+    };
+    assert_eq!(part(&place.read("stored.html")), part(&page));
+    assert!(part(&page).contains("By percentile"));
 }
 
 #[test]

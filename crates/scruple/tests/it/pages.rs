@@ -1,6 +1,7 @@
 //! Pages in a real browser: nothing is wrong at any width, light or dark, folded or open, and whatever names are.
 
 use crate::fake::bench;
+use crate::load;
 use crate::programs::skip;
 use crate::script::{Arm, arm, noisy_arm};
 use crate::support::Place;
@@ -120,6 +121,15 @@ fn pages_of_cases_are_well() {
     let answer = bench(&place, &[], &words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     all_is_well(&[page(&place, "cases.html", &[])]);
+}
+
+#[test]
+fn pages_of_loads_are_well() {
+    let place = Place::new();
+    load::script(&place, &[("new", load::windows(200)), ("o<d", load::windows(300))]);
+    let answer = place.run(load::load(&["--label", "both", "--against", "o<d=:10"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    all_is_well(&[page(&place, "load.html", &[])]);
 }
 
 #[test]

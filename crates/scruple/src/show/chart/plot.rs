@@ -82,10 +82,7 @@ impl Frame<'_> {
     }
 
     fn title(&self, point: &Point) -> String {
-        let along = match &self.plot.x.scale {
-            Scale::Names(names) => names.get(point.x as usize).cloned().unwrap_or_default(),
-            _ => quantity(point.x, &self.plot.x.unit),
-        };
+        let along = quantity(point.x, &self.plot.x.unit);
         let apart = if point.apart { ", disturbed: does not count" } else { "" };
         format!("{} {along}: {}{apart}", self.plot.x.title, self.value(point.y)).trim_start().to_owned()
     }
@@ -146,7 +143,7 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
             rect.margin x=(percent(left)) width=(percent(right - left)) y=(pixels(TOP)) height=(pixels(frame.bottom - TOP)) {}
             text.tick.halo x=(percent(right - 0.005)) y=(pixels(frame.bottom - 6.0)) text-anchor="end" { (shade.text) }
         }
-        @if !matches!(plot.x.scale, Scale::Names(_)) { (columns(&across, TOP, frame.bottom)) }
+        (columns(&across, TOP, frame.bottom))
         (lines(&up, y))
         @if let Some(zero) = plot.zero {
             @let at = pixels(frame.y(frame.y.place(zero)));

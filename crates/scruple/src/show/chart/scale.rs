@@ -42,7 +42,7 @@ impl<'a> Ruler<'a> {
         match self.axis.scale {
             Scale::Log | Scale::Ratio => value.max(1e-300).log10(),
             Scale::Nines => -(1.0 - value).max(1e-9).log10(),
-            Scale::Linear | Scale::Names(_) => value,
+            Scale::Linear => value,
         }
     }
 
@@ -62,7 +62,7 @@ impl<'a> Ruler<'a> {
         match self.axis.scale {
             Scale::Log | Scale::Ratio => 10_f64.powf(value),
             Scale::Nines => 1.0 - 10_f64.powf(-value),
-            Scale::Linear | Scale::Names(_) => value,
+            Scale::Linear => value,
         }
     }
 
@@ -75,7 +75,6 @@ impl<'a> Ruler<'a> {
             Scale::Log => self.decades(low, high),
             Scale::Ratio => self.changes(low, high),
             Scale::Nines => self.nines(high),
-            Scale::Names(names) => self.names(names),
         };
         ticks.dedup_by(|one, other| one.text == other.text);
         ticks
@@ -179,14 +178,6 @@ impl<'a> Ruler<'a> {
         let value = |nines: usize| 1.0 - 10_f64.powi(-(nines as i32));
         let all = (0..=most).map(|nines| self.tick(value(nines), text(nines), false));
         all.filter(|tick| tick.place <= 1.0 + 1e-9).collect()
-    }
-
-    fn names(&self, names: &[String]) -> Vec<Tick> {
-        let each = (names.len() as f64 / MOST).ceil().max(1.0) as usize;
-        let chosen = names.iter().enumerate().step_by(each);
-        let ticks =
-            chosen.map(|(place, name)| self.tick(place as f64, name.clone(), (place / each) % 2 == 1));
-        ticks.filter(|tick| (-1e-9..=1.0 + 1e-9).contains(&tick.place)).collect()
     }
 }
 

@@ -31,7 +31,6 @@ pub enum Drawn {
 /// How values are laid out along an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "pages of loads and histories use the rest")]
 pub enum Scale {
     /// By their size.
     Linear,
@@ -41,8 +40,6 @@ pub enum Scale {
     Ratio,
     /// Shares by their nines: 90 %, 99 %, 99.9 %.
     Nines,
-    /// Whole numbers that stand for these names.
-    Names(Vec<String>),
 }
 
 /// An axis.
@@ -60,6 +57,11 @@ impl Axis {
     /// An axis of values by their size.
     pub fn linear(title: impl Into<String>, unit: Unit) -> Axis {
         Axis { title: title.into(), unit, scale: Scale::Linear }
+    }
+
+    /// An axis of values by their logarithm.
+    pub fn log(title: impl Into<String>, unit: Unit) -> Axis {
+        Axis { title: title.into(), unit, scale: Scale::Log }
     }
 
     /// An axis of ratios.

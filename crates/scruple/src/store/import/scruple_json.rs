@@ -163,5 +163,5 @@ fn arm(one: OfArm) -> Result<Arm, ImportError> {
         figures.insert(key, figure);
     }
     let (subject, version, params, role) = (one.subject, one.version, one.params, one.role);
-    Ok(Arm { name, subject, version, params, role, figures })
+    Ok(Arm { version, params, figures, ..Arm::new(name, subject, role) })
 }

@@ -1,0 +1,228 @@
+//! Servers under load: the distribution of responses, their course, the search for the highest rate.
+
+use super::COLOURS;
+use crate::show::Report;
+use crate::show::page::chart::slug;
+use crate::show::page::{
+    Axis, Cell, Chart, Drawn, Head, Layer, Part, Plot, Point, Scale, Section, Shade, Shape, Span, Table,
+    Tone, name,
+};
+use scruple_core::subject::{Arm, LoadCourse, Parameter, Role};
+use scruple_core::unit::{Unit, grouped, quantity};
+
+/// The points of a distribution.
+const STEPS: usize = 200;
+
+/// Fewer requests than this beyond a percentile say little of it.
+const FEW: f64 = 10.0;
+
+/// Slices with more nanoseconds than this between them do not belong together.
+const APART: i64 = 1000;
+
+/// The quantiles that tables have columns for.
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)];
+
+/// The servers with their courses and their places.
+fn servers<'a>(report: &Report<'a>) -> Vec<(usize, &'a Arm, &'a LoadCourse)> {
+    let arms = report.run.arms.iter().filter(|arm| matches!(arm.role, Role::Subject | Role::Yardstick));
+    arms.enumerate().filter_map(|(place, arm)| Some((place, arm, arm.course.as_ref()?))).collect()
+}
+
+/// Whether the run is of servers whose courses are kept.
+pub fn is_one(report: &Report<'_>) -> bool {
+    !servers(report).is_empty()
+}
+
+/// The first line, where no comparison gives it.
+pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
+    let servers = servers(report);
+    let (_, arm, course) = servers.first()?;
+    if let Some(answer) = &course.answer {
+        return Some(vec![Span::plain(super::sentence(answer.trim_end_matches('.')))]);
+    }
+    if report.run.arms_of(Role::Subject).count() > 1 {
+        return None;
+    }
+    let server = name(&arm.name);
+    let (windows, void) = course.windows;
+    if windows == void {
+        return Some(vec![Span::new(
+            format!("Can’t tell how fast ‘{server}’ answers: the generator itself was late in every window"),
+            Tone::Open,
+        )]);
+    }
+    let time = |share: f64| course.quantile(share).map(|value| quantity(value as f64, &Unit::Nanoseconds));
+    let mut spans = vec![Span::plain(match time(0.5).zip(time(0.99)) {
+        Some((half, most)) => format!(
+            "‘{server}’ answers {} requests/s, half of them within {half} and 99 % within {most}",
+            grouped(course.rate)
+        ),
+        None => format!("‘{server}’ answers nothing"),
+    })];
+    if course.failed > 0 {
+        let failed =
+            format!("; {} of {} requests failed", grouped(course.failed as f64), grouped(course.due as f64));
+        spans.push(Span::new(failed, Tone::Worse));
+    }
+    Some(spans)
+}
+
+/// The section of responses.
+pub fn section(report: &Report<'_>) -> Section {
+    let servers = servers(report);
+    let mut parts = vec![Part::Table(table(&servers))];
+    match servers.iter().any(|(_, _, course)| course.answer.is_some()) {
+        true => parts.extend(by_rate(&servers).map(Part::Chart)),
+        false => {
+            parts.extend(by_percentile(&servers).map(Part::Chart));
+            let courses: Vec<Chart> = servers.iter().filter_map(over_time).collect();
+            if !courses.is_empty() {
+                parts.push(Part::Charts(courses));
+            }
+        }
+    }
+    Section { title: "Response time".to_owned(), folded: None, parts }
+}
+
+fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
+    let mut head = vec![Head::text("Server")];
+    head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
+    head.extend(["answered", "failed", "void windows"].map(Head::number));
+    let row = |(_, arm, course): &(usize, &Arm, &LoadCourse)| {
+        let mut cells = vec![Cell::text(name(&arm.name))];
+        cells.extend(QUANTILES.map(|(_, share)| {
+            let value = course.quantile(share).map(|value| quantity(value as f64, &Unit::Nanoseconds));
+            Cell::text(value.unwrap_or_else(|| "–".to_owned()))
+        }));
+        let bad = |count: u64| if count > 0 { Tone::Worse } else { Tone::Plain };
+        cells.push(Cell::text(grouped(course.answered as f64)));
+        cells.push(Cell::toned(grouped(course.failed as f64), bad(course.failed)));
+        let (windows, void) = course.windows;
+        cells.push(Cell::toned(format!("{void} of {windows}"), bad(void)));
+        cells
+    };
+    let rows = servers.iter().map(row).collect();
+    Table { label: "Response times by percentile".to_owned(), head, rows, stacks: true }
+}
+
+/// What a chart of latencies says in words.
+fn spoken(servers: &[(usize, &Arm, &LoadCourse)]) -> String {
+    let each = servers.iter().map(|(_, arm, course)| {
+        let time = |share: f64| {
+            course.quantile(share).map_or("–".to_owned(), |v| quantity(v as f64, &Unit::Nanoseconds))
+        };
+        format!("{}: half within {}, 99 % within {}", name(&arm.name), time(0.5), time(0.99))
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
+    let answered =
+        servers.iter().map(|(_, _, course)| course.answered).max().filter(|most| *most > 1)? as f64;
+    let layers = servers.iter().map(|(place, arm, course)| {
+        let most = (course.answered.max(2) as f64).log10();
+        let shares = (0..=STEPS).map(|step| 1.0 - 10_f64.powf(-most * step as f64 / STEPS as f64));
+        let points = shares.filter_map(|share| Some(Point::at(share, course.quantile(share)? as f64)));
+        Layer { arm: *place, name: name(&arm.name), shape: Shape::Line, pieces: vec![points.collect()] }
+    });
+    let few = Shade {
+        low: 1.0 - FEW / answered,
+        high: 1.0 - 1.0 / answered,
+        text: "fewer than ten requests".to_owned(),
+    };
+    Some(Chart {
+        name: "percentiles".to_owned(),
+        title: "By percentile".to_owned(),
+        note: String::new(),
+        label: spoken(servers),
+        drawn: Drawn::Plot(Plot {
+            x: Axis { title: "share".to_owned(), unit: Unit::Ratio, scale: Scale::Nines },
+            y: Axis::log("response", Unit::Nanoseconds),
+            shade: None,
+            column: Some(few).filter(|few| few.low > 0.0),
+            zero: None,
+            layers: layers.collect(),
+            small: false,
+        }),
+    })
+}
+
+/// The course of one server: p50 as a line, the shade above it up to p99.
+fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
+    // Where a window is left out as void, the next slice does not begin where the last has ended.
+    let runs = || course.slices.chunk_by(|slice, next| next.from - slice.to <= APART);
+    let middle = |from: i64, to: i64| (from + to) as f64 / 2.0;
+    let line = runs().map(|run| {
+        run.iter()
+            .filter_map(|slice| Some(Point::at(middle(slice.from, slice.to), slice.p50? as f64)))
+            .collect()
+    });
+    let line: Vec<Vec<Point>> = line.collect();
+    if line.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let area = runs().map(|run| {
+        let each = run.iter().filter_map(|slice| {
+            let at = middle(slice.from, slice.to);
+            Some(Point { low: Some(slice.p50? as f64), ..Point::at(at, slice.p99? as f64) })
+        });
+        each.collect()
+    });
+    let area: Vec<Vec<Point>> = area.collect();
+    let arm_name = name(&arm.name);
+    let stalls = match course.stalls.len() {
+        0 => String::new(),
+        1 => " It stood still once.".to_owned(),
+        more => format!(" It stood still {more} times."),
+    };
+    let layer = |shape, pieces| Layer { arm: place % COLOURS, name: String::new(), shape, pieces };
+    Some(Chart {
+        name: slug(&format!("course-{arm_name}")),
+        title: format!("{arm_name} over the run"),
+        note: format!("The line is p50, the shade goes up to p99.{stalls}"),
+        label: spoken(&[(*place, arm, course)]),
+        drawn: Drawn::Plot(Plot {
+            x: Axis::linear("at", Unit::Nanoseconds),
+            y: Axis::log("response", Unit::Nanoseconds),
+            shade: None,
+            column: None,
+            zero: None,
+            layers: vec![layer(Shape::Area, area), layer(Shape::Line, line)],
+            small: true,
+        }),
+    })
+}
+
+/// Latency by the rate that was asked for.
+fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
+    let rate = |arm: &Arm| match arm.params.get("rate") {
+        Some(Parameter::Number(rate)) => Some(*rate),
+        _ => None,
+    };
+    let layer = |place: usize, called: &str, share: f64| {
+        let each = servers
+            .iter()
+            .filter_map(|(_, arm, course)| Some(Point::at(rate(arm)?, course.quantile(share)? as f64)));
+        let mut points: Vec<Point> = each.collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        Layer { arm: place, name: called.to_owned(), shape: Shape::Course, pieces: vec![points] }
+    };
+    let layers = vec![layer(1, "p50", 0.5), layer(2, "p99", 0.99)];
+    layers[0].pieces[0].first()?;
+    Some(Chart {
+        name: "rates".to_owned(),
+        title: "Latency by rate".to_owned(),
+        note: String::new(),
+        label: spoken(servers),
+        drawn: Drawn::Plot(Plot {
+            x: Axis::log("requests/s", Unit::Count),
+            y: Axis::log("response", Unit::Nanoseconds),
+            shade: None,
+            column: None,
+            zero: None,
+            layers,
+            small: false,
+        }),
+    })
+}
