@@ -278,7 +278,7 @@ fn together(
             Some(error) => Err(error),
             None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
             None => {
-                watch.finish(shared, &start, handled, tell);
+                watch.finish(shared, start, handled, tell);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
                 Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
