@@ -163,7 +163,7 @@ pub struct Amount {
 
 /// Holds an amount against an absolute limit, or a comparison against a relative one.
 ///
-/// `amount` is the arm's own, `judged` its comparison with the reference; either may be absent, and then nobody can
+/// `amount` is the arm's own, `judged` its comparison with the reference; either may be absent, and then the verdict is that we cannot
 /// tell, with the reason in `absent`.
 pub fn check(
     budget: &Budget,

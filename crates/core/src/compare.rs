@@ -2,7 +2,7 @@
 //!
 //! The verdict is read off the evidence and the margin m. An interval is read in logarithms, so that twice and half are
 //! equally far: outside ±ln(1+m) the arms are *different*, inside they are the *same*, an interval that excludes no
-//! effect but crosses the margin is a *small* difference, and with any other nobody *can tell*. Reading it off an
+//! effect but crosses the margin is a *small* difference, and any other means *can't tell*. Reading it off an
 //! interval of level 1 − α makes each of the first three wrong in at most α of all cases.
 
 mod many;
@@ -59,7 +59,7 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Which way it goes, where the verdict is different or small.
     pub direction: Option<Direction>,
-    /// About how many more blocks would tell, where nobody can tell; else 0.
+    /// About how many more blocks are needed where the verdict is can't tell; else 0.
     pub more_blocks: usize,
 }
 
@@ -102,7 +102,7 @@ impl Comparison {
 
 /// Compares readings taken in blocks, the i-th reading of either arm in block i.
 ///
-/// Never fails: where there can be no effect nobody can tell, and the evidence says why.
+/// Never fails: where there is no effect the verdict is can't tell, and the evidence says why.
 pub fn compare_noisy(
     reference: &[f64],
     arm: &[f64],

@@ -43,7 +43,7 @@ pub struct Difference {
     pub aspect: Aspect,
     /// Its name in a sentence, such as `kernel`.
     pub name: String,
-    /// What the reference had; none where it had none, or nobody noted it.
+    /// What the reference had; none where it had none or it was not recorded.
     pub reference: Option<String>,
     /// What the other run had.
     pub run: Option<String>,

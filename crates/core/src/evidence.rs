@@ -55,7 +55,7 @@ pub enum Replicate {
 /// eight readings two do that.
 pub const APART: usize = 4;
 
-/// So many readings of a count show that it repeats.
+/// The number of readings that shows that a count repeats.
 pub const REPEATED: usize = 2;
 
 /// So many readings of either arm show that two counts that repeat are not the same. A count that takes two values, each
@@ -103,7 +103,7 @@ pub enum Evidence {
     Absent {
         /// The reason.
         why: Why,
-        /// The ratio of medians, for a reader who wants to see where it points.
+        /// The ratio of medians, for readers, as a direction.
         pointing: Option<f64>,
         /// Readings of the arm that has fewer.
         readings: usize,

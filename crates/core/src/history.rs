@@ -252,7 +252,7 @@ pub struct BreakEven {
     pub build_surely: bool,
     /// Whether running costs something else, surely.
     pub run_surely: bool,
-    /// After so many runs for each build the later version has cost less; none where one version is better in both.
+    /// The number of runs for each build after which the later version costs less in all; none where one version is better in both.
     pub runs: Option<f64>,
 }
 

@@ -72,7 +72,7 @@ pub struct Pair<'a> {
     pub tares: Option<(&'a Arm, &'a Arm)>,
 }
 
-/// The declaration of a metric that a sample belongs to, whoever brought it.
+/// The declaration of the metric of a sample, Scruple's own or one that a bench program declared.
 pub fn declaration(key: &str, sample: &Sample) -> Metric {
     metric(key)
         .cloned()

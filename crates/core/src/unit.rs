@@ -15,7 +15,7 @@ pub enum Unit {
     Count,
     /// Dimensionless.
     Ratio,
-    /// Any other, named by whoever brought it.
+    /// Any other, with the name that the bench program or the user gave it.
     Other(Cow<'static, str>),
 }
 

@@ -375,7 +375,7 @@ fn how_it_ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (_, Some(signal)) => format!("signal {signal}"),
-        _ => "nobody knows how".to_owned(),
+        _ => "in an unknown way".to_owned(),
     }
 }
 
@@ -389,5 +389,18 @@ fn keep_tail(stream: impl Read, kept: &Mutex<Vec<u8>>) {
             kept.drain(..excess);
         }
         line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_replies_are_survived() {
+        Corpus::named("protocol").is_survived_by(|text| {
+            text.split(|byte| *byte == b'\n').for_each(|line| drop(parse(line)));
+        });
     }
 }

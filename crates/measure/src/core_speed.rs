@@ -10,7 +10,7 @@ use crate::scheduler_waits;
 const UNROLLED: u64 = 8;
 const PASSES: u64 = 2000;
 
-/// The chain is run so many times, and the fastest counts: an interruption makes one longer.
+/// How often the chain is run. The fastest run counts, because interruptions only make runs longer.
 const TRIES: u32 = 3;
 
 /// Nanoseconds of one cycle of the core on which this program last ran; none where the architecture or the system does not

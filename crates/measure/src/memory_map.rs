@@ -40,20 +40,20 @@ pub struct Amount {
 impl Amount {
     /// What would be free if the process were gone (USS).
     pub fn unique(&self) -> u64 {
-        self.private_clean + self.private_dirty
+        self.private_clean.saturating_add(self.private_dirty)
     }
 
     /// Adds another amount to this one.
     pub fn add(&mut self, other: &Amount) {
-        self.size += other.size;
-        self.resident += other.resident;
-        self.proportional += other.proportional;
-        self.shared_clean += other.shared_clean;
-        self.shared_dirty += other.shared_dirty;
-        self.private_clean += other.private_clean;
-        self.private_dirty += other.private_dirty;
-        self.swapped += other.swapped;
-        self.huge += other.huge;
+        self.size = self.size.saturating_add(other.size);
+        self.resident = self.resident.saturating_add(other.resident);
+        self.proportional = self.proportional.saturating_add(other.proportional);
+        self.shared_clean = self.shared_clean.saturating_add(other.shared_clean);
+        self.shared_dirty = self.shared_dirty.saturating_add(other.shared_dirty);
+        self.private_clean = self.private_clean.saturating_add(other.private_clean);
+        self.private_dirty = self.private_dirty.saturating_add(other.private_dirty);
+        self.swapped = self.swapped.saturating_add(other.swapped);
+        self.huge = self.huge.saturating_add(other.huge);
     }
 }
 
@@ -172,7 +172,7 @@ impl MemoryMap {
             row.mappings += 1;
             row.amount.add(&mapping.amount);
         }
-        rows.into_values().filter(|row| row.amount.resident + row.amount.swapped > 0).collect()
+        rows.into_values().filter(|row| row.amount.resident > 0 || row.amount.swapped > 0).collect()
     }
 
     /// All of it.
@@ -245,12 +245,13 @@ fn set(amount: &mut Amount, field: &str, line: &str) {
 
 /// The number of a `Name:   12 kB` line, in bytes.
 fn kilobytes(line: &str) -> Option<u64> {
-    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     const SMAPS: &str = "\
 55f0c0a00000-55f0c0a02000 r-xp 00000000 08:01 123                        /usr/bin/a b
@@ -318,5 +319,14 @@ Shared_Clean:          4 kB
         assert_eq!(parts, total.resident);
         assert!(map.table().iter().any(|row| row.class == Class::Code));
         assert!(map.table().iter().any(|row| row.class == Class::Stack));
+    }
+
+    #[test]
+    fn damaged_maps_are_survived() {
+        Corpus::named("smaps").is_survived_by_text(|text| {
+            if let Ok(map) = MemoryMap::parse(text) {
+                let _ = (map.table(), map.total());
+            }
+        });
     }
 }

@@ -127,7 +127,11 @@ impl Config {
     fn read(path: &Path) -> Result<Config, Fault> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", path.display())))?;
-        let file = toml::from_str(&text).map_err(|error| {
+        Config::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Config, Fault> {
+        let file = toml::from_str(text).map_err(|error| {
             let advice = unknown_key(error.message())
                 .map_or(String::new(), |nearest| format!("\ndid you mean ‘{nearest}’?"));
             Fault::usage(format!(
@@ -224,4 +228,19 @@ fn split_key(key: &str) -> Option<(&str, &str)> {
 fn unknown_key(message: &str) -> Option<&'static str> {
     let name = message.strip_prefix("unknown field `")?.split('`').next()?;
     KEYS.into_iter().min_by_key(|key| edit_distance(name, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_configurations_are_survived() {
+        Corpus::named("toml").is_survived_by_text(|text| {
+            if let Ok(config) = Config::parse(Path::new("scruple.toml"), text) {
+                let _ = (config.commands(), config.benches(), config.budgets(&[]), config.history());
+            }
+        });
+    }
 }

@@ -33,11 +33,11 @@ const WALKS: [f64; 7] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 /// What it costs that the size of a walk is chosen, in log likelihood.
 const CHOICE: f64 = 2.0;
 
-/// In up to so many values a background costs what a cut must gain, since steps are the likelier cause; in more, which tell
+/// In a series of at most this many values a background costs what a cut must gain, since steps are the likelier cause; in more, which tell
 /// the two apart, that over the square of how many times more there are.
 const TOLD_APART: f64 = 60.0;
 
-/// So many backgrounds are fitted with the shape of the noise, those that are the best by squares.
+/// The number of backgrounds, the best by least squares, that are fitted with the shape of the noise.
 const CLOSE: usize = 3;
 
 /// How far from its level a value may draw the background, in standard deviations.

@@ -8,13 +8,13 @@
 
 use std::sync::LazyLock;
 
-/// Student's distribution of four degrees of freedom counts as much as so many residuals…
+/// Student's distribution of four degrees of freedom has the weight of this many residuals…
 const PRIOR: f64 = 10.0;
 
 /// …and as this share of them.
 const SHARE: f64 = 0.1;
 
-/// The next value has no more of a residual than of one of so many standard deviations.
+/// The next value takes on at most the residual of this many standard deviations.
 const OUTLIER: f64 = 6.0;
 
 /// The memory that is believed of noise grows by this with each value, since in few values a step looks like memory and is
@@ -24,10 +24,10 @@ const MEMORY: f64 = 0.02;
 /// …this.
 const LONGEST: f64 = 0.95;
 
-/// Beyond so many standard deviations to either side, what is seen there is spread evenly…
+/// Beyond this many standard deviations to either side, what is seen there is spread evenly…
 const REACH: f64 = 6.0;
 
-/// …over so many more.
+/// …over this many more.
 const FLAT: f64 = 8.0;
 
 /// Entries of the table of the density for each standard deviation.
@@ -88,7 +88,7 @@ impl Shape {
         self.log_density(residual * share) + share.ln()
     }
 
-    /// The standard error of the mean of so many residuals.
+    /// The standard error of the mean of this many residuals.
     pub(super) fn error(&self, count: usize) -> f64 {
         self.scale / (1.0 - self.memory) / (count as f64).sqrt()
     }
@@ -130,7 +130,7 @@ fn carried(memory: f64, residual: f64) -> f64 {
     memory * residual.clamp(-OUTLIER, OUTLIER)
 }
 
-/// How many residuals there are for each standard deviation, at the entries of the table, if each is blurred by so many.
+/// The density of residuals per standard deviation at the entries of the table, each smoothed with this width.
 fn density(residuals: &[f64], scale: f64, width: f64) -> Vec<f64> {
     let size = (2.0 * REACH * FINE) as usize + 1;
     let mut counts = vec![0.0; size];

@@ -6,7 +6,7 @@ use super::fit::Fit;
 use super::scaled::Scaled;
 use super::stretches::{SHORTEST, bounds};
 
-/// A change is placed where it most probably came within so many versions: the single likeliest place is often an
+/// A change is placed where it is most probable within this many versions: the single likeliest place is often an
 /// accident at the edge of them, where the step is not much larger than the noise.
 const NEAR: usize = 3;
 

@@ -17,7 +17,7 @@ const SURE: f64 = 0.4;
 /// than this share of it, is no level then…
 const RETURN: f64 = 0.25;
 
-/// …in at least so many.
+/// …in at least this many.
 const MANY: usize = 200;
 
 /// The cuts without those that cannot be placed, that are smaller than `least` on the scale of the series, or that a few

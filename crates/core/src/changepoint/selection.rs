@@ -14,10 +14,10 @@ use super::scaled::Scaled;
 /// Correlations of neighbours above this are a strong drift…
 const STRONG: f64 = 0.65;
 
-/// …of which noise gains more by so many times what it is above. Found by trying autoregressions of 0.7 to 0.9.
+/// …above which noise gains more by this factor. Found by trying autoregressions of 0.7 to 0.9.
 const STRICTER: f64 = 4.0;
 
-/// In so many values cuts are also held against no cuts in a strong drift.
+/// From this many values on, cuts are also compared with a strong drift without cuts.
 const MANY: usize = 150;
 
 /// The cuts that stand.

@@ -36,7 +36,7 @@ pub struct Matched {
 /// Functions that cost less than this share of the whole are not looked for under another name.
 const WORTH: f64 = 0.000_5;
 
-/// At most so many functions of either side are compared with each other.
+/// The most functions of either side that are compared with each other.
 const MOST: usize = 200;
 
 /// What a pair must reach to be one function that was renamed: all in all, and in its code alone.

@@ -44,7 +44,7 @@ pub struct Function {
     pub shown: String,
     /// Whether it is of the language's own library, compiled into the program.
     pub library: bool,
-    /// Whether it only passes control on to functions that jump to each other, so that it is nobody's caller.
+    /// Whether it only passes control on to functions that jump to each other, so that it does not count as a caller.
     pub trampoline: bool,
 }
 

@@ -73,7 +73,7 @@ fn a_dearer_function_is_the_origin_and_its_callers_are_not() {
 }
 
 #[test]
-fn whoever_calls_more_often_is_the_origin() {
+fn the_caller_that_calls_more_often_is_the_origin() {
     let lines =
         [(0, "main", 1, 10), (1, "parse", 100, 1_003), (2, "hash", 1_500, 15_000), (1, "print", 1, 70)];
     let found = explained(&tree(MAIN), &tree(&lines), &["parse"]);

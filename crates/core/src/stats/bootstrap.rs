@@ -1,4 +1,4 @@
-//! Intervals by resampling, for statistics whose distribution nobody has worked out.
+//! Intervals by resampling, for statistics whose distribution is not known.
 //!
 //! Sources: Efron, "Better Bootstrap Confidence Intervals" (1987), for BCa; Davison & Hinkley, "Bootstrap Methods
 //! and their Application" (1997), §3.8, for resampling on two levels; Hesterberg, "What Teachers Should Know About

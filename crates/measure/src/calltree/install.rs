@@ -15,7 +15,7 @@ macro_rules! sources {
     };
 }
 
-/// The tool's sources, its licence among them: whoever gets the binary gets these.
+/// The tool's sources, with its licence: they are distributed with the binary.
 const SOURCES: &[(&str, &str)] = sources![
     "COPYING",
     "calltree.h",

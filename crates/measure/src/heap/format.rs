@@ -179,7 +179,7 @@ impl Gathered {
 
     fn finish(self, mode: Peak) -> Option<Process> {
         let head = self.head?;
-        // A slot is handed on only after its thread has ended, so there were at most so many at once.
+        // A slot is handed on only after its thread has ended, so this bounds how many there were at once.
         let error = self.slots.saturating_sub(1).saturating_mul(BATCH);
         let counts = counts(&self.sum, head.live, head.peak, error, mode);
         Some(Process {

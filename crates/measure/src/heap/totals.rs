@@ -11,7 +11,7 @@ pub struct Totals {
     pub processes: Vec<Process>,
     /// Programs that counted processes started and that did not load the counter: their allocations are missing.
     pub unseen: Vec<Unseen>,
-    /// Counts of threads and processes for which no record could be made: part of the sums, of nobody's record.
+    /// Counts of threads and processes for which no record could be made: part of the sums, but of no record.
     pub unattributed: Counts,
     /// How many threads and processes that were.
     pub refused: u32,

@@ -33,7 +33,7 @@ const EVENTS: [(Event, &str); 4] = [
 
 /// Counts the instructions of one launch at a time.
 pub struct Instructions {
-    /// Whoever starts the program: counters are inherited from there.
+    /// The process that starts the program: counters are inherited from it.
     launcher: i32,
     folder: PathBuf,
     cache: PathBuf,
@@ -206,7 +206,7 @@ impl Measured {
     }
 }
 
-/// Counts a command's instructions in so many launches, at least two: only what repeats is exact.
+/// Counts a command's instructions in this many launches, at least two: only what repeats is exact.
 ///
 /// # Errors
 /// Why there is no count, or how a launch failed.

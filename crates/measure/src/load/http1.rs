@@ -366,6 +366,9 @@ pub(crate) fn headers<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'
 }
 
 #[cfg(test)]
+mod damaged;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

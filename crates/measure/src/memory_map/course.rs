@@ -222,7 +222,7 @@ impl Follower {
     }
 }
 
-/// The processor time of the calling thread: a look that waited for a core held nobody up meanwhile.
+/// The processor time of the calling thread: a look that waits for a core does not hold up the program.
 fn own_time() -> Duration {
     Duration::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }

@@ -138,7 +138,7 @@ impl Drop for Place {
     }
 }
 
-/// A Scruple that was killed could not remove its folder: nobody holds the lock of such a one any more.
+/// A Scruple that was killed could not remove its folder; no process holds the lock of such a folder any more.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {

@@ -172,6 +172,7 @@ pub(super) fn field(text: &str, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     fn record(runtime: u32, state: u32, flags: u32, text: &str) -> Vec<u8> {
         let mut data = vec![0; SIZE];
@@ -209,5 +210,14 @@ mod tests {
         assert!(parse(&record(1, 0, 0, "")[..100], Path::new("/nowhere")).is_none());
         assert!(parse(&record(99, 0, 0, ""), Path::new("/nowhere")).is_none());
         assert!(parse(&[0; SIZE], Path::new("/nowhere")).is_none());
+    }
+
+    #[test]
+    fn damaged_records_are_survived() {
+        let corpus = Corpus::default().with("a record", record(1, 1, 0, "some text"));
+        corpus.is_survived_by(|bytes| {
+            drop(parse(bytes, Path::new("/nonexistent")));
+            drop(pauses(bytes));
+        });
     }
 }

@@ -101,6 +101,7 @@ pub(super) fn is_summary(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     const SUMMARY: &str = include_str!("../../tests/data/runtimes/ocaml/v0x400.stderr.txt");
 
@@ -122,5 +123,10 @@ mod tests {
     fn no_summary_is_none() {
         assert!(summary("Fatal error: exception Exit\n").is_none());
         assert!(!is_summary(b"words: 3"));
+    }
+
+    #[test]
+    fn damaged_summaries_are_survived() {
+        Corpus::default().with("v0x400", SUMMARY).is_survived_by_text(|text| drop(summary(text)));
     }
 }

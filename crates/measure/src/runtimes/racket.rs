@@ -71,6 +71,7 @@ fn log(text: &str) -> Option<Vec<Figure>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     #[test]
     fn the_last_line_and_the_pauses_are_read() {
@@ -89,5 +90,11 @@ mod tests {
     #[test]
     fn a_log_without_its_end_is_none() {
         assert!(log("GC: 0:min0 @ 49,476K(+6,943K); free 6,695K(-8,783K) 2ms @ 68\n").is_none());
+    }
+
+    #[test]
+    fn damaged_logs_are_survived() {
+        let corpus = Corpus::folder(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/runtimes/racket"));
+        corpus.is_survived_by_text(|text| drop(log(text)));
     }
 }

@@ -55,12 +55,12 @@ pub fn shell_sign(command: &str) -> Option<String> {
     None
 }
 
-/// The shell that commands run in, and what to say of it where nobody asked for one.
+/// The shell that commands run in, and the remark where the user did not ask for one.
 #[derive(Debug, Default, PartialEq)]
 pub struct Shell {
     /// Its words; none where commands are started directly.
     pub words: Option<Vec<String>>,
-    /// Why there is one that nobody asked for.
+    /// Why a shell is used although the user did not ask for one.
     pub remark: Option<String>,
 }
 

@@ -18,7 +18,7 @@ const ERROR: f64 = 0.05;
 /// Functions that are listed of each change.
 const ROWS: usize = 5;
 
-/// At most so many changes are explained, the largest first.
+/// The most changes that are explained, the largest first.
 const MOST: usize = 20;
 
 /// What a history was taken of, so that its versions can be built again: what is kept of them is found again.

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct Gathered {
     /// The trees of each run of the first and of the second.
     pub sides: [Vec<Side>; 2],
-    /// Processor time of launches side by side, in nanoseconds; empty where nobody wanted to know.
+    /// Processor time of launches side by side, in nanoseconds; empty where it was not asked for.
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
     pub remarks: Vec<String>,

@@ -5,7 +5,7 @@ use crate::show::export::ExportArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// How long a step and a launch may take where nobody says so.
+/// How long a step and a launch may take by default.
 pub const BUILD_LIMIT: &str = "30min";
 pub const TIME_LIMIT: &str = "5min";
 
@@ -262,7 +262,7 @@ pub struct CleanArgs {
     /// The builds of all repositories, also of those that are not there any more.
     #[arg(long, conflicts_with = "repo")]
     pub all: bool,
-    /// Free only builds that nobody has asked for within this time, such as 30d.
+    /// Free only builds that were not used within this time, such as 30d.
     #[arg(long, value_name = "TIME")]
     pub older_than: Option<String>,
     /// Only say how much would be freed.

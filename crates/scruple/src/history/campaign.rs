@@ -37,7 +37,7 @@ const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
 /// Versions on both sides of an exact change are counted so often, at different times.
 const VISITS: u32 = 2;
-/// So many builds that fail one after the other are rather one mistake than many bad versions.
+/// The number of failed builds in a row that points at one mistake rather than at many bad versions.
 const FAILURES: u32 = 6;
 /// The share of false changes among those that are looked into (false discovery rate).
 pub const ERROR: f64 = 0.05;

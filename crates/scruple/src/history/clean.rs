@@ -1,4 +1,4 @@
-//! Giving back the room that builds take: those of one repository, or those that nobody has asked for in a while.
+//! Frees the disk space of builds: those of one repository, or those that were not used for some time.
 
 use super::artefacts::Artefacts;
 use super::build_process::unwritable;

@@ -20,7 +20,7 @@ pub struct Selection {
     pub tags: bool,
     /// Every n-th commit, counted from the last.
     pub every: Option<usize>,
-    /// So many commits, evenly, with both ends.
+    /// This many commits, evenly spaced, including both ends.
     pub steps: Option<usize>,
     /// Not older than this.
     pub since: Option<String>,

@@ -188,7 +188,7 @@ fn copy_with_its_time(index: &Path, copy: &Path) -> std::io::Result<()> {
     std::fs::File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
 }
 
-/// Removes the locks that a killed git has left in a repository where nobody else works.
+/// Removes the locks that a killed git has left in a repository that no other process uses.
 pub fn unlock(git: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(git)? {
         let entry = entry?;

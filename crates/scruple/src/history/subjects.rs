@@ -95,7 +95,7 @@ impl Template {
     }
 
     /// The arms at a version, without readings: one for each launch. A bench program has one that what it took to build
-    /// it is put down to, and one for its processes, which are nobody's figure; those of its cases come when they are
+    /// it is put down to, and one for its processes, which are not a figure of any case; those of its cases come when they are
     /// known.
     pub fn arms(&self, commit: &str, effective: &Effective) -> Vec<Arm> {
         let arm = |launch| self.arm(commit, effective, launch);

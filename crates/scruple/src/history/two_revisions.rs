@@ -29,7 +29,7 @@ pub struct Revisions {
     pub other: Option<String>,
 }
 
-/// Both versions, built; nobody else builds in that folder while this is there.
+/// Both versions, built. No other process builds in that folder while this value exists.
 pub struct Pair {
     /// Holds the folder of builds, and what was built in it.
     pub hold: Builder,

@@ -20,7 +20,7 @@ pub fn commands(launcher: Launcher, instruments: Vec<Box<dyn Instrument>>) -> Re
     Ok(Commands::new(launcher, new_run::interruption_flag()?, instruments))
 }
 
-/// The job of running these words here, with nothing to read and nobody to read what it writes.
+/// The job of running these words here, with empty input and discarded output.
 pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     let folder = std::env::current_dir().map_err(|error| {
         Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))

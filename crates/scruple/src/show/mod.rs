@@ -261,7 +261,7 @@ fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
     keys
 }
 
-/// The declaration of a metric, whoever brought it.
+/// The declaration of a metric, Scruple's own or one that a bench program declared.
 fn metric_of(run: &Run, key: &str) -> Metric {
     let own = || run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
     metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key))

@@ -158,7 +158,7 @@ pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
     if !file {
         return print(text);
     }
-    // Whoever closed standard error does not want to read this.
+    // A closed standard error is not an error.
     let _ = anstream::stderr().write_all(for_terminal(text).as_bytes());
     Ok(())
 }

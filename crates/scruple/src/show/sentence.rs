@@ -151,7 +151,7 @@ fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
     )
 }
 
-/// What to do where nobody can tell.
+/// What to do where the verdict is can’t tell.
 fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
     if few && !report.of_cases() && comparison.evidence.readings() >= MOST_OF_FEW {

@@ -11,7 +11,7 @@ const STYLE: &str = "\n\
     .scruple .head{font-size:14px;font-weight:bold}\n\
     .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}\n";
 
-/// A picture. Whoever embeds it may set the variables of its colours; by itself it follows the reader's habit.
+/// A picture. The embedding page may set the variables of its colours; by itself it follows the reader's light or dark setting.
 pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -> String {
     let title = plain_lines(title);
     let picture = html! {

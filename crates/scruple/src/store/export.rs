@@ -60,7 +60,7 @@ pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
         None => Box::new(std::io::stdout().lock()),
     };
     match write(&store, &ids, format, &mut BufWriter::new(target))? {
-        // Whoever reads standard output may have seen enough.
+        // The reader of standard output may have closed it.
         Err(error) if file.is_none() && error.kind() == ErrorKind::BrokenPipe => Ok(Code::Fine),
         Err(error) => {
             let name = file.map_or("standard output".to_owned(), |path| format!("‘{}’", path.display()));

@@ -6,6 +6,8 @@
 pub mod args;
 pub mod check;
 pub mod copy;
+#[cfg(test)]
+mod damaged_rows;
 mod database;
 pub mod error;
 pub mod export;
@@ -322,7 +324,7 @@ fn damaged(message: &str) -> Failure {
     Failure { refusal: Refusal::Corrupt, message: message.to_owned() }
 }
 
-/// Makes the store's folder. A folder named `.scruple` ignores itself, so that nobody commits measurements by accident.
+/// Makes the store's folder. A folder named `.scruple` ignores itself, so that measurements are not committed by accident.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -19,7 +19,7 @@ const WITHIN: f64 = 0.3;
 /// In fewer versions nothing is seen of it.
 const FEWEST: usize = 8;
 
-/// So many versions are looked at together, since what that costs grows with their square.
+/// The number of versions that are compared together; the cost grows with its square.
 const TOGETHER: usize = 100;
 
 /// The shares of neighbours that differ which are tried.

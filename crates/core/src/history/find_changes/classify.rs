@@ -6,10 +6,10 @@ use super::steps::{Cut, Steps};
 use crate::history::{Change, Form, Graph, History};
 use crate::metric::Better;
 
-/// A level that lasts for so many versions at most, and then comes back, was a spike.
+/// A level that lasts for at most this many versions and then returns is a spike.
 const FEW: usize = 3;
 
-/// Levels count as the same up to so many standard errors of their difference.
+/// Levels within this many standard errors of each other count as the same.
 const ALIKE: f64 = 2.5;
 
 /// What the versions of a series are judged by.

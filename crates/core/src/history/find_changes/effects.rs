@@ -9,13 +9,13 @@ use crate::stats::quantile::Interval;
 use crate::stats::{normal, paired};
 use crate::subject::{Arm, Role, Subject};
 
-/// Counts whose ends differ by so many times what they shifted by do differ.
+/// Counts differ where their ends differ by this many times the shift within a version.
 const MUCH: f64 = 2.0;
 
 /// Beyond this load for each core, wall time says more of other programs than of this one.
 const BUSY: f64 = 0.5;
 
-/// Levels are known with at least so many degrees of freedom.
+/// The least number of degrees of freedom of a level.
 const FEW: f64 = 5.0;
 
 /// The effect from the first weighed version to the last along the line of first parents: from readings taken side by

@@ -195,7 +195,7 @@ fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
     groups.into_iter().map(|(group, values)| (group, median(&values))).collect()
 }
 
-/// The smallest step between readings where so many of them are equal that they must come in steps.
+/// The smallest step between readings, where enough of them are equal to show that they come in steps.
 fn resolution(readings: &[f64]) -> f64 {
     let mut distinct = sorted(readings);
     distinct.dedup();

@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used)]
 
 use super::*;
+use scruple_fuzz::Corpus;
 
 const WHOLE: &str = "scruple-calltree 1
 mode tree
@@ -64,4 +65,14 @@ fn a_damaged_profile_is_refused_with_the_line() {
         assert!(why.contains(says), "{why} / {says}");
     }
     assert!(parse("").unwrap_err().contains("does not begin"));
+}
+
+#[test]
+fn damaged_profiles_are_survived() {
+    let corpus = Corpus::named("calltree");
+    corpus.is_survived_by_text(|text| {
+        if let Ok(profile) = parse(text) {
+            let _ = (profile.inclusive(), profile.heap(), profile.functions());
+        }
+    });
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used)]
 
 use super::*;
+use scruple_fuzz::Corpus;
 
 const UNIT: u32 = 4096;
 
@@ -128,4 +129,13 @@ fn scrambled_files_never_panic() {
             let _ = (totals.counts(), totals.counts().live_blocks(), totals.largest_peak());
         }
     }
+}
+
+#[test]
+fn damaged_data_files_are_survived() {
+    let corpus = Corpus::default().with("a data file", sample());
+    corpus.is_survived_by(|file| {
+        let _ = claimed_bytes(file, UNIT);
+        let _ = parse(file, Peak::Usable, UNIT);
+    });
 }

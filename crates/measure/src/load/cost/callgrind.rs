@@ -37,12 +37,12 @@ pub struct Profile {
 impl Profile {
     /// Adds another, such as that of another process of the same server.
     pub fn add(&mut self, other: &Profile) {
-        self.total += other.total;
+        add(&mut self.total, other.total);
         for (function, costs) in &other.functions {
             let sum = self.functions.entry(function.clone()).or_default();
-            sum.own += costs.own;
-            sum.inclusive += costs.inclusive;
-            sum.calls += costs.calls;
+            add(&mut sum.own, costs.own);
+            add(&mut sum.inclusive, costs.inclusive);
+            add(&mut sum.calls, costs.calls);
         }
     }
 }
@@ -78,6 +78,8 @@ struct Reader {
     /// Calls whose cost stands in the next line.
     calls: Option<u64>,
     own: HashMap<Function, u64>,
+    /// The sum of it.
+    all: u64,
     /// By caller and callee: calls and inclusive instructions.
     edges: HashMap<(Function, Function), (u64, u64)>,
 }
@@ -157,25 +159,29 @@ impl Reader {
             Some(text) => text.parse().map_err(|_| format!("‘{text}’ is not a cost"))?,
         };
         match self.calls.take() {
-            None => *self.own.entry(self.function.clone()).or_default() += cost,
+            None => {
+                let all = self.all.checked_add(cost);
+                self.all = all.ok_or("its costs are together larger than any program’s")?;
+                *self.own.entry(self.function.clone()).or_default() += cost;
+            }
             Some(calls) => {
                 let edge = self.edges.entry((self.function.clone(), self.callee.clone())).or_default();
-                edge.0 += calls;
-                edge.1 += cost;
+                add(&mut edge.0, calls);
+                add(&mut edge.1, cost);
             }
         }
         Ok(())
     }
 
     fn finish(self) -> Profile {
-        let mut profile = Profile { total: self.own.values().sum(), functions: BTreeMap::new() };
+        let mut profile = Profile { total: self.all, functions: BTreeMap::new() };
         let mut entered: HashMap<&Function, u64> = HashMap::new();
         let mut below: HashMap<&Function, u64> = HashMap::new();
         for ((caller, callee), (calls, inclusive)) in &self.edges {
-            profile.functions.entry(callee.clone()).or_default().calls += calls;
+            add(&mut profile.functions.entry(callee.clone()).or_default().calls, *calls);
             if caller != callee {
-                *entered.entry(callee).or_default() += inclusive;
-                *below.entry(caller).or_default() += inclusive;
+                add(entered.entry(callee).or_default(), *inclusive);
+                add(below.entry(caller).or_default(), *inclusive);
             }
         }
         for (function, own) in &self.own {
@@ -183,12 +189,17 @@ impl Reader {
         }
         for (function, costs) in &mut profile.functions {
             // What came in by calls; nobody calls the first function, so it is what it did and caused.
-            let from_below = costs.own + below.get(function).copied().unwrap_or(0);
+            let from_below = costs.own.saturating_add(below.get(function).copied().unwrap_or(0));
             let inclusive = entered.get(function).copied().unwrap_or(from_below);
             costs.inclusive = inclusive.max(costs.own).min(profile.total);
         }
         profile
     }
+}
+
+/// Inclusive costs of a damaged file may be larger than 64 bits hold; they are held against the total later.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 fn function(name: &str, object: &str) -> Function {
@@ -207,6 +218,12 @@ fn function(name: &str, object: &str) -> Function {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_profiles_are_survived() {
+        Corpus::named("callgrind").is_survived_by_text(|text| drop(parse(text)));
+    }
 
     /// A part of a real profile: `main` calls `work` ten times, which calls `fib` once each, which recurses.
     const REAL: &str = "\

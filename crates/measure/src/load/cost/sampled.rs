@@ -218,6 +218,12 @@ fn counted(samples: u64, each: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_output_of_perf_is_survived() {
+        Corpus::named("perf").is_survived_by_text(|text| drop(divide(&parse(text), 10)));
+    }
 
     const SCRIPT: &str = "\
 nginx: worker p 4242    1003009: 

@@ -68,6 +68,12 @@ fn parse(table: &str) -> BTreeMap<String, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn a_damaged_table_is_survived() {
+        Corpus::named("strace").is_survived_by_text(|text| drop(parse(text)));
+    }
 
     #[test]
     fn a_table_is_read() {

@@ -32,7 +32,7 @@ pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which
 pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
                                  reports nor can be read; link it with -rtsopts=some, or do not strip it";
 
-/// Of a stripped program nobody knows beforehand.
+/// For a stripped program this is not known beforehand.
 const MAY_IGNORE: &str = "its report, through GHCRTS, unless it was linked with -rtsopts=ignoreAll, which a stripped file \
                           does not say and a run shows";
 

@@ -34,6 +34,7 @@ fn stops(line: &str) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     #[test]
     fn stops_are_added_and_marking_is_not() {
@@ -45,5 +46,11 @@ mod tests {
         let forced = include_str!("../../../tests/data/runtimes/go/gctrace-forced.stderr.txt");
         assert_eq!(stops(forced), Some((0.10, 0.005)));
         assert!(!is_trace(b"gc is good"));
+    }
+
+    #[test]
+    fn damaged_logs_are_survived() {
+        let corpus = Corpus::folder(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/runtimes/go"));
+        corpus.is_survived_by_text(|text| drop(figures(text)));
     }
 }

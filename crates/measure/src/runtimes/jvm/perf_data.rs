@@ -77,6 +77,7 @@ fn text(bytes: &[u8], from: usize, to: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     const FILE: &[u8] = include_bytes!("../../../tests/data/runtimes/jvm/hsperfdata.bin");
 
@@ -98,5 +99,10 @@ mod tests {
         assert!(half > 0 && half < whole);
         assert!(PerfData::parse(&FILE[..20]).is_err());
         assert!(PerfData::parse(b"hello").is_err());
+    }
+
+    #[test]
+    fn damaged_counter_files_are_survived() {
+        Corpus::default().with("hsperfdata", FILE).is_survived_by(|bytes| drop(PerfData::parse(bytes)));
     }
 }

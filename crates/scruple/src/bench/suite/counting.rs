@@ -111,7 +111,7 @@ impl Suite {
             return Ok(None);
         }
         if self.weighed[index].case.concurrency.is_some() {
-            // What an element costs is a matter of many: a queue allocates in pieces, and for whoever has to wait.
+            // The cost of an element is an average over many: a queue allocates in pieces, and for threads that wait.
             let counters: Vec<Counter> = hello
                 .counters
                 .iter()
@@ -156,7 +156,7 @@ impl Suite {
         Ok(((first as f64 * times).ceil() as u64).min(most))
     }
 
-    /// Reads these counters over so many iterations.
+    /// Reads these counters over this many iterations.
     fn count_these(
         &mut self,
         (index, visit): (usize, u32),

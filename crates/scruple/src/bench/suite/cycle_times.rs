@@ -68,7 +68,7 @@ struct SeenClock {
     processes: Vec<f64>,
 }
 
-/// So many processes tell whether the clock changed in the midst of a run: at least two of them had either clock.
+/// The number of processes that shows whether the clock changed during a run: at least two had either clock.
 const ENOUGH: usize = 5;
 
 /// What is to be said of the clock, where it was another than before, or did not stay.

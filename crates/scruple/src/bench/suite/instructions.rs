@@ -27,7 +27,7 @@ const ENOUGH: u32 = 4;
 const LEAST: u64 = 10;
 const MOST: u64 = 1_000_000;
 
-/// So many instructions of a case are counted at most, unless fewer iterations than [`LEAST`] would be.
+/// The most instructions of a case that are counted, unless that would be fewer iterations than [`LEAST`].
 const CLEAR: f64 = 3e7;
 
 /// What the text of an answer may add or take away: numbers of up to twenty digits, for each of a few readings.
@@ -135,7 +135,7 @@ impl Suite {
         Ok(counted)
     }
 
-    /// All instructions of a process that runs so many iterations of case and tare.
+    /// All instructions of a process that runs these numbers of iterations of case and tare.
     fn process(
         &self,
         index: usize,

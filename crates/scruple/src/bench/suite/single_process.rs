@@ -20,7 +20,7 @@ pub struct OfCase {
     pub failed: Option<String>,
 }
 
-/// The level of an interval that nobody looks at.
+/// The level of an interval that is not used.
 const LEVEL: f64 = 0.95;
 
 impl Suite {
@@ -102,7 +102,7 @@ fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
     let source = format!("{}, less the tare", sample.source);
     match (cases::net(arm, tare, key, LEVEL), tare.sample(key)) {
         (Some(net), _) => (net.estimate, source),
-        // Blocks too few for an interval have a middle nevertheless.
+        // Too few blocks for an interval still have a median.
         (None, Some(tare)) => (median(&sample.readings) - median(&tare.readings), source),
         (None, None) => (median(&sample.readings), sample.source.clone()),
     }

@@ -26,13 +26,13 @@ const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
 /// the clocks and the loop are nothing beside it, and should not take the time of all others.
 const SLOW_TIME: Duration = Duration::from_millis(20);
 
-/// The readings in each process that a slow case gets nevertheless, as long as the budget allows.
+/// The readings in each process that a slow case gets at least, as long as the budget allows.
 const SLOW_BLOCKS: u32 = 12;
 
 /// Batches as long as this are interrupted now and then on a busy machine.
 const LONG: Duration = Duration::from_micros(200);
 
-/// Of the blocks in which the program waited, one in so many counts as if it had not: on a machine that is never free a
+/// Of the blocks in which the program waited, one in this many counts as if it had not: on a machine that is never free a
 /// slow case would else take part in every block.
 const MADE_UP: u32 = 3;
 

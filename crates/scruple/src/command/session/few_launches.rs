@@ -125,7 +125,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The metrics of a pass of which nobody can tell yet, each with the blocks of its readings.
+    /// The metrics of a pass whose verdict is can't tell so far, each with the blocks of its readings.
     fn open(&self, pass: Pass) -> Vec<(String, Vec<u32>)> {
         let judged = judge::compare_pairs(&judge::pairs(&self.run), &self.run.terms);
         let open = judged.into_iter().filter(|judged| judged.comparison.verdict == Verdict::CantTell);

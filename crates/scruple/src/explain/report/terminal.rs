@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// Allocation rows below the others.
 const FEW: usize = 3;
 
-/// Rows that vary anyway and are shown nevertheless.
+/// Number of rows shown although they vary from run to run.
 const GREY: usize = 3;
 
 /// Writes the explanation.

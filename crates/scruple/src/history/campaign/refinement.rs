@@ -71,7 +71,7 @@ impl Campaign {
         self.suspected.iter().filter(|one| !told(one)).collect()
     }
 
-    /// Finds the changes that a version may have brought that nobody has looked at.
+    /// Finds the changes that may come from versions that were not weighed.
     pub(super) fn narrow(&mut self) {
         let judgement = find_changes(&view(self.history.clone()), ERROR);
         let open = |index: &usize| {

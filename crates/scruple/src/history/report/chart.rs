@@ -47,7 +47,7 @@ const COMBINED: f64 = 380.0;
 const HEAD: f64 = 26.0;
 const LEFT: f64 = 84.0;
 
-/// So many values are told of a version that is pointed at; the first series are those of the first subject.
+/// The most values in the tooltip of a version; the first series are those of the first subject.
 const TOLD: usize = 16;
 
 /// The places of versions along the axis.

@@ -19,7 +19,7 @@ pub(crate) struct Event<'a> {
 /// Which way an event goes, all in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
-    /// For the worse, and nobody said that it is meant.
+    /// For the worse, and not accepted as intended.
     Regression,
     /// For the better.
     Improvement,

@@ -37,5 +37,5 @@ pub(crate) fn line(page: &Page<'_>) -> Option<String> {
     (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", told.join(", ")))
 }
 
-/// So many small changes are named.
+/// The number of small changes that are named.
 const MINOR: usize = 8;

@@ -34,7 +34,7 @@ pub struct Page<'a> {
     pub history: &'a History,
     /// What was concluded.
     pub judgement: &'a Judgement,
-    /// The beginnings of logs, by the paths that versions name; whoever can read the files fills them in.
+    /// The beginnings of logs, by the paths that versions name; the caller that can read the files fills them in.
     pub logs: BTreeMap<String, String>,
     shown: Vec<&'a Series>,
     events: Vec<Event<'a>>,
@@ -48,7 +48,7 @@ pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     words::is_it_a_win(one, from, to)
 }
 
-/// What bench programs count besides what they allocate, and nobody asks for unless by name.
+/// Counters of bench programs other than allocations; shown only where they are asked for by name.
 const FREED: &str = "malloc.freed";
 
 impl<'a> Page<'a> {

@@ -13,7 +13,7 @@ use scruple_core::unit::quantity;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Versions of one fate, of which at most so many are listed.
+/// The most versions of one state that are listed.
 const LISTED: usize = 12;
 
 /// Writes the page; colours are written always, the stream strips them.

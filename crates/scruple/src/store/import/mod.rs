@@ -7,6 +7,8 @@
 pub mod args;
 pub mod criterion;
 pub mod criterion_rs;
+#[cfg(test)]
+mod damaged_files;
 pub mod error;
 pub mod figures;
 pub mod go;
@@ -47,7 +49,7 @@ pub enum Format {
     Jmh,
     /// pytest-benchmark: JSON.
     PytestBenchmark,
-    /// A series of one's own: CSV with a head or JSON, of commits or times and values; also Otava's CSV.
+    /// Your own series: CSV with a head or JSON, of commits or times and values; also Otava's CSV.
     Series,
     /// asv: files of .asv/results, one for each commit, which together make a series.
     Asv,

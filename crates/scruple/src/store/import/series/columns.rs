@@ -1,6 +1,6 @@
 //! Tables of values: a column for the commit or the time, and one for each metric, or one for the value.
 //!
-//! CSV of one's own and that of Otava (formerly Hunter) are such tables, with `,`, `;` or tabs between the cells.
+//! The user's own CSV and that of Otava (formerly Hunter) are such tables, with `,`, `;` or tabs between the cells.
 
 use super::{Value, Values, in_base_unit, time};
 use crate::store::import::table::csv;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Folders nested deeper than this are none of asv.
 const DEEPEST: usize = 8;
 
-/// What was found: a series in each file of one's own, and one in all files of asv.
+/// What was found: one series for each file of the user's own, and one for all files of asv.
 #[derive(Default)]
 pub struct Gathered {
     own: Vec<(PathBuf, Values)>,

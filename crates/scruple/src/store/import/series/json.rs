@@ -1,4 +1,4 @@
-//! JSON of one's own: an array of objects, or one object in a line, with the keys that tables have for columns.
+//! The user's own JSON: an array of objects, or one object in a line, with the keys that tables have for columns.
 
 use super::Values;
 use super::columns::{Table, values};

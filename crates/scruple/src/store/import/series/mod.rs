@@ -1,4 +1,4 @@
-//! Series of one's own: values over commits or times, which become a history that is judged for change points.
+//! The user's own series: values over commits or times, which become a history that is judged for change points.
 //!
 //! The formats make [`Value`]s of a text; [`history`] makes a stored history of these, of which each commit or time is a
 //! version.
