@@ -3,7 +3,7 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Show how the cost of a subject went over the stored runs, and where it changed.
+/// Show the cost of a subject over runs, and where it changed.
 ///
 /// Each run is one point: the median of its readings; of a run with several versions, that of the last. Counts change where they
 /// are not the same as before; of noisy metrics, changes are told from noise and from slow drift. A series is of one class of
