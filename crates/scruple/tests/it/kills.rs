@@ -54,7 +54,11 @@ int main(int argc, char **argv) {
         let mut child = start(&place, &label, "./mark");
         // Half of the kills come at a random moment of the start, half once launches are under way.
         if kill % 2 == 0 {
-            eventually(|| place.length(&format!("log-{label}")) > 0);
+            eventually(|| {
+                let ended = child.try_wait().expect("a child").is_some();
+                assert!(!ended, "a run of a hundred thousand launches ended by itself");
+                place.length(&format!("log-{label}")) > 0
+            });
         }
         std::thread::sleep(Duration::from_micros((moment >> 33) % 30_000));
         child.kill().expect("a kill");

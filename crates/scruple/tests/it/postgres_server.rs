@@ -5,9 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Starts a server, and stops it and removes its folder when standard input ends, however this process ended.
+/// Starts a server, and stops it and removes its folder when standard input ends, however this process ended; a signal
+/// to the whole group does not keep it from that.
 const KEEP: &str = r#"
 set -e
+trap '' INT TERM HUP
 as=""; if [ "$(id -u)" = 0 ]; then as="runuser -u postgres --"; chown -R postgres "$D"; fi
 cd "$D"
 $as "$B/initdb" -D "$D/data" -A scram-sha-256 -U owner --pwfile="$D/password" --no-sync -E UTF8 --locale=C >"$D/initdb.log" 2>&1
