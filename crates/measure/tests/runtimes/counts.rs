@@ -133,7 +133,12 @@ fn ghc_log(scales: &mut Scales) -> Done {
     assert_eq!(log.collections.len() as f64, run.value("gc.count"));
     let allocated: f64 = log.collections.iter().map(|collection| collection.allocated).sum();
     close(allocated, run.value("alloc.bytes"), 0.02);
-    assert_eq!(log.longest_pause() * 1e9, run.value("gc.pause_max"));
+    let (longest, told) = (log.longest_pause() * 1e9, run.value("gc.pause_max"));
+    // The log has milliseconds. Where every pause was below the first of them, the summary's finer figure stands.
+    match longest > 0.0 {
+        true => assert_eq!(longest, told),
+        false => assert!(told < 1e6, "{told} ns"),
+    }
     Ok(())
 }
 

@@ -50,7 +50,7 @@ fn haskell_forks(scales: &mut Scales) -> Done {
     assert_eq!(run.value("gc.count"), sum(|page| page.collections), "{oracle}");
     assert_eq!(run.value("ghc.copied"), sum(|page| page.copied.unwrap_or(0.0)));
     assert_eq!(run.value("gc.major"), sum(|page| page.major.unwrap_or(0.0)));
-    assert_eq!(run.reading("gc.time").source, "ghc × 2");
+    assert_eq!(run.reading("gc.count").source, "ghc × 2");
     // The child's report has the bytes of both; up to one allocation area of 1 MiB is counted twice.
     let bytes = run.value("alloc.bytes");
     let most = pages[0].allocated.max(pages[1].allocated);
