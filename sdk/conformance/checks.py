@@ -104,9 +104,9 @@ def least(program, word, tries=15):
     """The least of several readings, of processor time where there is any: what remains when nothing else disturbed."""
     entries = [program.ask(f"block {word}")["block"][0] for _ in range(tries)]
     for entry in entries:
-        # Other threads of a runtime may use some processor time besides.
+        # Other threads of a runtime use processor time besides, and reading its clock takes microseconds in some.
         wall, cpu = entry["time.wall"], entry.get("time.cpu", 0)
-        assert wall * 10 >= cpu, f"a batch takes {wall} ns of wall time and {cpu} ns of processor time"
+        assert wall * 10 + 1_000_000 >= cpu, f"a batch takes {wall} ns of wall time and {cpu} ns of processor time"
     return min(entry.get("time.cpu", entry["time.wall"]) for entry in entries)
 
 
