@@ -9,6 +9,7 @@ mod command;
 mod compare;
 mod completions;
 mod config;
+mod digest;
 mod doctor;
 mod explain;
 mod fault;

@@ -9,8 +9,9 @@
 //! logs/COMMIT.log    what the build, the check or a measured program wrote
 //! ```
 
-use super::artefacts::{self, Artefacts, digest};
+use super::artefacts::{self, Artefacts};
 use super::build_process::unwritable;
+use crate::digest::digest;
 use crate::fault::Fault;
 use std::cell::RefCell;
 use std::collections::BTreeSet;

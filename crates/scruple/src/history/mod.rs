@@ -33,11 +33,11 @@ pub use selection::Selection;
 pub use source::place_of;
 pub use subjects::{Template, smaller_size};
 
+use crate::digest::digest;
 use crate::fault::Fault;
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Entry, Store, StoredHistory};
-use artefacts::digest;
 use build::Builder;
 use build_process::Hands;
 use cache::Cache;

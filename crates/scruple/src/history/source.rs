@@ -1,6 +1,7 @@
 //! The repository whose versions are weighed: a folder of this machine, or a mirror of a remote one.
 
 use super::build_process::{Child, Hands};
+use crate::digest::digest;
 use crate::fault::Fault;
 use crate::git::{Refused, Repository};
 use std::ffi::OsStr;
@@ -38,7 +39,7 @@ pub fn key(place: &str) -> String {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
         .collect();
-    format!("{name}-{}", &super::artefacts::digest(place)[..12])
+    format!("{name}-{}", &digest(place)[..12])
 }
 
 /// The name of a repository.

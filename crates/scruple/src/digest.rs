@@ -1,0 +1,25 @@
+//! What a text or a file contains, in a word that can be a name.
+
+use sha2::{Digest, Sha256};
+
+/// The digest of a text.
+pub fn digest(text: &str) -> String {
+    shown(Sha256::digest(text.as_bytes()).as_slice())
+}
+
+/// The first half of a digest, in hexadecimal digits: folders are named by it, and programs are given these names.
+pub fn shown(bytes: &[u8]) -> String {
+    bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_published_function() {
+        // The first half of SHA-256 of nothing and of "abc", from FIPS 180-4's examples.
+        assert_eq!(digest(""), "e3b0c44298fc1c149afbf4c8996fb924");
+        assert_eq!(digest("abc"), "ba7816bf8f01cfea414140de5dae2223");
+    }
+}
