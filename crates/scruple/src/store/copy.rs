@@ -6,6 +6,7 @@ use super::{Store, StoreError, StoredHistory};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::show::output;
+use scruple_core::history;
 use scruple_core::run::{Run, State};
 use scruple_core::sample::Figure;
 use scruple_core::subject::Arm;
@@ -77,6 +78,15 @@ impl Store {
 }
 
 impl Whole {
+    /// How many steps were taken that leave no reading: versions of which it is known what became of them, and the end.
+    fn settled(&self) -> usize {
+        let versions =
+            self.history.iter().flat_map(|history| history.entries.iter().chain(&history.unlisted));
+        let open = [history::State::Queued, history::State::Building];
+        let known = versions.filter(|entry| !open.contains(&entry.version.state)).count();
+        known + usize::from(self.run.state == State::Complete)
+    }
+
     /// Whether everything that the other has stands here as well, in its order.
     fn continues(&self, other: &Whole) -> bool {
         let versions = match (&self.history, &other.history) {
@@ -95,6 +105,7 @@ impl Whole {
                 .iter()
                 .find(|own| own.name == arm.name && own.version == arm.version && own.params == arm.params)
         };
+        let versions = versions && self.settled() >= other.settled();
         versions && other.run.arms.iter().all(|arm| arm_of(arm).is_some_and(|own| arm_continues(own, arm)))
     }
 }

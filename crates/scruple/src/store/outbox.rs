@@ -4,10 +4,10 @@
 use super::copy::Copied;
 use super::{Store, StoreError};
 use crate::address::{Address, ServerUrl};
+use crate::digest::digest;
 use crate::paths;
 use crate::show::output;
 use scruple_core::run::State;
-use sha2::{Digest, Sha256};
 
 impl Store {
     /// Opens the store that new runs are written to. For a server it is a file, and the server is asked whether it will
@@ -74,6 +74,17 @@ impl Store {
         }
     }
 
+    /// What is on the server under a name, where this is a file in which runs wait for it; none where there is nothing.
+    pub(super) fn on_server<T>(
+        &self,
+        ask: impl FnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match self.beyond().map(|server| ask(&server)) {
+            None | Some(Err(StoreError::NoSuchRun { .. })) => Ok(None),
+            Some(answer) => answer.map(Some),
+        }
+    }
+
     /// The server's store, where this is a file in which runs wait for it and it answers.
     pub(super) fn beyond(&self) -> Option<Store> {
         let url = self.server.as_ref()?;
@@ -83,9 +94,8 @@ impl Store {
 
 /// The file in which the runs of a server's store wait.
 fn waiting_for(url: &ServerUrl) -> Result<Address, StoreError> {
-    let digest = Sha256::digest(url.to_string());
-    let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    match paths::data_file(&format!("waiting-{name}.db")) {
+    let name = digest(&url.to_string());
+    match paths::data_file(&format!("waiting-{}.db", &name[..12])) {
         Ok(path) => Ok(Address::File(path)),
         Err(fault) => Err(StoreError::Other { path: url.to_string(), message: fault.message }),
     }

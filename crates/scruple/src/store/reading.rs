@@ -54,21 +54,21 @@ impl Store {
 
     /// The run of that name: an id, the beginning of one, a label (the newest run that bears it), `last`, or `last~N`.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
-        if let Some(server) = self.beyond()
-            && let Ok(run) = server.find(name)
-        {
-            return Ok(run);
+        match self.on_server(|server| server.find(name))? {
+            Some(run) => Ok(run),
+            None => self.load(&self.own_id(name)?).map_err(|failure| self.error(failure)),
         }
-        self.load(&self.find_id(name)?).map_err(|failure| self.error(failure))
     }
 
     /// The id of the run that [`Store::find`] would load, with the same errors.
     pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
-        if let Some(server) = self.beyond()
-            && let Ok(id) = server.find_id(name)
-        {
-            return Ok(id);
+        match self.on_server(|server| server.find_id(name))? {
+            Some(id) => Ok(id),
+            None => self.own_id(name),
         }
+    }
+
+    fn own_id(&self, name: &str) -> Result<String, StoreError> {
         let ids = |sql: &str, value: Value| -> Result<Vec<String>, StoreError> {
             let rows = self.database.query(sql, &[value]);
             rows.and_then(|rows| texts(&rows)).map_err(|failure| self.error(failure))

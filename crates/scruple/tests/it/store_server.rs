@@ -330,3 +330,20 @@ fn a_history_goes_on_from_the_server() {
     let again = take("here");
     assert_eq!(again.json()["series"], there.json()["series"]);
 }
+
+#[test]
+fn what_became_of_versions_is_copied_although_no_reading_came_with_it() {
+    let place = Place::new();
+    let server = Server::shared();
+    let url = server.database();
+    Repository::new(&place, "repo").commit_allocations([1, 2]);
+    let words = [&["history", "--repo", "repo", "--rounds", "2"], &BUILD[..], &["--", "./app"]].concat();
+    fine(&place, "store.db", &words);
+    fine(&place, "store.db", &["store", "copy", "store.db", &url]);
+    server.client_of(&url).batch_execute("UPDATE run SET state = 'interrupted'").expect("a change");
+    let back = fine(&place, "store.db", &["store", "copy", &url, "store.db"]);
+    assert_eq!(back.stdout, "Copied 0 runs; 1 there already.\n");
+    let again = fine(&place, "store.db", &["store", "copy", "store.db", &url]);
+    assert_eq!(again.stdout, "Copied 0 runs; 1 replaced what they continue.\n");
+    assert_eq!(listed(&place, &url)[0]["state"], "complete");
+}
