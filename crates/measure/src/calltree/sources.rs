@@ -1,6 +1,6 @@
 //! Instructions by source function and line, with inlined functions by themselves.
 
-use super::profile::Profile;
+use super::profile::{Profile, Profiles, Run};
 use super::symbols::{Frame, Symbols};
 use std::collections::HashMap;
 
@@ -30,10 +30,23 @@ pub struct SourceCosts {
 impl Profile {
     /// Resolves every instruction that was executed.
     pub fn source_costs(&self, symbols: &mut Symbols) -> SourceCosts {
+        SourceCosts::of(&self.runs, symbols)
+    }
+}
+
+impl Profiles {
+    /// Resolves every instruction that was executed in any of the processes.
+    pub fn source_costs(&self, symbols: &mut Symbols) -> SourceCosts {
+        SourceCosts::of(self.processes.iter().flat_map(|profile| &profile.runs), symbols)
+    }
+}
+
+impl SourceCosts {
+    fn of<'a>(runs: impl IntoIterator<Item = &'a Run>, symbols: &mut Symbols) -> SourceCosts {
         let mut functions: HashMap<(Frame, bool), u64> = HashMap::new();
         let mut lines: HashMap<Frame, u64> = HashMap::new();
         let mut without_lines = 0;
-        for run in &self.runs {
+        for run in runs {
             let mut address = run.offset;
             for length in &run.lengths {
                 let location = symbols.locate(run.object.as_deref(), address);

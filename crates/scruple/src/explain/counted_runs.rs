@@ -1,6 +1,7 @@
 //! Runs of both sides under the call tree, and a few without it.
 
-use crate::fault::{Code, Fault};
+use crate::fault::Fault;
+use crate::inspect::calls::tree_of;
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
 use scruple_core::metric::Pass;
@@ -101,25 +102,9 @@ fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Capt
 
 /// One run under the call tree.
 fn side(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool) -> Result<Side, Fault> {
-    let weighed = commands.weigh_with(job, trees);
-    let weighing = ended(job, weighed)?;
-    if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
-        let message = format!("{} under the call tree; -i explains it regardless", fault.message);
-        return Err(Fault { message, ..fault });
-    }
-    let name = &job.name;
-    let why = match trees.take() {
-        None => "it changes its user, or is a program for another processor".to_owned(),
-        Some(Err(error)) => error.to_string(),
-        Some(Ok(profiles)) if !profiles.lost.is_empty() => {
-            "one of its processes was killed, and its counts are lost".to_owned()
-        }
-        Some(Ok(profiles)) => return Ok(Side::of(&profiles)),
-    };
-    Err(Fault {
-        code: Code::Unknown,
-        message: format!("cannot tell where ‘{name}’ spends its instructions: {why}"),
-    })
+    let aim = format!("where ‘{}’ spends its instructions", job.name);
+    let hint = strict.then_some(" under the call tree; -i explains it regardless");
+    tree_of(commands, job, trees, &aim, hint).map(|profiles| Side::of(&profiles))
 }
 
 /// Whether all runs counted the same of every function.

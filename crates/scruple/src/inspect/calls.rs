@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::show::export::{self, Format};
 use crate::show::output;
 use scruple_measure::calltree::{Counter, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool};
-use scruple_measure::command::Job;
+use scruple_measure::command::{Commands, Job};
 use std::path::Path;
 
 /// The call tree, or why there is none here; `aim` is what cannot be done without it.
@@ -38,20 +38,21 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let work = WorkFolder::make()?;
     let progress = Progress::new();
     progress.note("counting: a program runs many times slower meanwhile");
-    let (profiles, fault) = take(&job, launcher, &counter, work.path())?;
+    let mut commands = launch::commands(launcher, Vec::new())?;
+    let mut trees = Trees::new(&counter, work.path());
+    let aim = format!("what ‘{}’ calls", job.name);
+    let hint = (!args.ignore_failure).then_some("; -i shows what it did regardless");
+    let profiles = tree_of(&mut commands, &job, &mut trees, &aim, hint)?;
     progress.clear();
-    if let Some(fault) = fault.filter(|_| !args.ignore_failure) {
-        return Err(Fault {
-            message: format!("{}; -i shows what it did regardless", fault.message),
-            ..fault
-        });
-    }
     let whole = CallProfile::of(&job.name, &Side::of(&profiles));
     let counted = Counted {
         profile: &whole,
         processes: profiles.processes.len(),
         heap_seen: profiles.heap().is_some(),
-        lines: if args.lines { lines(&profiles) } else { SourceCosts::default() },
+        lines: match args.lines {
+            true => profiles.source_costs(&mut Symbols::new()),
+            false => SourceCosts::default(),
+        },
         sort: args.sort,
         most: args.most,
     };
@@ -70,42 +71,26 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     unwritten.map_or(Ok(Code::Fine), Err)
 }
 
-/// What the program did, and what is to be said of its end.
-fn take(
+/// One run under the call tree. `aim` says what cannot be told where there is no tree, and `hint` what to do about a
+/// program that fails; without one a failure does not matter.
+pub fn tree_of(
+    commands: &mut Commands,
     job: &Job,
-    launcher: scruple_measure::launcher::Launcher,
-    counter: &Counter,
-    work: &Path,
-) -> Result<(Profiles, Option<Fault>), Fault> {
-    let mut trees = Trees::new(counter, work);
-    let mut commands = launch::commands(launcher, Vec::new())?;
-    let weighing = ended(job, commands.weigh_with(job, &mut trees))?;
+    trees: &mut Trees,
+    aim: &str,
+    hint: Option<&str>,
+) -> Result<Profiles, Fault> {
+    let weighing = ended(job, commands.weigh_with(job, trees))?;
+    if let (Some(fault), Some(hint)) = (failure(job, &weighing), hint) {
+        return Err(Fault { message: format!("{}{hint}", fault.message), ..fault });
+    }
     let why = match trees.take() {
         None => "it changes its user, or is a program for another processor".to_owned(),
         Some(Err(error)) => error.to_string(),
-        Some(Ok(profiles)) if profiles.processes.is_empty() => {
-            "all of its processes were killed, and their counts are lost".to_owned()
+        Some(Ok(profiles)) if !profiles.lost.is_empty() => {
+            "one of its processes was killed, and its counts are lost".to_owned()
         }
-        Some(Ok(profiles)) => return Ok((profiles, failure(job, &weighing))),
+        Some(Ok(profiles)) => return Ok(profiles),
     };
-    Err(Fault {
-        code: Code::Unknown, message: format!("cannot count the calls of ‘{}’: {why}", job.name)
-    })
-}
-
-/// The lines of all processes together.
-fn lines(profiles: &Profiles) -> SourceCosts {
-    let mut symbols = Symbols::new();
-    let mut sum = SourceCosts::default();
-    for costs in profiles.processes.iter().map(|process| process.source_costs(&mut symbols)) {
-        sum.without_lines += costs.without_lines;
-        for line in costs.lines {
-            match sum.lines.iter_mut().find(|known| known.frame == line.frame) {
-                Some(known) => known.instructions += line.instructions,
-                None => sum.lines.push(line),
-            }
-        }
-    }
-    sum.lines.sort_by_key(|line| std::cmp::Reverse(line.instructions));
-    sum
+    Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {why}") })
 }

@@ -159,3 +159,12 @@ fn what_cannot_be_counted_is_said() {
     assert_eq!(place.run(["inspect", "calls", "-i", "--", "false"]).code, 0);
     assert!(!Path::new(&place.file("x.csv")).exists());
 }
+
+#[test]
+fn a_process_that_was_killed_is_not_passed_over() {
+    let place = Place::new();
+    let script = "sleep 60 & child=$!; kill -9 $child; wait";
+    let answer = place.run(["inspect", "calls", "-i", "--", "sh", "-c", script]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stderr.contains("its counts are lost"), "{}", answer.exchange());
+}
