@@ -3,7 +3,7 @@
 //! Nothing is run: the file is read, and libraries are looked up where the dynamic loader looks for them.
 
 use crate::host::file_digest;
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ReadCache};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,9 @@ pub fn linked(program: &Path) -> Linked {
 }
 
 fn read(path: &Path) -> Option<Read> {
-    let data = fs::read(path).ok()?;
-    let file = object::File::parse(data.as_slice()).ok()?;
+    // Libraries may have hundreds of megabytes, of which only the heads and a few small sections are wanted.
+    let data = ReadCache::new(fs::File::open(path).ok()?);
+    let file = object::File::parse(&data).ok()?;
     let section = |name: &str| file.section_by_name(name).and_then(|section| section.data().ok());
     let build_id = file.build_id().ok().flatten();
     let mut read = Read {

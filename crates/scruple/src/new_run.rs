@@ -65,6 +65,9 @@ fn provenance(programs: &[&Path]) -> Provenance {
     let mut provenance = host::provenance(&folder);
     for path in programs {
         let name = path.display().to_string();
+        if provenance.programs.contains_key(&name) {
+            continue;
+        }
         let linked = linked::linked(path);
         provenance.libraries.extend(linked.libraries);
         provenance.toolchains.extend(linked.toolchain.map(|text| (name.clone(), text)));
