@@ -88,7 +88,7 @@ fn heap(args: &HeapArgs) -> Result<Code, Fault> {
     let profile = heap_profile::read(&read(&args.file)?)
         .map_err(|why| Fault::usage(format!("‘{}’: {why}", args.file.display())))?;
     if let Some(path) = &args.svg {
-        write(path, &profile::heap_svg(&profile, args.top))?;
+        output::write_file(path, profile::heap_svg(&profile, args.top).as_bytes())?;
     }
     let text = match args.json {
         true => json::document(&profile::heap_report(&profile, args.top)),
@@ -107,7 +107,7 @@ fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
         Cost::Bytes => By::Bytes,
     };
     if let Some(path) = &args.svg {
-        write(path, &profile::svg(&title, &profile, by))?;
+        output::write_file(path, profile::svg(&title, &profile, by).as_bytes())?;
     }
     let text = match args.json {
         true => json::document(&profile::report(&profile, by, args.top)),
@@ -123,9 +123,4 @@ fn read(path: &Path) -> Result<String, Fault> {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Fault> {
-    std::fs::write(path, text)
-        .map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))
 }

@@ -100,11 +100,7 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
         label: format!("{}{more}", told.join("; ")),
         drawn: Drawn::Rows(Rows {
             axis: Axis::ratio("change"),
-            shade: Some(Shade {
-                low: 1.0 / (1.0 + margin),
-                high: 1.0 + margin,
-                text: format!("margin ±{}", share(margin)),
-            }),
+            shade: Some(Shade::margin(margin)),
             zero: Some(1.0),
             rows,
         }),

@@ -13,7 +13,7 @@ use scruple_core::evidence::Evidence;
 use scruple_core::judge::{Judged, cases};
 use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
-use scruple_core::unit::{Unit, change, quantity, share};
+use scruple_core::unit::{Unit, change, quantity};
 use std::collections::BTreeSet;
 
 /// A table has at most so many rows of readings; CSV has them all.
@@ -99,11 +99,7 @@ pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
         label: format!("{}: {}", what(key), label.join("; ")),
         drawn: Drawn::Rows(Rows {
             axis: Axis::ratio(what(key)),
-            shade: Some(Shade {
-                low: 1.0 / (1.0 + margin),
-                high: 1.0 + margin,
-                text: format!("margin ±{}", share(margin)),
-            }),
+            shade: Some(Shade::margin(margin)),
             zero: Some(1.0),
             rows,
         }),
@@ -310,7 +306,7 @@ fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usiz
             drawn: Drawn::Plot(Plot {
                 x: Axis::linear("block", Unit::Count),
                 y: Axis::ratio(what(key)),
-                shade: Some(Shade { low: 1.0 / (1.0 + margin), high: 1.0 + margin, text: String::new() }),
+                shade: Some(Shade { text: String::new(), ..Shade::margin(margin) }),
                 column: None,
                 zero: Some(1.0),
                 layers,

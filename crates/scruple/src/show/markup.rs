@@ -99,7 +99,8 @@ pub(crate) fn escaped(text: &str) -> String {
                 out.push(c);
                 out.push_str("&#8203;");
             }
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
+            '\n' | '\r' => out.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' => {
                 out.push('\\');
                 out.push(c);
             }

@@ -131,10 +131,9 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
 pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> Result<Option<Fault>, Fault> {
     let mut unwritten = None;
     for (path, text) in files {
-        if path == Path::new("-") {
-            print(&text)?;
-        } else if let Err(error) = std::fs::write(path, text) {
-            unwritten = Some(Fault::usage(format!("cannot write ‘{}’: {error}", path.display())));
+        match path == Path::new("-") {
+            true => print(&text)?,
+            false => unwritten = write_file(path, text.as_bytes()).err().or(unwritten),
         }
     }
     Ok(unwritten)
@@ -149,8 +148,14 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
             _ => Err(Fault::usage(format!("cannot write to standard output: {error}"))),
         });
     }
-    std::fs::write(path, bytes)
-        .map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))
+    write_file(path, bytes)
+}
+
+/// Writes one file, whatever its name.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    std::fs::write(path, bytes).map_err(|error| {
+        Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
+    })
 }
 
 /// Writes what was not asked for as a file: to standard error where a file has standard output for itself.

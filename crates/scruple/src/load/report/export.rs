@@ -4,6 +4,7 @@ pub mod requests;
 
 use crate::fault::Fault;
 use crate::load::windows::Loads;
+use crate::show::output::write_file;
 use scruple_measure::load::{Latencies, hdr_log};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
 pub fn hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
     each_server(path, loads)
         .zip(&loads.servers)
-        .try_for_each(|(path, server)| written(&path, &server.pool.response.hgrm()))
+        .try_for_each(|(path, server)| write_file(&path, server.pool.response.hgrm().as_bytes()))
 }
 
 /// Writes the responses of each part of the load as an HdrHistogram log, version 2.
@@ -36,13 +37,6 @@ pub fn hlog(path: &Path, loads: &Loads) -> Result<(), Fault> {
         });
         let log = hdr_log(parts)
             .map_err(|error| Fault::internal(format!("the HdrHistogram log cannot be written: {error}")))?;
-        written(&path, &log)
-    })
-}
-
-/// Writes a file.
-pub fn written(path: &Path, text: &str) -> Result<(), Fault> {
-    std::fs::write(path, text).map_err(|error| {
-        Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
+        write_file(&path, log.as_bytes())
     })
 }

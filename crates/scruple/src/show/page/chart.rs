@@ -1,6 +1,6 @@
 //! What a chart shows, as data.
 
-use scruple_core::unit::Unit;
+use scruple_core::unit::{Unit, share};
 use serde::Serialize;
 
 /// A chart.
@@ -79,6 +79,14 @@ pub struct Shade {
     pub high: f64,
     /// What it means; may be empty.
     pub text: String,
+}
+
+impl Shade {
+    /// The ratios that do not matter, along an axis of ratios.
+    pub fn margin(margin: f64) -> Shade {
+        let text = format!("margin ±{}", share(margin));
+        Shade { low: 1.0 / (1.0 + margin), high: 1.0 + margin, text }
+    }
 }
 
 /// Rows over one axis: readings, and intervals.

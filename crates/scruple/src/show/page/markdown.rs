@@ -1,34 +1,35 @@
 //! A page in Markdown: the verdict, the tables, what each chart shows in words.
 
 use super::{Chart, Page, Part, Section, Table};
+use crate::show::markup::escaped;
 use std::fmt::Write as _;
 
 /// Writes the page.
 pub(crate) fn text(page: &Page) -> String {
-    let mut out = format!("### {}\n\n", inert(&page.sentence()));
+    let mut out = format!("### {}\n\n", escaped(&page.sentence()));
     for note in &page.notes {
-        let _ = writeln!(out, "{}\n", inert(note));
+        let _ = writeln!(out, "{}\n", escaped(note));
     }
     for warning in &page.warnings {
-        let _ = writeln!(out, "> **!** {}\n", inert(warning));
+        let _ = writeln!(out, "> **!** {}\n", escaped(warning));
     }
     for section in &page.sections {
         section_of(section, &mut out);
     }
-    let _ = writeln!(out, "{}", inert(&page.kind.join(" · ")));
+    let _ = writeln!(out, "{}", escaped(&page.kind.join(" · ")));
     out
 }
 
 fn section_of(section: &Section, out: &mut String) {
     if !section.title.is_empty() {
-        let _ = writeln!(out, "#### {}\n", inert(&section.title));
+        let _ = writeln!(out, "#### {}\n", escaped(&section.title));
     }
     let Some(summary) = &section.folded else { return parts(&section.parts, out) };
     folded(summary, &section.parts, out);
 }
 
 fn folded(summary: &str, inner: &[Part], out: &mut String) {
-    let _ = writeln!(out, "<details><summary>{}</summary>\n", inert(summary));
+    let _ = writeln!(out, "<details><summary>{}</summary>\n", escaped(summary));
     parts(inner, out);
     out.push_str("</details>\n\n");
 }
@@ -37,11 +38,11 @@ fn parts(parts: &[Part], out: &mut String) {
     for part in parts {
         match part {
             Part::Words(text) | Part::Note(text) => {
-                let _ = writeln!(out, "{}\n", inert(text));
+                let _ = writeln!(out, "{}\n", escaped(text));
             }
             Part::List(lines) => {
                 for line in lines {
-                    let _ = writeln!(out, " - {}", inert(line));
+                    let _ = writeln!(out, " - {}", escaped(line));
                 }
                 out.push('\n');
             }
@@ -55,7 +56,7 @@ fn parts(parts: &[Part], out: &mut String) {
 }
 
 fn chart_of(chart: &Chart, out: &mut String) {
-    let _ = writeln!(out, "**{}**: {}\n", inert(&chart.title), inert(&chart.label));
+    let _ = writeln!(out, "**{}**: {}\n", escaped(&chart.title), escaped(&chart.label));
 }
 
 /// A block whose fence is longer than any in the text.
@@ -66,42 +67,22 @@ fn code(text: &str, out: &mut String) {
 }
 
 fn table_of(table: &Table, out: &mut String) {
-    let heads: Vec<String> = table.head.iter().map(|head| inert(&head.text)).collect();
+    let heads: Vec<String> = table.head.iter().map(|head| escaped(&head.text)).collect();
     let rules: Vec<&str> = table.head.iter().map(|head| if head.number { "--:" } else { "---" }).collect();
     let _ = writeln!(out, "| {} |\n|{}|", heads.join(" | "), rules.join("|"));
     for row in &table.rows {
         let cells: Vec<String> = row
             .iter()
             .map(|cell| match &cell.tail {
-                Some(tail) if !tail.text.is_empty() => format!("{} {}", inert(&cell.text), inert(&tail.text)),
-                _ => inert(&cell.text),
+                Some(tail) if !tail.text.is_empty() => {
+                    format!("{} {}", escaped(&cell.text), escaped(&tail.text))
+                }
+                _ => escaped(&cell.text),
             })
             .collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out.push('\n');
-}
-
-/// Text in which nothing is markup, neither of Markdown nor of HTML.
-pub(crate) fn inert(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\n' | '\r' => out.push(' '),
-            // A mention of somebody, or a reference to a thread, would tell people.
-            '@' => out.push_str("&#64;"),
-            '#' => out.push_str("&#35;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -110,7 +91,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_name_is_markup() {
-        assert_eq!(inert("<b>|`a`|@x\n#1"), "&lt;b&gt;\\|\\`a\\`\\|&#64;x &#35;1");
+        assert_eq!(escaped("<b>|`a`|@x\n#1"), "&lt;b&gt;\\|\\`a\\`\\|@&#8203;x #&#8203;1");
         let mut out = String::new();
         code("a\n````\nb", &mut out);
         assert!(out.starts_with("`````\na") && out.ends_with("\n`````\n\n"), "{out}");
