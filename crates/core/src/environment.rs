@@ -204,7 +204,11 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     if of_left.is_some() && of_right.is_some() {
         add(Aspect::Architecture, "the architecture", text_of(of_left), text_of(of_right));
     }
-    add(Aspect::Machine, "the machine", text(&left.machine_class), text(&right.machine_class));
+    let machine = |one: &Provenance| match &one.tool {
+        Some(_) if one.machine_class.ends_with("/unknown") => None,
+        _ => text(&one.machine_class),
+    };
+    add(Aspect::Machine, "the machine", machine(left), machine(right));
     add(Aspect::System, "the hypervisor", left.virtualized.clone(), right.virtualized.clone());
     let memory = |one: &Provenance| {
         // What the kernel keeps for itself changes from start to start.
@@ -234,7 +238,9 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
         }
     }
     let cores = f64::from(left.cores.max(1).min(right.cores.max(1)));
-    if (left.load - right.load).abs() > OTHER_LOAD * cores {
+    // Other tools do not say how much else ran.
+    let noted = left.tool.is_none() && right.tool.is_none();
+    if noted && (left.load - right.load).abs() > OTHER_LOAD * cores {
         let load = |one: &Provenance| Some(format!("{:.1}", one.load));
         add(Aspect::Load, "the load", load(left), load(right));
     }
@@ -306,6 +312,20 @@ mod tests {
         let kernels = between(provenance("epyc/2/x86_64", "6.1"), provenance("epyc/2/x86_64", "6.5"));
         assert_eq!(standing(&kernels, "malloc.bytes"), Standing::Comparable);
         assert_eq!(standing(&kernels, "time.cpu"), Standing::Clouded);
+    }
+
+    #[test]
+    fn counts_of_a_tool_that_does_not_name_its_machine_are_compared() {
+        let mut here = provenance("epyc/2/x86_64", "6.1");
+        here.load = 12.0;
+        let tool = Some("weigh".to_owned());
+        let theirs = Provenance { machine_class: "weigh/unknown".to_owned(), tool, ..Provenance::default() };
+        let apart = between(here, theirs);
+        assert_eq!(standing(&apart, "alloc.bytes"), Standing::Clouded);
+        assert_eq!(standing(&apart, "time.wall"), Standing::Incomparable(Why::OtherMachine));
+        let machine = apart.differences.iter().find(|one| one.aspect == Aspect::Machine).expect("it differs");
+        assert_eq!(machine.run, None);
+        assert!(apart.differences.iter().all(|one| one.aspect != Aspect::Load), "{:?}", apart.differences);
     }
 
     #[test]

@@ -46,8 +46,12 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// The instruction set, which is the last part of a machine class; none where no machine is known.
+    /// The instruction set, which is the last part of a machine class; none where no machine is known, or where another
+    /// tool took the readings: such a class ends in the name of a host.
     pub fn architecture(&self) -> Option<&str> {
-        self.machine_class.rsplit_once('/').map(|(_, architecture)| architecture)
+        match self.tool {
+            Some(_) => None,
+            None => self.machine_class.rsplit_once('/').map(|(_, architecture)| architecture),
+        }
     }
 }

@@ -143,3 +143,13 @@ fn what_cannot_be_imported_is_said_with_a_way_out() {
     assert!(place.refused(&["store", "import", "--label", "x", &a, &b]).contains("a label names one run"));
     assert!(place.refused(&["store", "import", "--format", "jmh", &b]).contains("as results of JMH: line 2"));
 }
+
+#[test]
+fn a_verdict_on_counts_is_not_said_to_be_one_on_processor_time() {
+    let place = Place::new();
+    let file = place.path("weigh/default.txt");
+    place.output(&["store", "import", "--label", "old", &file]);
+    place.output(&["store", "import", "--label", "new", &file]);
+    let compared = place.output(&["compare", "old", "new"]);
+    assert!(compared.contains("can’t tell (allocated)") && !compared.contains("(cpu)"), "{compared}");
+}

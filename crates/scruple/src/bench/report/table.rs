@@ -362,7 +362,10 @@ fn versus(report: &Report<'_>, arm: &Arm, reference: Option<&str>) -> String {
         (_, Some(Direction::Worse)) => BAD,
         _ => DIM,
     };
-    let which = if judged.metric == "time.wall" { "" } else { " (cpu)" };
+    let which = match judged.metric.as_str() {
+        "time.wall" => String::new(),
+        key => format!(" ({})", title(key)),
+    };
     format!(
         "{} {style}{}{style:#}{which}",
         effect_text(&judged.metric, comparison),
