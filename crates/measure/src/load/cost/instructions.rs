@@ -85,13 +85,25 @@ pub fn weigh(
     if counter.kind == ValgrindTool::Calltree {
         let batches = sheet::windows(requests.max(6), ROUNDS);
         match life.batches(&batches, load) {
-            Ok(Some(stretches)) => return Ok(of(&stretches, &batches, counter.describe())),
+            Ok(Some(stretches)) => return told(of(&stretches, &batches, counter.describe())),
             Ok(None) => {}
             Err(why) => return Err(why),
         }
     }
     let stretches = lives.iter().map(|count| life.whole(*count, load)).collect::<Result<Vec<_>, _>>()?;
-    Ok(of(&stretches, &lives, counter.describe()))
+    told(of(&stretches, &lives, counter.describe()))
+}
+
+/// A cost, unless batches differ by so much else, such as a collection in one of them, that it is nothing or less.
+fn told(found: Instructions) -> Result<Instructions, String> {
+    match found.total.value > 0.0 {
+        true => Ok(found),
+        false => Err(format!(
+            "batches of {} requests in all differ by more than the requests cost, as where one of them meets a garbage \
+             collection: ask for more requests, as instructions=5000",
+            found.batches.iter().sum::<u64>()
+        )),
+    }
 }
 
 /// Divides stretches of load by their requests.
@@ -319,5 +331,17 @@ mod tests {
         assert!(width(collect.own) > 1.0 && width(collecting.total) > 1.0, "{collect:?}");
         let own: f64 = collecting.functions.iter().map(|cost| cost.own.value).sum();
         assert!((own - collecting.total.value).abs() < 1e-6, "{own}");
+    }
+
+    #[test]
+    fn a_cost_that_is_nothing_or_less_is_not_told() {
+        let batch = |total: u64| Stretch { total, functions: BTreeMap::new() };
+        // The collection falls into the smallest batch.
+        let counted = [batch(9_000_000), batch(200_000), batch(400_000)];
+        let why = told(of(&counted, &[10, 20, 40], String::new())).expect_err("less than nothing");
+        assert!(why.contains("batches of 70 requests"), "{why}");
+        let counted = [batch(100_000), batch(200_000), batch(400_000)];
+        let each = told(of(&counted, &[10, 20, 40], String::new())).expect("a cost").total.value;
+        assert!((each - 10_000.0).abs() < 1e-6, "{each}");
     }
 }
