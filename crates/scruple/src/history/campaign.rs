@@ -366,7 +366,10 @@ impl Campaign {
         }
         let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
         let readings = [
-            reading("build.time", artefacts.time as f64, "the build steps' elapsed time"),
+            // Without steps nothing was built, which is no time, and not a time of nothing.
+            (!effective.steps.is_empty())
+                .then(|| reading("build.time", artefacts.time as f64, "the build steps' elapsed time"))
+                .flatten(),
             reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
         ];
         self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())

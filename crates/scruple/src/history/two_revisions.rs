@@ -221,7 +221,9 @@ fn arm(
     job.name.clone_from(&arm.name);
     let reading = |key: &str, value: u64, source: &str| Some(Reading::of(metric(key)?, value as f64, source));
     let readings = [
-        reading("build.time", artefacts.time, "the build steps' elapsed time"),
+        (!effective.steps.is_empty())
+            .then(|| reading("build.time", artefacts.time, "the build steps' elapsed time"))
+            .flatten(),
         reading("build.bytes", artefacts.bytes, "sizes of files"),
     ];
     if first {

@@ -344,3 +344,38 @@ fn what_changed_outside_the_repository_is_put_down_to_no_version() {
     assert_eq!(allocated(&answer), [[5.0, 1500.0, 1501.0]]);
     assert!(recorded.remarks().contains(&"counts-shift"), "{:?}", recorded.remarks());
 }
+
+#[test]
+fn versions_that_nothing_builds_have_no_build_time() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for version in ["one", "two"] {
+        repository.write("app.sh", &format!("echo {version}\n"));
+        repository.commit(version);
+    }
+    let answer =
+        place.run(["history", "--repo", "repo", "--rounds", "2", "--time-only", "--", "sh", "app.sh"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!((recorded.count("build.time"), recorded.count("build.bytes")), (0, 2));
+    // With a step, it was built.
+    assert_eq!(
+        place
+            .run([
+                "history",
+                "--repo",
+                "repo",
+                "--rounds",
+                "2",
+                "--time-only",
+                "--build",
+                "true",
+                "--",
+                "sh",
+                "app.sh"
+            ])
+            .code,
+        0
+    );
+    assert_eq!(place.recorded().count("build.time"), 2);
+}
