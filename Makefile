@@ -1,7 +1,7 @@
 # Each target does all of its own set-up on a fresh Debian or Ubuntu machine with Rust, works twice, and needs no
 # network once everything is there. `make demo` and `make test` say what they install.
 
-.PHONY: demo test bench docs packages-demo packages-test packages-bench
+.PHONY: demo test bench docs studies packages-demo packages-test packages-bench
 
 demo: packages-demo
 	cargo build --release --package scruple
@@ -13,6 +13,11 @@ test: packages-test
 bench: packages-bench
 	cargo build --release --package scruple
 	python3 bench/run.py --scruple target/release/scruple
+
+# Runs published measurements again, those that need only Debian packages; see studies/README.md.
+studies: packages-studies
+	cargo build --release --package scruple
+	sh .ci/studies.sh
 
 # Writes the documents that are made from runs: the reference of the command line and the transcripts.
 docs:
@@ -26,6 +31,10 @@ packages-test:
 	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt)
 	sh .ci/unpack.sh nginx nginx target/nginx
 	sh .ci/node.sh tests/pages target/pages
+
+packages-studies:
+	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-studies.txt)
+	sh .ci/unpack.sh nginx nginx target/nginx
 
 packages-bench:
 	sh .ci/packages.sh $$(sed 's/\#.*//' .ci/packages-test.txt .ci/packages-bench.txt)

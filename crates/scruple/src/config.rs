@@ -27,6 +27,9 @@ pub struct File {
     #[serde(default)]
     /// Which versions are weighed.
     pub history: HistoryEntry,
+    /// What other programs keep in the file.
+    #[serde(default, rename = "metadata")]
+    _metadata: serde::de::IgnoredAny,
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,7 +84,7 @@ pub struct ConfiguredCommand {
 }
 
 /// The keys that a table of the file may have, for messages about mistyped ones.
-const KEYS: [&str; 29] = [
+const KEYS: [&str; 30] = [
     "command",
     "bench",
     "budgets",
@@ -111,6 +114,7 @@ const KEYS: [&str; 29] = [
     "from",
     "to",
     "url",
+    "metadata",
 ];
 
 impl Config {
@@ -242,5 +246,13 @@ mod tests {
                 let _ = (config.commands(), config.benches(), config.budgets(&[]), config.history());
             }
         });
+    }
+    #[test]
+    fn what_stands_under_metadata_is_for_other_programs() {
+        let text = "[metadata.study]\ntitle = 'a study'\n[[bench]]\nname = 'micro'\nprogram = './micro'\n";
+        let config = Config::parse(Path::new("scruple.toml"), text).expect("metadata is not read");
+        assert_eq!(config.benches(), [("micro", "./micro")]);
+        let text = "[meta]\ntitle = 'a study'\n";
+        assert!(Config::parse(Path::new("scruple.toml"), text).is_err());
     }
 }

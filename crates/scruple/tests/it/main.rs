@@ -25,6 +25,7 @@ mod series;
 mod store;
 mod store_server;
 mod stored;
+mod studies;
 mod trend;
 mod usage;
 mod verdicts;

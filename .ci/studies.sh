@@ -1,0 +1,12 @@
+#!/bin/sh
+# Runs the studies that need only Debian packages, and says how long that took.
+set -u
+cd "$(dirname "$0")/.."
+PATH=$PATH:$PWD/target/nginx/usr/sbin
+export PATH
+began=$(date +%s)
+# shellcheck disable=SC2046
+studies/run $(grep -L '^source = ' studies/*/scruple.toml | cut -d/ -f2) --report "${1:-docs/gallery}"
+code=$?
+echo "studies: $(($(date +%s) - began)) s of wall time"
+exit $code

@@ -1,0 +1,112 @@
+//! A small version of each study, driven as `make studies` drives it: `studies/run` with `--smoke`.
+
+use crate::programs::skip;
+use crate::support::Place;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a study said.
+struct Said {
+    /// Of each row: what was measured, and the verdict.
+    rows: BTreeMap<String, (String, String)>,
+    /// All that was printed, and the log.
+    text: String,
+}
+
+impl Said {
+    fn row(&self, name: &str) -> &(String, String) {
+        self.rows.get(name).unwrap_or_else(|| panic!("no row ‘{name}’ in {}", self.text))
+    }
+
+    #[track_caller]
+    fn measured(&self, name: &str, figure: &str) {
+        assert_eq!(self.row(name).0, figure, "{name}: {}", self.text);
+    }
+
+    #[track_caller]
+    fn verdict(&self, name: &str, verdict: &str) {
+        assert!(self.row(name).1.starts_with(verdict), "{name}: {}", self.text);
+    }
+
+    #[track_caller]
+    fn have_figures(&self, names: &[&str]) {
+        for name in names {
+            assert!(!self.row(name).0.is_empty(), "{name}: {}", self.text);
+        }
+    }
+}
+
+/// Runs a study; none where packages that it needs are missing.
+fn study(name: &str) -> Option<Said> {
+    let place = Place::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new("python3");
+    command.arg(root.join("studies/run")).args([name, "--smoke", "--scruple", env!("CARGO_BIN_EXE_scruple")]);
+    command.arg("--work").arg(place.file("work")).env("HOME", place.path()).stdin(Stdio::null());
+    command.env("XDG_CACHE_HOME", place.file("cache"));
+    let output = command.output().expect("python3 runs");
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let log = std::fs::read_to_string(place.file("work").join(name).join("log.txt")).unwrap_or_default();
+    let text = format!("{table}\n{}\n{log}", String::from_utf8_lossy(&output.stderr));
+    assert!(table.contains("| published | measured |"), "{text}");
+    if table.contains("these packages are missing") {
+        skip(&format!("packages of the study {name} are missing"));
+        return None;
+    }
+    let cells =
+        |line: &str| line.trim_matches('|').split(" | ").map(|c| c.trim().to_owned()).collect::<Vec<_>>();
+    let lines = table.lines().filter(|line| line.starts_with("| ") && !line.contains("| published |"));
+    let rows = lines.map(cells).map(|row| (row[0].clone(), (row[2].clone(), row[3].clone()))).collect();
+    Some(Said { rows, text })
+}
+
+#[test]
+fn bytes_are_those_of_weigh_and_a_limit_fails_the_build() {
+    let Some(said) = study("done-2016-weigh") else { return };
+    said.measured("a step of an Integer", "16 bytes");
+    said.verdict("a step, as a + (-1)", "reproduced");
+    said.verdict("a step of an Int", "reproduced");
+    said.verdict("limits exceeded: the build fails", "reproduced");
+    said.verdict("cases of which weigh itself says other bytes", "reproduced");
+    said.measured("cases of which weigh itself says the same bytes", "26");
+    said.verdict("Data.Map of a million random keys", "could not run because");
+}
+
+#[test]
+fn a_harness_that_takes_itself_off_stands_beside_criterion() {
+    let Some(said) = study("simmons-2014-criterion-tare") else { return };
+    said.have_figures(&["under criterion: identity", "under criterion: eight steps"]);
+    said.have_figures(&["net, Haskell: eight steps", "net, C: identity", "net, Rust: identity"]);
+}
+
+#[test]
+fn a_server_of_guile_has_figures_for_each_request() {
+    let Some(said) = study("wingo-2012-guile-web") else { return };
+    said.have_figures(&["hello: requests a second", "hello, connections kept: requests a second"]);
+    said.have_figures(&["table of headers: requests a second", "page of 50 KB: requests a second"]);
+    said.have_figures(&["bytes of a request"]);
+}
+
+#[test]
+fn a_pass_of_a_compiler_is_weighed_in_its_builds_and_runs() {
+    let Some(said) = study("wingo-2012-guile-cse") else { return };
+    said.have_figures(&["compiling with the pass: bytes allocated"]);
+    said.have_figures(&[
+        "building with the pass: size of the bytecode",
+        "the tree with the pass: bytes allocated",
+    ]);
+}
+
+#[test]
+fn two_programs_that_print_the_same_digest_are_compared() {
+    let Some(said) = study("dubuisson-2007-puremd5") else { return };
+    said.have_figures(&["pureMD5: throughput", "pureMD5: peak memory"]);
+    said.verdict("remarks that the digests differ", "reproduced");
+}
+
+#[test]
+fn events_of_the_stand_ins_fire_once_each() {
+    let Some(said) = study("dubuisson-2008-control-event") else { return };
+    said.have_figures(&["a map: bytes allocated for an event at 1000"]);
+}

@@ -1,0 +1,60 @@
+# What the column `measured` of published.csv is written with. The input is what the run printed with --json; $arm and
+# $metric are the columns of these names, and $runs has all runs of the study by name.
+
+def named($name): first(.arms[] | select(.name == $name)) // error("no arm is called ‘\($name)’");
+def the_arm: named($arm);
+
+# A metric of an arm; one that is absent ends the row with its reason.
+def metric_of($name; $key):
+  named($name).metrics[$key]
+  | if . == null then error("‘\($name)’ has no \($key)") elif .absent then error(.absent) else . end;
+
+# The estimate with its interval, also of another arm.
+def value_of($name): metric_of($name; $metric) | {estimate, interval};
+def value: value_of($arm);
+
+# The time of a case net of its tare, in nanoseconds: an estimate, a bound, or an interval alone.
+def net_of($name):
+  metric_of($name; "time.wall").net
+  | if .below_resolution != null then {below: .below_resolution} elif .unknown then {interval} else {estimate, interval} end;
+def net: net_of($arm);
+
+# A figure times a number, and one divided by another (the intervals crosswise, which is wide enough).
+def figure: if type == "object" then . else {estimate: .} end;
+def times($factor):
+  figure | with_entries(if .value == null then . elif .key == "interval" then .value |= map(. * $factor) else .value *= $factor end);
+def over($other):
+  figure as $a | ($other | figure) as $b
+  | if ($b.estimate // 0) == 0 then error("the figure that it is divided by is not known, or nothing") else . end
+  | ($a.interval // [$a.estimate, $a.estimate]) as $of | ($b.interval // [$b.estimate, $b.estimate]) as $by
+  | {estimate: ($a.estimate / $b.estimate),
+     interval: (if $a.interval or $b.interval then [$of[0] / $by[1], $of[1] / $by[0]] else null end)};
+
+# What is said of the arm beside the reference: divided by it, and that as a change in percent.
+def effect:
+  (first(.comparisons[] | select(.arm == $arm and .metric == $metric)) // error("‘\($arm)’ is not compared by \($metric)"))
+  | if .effect == null then error(.why // "there is no ratio") else {estimate: .effect, interval} end;
+def percent: figure | .estimate = (.estimate - 1) * 100 | if .interval then .interval |= map((. - 1) * 100) else . end;
+
+# The slope of what was fitted over a parameter; $arm is the family.
+def slope:
+  (first(.growth[] | select(.family == $arm and .metric == $metric)) // error("nothing is fitted for ‘\($arm)’"))
+  | .fit | {estimate: .slope, interval: .slope_interval};
+
+# How many cases have the same figure in another run, and how many another one.
+def of_cases:
+  [.arms[] | select(.role == "subject" and .metrics[$metric].estimate != null) | {key: .name, value: .metrics[$metric].estimate}]
+  | from_entries;
+def cases($run; same): of_cases as $a | ($runs[$run] | of_cases) as $b | [$a | keys[] | select([$a[.], $b[.]] | same)] | length;
+def alike($run): cases($run; .[0] == .[1]);
+def unlike($run): cases($run; .[0] != .[1]);
+
+# From one version of a history to another, as a change in percent; $arm is the subject of the series.
+def point($commit):
+  ([.history.versions[] | .commit | startswith($commit)] | index(true)) as $at
+  | if $at == null then error("the history has no version \($commit)") else . end
+  | (first(.series[] | select(.subject == $arm and .metric == $metric)) // error("there is no series of \($metric) of ‘\($arm)’"))
+  | first(.points[] | select(.version == $at)) // error("the version \($commit) has no \($metric)");
+def step($old; $new):
+  point($old).value as $old | point($new).value as $new
+  | if $old == 0 then error("the figure before is nothing") else ($new / $old - 1) * 100 end;
