@@ -73,4 +73,7 @@ echo "== the other examples"
 build Fnv examples/Fnv.hs -isrc
 build Events examples/Events.hs -isrc
 build Queues examples/Queues.hs -isrc -threaded
+build Messages tests/Messages.hs -rtsopts
+python3 tests/compare.py "$conformance" tares "$out/Queues/program"
+python3 tests/compare.py "$conformance" queue "$out/Messages/program" "$out/Queues/program"
 echo built
