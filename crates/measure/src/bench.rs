@@ -1,6 +1,7 @@
 //! A running bench program: started with two pipes, asked line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
+use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
 use crate::{core_speed, scheduler_waits};
 use scruple_core::protocol::{Case, Complaint, Reply, Request};
@@ -125,6 +126,7 @@ impl BenchProgram {
         if start.whole_env {
             command.env_clear();
         }
+        withhold(&mut command);
         command.envs(start.env.iter().map(|(name, value)| (name, value)));
         command.env("SCRUPLE_BENCH_IN", format!("/dev/fd/{}", their_in.as_raw_fd()));
         command.env("SCRUPLE_BENCH_OUT", format!("/dev/fd/{}", their_out.as_raw_fd()));

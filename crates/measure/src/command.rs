@@ -4,6 +4,7 @@ use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Options, Outcome, Shield};
 use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map::{self, Course};
+use crate::own_environment::inherited;
 use crate::program::Program;
 use crate::streams::{Capture, Captured, Input, Output, Streams};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -108,7 +109,7 @@ impl Commands {
         interrupted: Arc<AtomicBool>,
         instruments: Vec<Box<dyn Instrument>>,
     ) -> Commands {
-        let base_env = std::env::vars_os().filter(|(name, _)| name != PADDING).collect();
+        let base_env = inherited().filter(|(name, _)| name != PADDING).collect();
         Commands { launcher, interrupted, instruments, base_env, runs_go: HashMap::new() }
     }
 

@@ -19,6 +19,7 @@ pub mod launcher;
 pub mod linked;
 pub mod load;
 pub mod memory_map;
+pub mod own_environment;
 pub mod program;
 pub mod runtimes;
 pub mod scheduler_waits;

@@ -4,6 +4,7 @@ use super::{Instructions, KEY, Running};
 use crate::bench::{BenchError, BenchProgram, Start};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Options};
+use crate::own_environment::inherited;
 use crate::program::Program;
 use std::ffi::OsString;
 use std::fs::File;
@@ -65,8 +66,7 @@ impl Instructions {
 /// The start as a launch, with everything that a launch says of the program itself.
 fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
     let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
-    let mut env: Vec<(OsString, OsString)> =
-        if start.whole_env { Vec::new() } else { std::env::vars_os().collect() };
+    let mut env: Vec<(OsString, OsString)> = if start.whole_env { Vec::new() } else { inherited().collect() };
     for (name, value) in start.env {
         env.retain(|(other, _)| other != name);
         env.push((name.clone(), value.clone()));

@@ -5,6 +5,7 @@ use crate::fault::{Code, Fault};
 use crate::git::MISLEADING;
 use scruple_measure::launch::{Ending, Launch, Options};
 use scruple_measure::launcher::{LaunchError, Launcher};
+use scruple_measure::own_environment::inherited;
 use scruple_measure::program::Program;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -124,7 +125,7 @@ pub const SHARED: [&str; 3] = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CA
 
 /// Scruple's own environment without what would mislead git or share what is built, and these variables on top.
 fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
+    let mut env: Vec<(OsString, OsString)> = inherited()
         .filter(|(name, _)| MISLEADING.iter().chain(&SHARED).all(|other| name != other))
         .filter(|(name, _)| more.iter().all(|(other, _)| name.as_os_str() != other.as_str()))
         .collect();

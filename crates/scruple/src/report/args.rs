@@ -33,6 +33,6 @@ pub struct ReportArgs {
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }

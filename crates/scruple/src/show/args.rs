@@ -17,7 +17,7 @@ pub struct ShowArgs {
     #[arg(long)]
     pub chart: bool,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
     /// Where results go.
     #[command(flatten)]

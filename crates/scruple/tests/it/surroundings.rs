@@ -194,3 +194,17 @@ fn a_program_that_reads_from_the_terminal_is_not_stopped_by_it() {
     }
     assert!(ended && place.read("out.txt").contains("typed"));
 }
+
+#[test]
+fn a_measured_program_does_not_see_where_the_store_is() {
+    let place = Place::new();
+    place.shell_script("show", "env >> seen");
+    let own = place.file("own.db");
+    let mut command = place.command(["run", "-r", "2", "--label", "mine", "./show"]);
+    let output = command.env("SCRUPLE_STORE", &own).output().expect("scruple runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seen = place.read("seen");
+    assert!(seen.contains("PATH=") && !seen.contains("SCRUPLE_STORE"), "{seen}");
+    let shown = place.run(["show", "mine", "--store", &own.display().to_string()]);
+    assert_eq!(shown.code, 0, "{}", shown.exchange());
+}

@@ -7,6 +7,7 @@ use super::start::ServerCommand;
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Options, Outcome};
 use crate::load::{LoadResult, Target};
+use crate::own_environment::inherited;
 use crate::program::Program;
 use crate::runtimes::Runtimes;
 use crate::runtimes::go::{self, counters};
@@ -176,7 +177,7 @@ fn told(
     let program = Program::find(first, &folder).map_err(|error| error.to_string())?;
     let mut runtimes = Runtimes::new().logging_collections();
     runtimes.available(&program).map_err(Untold::NoRuntime)?;
-    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let mut env: Vec<(OsString, OsString)> = inherited().collect();
     env.retain(|(name, _)| !server.env.iter().any(|(other, _)| other == name));
     env.extend(server.env.iter().cloned());
     let mut launch = Launch {

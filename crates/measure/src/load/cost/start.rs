@@ -1,6 +1,7 @@
 //! A server that Scruple starts itself, and ends.
 
 use crate::load::{Address, Target};
+use crate::own_environment::withhold;
 use std::ffi::OsString;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -106,6 +107,7 @@ impl ServerCommand {
             return Err(ServerError::Occupied(address));
         }
         let mut command = Command::new(program);
+        withhold(&mut command);
         command.args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(stderr).process_group(0);
         if let Some(folder) = &self.folder {
