@@ -5,10 +5,11 @@ Each argument is a case in JSON: what the protocol says of cases, and besides, `
 the tare), `making` (ms for each input), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
-answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, and
+answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, `--endless yes` goes on to name cases, and
 `--log FILE` writes down which cases each process was asked for.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -136,6 +137,10 @@ def answer(line, options, cases, out, asked):
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
         ]
+        if "endless" in options:
+            out.writelines(json.dumps(case) + "\n" for case in said)
+            for i in itertools.count(len(said)):
+                out.write(json.dumps({"case": {"id": i, "name": f"endless/{i}"}}) + "\n")
         return [*said, {"end": "cases", "count": len(said)}]
     if words[0] == "block":
         for word in words[1:]:

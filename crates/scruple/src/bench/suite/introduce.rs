@@ -6,12 +6,13 @@ use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-/// Asks a program what it is and which cases it has.
+/// Asks a program what it is and which cases it has. `take` says whether it wants more of them; where it does not, the
+/// list is cut, and the answer says that it was not read to its end.
 pub(super) fn introduce(
     side: &Side,
     interrupted: &AtomicBool,
-    mut take: impl FnMut(Case),
-) -> Result<Hello, BenchError> {
+    mut take: impl FnMut(Case) -> bool,
+) -> Result<(Hello, bool), BenchError> {
     let mut program = BenchProgram::start(&side.start(0, None, false))?;
     let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
@@ -24,6 +25,7 @@ pub(super) fn introduce(
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
     let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
+    let mut whole = true;
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
     loop {
         match reply {
@@ -33,7 +35,10 @@ pub(super) fn introduce(
                 if !names.insert(full_name(&case)) {
                     twin.get_or_insert(full_name(&case));
                 }
-                take(case);
+                if !take(case) {
+                    whole = false;
+                    break;
+                }
             }
             Reply::Case { case } => {
                 let why = format!("case {} stands where case {listed} is due", case.id);
@@ -48,9 +53,11 @@ pub(super) fn introduce(
         }
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
-    program.finish();
+    if whole {
+        program.finish();
+    }
     match twin {
         Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
-        None => Ok(hello),
+        None => Ok((hello, whole)),
     }
 }

@@ -34,7 +34,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
@@ -119,6 +119,8 @@ pub struct Suite {
     pub budgets: Vec<Budget>,
     /// The names of all cases, also of those that are not selected.
     pub declared: Vec<String>,
+    /// Whether these are all: a list that takes longer than the budget is not read to its end.
+    pub declared_all: bool,
     /// Where it is written down.
     pub ledger: Ledger,
     store: Option<Store>,
@@ -208,11 +210,12 @@ impl Suite {
         let mut weighed = Vec::new();
         let mut budgets = Vec::new();
         let mut declared = Vec::new();
-        let mut beyond = 0;
+        let (mut beyond, mut declared_all) = (0, true);
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
-            let hello = introduce::introduce(side, &interrupted, |case| {
+            let began = Instant::now();
+            let (hello, whole) = introduce::introduce(side, &interrupted, |case| {
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
                     declared.push(arm_name(&case, *threads, None));
@@ -225,6 +228,7 @@ impl Suite {
                     true => beyond += threads.len(),
                     false => {}
                 }
+                beyond == 0 || began.elapsed() < effort.budget
             })
             .map_err(|error| {
                 let advice = match &error {
@@ -236,6 +240,7 @@ impl Suite {
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
+            declared_all &= whole;
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
                 budgets.extend(readings::budgets_of(&case, threads, label.as_deref(), &hello, &mut run));
@@ -260,6 +265,7 @@ impl Suite {
             run,
             budgets,
             declared,
+            declared_all,
             ledger: Ledger::default(),
             store: None,
             interrupted,

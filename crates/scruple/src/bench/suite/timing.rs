@@ -193,7 +193,12 @@ impl Suite {
             self.run.arms.truncate(first.arm);
         }
         self.weighed.truncate(index);
-        self.run.warn("left-out", format!("{} of {all} cases are left out: {why}", all - index));
+        let left_out = all - index;
+        let told = match self.declared_all {
+            true => format!("{left_out} of {all} cases are left out: {why}"),
+            false => format!("{left_out} of the first {all} cases, and all after these, are left out: {why}"),
+        };
+        self.run.warn("left-out", told);
     }
 
     /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none. Blocks in which
