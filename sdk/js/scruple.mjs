@@ -187,6 +187,7 @@ function entry(c, kind, n, lanes) {
   const cpu = lanes.cpu ?? sum('cpu')
   const e = { id: c.spec.id, kind, iterations: n * lanes.length, 'time.wall': wall, 'time.cpu': Math.round(cpu), timing: c.timing }
   if (counted) Object.assign(e, { 'alloc.bytes': sum('bytes'), 'gc.count': sum('collections'), 'gc.time': sum('pause') })
+  if (lanes.length === 1) e.witness = lanes[0].witness
   if (lanes.length > 1) {
     e.threads = lanes.map(l => ({ iterations: n, 'time.wall': l.end - l.start, 'time.cpu': ownThreadCpu ? Math.round(l.cpu) : undefined }))
   }
@@ -233,10 +234,33 @@ async function lane(c, kind, n, barrier) {
   if (c.options.input) for (let i = 0; i < n; i++) args.push(await c.options.input())
   const reading = ownThreadCpu ? process.threadCpuUsage : process.cpuUsage
   const overhead = (await timed(loop, 0, args, () => {}, reading)).bytes
+  const before = witness()
   const l = await timed(loop, n, args, barrier, reading)
+  l.witness = Math.max(before, witness())
   l.bytes = Math.max(0, l.bytes - overhead)
   if (kind === 'c' && c.timing === undefined) learn(c, loop.out[(n - 1) & 1])
   return l
+}
+
+// How long a fixed piece of work takes, in nanoseconds: some 2000 when it has a core for itself, and up to twice as long
+// when the core's other thread is busy, since it leaves none of the core's units idle. A chain, as in the tare, hardly shows that.
+function witness() {
+  const start = process.hrtime.bigint()
+  keep = busy(2500)
+  return Number(process.hrtime.bigint() - start)
+}
+
+let keep = 0
+
+function busy(n) {
+  let a = 1, b = 2, c = 3, d = 4
+  for (; n > 0; n--) {
+    a = (a + n) | 0
+    b ^= n
+    c = (c - n) | 0
+    d = (d + 3) | 0
+  }
+  return (a + b + c + d) | 0
 }
 
 async function timed({ run, f, out }, n, args, barrier, cpuNow) {

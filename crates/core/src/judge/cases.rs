@@ -144,7 +144,7 @@ fn is_long(tare: &Arm) -> bool {
 }
 
 /// Fewer undisturbed blocks than this say less than all blocks do.
-const LEAST_CALM: usize = 12;
+const LEAST_CALM: usize = 6;
 
 /// The readings of a sample in these blocks.
 pub fn within(sample: &Sample, blocks: &BTreeSet<u32>) -> Sample {
@@ -182,8 +182,29 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     }
     let groups: Vec<(&[f64], &[f64])> =
         processes.values().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
-    let net = tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()?;
+    let mut net = tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()?;
+    // Other work only ever makes a batch longer. Where it made the tare longer, the net is more.
+    let quick = least(&readings.readings);
+    if net.below_resolution.is_none() {
+        net.interval.high = net.interval.high.max(median(&raw.readings) - quick);
+    }
+    if is_starved(tare) {
+        let reach = (1.0 - tare::RESOLUTION) * least(&raw.readings) - quick;
+        net.interval.low = net.interval.low.min(reach.max(0.0));
+    }
     Some(super::clock::widened_net(net, tare))
+}
+
+/// Whether the machine left so few blocks alone that all have to count: the median is too high then, and intervals reach
+/// down to the least that was read.
+fn is_starved(tare: &Arm) -> bool {
+    let watched = tare.sample(WAITED).is_some() || alone(tare).is_some();
+    watched && undisturbed(tare).is_none()
+}
+
+/// The least of some readings, but for the one in fifty that a clock may have cut short.
+fn least(readings: &[f64]) -> f64 {
+    quantile(&sorted(readings), 0.02)
 }
 
 /// The net cost with its interval where there is one, else the raw cost.

@@ -6,9 +6,13 @@
 
 use scruple_core::compare::{Direction, Entry, Verdict, compare_many, compare_noisy};
 use scruple_core::evidence::Replicate;
+use scruple_core::judge::cases;
+use scruple_core::metric::{Pass, metric};
+use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
+use scruple_core::subject::{Arm, Role, Subject};
 
 use crate::noise::{NOISES, Noise, blocks, normal, processes};
 
@@ -342,4 +346,55 @@ fn verdicts_at_ten_times_the_size() {
     at_the_margin(4000);
     looking_often(2000);
     tables(2000);
+}
+
+/// A case of 8.66 ns and its tare of 1 ns in eight processes, on a machine that leaves few blocks alone: whether
+/// the interval holds the truth, and how wide it is beside it.
+fn starved(pcg: &mut Pcg, calm: f64) -> Option<(bool, f64)> {
+    let declared = metric("time.wall").expect("declared");
+    let arm = |name: &str, role| Arm::new(name, Subject::Command { argv: vec![name.to_owned()] }, role);
+    let (mut case, mut tare) = (arm("case", Role::Subject), arm("case", Role::Tare));
+    for process in 0..8 {
+        let layout = 1.0 + 0.001 * normal(pcg);
+        for block in 0..18 {
+            let alone = pcg.unit() < calm;
+            let mut slow = || if alone { 1.0 + 0.002 * pcg.unit() } else { 1.3 + 2.0 / (pcg.unit() + 0.02) };
+            for (arm, cost) in [(&mut case, 9.66 * layout), (&mut tare, 1.0)] {
+                let reading = Reading::of(declared, cost * slow(), "simulated");
+                let mut figure = arm.figures.remove("time.wall");
+                Figure::add(&mut figure, reading, Pass::Timing, process * BLOCKS_OF_A_PROCESS + block);
+                arm.figures.extend(figure.map(|figure| ("time.wall".to_owned(), figure)));
+            }
+        }
+    }
+    let net = cases::net(&case, &tare, "time.wall", 0.95)?;
+    Some((net.interval.contains(8.66), (net.interval.high - net.interval.low) / 8.66))
+}
+
+fn starved_cases(tries: u64) {
+    for calm in [0.06, 0.08, 0.2] {
+        let (mut held, mut widths) = (0, Vec::new());
+        for number in 0..tries {
+            let Some((holds, width)) = starved(&mut Pcg::with_stream(91, number), calm) else { continue };
+            held += u64::from(holds);
+            widths.push(width);
+        }
+        let (found, width) = (widths.len() as u64, quantile::median(&widths));
+        println!(
+            "{calm} of the blocks alone: {held} of {found} intervals hold, half are narrower than {width:.4}"
+        );
+        assert!(held as f64 >= 0.93 * found as f64 && found * 10 >= 9 * tries, "{calm}: {held} of {found}");
+        assert!(width < 0.05 || calm < 0.08, "{calm}: {width}");
+    }
+}
+
+#[test]
+fn a_few_undisturbed_blocks_tell_what_a_case_costs() {
+    starved_cases(100);
+}
+
+#[test]
+#[ignore = "prints the figures, at ten times the size"]
+fn starved_cases_at_ten_times_the_size() {
+    starved_cases(1000);
 }
