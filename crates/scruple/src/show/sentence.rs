@@ -58,6 +58,10 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
         Some(effect) => format!(" ({})", scruple_core::unit::change(effect)),
         None => String::new(),
     };
+    // The titles of what is counted are plurals: mallocs, GCs, instructions.
+    let one =
+        difference.abs() == 1.0 && metric(&judged.metric).is_some_and(|metric| metric.unit == Unit::Count);
+    let what = what.strip_suffix('s').filter(|_| one).unwrap_or(what);
     format!(
         "‘{}’ takes exactly {}{relative} {} {what} than ‘{}’",
         judged.arm,

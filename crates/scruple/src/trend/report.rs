@@ -77,7 +77,8 @@ fn changes(points: &[Point], trend: &Trend, found: &Found, columns: usize, width
     let events: Vec<(usize, usize)> =
         found.changes.iter().enumerate().map(|(index, one)| (index + 1, place(one.at))).collect();
     if !events.is_empty() {
-        let _ = writeln!(out, "  {}", sparkline::marks(&events, points.len(), columns));
+        let _ =
+            writeln!(out, "  {}", sparkline::marks(&events, points.len(), columns, width.saturating_sub(2)));
     }
     for (index, one) in found.changes.iter().enumerate() {
         let (before, at) = (&points[place(one.at - 1)], &points[place(one.at)]);

@@ -41,6 +41,69 @@ fn the_lines_of_its_introduction_run() {
     assert!(place.read("out.org").starts_with('|') && place.read("out.md").contains("`true`"));
 }
 
+/// The command lines of its README, word for word but for the first.
+const README: [&str; 14] = [
+    "'sleep 0.3'",
+    "--runs 5 'sleep 0.3'",
+    "'hexdump file' 'xxd file'",
+    "--warmup 3 'grep -R TODO *'",
+    "--prepare 'sync; echo 3 | sudo tee /proc/sys/vm/drop_caches' 'grep -R TODO *'",
+    "--prepare 'make clean' --parameter-scan num_threads 1 12 'make -j {num_threads}'",
+    "--parameter-scan delay 0.3 0.7 -D 0.2 'sleep {delay}'",
+    "-L compiler gcc,clang '{compiler} -O2 main.cpp'",
+    "--shell zsh 'for i in {1..10000}; do echo test; done'",
+    "-N 'grep TODO /home/user'",
+    "--shell=bash my_function",
+    "'my_function() { sleep 1; }; my_function'",
+    "'. /tmp/my_alias.sh; my_alias'",
+    "'sleep 0.3' --export-markdown out.md",
+];
+
+/// Runs a line, cut short by a budget, with what it names: programs that end at once, and a function of bash.
+fn run_line(place: &Place, line: &str) -> Answer {
+    let words = shell_words::split(line).expect("words");
+    let short = ["run", "--budget", "1ms"].into_iter();
+    let mut command = place.command(short.chain(words.iter().map(String::as_str)));
+    let path = std::env::var("PATH").expect("a path");
+    command.env("PATH", format!("{}:{path}", place.file("bin").display()));
+    command.env("BASH_FUNC_my_function%%", "() { sleep 1; }");
+    place.finish(&mut command)
+}
+
+#[test]
+fn every_line_of_its_readme_runs_word_for_word() {
+    let place = Place::new();
+    std::fs::create_dir(place.file("bin")).expect("a folder");
+    for name in ["sleep", "hexdump", "xxd", "grep", "sync", "sudo", "make", "gcc", "clang"] {
+        place.shell_script(&format!("bin/{name}"), "exit 0");
+    }
+    place.shell_script("bin/zsh", "exec bash \"$@\"");
+    for line in README.iter().filter(|line| !line.contains("my_alias")) {
+        let answer = run_line(&place, line);
+        assert_eq!(answer.code, 0, "{line}: {}", answer.exchange());
+    }
+    assert!(place.read("out.md").contains("`sleep 0.3`"));
+}
+
+#[test]
+fn an_alias_of_a_file_that_is_read_in_the_same_line_is_what_the_shell_makes_of_it() {
+    let place = Place::new();
+    place.write("my_alias.sh", "alias my_alias=\"sleep 0.01\"\n");
+    let line = README.iter().find(|line| line.contains("my_alias")).expect("it is there");
+    let file = place.file("my_alias.sh").display().to_string();
+    let line = line.replace("/tmp/my_alias.sh", &file);
+    let of_shell = std::process::Command::new("sh").args(["-c", &format!(". {file}; my_alias")]).output();
+    let answer = run_line(&place, &line);
+    match of_shell.expect("a shell").status.success() {
+        true => assert_eq!(answer.code, 0, "{}", answer.exchange()),
+        // Such a shell reads a whole line before it knows the alias.
+        false => {
+            assert_eq!(answer.code, 4, "{}", answer.exchange());
+            assert!(answer.stderr.contains("exited with code 127"), "{}", answer.exchange());
+        }
+    }
+}
+
 #[test]
 fn an_exported_function_is_a_command_of_its_shell() {
     let place = Place::new();

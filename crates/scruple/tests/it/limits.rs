@@ -57,6 +57,17 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
 }
 
 #[test]
+fn one_more_of_what_is_counted_is_told_in_the_singular() {
+    for (count, told) in
+        [(101.0, "exactly 1 (+1.00 %) more malloc than"), (102.0, "exactly 2 (+2.00 %) more mallocs than")]
+    {
+        let more = arm(1.0, 2).with("counting", "malloc.count", |_| count);
+        let answer = old_and_new(arm(1.0, 1), more, &["-r", "10", "--metrics", "malloc.count"]);
+        assert!(answer.stdout.contains(told), "{}", answer.exchange());
+    }
+}
+
+#[test]
 fn a_metric_that_went_from_nothing_to_something_has_no_ratio_but_a_difference() {
     let answer = old_and_new(
         bytes(arm(1.0, 1), 0.0),

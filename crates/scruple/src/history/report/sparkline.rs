@@ -56,15 +56,17 @@ pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
     shown.iter().map(draw).collect()
 }
 
-/// The marks below a line: the numbers of events, each at its version's column where there is room.
-pub(crate) fn marks(events: &[(usize, usize)], versions: usize, columns: usize) -> String {
+/// The marks below a line of so many columns: the numbers of events, each at its version's column where there is room. One
+/// of several digits at the end of a line that fills the room ends there.
+pub(crate) fn marks(events: &[(usize, usize)], versions: usize, columns: usize, room: usize) -> String {
     let mut row: Vec<char> = Vec::new();
     for (number, at) in events {
-        let place = column(*at, versions, columns);
+        let number = number.to_string();
+        let place = column(*at, versions, columns).min(room.saturating_sub(number.len()));
         let free = row.len() < place || (row.is_empty() && place == 0);
         if free {
             row.resize(place, ' ');
-            row.extend(number.to_string().chars());
+            row.extend(number.chars());
         }
     }
     row.into_iter().collect()
@@ -99,7 +101,13 @@ mod tests {
 
     #[test]
     fn marks_stand_at_their_versions_unless_there_is_no_room() {
-        assert_eq!(marks(&[(1, 0), (2, 3), (3, 4), (12, 6), (13, 7)], 20, 20), "1  2  12");
-        assert_eq!(marks(&[(1, 100)], 200, 20), "          1");
+        assert_eq!(marks(&[(1, 0), (2, 3), (3, 4), (12, 6), (13, 7)], 20, 20, 40), "1  2  12");
+        assert_eq!(marks(&[(1, 100)], 200, 20, 20), "          1");
+    }
+
+    #[test]
+    fn the_number_of_an_event_at_the_last_column_is_whole() {
+        assert_eq!(marks(&[(12, 199)], 200, 20, 20), "                  12");
+        assert_eq!(marks(&[(12, 19)], 20, 20, 40), "                   12");
     }
 }

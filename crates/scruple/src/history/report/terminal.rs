@@ -126,7 +126,7 @@ fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &
     let here = |event: &&Event<'_>| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series));
     let events: Vec<(usize, usize)> =
         page.events.iter().filter(here).map(|event| (event.number, event.at)).collect();
-    let marks = fit(&sparkline::marks(&events, count, columns), width - indent);
+    let marks = sparkline::marks(&events, count, columns, width - indent);
     if !events.is_empty() {
         let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(indent), marks.trim_end());
     }
