@@ -203,6 +203,12 @@ pub struct EffortArgs {
     /// Launch every version exactly this often for its time.
     #[arg(short, long = "runs", alias = "rounds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
+    /// Build each version N times, in turns and each time with --clean, to tell what building costs: six or more.
+    ///
+    /// Six builds or more tell whether a version costs more to build, and after how many runs that pays off. Artefacts
+    /// are those of the first build.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
+    pub builds: Option<u32>,
     /// Weigh the ends first, then where neighbours differ, then the rest while there is time.
     ///
     /// This is what happens by itself with more than 16 versions.
@@ -306,7 +312,7 @@ pub struct WhichArgs {
     #[arg(long, value_name = "PATH_OR_URL")]
     pub repo: Option<String>,
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE")]
+    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }
 

@@ -89,7 +89,34 @@ impl Builder {
         }
     }
 
+    /// Builds a commit once more, from nothing, and keeps nothing of it: how long the steps took, or why one failed.
+    pub fn build_again(&mut self, commit: &str) -> Result<Result<Duration, String>, Fault> {
+        let (effective, log) = (self.recipe.of(commit), self.cache.log(commit));
+        match self.steps_in_tree(commit, &effective, &log) {
+            Ok(time) => Ok(Ok(time)),
+            Err(Early::Fault(fault)) => Err(fault),
+            Err(Early::Failed(_, why)) => {
+                self.cache.check_space()?;
+                Ok(Err(why))
+            }
+        }
+    }
+
     fn build_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Artefacts, Early> {
+        let time = self.steps_in_tree(commit, effective, log)?;
+        if let Some(check) = self.recipe.recipe().check.clone() {
+            self.shell("check", &check, State::CheckFailed, effective, log)?;
+        }
+        self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
+            Early::Failed(
+                State::BuildFailed,
+                format!("the build left no ‘{missing}’, which is to be an artefact"),
+            )
+        })
+    }
+
+    /// Runs the build steps in the commit's tree.
+    fn steps_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Duration, Early> {
         self.prepare_tree(commit)?;
         match self.check_out(commit, log) {
             // What an earlier build or a killed git has done to the tree is no fault of this commit.
@@ -112,15 +139,7 @@ impl Builder {
             time += self.shell("step", step, State::BuildFailed, effective, log)?;
         }
         self.unmark()?;
-        if let Some(check) = self.recipe.recipe().check.clone() {
-            self.shell("check", &check, State::CheckFailed, effective, log)?;
-        }
-        self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
-            Early::Failed(
-                State::BuildFailed,
-                format!("the build left no ‘{missing}’, which is to be an artefact"),
-            )
-        })
+        Ok(time)
     }
 
     /// The file that says that a build is under way in the tree, or was when it was cut short.

@@ -1,6 +1,7 @@
 //! A history under way: builds versions, weighs them, and writes down each before the next.
 
 mod forecast;
+mod rebuilding;
 mod refinement;
 mod visits;
 
@@ -68,6 +69,8 @@ pub struct Campaign {
     /// The environment of launches in which something is counted.
     environment: Vec<(OsString, OsString)>,
     forecast: Forecast,
+    /// Versions that could not be built a second time.
+    built_once: BTreeSet<usize>,
     /// Builds that failed since one succeeded, and how many may.
     failures: u32,
     keep_going: bool,
@@ -115,6 +118,7 @@ impl Campaign {
             arms,
             environment: environment::pinned(&history.run.provenance),
             forecast: Forecast::default(),
+            built_once: BTreeSet::new(),
             failures: 0,
             keep_going: request.keep_going,
             graph: Graph::of(&versions),
@@ -152,6 +156,7 @@ impl Campaign {
                     Step::Build(index) => self.build(index),
                     Step::Count(index) => self.count(index),
                     Step::Block(set) => self.take_block(&set),
+                    Step::Rebuild(set) => self.rebuild(&set),
                     Step::Done => Ok(()),
                 };
             }
@@ -198,13 +203,14 @@ impl Campaign {
     fn seen(&self) -> Vec<Seen> {
         let places: HashMap<&str, usize> =
             self.history.entries.iter().enumerate().map(|(i, e)| (e.version.commit.as_str(), i)).collect();
-        let seen = |entry: &crate::store::Entry| Seen {
+        let seen = |(index, entry): (usize, &crate::store::Entry)| Seen {
+            builds: self.builds(index),
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
             counted: (entry.counted > 0 && !self.lacks_instructions(entry)) || self.time_only,
             rounds: self.rounds(&entry.version.commit),
         };
-        self.history.entries.iter().map(seen).collect()
+        self.history.entries.iter().enumerate().map(seen).collect()
     }
 
     /// Whether instructions are wanted, and the version was counted when they were not. Where they cannot be counted,

@@ -21,6 +21,8 @@ pub struct HistoryEffort {
     pub rounds: u32,
     /// Rounds for versions on both sides of a difference, where adaptive.
     pub suspects: u32,
+    /// Builds of every version, of which the first leaves the artefacts.
+    pub builds: u32,
     /// Time after which no more is measured than must be; none where the rounds were given.
     pub budget: Option<Duration>,
 }
@@ -36,6 +38,8 @@ pub struct Seen {
     pub counted: bool,
     /// Timing launches of the command that has the fewest.
     pub rounds: u32,
+    /// How often it was built.
+    pub builds: u32,
 }
 
 impl HistoryEffort {
@@ -65,6 +69,8 @@ pub enum Step {
     Count(usize),
     /// Launch these once each, side by side.
     Block(Vec<usize>),
+    /// Build these once more each, to see what building costs.
+    Rebuild(Vec<usize>),
     /// Nothing.
     Done,
 }
@@ -101,8 +107,20 @@ pub fn next_step(
     }
     match stages.into_iter().find(|needy| !needy.is_empty()) {
         Some(needy) => Step::Block(beside(&needy, &all, graph)),
-        None => Step::Done,
+        None => rebuild(seen, effort),
     }
+}
+
+/// The versions that were built less often than they are to be. They are built in turns, so that what the machine does
+/// meanwhile meets all of them.
+fn rebuild(seen: &[Seen], effort: &HistoryEffort) -> Step {
+    let few = |index: &usize| {
+        let one = &seen[*index];
+        let built = matches!(one.state, State::Built | State::SameBinary);
+        built && effort.builds > 1 && one.builds < effort.builds
+    };
+    let few: Vec<usize> = (0..seen.len()).filter(few).collect();
+    if few.is_empty() { Step::Done } else { Step::Rebuild(few) }
 }
 
 /// These, and what they are to be compared with: the nearest built versions before and after each, and the first.
@@ -236,11 +254,12 @@ mod tests {
         fill: false,
         rounds: 10,
         suspects: 20,
+        builds: 1,
         budget: Some(Duration::from_secs(60)),
     };
 
     fn queued(count: usize) -> Vec<Seen> {
-        vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0 }; count]
+        vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 }; count]
     }
 
     /// Plays a history whose versions have these costs; negative ones cannot be built. Returns the steps.
@@ -264,9 +283,11 @@ mod tests {
             match &step {
                 Step::Build(index) => {
                     seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
+                    seen[*index].builds = 1;
                 }
                 Step::Count(index) => seen[*index].counted = true,
                 Step::Block(set) => set.iter().for_each(|index| seen[*index].rounds += 1),
+                Step::Rebuild(set) => set.iter().for_each(|index| seen[*index].builds += 1),
                 Step::Done => return (seen, steps),
             }
             steps.push(step);
@@ -328,6 +349,14 @@ mod tests {
         assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Block(vec![0, 1, 2]));
         seen.iter_mut().for_each(|one| one.rounds = LEAST);
         assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Done);
+    }
+
+    #[test]
+    fn versions_are_built_again_in_turns_after_everything_else() {
+        let often = HistoryEffort { builds: 3, adaptive: false, ..EFFORT };
+        let (seen, steps) = play(&[1, -1, 1], &often);
+        assert_eq!(steps[steps.len() - 2..], [Step::Rebuild(vec![0, 2]), Step::Rebuild(vec![0, 2])]);
+        assert_eq!(seen.iter().map(|one| one.builds).collect::<Vec<_>>(), [3, 1, 3]);
     }
 
     #[test]

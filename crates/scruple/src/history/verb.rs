@@ -68,6 +68,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let time_limit = arms::duration(&args.build.time_limit)?;
     let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
     let mut recipe = recipe(&args.build, configured.clone())?;
+    recipe.clean |= effort.builds.is_some();
     put_here(&mut recipe, &config)?;
     let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
     let mut subjects = wanted.subjects(&config)?;
@@ -85,6 +86,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
             adaptive: narrow,
             fill: !narrow,
             rounds: effort.rounds.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),
+            builds: effort.builds.unwrap_or(1),
             suspects: effort.rounds.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
             budget: match effort.rounds {
                 Some(_) => None,

@@ -42,6 +42,7 @@ mod gate;
 mod ghc;
 mod history;
 mod history_benches;
+mod history_builds;
 mod history_cache;
 mod history_faults;
 mod history_kills;

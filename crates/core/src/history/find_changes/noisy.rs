@@ -77,6 +77,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     let built_apart = gathered.metric.pass == Pass::Build && beside.most() < READINGS;
     if beside.none() || built_apart {
         return match gathered.own_series {
+            false if beside.most() > 1 => Judged::without(all, Some(too_few(beside.most()))),
             true => apart(graph, gathered, all, error, least),
             false => Judged::without(all, Some(one_after_another(gathered))),
         };

@@ -16,6 +16,7 @@ pub(super) struct Forecast {
     pub(super) launch: Option<Duration>,
     builds: bool,
     rounds: bool,
+    rebuilds: bool,
 }
 
 impl Campaign {
@@ -31,6 +32,27 @@ impl Campaign {
             self.progress.say(&format!(
                 "{left} more builds will take about {}, if each takes as long as the first; ^C keeps what was done",
                 told(each * left as u32)
+            ));
+        }
+    }
+
+    /// Before versions are built for the second time, says what that takes.
+    pub(super) fn foretell_rebuilds(&mut self, set: &[usize]) {
+        if std::mem::replace(&mut self.forecast.rebuilds, true) {
+            return;
+        }
+        let took = |index: &usize| {
+            let sample = self.build_times(*index)?;
+            let left = self.effort.builds.saturating_sub(sample.readings.len() as u32);
+            Some(Duration::from_nanos(*sample.readings.first()? as u64) * left)
+        };
+        let all: Duration = set.iter().filter_map(took).sum();
+        if all > SHORT {
+            self.progress.say(&format!(
+                "building {} versions {} times each will take about {} more; ^C keeps what was read",
+                set.len(),
+                self.effort.builds,
+                told(all)
             ));
         }
     }

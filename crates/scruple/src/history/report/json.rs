@@ -5,7 +5,10 @@ use crate::show::json::{RunHead, document, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
+use scruple_core::sample::Figure;
+use scruple_core::subject::{Arm, Parameter, Subject};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -16,6 +19,34 @@ struct Answer<'a> {
     events: Vec<ShownEvent>,
     break_even: &'a [BreakEven],
     warnings: &'a [Warning],
+    arms: Vec<OfArm<'a>>,
+}
+
+/// What was read of one subject at one version, in the form that runs have, so that the history can be imported.
+#[derive(Serialize)]
+struct OfArm<'a> {
+    name: &'a str,
+    role: &'static str,
+    subject: &'a Subject,
+    version: Option<&'a str>,
+    params: &'a BTreeMap<String, Parameter>,
+    metrics: BTreeMap<&'a str, OfMetric<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfMetric<'a> {
+    Read {
+        unit: &'a str,
+        pass: &'static str,
+        quality: &'static str,
+        source: &'a str,
+        readings: &'a [f64],
+        blocks: &'a [u32],
+    },
+    Absent {
+        absent: &'a str,
+    },
 }
 
 #[derive(Serialize)]
@@ -82,5 +113,32 @@ pub(crate) fn text(page: &Page<'_>) -> String {
         events: events.collect(),
         break_even: &page.judgement.break_even,
         warnings: &history.run.warnings,
+        arms: history.run.arms.iter().map(of_arm).collect(),
     })
+}
+
+fn of_arm(arm: &Arm) -> OfArm<'_> {
+    let metrics = arm.figures.iter().map(|(key, figure)| (key.as_str(), of_metric(figure))).collect();
+    OfArm {
+        name: &arm.name,
+        role: arm.role.word(),
+        subject: &arm.subject,
+        version: arm.version.as_deref(),
+        params: &arm.params,
+        metrics,
+    }
+}
+
+fn of_metric(figure: &Figure) -> OfMetric<'_> {
+    match figure {
+        Figure::Absent { absent } => OfMetric::Absent { absent },
+        Figure::Sample(sample) => OfMetric::Read {
+            unit: sample.unit.name(),
+            pass: sample.pass.word(),
+            quality: sample.quality.word(),
+            source: &sample.source,
+            readings: &sample.readings,
+            blocks: &sample.blocks,
+        },
+    }
 }

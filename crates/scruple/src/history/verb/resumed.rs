@@ -19,6 +19,7 @@ pub fn completed(args: &TakeArgs) -> TakeArgs {
         }
         args.effort.time_only |= past.effort.time_only;
         args.effort.yardstick = args.effort.yardstick.take().or(past.effort.yardstick);
+        args.effort.builds = args.effort.builds.or(past.effort.builds);
         fill(&mut args.build, past.build);
         fill_list(&mut args.names, past.names);
         (args.command, args.bench) = (past.command, past.bench);

@@ -53,7 +53,7 @@ pub enum Format {
     Series,
     /// asv: files of .asv/results, one for each commit, which together make a series.
     Asv,
-    /// Scruple: what --json or --export-json wrote of a run.
+    /// Scruple: what --json or --export-json wrote of a run or a history.
     Scruple,
     /// weigh: its tables, plain or Markdown.
     Weigh,
@@ -91,7 +91,9 @@ impl Format {
                 "give it a head with ‘commit’ or ‘time’, and ‘value’ or a column for each metric"
             }
             Format::Asv => "name the files or the folder of .asv/results",
-            Format::Scruple => "write it again with `scruple show RUN --json > FILE`",
+            Format::Scruple => {
+                "write it again with `scruple show RUN --json > FILE`, or of a history with `scruple history report RUN --json > FILE`"
+            }
             Format::Weigh => "write its output to the file again",
         }
     }
@@ -110,6 +112,8 @@ pub struct Imported {
     pub warnings: Vec<Warning>,
     /// What else the run is, where it is one of Scruple's.
     pub identity: Option<scruple_json::Identity>,
+    /// The versions, where it is a history of Scruple's.
+    pub history: Option<scruple_json::Range>,
 }
 
 impl Imported {

@@ -1,15 +1,17 @@
-//! What `--json` and `--export-json` wrote of a run: the run itself, with every reading.
+//! What `--json` and `--export-json` wrote of a run or of a history: the run itself, with every reading, and the versions.
 
 use super::{ImportError, Imported, clean, moment};
 use crate::show::json::SCHEMA;
+use crate::store::{Entry, StoredHistory};
+use scruple_core::history::Version;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{State, Terms, Warning};
+use scruple_core::run::{Run, State, Terms, Warning};
 use scruple_core::sample::{Figure, Sample};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run is besides its readings.
 #[derive(Debug)]
@@ -28,6 +30,33 @@ pub struct Identity {
     pub terms: Terms,
 }
 
+/// What a history is besides its run.
+#[derive(Debug, Deserialize)]
+pub struct Range {
+    repository: String,
+    remote: Option<String>,
+    range: String,
+    versions: Vec<Version>,
+}
+
+impl Range {
+    /// The history in a store. No repository there finds it by itself: it is named by its id or its label.
+    pub fn stored(self, run: Run) -> StoredHistory {
+        let entry = |version| Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
+        let repository = clean(&self.repository);
+        StoredHistory {
+            identity: format!("import {}", run.id),
+            source: format!("import:{repository}"),
+            repository,
+            remote: self.remote.map(|remote| clean(&remote)),
+            range: clean(&self.range),
+            entries: self.versions.into_iter().map(entry).collect(),
+            unlisted: Vec::new(),
+            run,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Document {
     scruple: Head,
@@ -36,6 +65,8 @@ struct Document {
     arms: Vec<OfArm>,
     #[serde(default)]
     warnings: Vec<Warning>,
+    #[serde(default)]
+    history: Option<Range>,
 }
 
 #[derive(Deserialize)]
@@ -98,14 +129,15 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         scruple: Head,
         history: Option<serde::de::IgnoredAny>,
         run: Option<serde::de::IgnoredAny>,
+        arms: Option<serde::de::IgnoredAny>,
     }
     let kind: DocumentHead = serde_json::from_str(text)?;
     if kind.scruple.schema > SCHEMA {
         let what = format!("it has schema {}, and this scruple knows {SCHEMA}", kind.scruple.schema);
         return Err(ImportError::at("scruple.schema", what));
     }
-    if kind.history.is_some() {
-        let what = "it is the report of a history; the run with its readings is what `scruple show RUN --json` writes";
+    if kind.history.is_some() && kind.arms.is_none() {
+        let what = "an earlier scruple wrote this history, without its readings";
         return Err(ImportError::at("history", what));
     }
     if kind.run.is_none() {
@@ -130,8 +162,11 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         reference: run.reference,
     };
     let arms = document.arms.into_iter().map(arm).collect::<Result<Vec<Arm>, ImportError>>()?;
-    if arms.is_empty() {
+    if arms.is_empty() && document.history.is_none() {
         return Err(ImportError::at("arms", "there is not one arm in it"));
+    }
+    if let Some(range) = &document.history {
+        check_versions(&range.versions, &arms)?;
     }
     let (state, seed, argv) = (run.state, run.seed, run.argv);
     let identity =
@@ -142,7 +177,20 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         arms,
         warnings: document.warnings,
         identity: Some(identity),
+        history: document.history,
     })
+}
+
+/// Whether versions are told apart, and every arm is of one of them.
+fn check_versions(versions: &[Version], arms: &[Arm]) -> Result<(), ImportError> {
+    let ids: BTreeSet<&str> = versions.iter().map(|version| version.commit.as_str()).collect();
+    if ids.len() < versions.len() {
+        return Err(ImportError::at("history.versions", "two versions have the same commit"));
+    }
+    match arms.iter().find(|arm| !arm.version.as_deref().is_some_and(|version| ids.contains(version))) {
+        Some(arm) => Err(ImportError::of(&arm.name, "its version is none of history.versions".to_owned())),
+        None => Ok(()),
+    }
 }
 
 fn arm(one: OfArm) -> Result<Arm, ImportError> {

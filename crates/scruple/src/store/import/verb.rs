@@ -60,7 +60,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     }
     found.extend(of_folders(&folders)?);
     paths::check_label(args.label.as_deref())?;
-    let histories = series.histories(args.label.as_deref())?;
+    let mut histories = series.histories(args.label.as_deref())?;
     if args.label.is_some() && found.len() + histories.len() > 1 {
         return Err(Fault::usage(format!(
             "a label names one run, and these files make {}: import them one at a time, or without --label",
@@ -70,13 +70,20 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     let store = Store::open(&paths::store_address(args.store.as_deref())?)?;
     let mut runs: Vec<Run> = Vec::new();
     let mut text = String::new();
-    for (position, (path, format, imported)) in found.into_iter().enumerate() {
+    for (position, (path, format, mut imported)) in found.into_iter().enumerate() {
+        let range = imported.history.take();
         let run = run_of(imported, args.label.as_deref(), position);
-        text.push_str(&summary(&run, &path, format));
-        runs.push(run);
+        match range {
+            Some(range) => histories.push(range.stored(run)),
+            None => {
+                text.push_str(&summary(&run, &path, format));
+                runs.push(run);
+            }
+        }
     }
-    for run in &runs {
-        if store.has(&run.id)? || runs.iter().filter(|other| other.id == run.id).count() > 1 {
+    let all = || runs.iter().chain(histories.iter().map(|history| &history.run));
+    for run in all() {
+        if store.has(&run.id)? || all().filter(|other| other.id == run.id).count() > 1 {
             return Err(Fault::usage(format!(
                 "the run {} is in the store already, or named twice: `scruple store rm {}` removes it, and --store \
                  names another store. Nothing was imported",
@@ -106,6 +113,7 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
     if let Some(own) = imported.identity {
         (run.id, run.state, run.seed, run.argv, run.terms) =
             (own.id, own.state, own.seed, own.argv, own.terms);
+        run.started = imported.started.unwrap_or(run.started);
         run.label = run.label.or(own.label);
     }
     run

@@ -1,0 +1,69 @@
+//! Versions built more than once: what building costs, told from builds that take turns.
+
+use super::Campaign;
+use crate::fault::Fault;
+use crate::history::build_process::interrupted;
+use scruple_core::metric::{Pass, metric};
+use scruple_core::plan::Plan;
+use scruple_core::sample::{Reading, Sample};
+use std::sync::atomic::Ordering;
+
+impl Campaign {
+    /// How often a version was built; as often as anybody wants where it cannot be built again, or nothing builds it.
+    pub(super) fn builds(&self, index: usize) -> u32 {
+        let commit = &self.history.entries[index].version.commit;
+        if self.built_once.contains(&index) || self.builder.effective(commit).steps.is_empty() {
+            return u32::MAX;
+        }
+        self.build_times(index).map_or(0, |sample| sample.readings.len() as u32)
+    }
+
+    pub(super) fn build_times(&self, index: usize) -> Option<&Sample> {
+        let arm = self.build_arm(index)?;
+        self.history.run.arms[arm].sample("build.time")
+    }
+
+    /// The arm that the builds of a version are put down to.
+    fn build_arm(&self, index: usize) -> Option<usize> {
+        self.arms.launched(0, &self.history.entries[index].version.commit).first().copied()
+    }
+
+    /// Builds these versions once more each, in an order drawn from the seed. What was built is not kept: the artefacts
+    /// that are weighed stay those of the first build.
+    pub(super) fn rebuild(&mut self, set: &[usize]) -> Result<(), Fault> {
+        let blocks = (0..self.history.entries.len())
+            .filter_map(|index| self.build_times(index)?.blocks.iter().max().copied());
+        let block = blocks.max().map_or(0, |last| last + 1);
+        self.foretell_rebuilds(set);
+        let order = Plan::new(set.len(), self.history.run.seed).order(block);
+        for (done, place) in order.into_iter().enumerate() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(interrupted());
+            }
+            let index = set[place];
+            let version = &self.history.entries[index].version;
+            let (commit, short) = (version.commit.clone(), version.short().to_owned());
+            self.progress.tell(&format!("building · round {}", block + 1), done, set.len(), &short);
+            let arm = self.build_arm(index);
+            match (self.builder.build_again(&commit)?, arm) {
+                (Ok(time), Some(arm)) => {
+                    let elapsed = metric("build.time").map(|metric| {
+                        Reading::of(metric, time.as_nanos() as f64, "the build steps' elapsed time")
+                    });
+                    self.keep(arm, Pass::Build, block, elapsed.into_iter().collect())?;
+                }
+                (failed, _) => {
+                    self.built_once.insert(index);
+                    let why = failed.err().unwrap_or_default();
+                    let log = self.builder.cache.log(&commit).display().to_string();
+                    self.history.run.warn(
+                        "rebuild-failed",
+                        format!("{short} could be built once and not again: {why}; see {log}"),
+                    );
+                }
+            }
+        }
+        self.progress.done(&format!("round {}: built {} versions again", block + 1, set.len()));
+        Ok(())
+    }
+}
