@@ -1539,7 +1539,7 @@ static void scruple_put_counters(void)
         if (scruple_kept(i))
             scruple_put(&scruple_reply, ",\"malloc.%s\":%llu", scruple_counters[i].key,
                         (unsigned long long)(now[i] - old[i]));
-    if (scruple_kept(5) && now[5] > old[5])
+    if (scruple_kept(5) && now[5] > old[5] && now[5] > old[4])
         scruple_put(&scruple_reply, ",\"malloc.peak\":%llu", (unsigned long long)(now[5] - old[4]));
 }
 

@@ -215,7 +215,7 @@ class _Counters:
             return fields, 0
         old, new = before[2], after[2]
         fields.update({f"malloc.{word}": new[i] - old[i] for i, (word, _) in enumerate(_MALLOC) if new[i] != _UNKNOWN})
-        if new[5] != _UNKNOWN and new[5] > old[5]:
+        if new[5] != _UNKNOWN and new[5] > max(old[5], old[4]):
             fields["malloc.peak"] = new[5] - old[4]
         return fields, new[7] - old[7]
 

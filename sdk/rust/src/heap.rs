@@ -26,9 +26,10 @@ const COUNTERS: [(&str, &str); 4] = [
 pub fn tell(entry: Object, before: &Totals, after: &Totals) -> Object {
     let known = COUNTERS.iter().enumerate().filter(|(i, _)| after[*i] != UNKNOWN);
     let entry = known.fold(entry, |entry, (i, (key, _))| entry.integer(key, after[i] - before[i]));
-    // Unless the batch raised the highest live size, an earlier one hides what it needed.
-    if after[5] != UNKNOWN && after[5] > before[5] {
-        entry.integer("malloc.peak", after[5].wrapping_sub(before[4]))
+    // Unless the batch raised the highest live size, an earlier one hides what it needed. With several threads the two
+    // sizes are not read at one moment.
+    if after[5] != UNKNOWN && after[5] > before[5] && after[5] > before[4] {
+        entry.integer("malloc.peak", after[5] - before[4])
     } else {
         entry
     }
@@ -88,5 +89,19 @@ impl Heap {
             unsafe { snapshot(totals.as_mut_ptr()) };
         }
         totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_that_is_not_above_what_was_live_before_is_left_out() {
+        let totals = |live: u64, peak: u64| -> Totals { [0, 0, 0, 0, live, peak, 2, 0] };
+        let told = |before: Totals, after: Totals| tell(Object::default(), &before, &after).done();
+        assert!(told(totals(100, 150), totals(100, 180)).contains("\"malloc.peak\":80"));
+        // Another thread's memory was counted as live and not yet as the peak.
+        assert!(!told(totals(300, 150), totals(100, 180)).contains("malloc.peak"));
     }
 }

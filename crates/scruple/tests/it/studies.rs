@@ -110,3 +110,10 @@ fn events_of_the_stand_ins_fire_once_each() {
     let Some(said) = study("dubuisson-2008-control-event") else { return };
     said.have_figures(&["a map: bytes allocated for an event at 1000"]);
 }
+
+#[test]
+fn queues_deliver_every_message_once() {
+    let Some(said) = study("simmons-2014-unagi-chan") else { return };
+    said.have_figures(&["TQueue, 2 to 2: time of a message", "TQueue, 2 to 2: bytes of a message"]);
+    said.verdict("messages that were lost, doubled or invented", "reproduced");
+}

@@ -180,7 +180,7 @@ gaugeEntries a b =
     mallocs x y =
       [ (key, JInt (fromIntegral (y !! i - x !! i)))
       | (i, key) <- zip [0 ..] ["malloc.count", "malloc.bytes", "malloc.frees", "malloc.freed_bytes"] ]
-        ++ [("malloc.peak", JInt (fromIntegral (y !! 5 - x !! 4))) | y !! 5 > x !! 5]
+        ++ [("malloc.peak", JInt (fromIntegral (y !! 5 - x !! 4))) | y !! 5 > max (x !! 5) (x !! 4)]
 
 -- | How many events the preload library says it missed.
 missed :: Gauges -> Gauges -> Int
