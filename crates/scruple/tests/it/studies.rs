@@ -83,9 +83,17 @@ fn a_harness_that_takes_itself_off_stands_beside_criterion() {
 #[test]
 fn a_server_of_guile_has_figures_for_each_request() {
     let Some(said) = study("wingo-2012-guile-web") else { return };
-    said.have_figures(&["hello: requests a second", "hello, connections kept: requests a second"]);
-    said.have_figures(&["table of headers: requests a second", "page of 50 KB: requests a second"]);
-    said.have_figures(&["bytes of a request"]);
+    let rates = [
+        "hello: requests a second",
+        "hello, connections kept: requests a second",
+        "table of headers: requests a second",
+        "page of 50 KB: requests a second",
+    ];
+    for name in rates.into_iter().chain(["bytes of a request"]) {
+        // On a machine that is too busy for the generator, nothing is said of the server.
+        let (figure, verdict) = said.row(name);
+        assert!(!figure.is_empty() || verdict.contains("the generator was late"), "{name}: {}", said.text);
+    }
 }
 
 #[test]
