@@ -9,8 +9,10 @@ def metric_of($name; $key):
   named($name).metrics[$key]
   | if . == null then error("‘\($name)’ has no \($key)") elif .absent then error(.absent) else . end;
 
-# The estimate with its interval, also of another arm.
-def value_of($name): metric_of($name; $metric) | {estimate, interval};
+# The estimate with its interval, also of another arm. What varies and has no interval only points somewhere.
+def value_of($name):
+  metric_of($name; $metric)
+  | if .interval == null and .quality == "noisy" then {pointing: .estimate, why: "\(.n) readings are too few"} else {estimate, interval} end;
 def value: value_of($arm);
 
 # The time of a case net of its tare, in nanoseconds: an estimate, a bound, or an interval alone.
@@ -22,19 +24,30 @@ def net: net_of($arm);
 # A figure times a number, and one divided by another (the intervals crosswise, which is wide enough).
 def figure: if type == "object" then . else {estimate: .} end;
 def times($factor):
-  figure | with_entries(if .value == null then . elif .key == "interval" then .value |= map(. * $factor) else .value *= $factor end);
+  figure
+  | with_entries(if (.value | type) == "array" then .value |= map(. * $factor) elif (.value | type) == "number" then .value *= $factor else . end);
 def over($other):
   figure as $a | ($other | figure) as $b
-  | if ($b.estimate // 0) == 0 then error("the figure that it is divided by is not known, or nothing") else . end
-  | ($a.interval // [$a.estimate, $a.estimate]) as $of | ($b.interval // [$b.estimate, $b.estimate]) as $by
-  | {estimate: ($a.estimate / $b.estimate),
-     interval: (if $a.interval or $b.interval then [$of[0] / $by[1], $of[1] / $by[0]] else null end)};
+  | if $a.why or $b.why then
+      {pointing: (($a.estimate // $a.pointing) / ($b.estimate // $b.pointing)), why: ($a.why // $b.why)}
+    elif $a.estimate == null or ($b.estimate // 0) == 0 then error("one of two figures is not known, or is nothing")
+    else
+      ($a.interval // [$a.estimate, $a.estimate]) as $of | ($b.interval // [$b.estimate, $b.estimate]) as $by
+      | {estimate: ($a.estimate / $b.estimate),
+         interval: (if $a.interval or $b.interval then [$of[0] / $by[1], $of[1] / $by[0]] else null end)}
+    end;
 
 # What is said of the arm beside the reference: divided by it, and that as a change in percent.
 def effect:
   (first(.comparisons[] | select(.arm == $arm and .metric == $metric)) // error("‘\($arm)’ is not compared by \($metric)"))
-  | if .effect == null then error(.why // "there is no ratio") else {estimate: .effect, interval} end;
-def percent: figure | .estimate = (.estimate - 1) * 100 | if .interval then .interval |= map((. - 1) * 100) else . end;
+  | if .effect == null then error(.why // "there is no ratio")
+    elif .evidence == "absent" or (.evidence == "ranges" and .verdict == "can't tell") then
+      {pointing: .effect, why: (.why // "the readings do not tell")}
+    else {estimate: .effect, interval} end;
+def percent:
+  def change: (. - 1) * 100;
+  figure
+  | with_entries(if (.value | type) == "array" then .value |= map(change) elif (.value | type) == "number" then .value |= change else . end);
 
 # The slope of what was fitted over a parameter; $arm is the family.
 def slope:
