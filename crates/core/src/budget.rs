@@ -17,13 +17,13 @@ pub struct Budget {
     pub metric: String,
     /// The limit.
     pub limit: Limit,
-    /// The case that a relative limit is relative to; none for the reference or the baseline.
+    /// The case that a relative limit compares with; none for the reference or the baseline.
     pub against: Option<String>,
     /// The text it was read from, for reports.
     pub text: String,
 }
 
-/// What may not be exceeded, or fallen short of.
+/// An upper or a lower limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// At most this much, in the metric's unit.
@@ -37,12 +37,12 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether it is relative to something else that was weighed.
+    /// Whether the limit is relative to another arm.
     pub fn is_relative(&self) -> bool {
         matches!(self, Limit::AtMostTimes(_) | Limit::AtLeastTimes(_))
     }
 
-    /// What a range of plausible values says of it.
+    /// The finding for a range of plausible values.
     fn holds(&self, low: f64, high: f64) -> Kept {
         let (surely, surely_not) = match *self {
             Limit::AtMost(limit) | Limit::AtMostTimes(limit) => (high <= limit, low > limit),
@@ -59,16 +59,16 @@ impl Limit {
 words! {
     /// Whether a budget was kept.
     pub enum Kept {
-        /// Kept, as surely as the readings tell.
+        /// Kept, at the confidence of the readings.
         Yes = "kept",
-        /// Exceeded, as surely as the readings tell.
+        /// Exceeded, at the confidence of the readings.
         No = "exceeded",
-        /// The readings do not tell.
+        /// The readings do not decide.
         CantTell = "can't tell",
     }
 }
 
-/// A budget held against one arm.
+/// A budget applied to one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
     /// The budget's text.
@@ -84,13 +84,13 @@ pub struct Checked {
 }
 
 impl Budget {
-    /// Reads `METRIC<VALUE`, `METRIC<+3%`, either preceded by `ARM:`. `<=` is read as `<`, since no reading is so exact
-    /// that the difference could matter, except for counts, where the limit itself is kept.
+    /// Reads `METRIC<VALUE`, `METRIC<+3%`, either preceded by `ARM:`. `<=` means the same as `<`: the difference
+    /// matters for counts only, and for these the limit itself is kept.
     pub fn parse(text: &str) -> Result<Budget, String> {
         Budget::parse_among(text, &[])
     }
 
-    /// The same where a program brings metrics of its own besides the declared ones.
+    /// Like [`Budget::parse`], where a program declares metrics of its own.
     pub fn parse_among(text: &str, brought: &[Metric]) -> Result<Budget, String> {
         let shape = || {
             format!(
@@ -131,7 +131,7 @@ impl Budget {
 
 fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
     let signed = value.starts_with(['+', '-']);
-    // A share is itself written in percent, so that only a sign makes it a change.
+    // The unit of a share is percent, so only a sign marks a change.
     if let Some(percent) = value.strip_suffix('%').filter(|_| signed || metric.unit != unit::Unit::Ratio) {
         if !signed {
             return Err(format!(
@@ -152,19 +152,19 @@ fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
     unit::parse_quantity(value, &metric.unit).map(Limit::AtMost)
 }
 
-/// What an absolute limit is held against: the value, and the least and the greatest that it may be.
+/// What an absolute limit is compared with: the value, and the least and the greatest value that the readings allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
     /// The estimate, in the metric's unit.
     pub value: f64,
-    /// What it may be in view of the readings, or why that cannot be said.
+    /// The range that the readings allow, or why there is none.
     pub bounds: Result<(f64, f64), Why>,
 }
 
-/// Holds an amount against an absolute limit, or a comparison against a relative one.
+/// Compares an amount with an absolute limit, or a comparison with a relative one.
 ///
-/// `amount` is the arm's own, `judged` its comparison with the reference; either may be absent, and then the verdict is that we cannot
-/// tell, with the reason in `absent`.
+/// `amount` is the arm's own, `judged` its comparison with the reference. Where the one that is needed is absent, the
+/// finding is *can't tell*, with the reason in `absent`.
 pub fn check(
     budget: &Budget,
     arm: &str,

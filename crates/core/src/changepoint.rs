@@ -1,11 +1,11 @@
-//! Where in a series of versions a cost changed, by how much, and which versions may have done it.
+//! Finds where in a series of versions a cost changed, by how much, and which versions may have caused it.
 //!
-//! Exact metrics need no statistics: every change is a change ([`exact`]). Noisy series ([`noisy`]) are cut where a robust
-//! piecewise constant fits best, with a price on every cut. About its levels the noise is seen: how its values are
-//! spread, be it skewed, of two humps or with outliers, and how alike neighbours are, since drift is what most often looks
-//! like a change. The series is cut anew in view of that noise, and those cuts are kept that make it so much likelier,
-//! with the noise fitted again without them, as noise alone seldom would. Those are judged once more beside slow backgrounds,
-//! such as trends and waves, which would else be cut into steps.
+//! Exact metrics need no statistics: every change is real ([`exact`]). Noisy series ([`noisy`]) are cut where a robust
+//! piecewise constant fits best, with a price on every cut. The residuals about its levels show the noise: its spread,
+//! skew, humps and outliers, and the correlation of neighbours, since drift is what most often looks like a change. The
+//! series is then cut again under that noise, and those cuts are kept whose gain in likelihood, with the noise fitted
+//! again without them, would be rare in noise alone. The remaining cuts are judged once more beside slow backgrounds,
+//! such as trends and waves, which would otherwise be cut into steps.
 
 mod background;
 mod candidates;
@@ -35,7 +35,7 @@ use stretches::SHORTEST;
 /// The level of intervals.
 const LEVEL: f64 = 0.95;
 
-/// The changes of an exact metric: every place whose value is not the one before.
+/// The changes of an exact metric: every place whose value differs from the one before.
 pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
     let changed = |(place, pair): (usize, &[f64])| {
         let at = place + 1;
@@ -47,9 +47,9 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 
 /// The changes of a noisy metric, one value for each version in order, such as the median of its readings.
 ///
-/// Where every value is positive steps are ratios, else differences. Fails when a value is not finite, or when there are
-/// fewer than six values, of which nothing can be said. A stretch of fewer than three values is never a level of its own, so
-/// the two latest versions are never blamed.
+/// Steps are ratios where every value is positive, else differences. Fails when a value is not finite, or when there
+/// are fewer than six values, which are too few for any statement. A stretch of fewer than three values is never a
+/// level, so the two latest versions are never blamed.
 pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });
@@ -67,7 +67,7 @@ pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
         return Ok(in_modes(&series, &noise, modes));
     }
     let least = if matches!(series.scale, Scale::Ratio) { options.least } else { 0.0 };
-    // Values read side by side have no background in common with their neighbours.
+    // Values that were read side by side share no background with their neighbours.
     let slow =
         if options.drift == Some(0.0) { None } else { background::beside(&series, &steps, options.error) };
     let pruned = |series: &Scaled, steps| pruning::pruned(series, steps, options.error, least);

@@ -1,9 +1,9 @@
-//! Two samples side by side: the evidence of a difference, and one of four verdicts.
+//! Two samples compared: the evidence of a difference, and one of four verdicts.
 //!
-//! The verdict is read off the evidence and the margin m. An interval is read in logarithms, so that twice and half are
-//! equally far: outside ±ln(1+m) the arms are *different*, inside they are the *same*, an interval that excludes no
-//! effect but crosses the margin is a *small* difference, and any other means *can't tell*. Reading it off an
-//! interval of level 1 − α makes each of the first three wrong in at most α of all cases.
+//! The verdict follows from the evidence and the margin m. Intervals are compared in logarithms, so that twice and half
+//! are equally far: outside ±ln(1+m) the arms are *different*, inside they are the *same*; an interval that excludes 1
+//! but crosses the margin is a *small* difference, and any other is *can't tell*. With an interval of level 1 − α each
+//! of the first three verdicts is wrong in at most α of all cases.
 
 mod many;
 
@@ -16,7 +16,7 @@ use crate::stats::paired::{Effect, Why};
 use crate::stats::power;
 use crate::stats::quantile::Interval;
 
-/// What may be said about two arms.
+/// The verdict on two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// They differ by more than the margin.
@@ -25,15 +25,15 @@ pub enum Verdict {
     /// They differ by less than the margin, if at all.
     #[serde(rename = "same")]
     Same,
-    /// They surely differ, maybe by less than the margin.
+    /// They differ, maybe by less than the margin.
     #[serde(rename = "small")]
     Small,
-    /// The readings do not tell.
+    /// The readings do not decide.
     #[serde(rename = "can't tell")]
     CantTell,
 }
 
-/// Which way a difference goes for who pays the cost.
+/// The direction of a difference, for whoever pays the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -43,28 +43,27 @@ pub enum Direction {
     Worse,
 }
 
-/// Arms that differ by no more than this ratio less 1 may still be called the same. A margin beyond it, however it came
-/// about, would be no statement.
+/// The largest margin, as a ratio less 1, at which arms may be called the same. A wider one would say nothing.
 pub const WIDEST_MARGIN: f64 = 0.25;
 
 /// One arm against the reference in one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is known of the difference.
+    /// The evidence of the difference.
     pub evidence: Evidence,
-    /// The margin as a ratio less 1: 0.01 for one per cent. It is wider than the one asked for where the evidence can
-    /// judge no narrower one.
+    /// The margin as a ratio less 1: 0.01 for one per cent. It is wider than the one asked for where the evidence does
+    /// not support a narrower one.
     pub margin: f64,
-    /// What may be said.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Which way it goes, where the verdict is different or small.
+    /// The direction, where the verdict is different or small.
     pub direction: Option<Direction>,
     /// About how many more blocks are needed where the verdict is can't tell; else 0.
     pub more_blocks: usize,
 }
 
 impl Comparison {
-    /// Reads the verdict off the evidence, for a margin given as a ratio less 1.
+    /// Derives the verdict from the evidence, for a margin given as a ratio less 1.
     pub fn of(evidence: Evidence, lower_is_better: bool, margin: f64) -> Comparison {
         let margin = evidence.judgeable_margin(margin);
         let (verdict, more) = match &evidence {
@@ -73,7 +72,7 @@ impl Comparison {
             Evidence::Interval { effect, resolution, .. } => {
                 let found = verdict(&effect.interval, margin);
                 let differs = !evidence.ratio_bounds().is_ok_and(|(low, high)| low <= 1.0 && 1.0 <= high);
-                // What identical programs may differ by is no small difference either.
+                // A difference that identical programs may have is no small difference either.
                 let known = found != Verdict::Small || *resolution == 0.0 || differs;
                 (if known { found } else { Verdict::CantTell }, effect.interval.low > 1.0)
             }
@@ -102,7 +101,7 @@ impl Comparison {
 
 /// Compares readings taken in blocks, the i-th reading of either arm in block i.
 ///
-/// Never fails: where there is no effect the verdict is can't tell, and the evidence says why.
+/// Never fails: where there is no effect, the verdict is can't tell, and the evidence gives the reason.
 pub fn compare_noisy(
     reference: &[f64],
     arm: &[f64],
@@ -126,8 +125,8 @@ pub fn compare_unpaired(
 
 /// Compares readings of a metric that counts, such as allocations; two readings of each arm show that they repeat.
 ///
-/// Readings that disagree among themselves are not exact and are compared as noisy ones. The margin plays no part
-/// unless it comes to that: one byte more is a difference.
+/// Readings that disagree are not exact and are compared as noisy ones. Otherwise the margin plays no part: one byte
+/// more is a difference.
 pub fn compare_exact(
     reference: &[f64],
     arm: &[f64],
@@ -155,7 +154,7 @@ pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
     }
 }
 
-/// Different where every reading of one is beyond the margin of every reading of the other, same where none is.
+/// Different where every reading of one arm is beyond the margin of every reading of the other, same where none is.
 fn of_ranges(reference: &Range, arm: &Range, floor: f64, margin: f64) -> Verdict {
     let room = floor.max(reference.middle.abs() * margin);
     if arm.low - reference.high > room || reference.low - arm.high > room {
@@ -170,9 +169,9 @@ fn of_ranges(reference: &Range, arm: &Range, floor: f64, margin: f64) -> Verdict
     }
 }
 
-/// The wider of the margin `m` and what two identical arms were seen to differ by.
+/// The larger of the margin `m` and the difference that was seen between two identical arms.
 ///
-/// The far end of the A/A interval is what this session cannot tell from nothing.
+/// The far end of the A/A interval is the largest difference that this session cannot tell from none.
 pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
     let Some(interval) = aa.and_then(Comparison::interval) else { return m };
     let seen = interval.low.ln().abs().max(interval.high.ln().abs()).exp_m1();

@@ -1,4 +1,4 @@
-//! What the environments of two runs differ in, and what that leaves to be compared.
+//! How the environments of two runs differ, and which metrics can still be compared.
 //!
 //! Counts of one program are the same on every machine of one architecture, as long as compilers and libraries are the
 //! same. Times are not: on another machine they say nothing of the program.
@@ -14,7 +14,7 @@ use crate::unit::Unit;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What part of an environment differs.
+/// The part of an environment that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Aspect {
@@ -39,7 +39,7 @@ pub enum Aspect {
 /// One difference of two environments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// What part it is.
+    /// The part.
     pub aspect: Aspect,
     /// Its name in a sentence, such as `kernel`.
     pub name: String,
@@ -49,32 +49,32 @@ pub struct Difference {
     pub run: Option<String>,
 }
 
-/// What the environments of two runs have to do with each other.
+/// How the environments of two runs relate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Environments {
     /// What differs.
     pub differences: Vec<Difference>,
     /// Whether the measured programs are the same files, byte for byte.
     pub same_programs: bool,
-    /// From the beginning of the reference to that of the other run, in milliseconds.
+    /// From the start of the reference to the start of the other run, in milliseconds.
     pub apart: i64,
 }
 
-/// What the environments leave to be said of a metric.
+/// How far a metric can be compared across two environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The environments are no part of a difference.
+    /// The environments do not affect a difference.
     Comparable,
-    /// A difference may in part be theirs.
+    /// The environments may have caused part of a difference.
     Clouded,
-    /// A difference says nothing of the program.
+    /// A difference says nothing about the program.
     Incomparable(Why),
 }
 
-/// Variables that say who works where, not how programs run.
+/// Variables that say who works where; they do not affect programs.
 const PERSONAL: [&str; 5] = ["HOME", "LOGNAME", "PATH", "TMPDIR", "USER"];
 
-/// A load that differs by more than this share of a core's time for each core is another.
+/// Loads are different where they differ by more than this share of a core's time for each core.
 const OTHER_LOAD: f64 = 0.5;
 
 impl Environments {
@@ -93,7 +93,7 @@ impl Environments {
         self.differences.iter().any(|difference| difference.aspect == aspect)
     }
 
-    /// What may be said of a metric.
+    /// How far a metric can be compared.
     pub fn standing(&self, metric: &Metric) -> Standing {
         let counted = metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
         if self.has(Aspect::Architecture) {
@@ -111,7 +111,7 @@ impl Environments {
         }
     }
 
-    /// Takes back every comparison that says nothing of the programs. What the figures point to stays.
+    /// Withdraws every comparison that says nothing about the programs. The figures stay.
     pub fn withhold(&self, judged: &mut [Judged], declared: impl Fn(&str) -> Metric) {
         for one in judged {
             let metric = declared(&one.metric);
@@ -189,7 +189,7 @@ fn apart(milliseconds: i64) -> String {
     format!("{count} {unit}{} apart", if count == 1 { "" } else { "s" })
 }
 
-/// What two environments differ in.
+/// The differences of two environments.
 pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |aspect, name: &str, reference: Option<String>, run: Option<String>| {
@@ -211,14 +211,14 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     add(Aspect::Machine, "the machine", machine(left), machine(right));
     add(Aspect::System, "the hypervisor", left.virtualized.clone(), right.virtualized.clone());
     let memory = |one: &Provenance| {
-        // What the kernel keeps for itself changes from start to start.
+        // The part that the kernel reserves changes from boot to boot.
         (one.memory > 0).then(|| format!("{} GiB", (one.memory as f64 / f64::from(1 << 30)).round()))
     };
     add(Aspect::System, "memory", memory(left), memory(right));
     add(Aspect::System, "the operating system", text(&left.os), text(&right.os));
     add(Aspect::System, "the kernel", text(&left.kernel), text(&right.kernel));
     add(Aspect::System, "the governor", left.governor.clone(), right.governor.clone());
-    // A program without a note of its compiler tells nothing of it.
+    // A program without a note of its compiler gives no information about it.
     if !left.toolchains.is_empty() && !right.toolchains.is_empty() {
         let compilers = |one: &Provenance| {
             let all: BTreeSet<&str> = one.toolchains.values().map(String::as_str).collect();
@@ -227,7 +227,7 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
         add(Aspect::Toolchain, "the toolchain", compilers(left), compilers(right));
     }
     for (name, one, other) in joined(&left.libraries, &right.libraries) {
-        // A library that only one of two programs uses is the program's own affair.
+        // A library that only one of two programs uses belongs to the program.
         if one.is_some() && other.is_some() {
             add(Aspect::Library, &format!("the library {name}"), one, other);
         }

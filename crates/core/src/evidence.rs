@@ -1,7 +1,7 @@
-//! What is known of the difference between two arms in one metric.
+//! What is known about the difference between two arms in one metric.
 //!
-//! [`Evidence`] is the only thing that verdicts, gates, sentences, tables and JSON read, so that none of them can know
-//! more or less than another.
+//! Verdicts, gates, sentences, tables and JSON read nothing but [`Evidence`], so that none of them can know more or
+//! less than another.
 
 use crate::stats::paired::{self, Effect, Why};
 use crate::stats::processes;
@@ -34,13 +34,13 @@ impl Range {
         self.low <= other.high && other.low <= self.high
     }
 
-    /// Whether all readings are alike.
+    /// Whether all readings are equal.
     pub fn repeats(&self) -> bool {
         self.low == self.high
     }
 }
 
-/// What one reading of a sample stands for: what an interval says of the next one depends on it.
+/// What one reading of a sample stands for: an interval for the next reading depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replicate {
     /// One launch or one batch, of many.
@@ -51,22 +51,22 @@ pub enum Replicate {
     Launch,
 }
 
-/// The ranges of so many readings of either arm lie apart by chance in 2 of 70 cases, since of the 70 ways to deal out
-/// eight readings two do that.
+/// With this many readings of each arm, ranges lie apart by chance in 2 of 70 cases, since 2 of the 70 ways to divide
+/// eight readings do.
 pub const APART: usize = 4;
 
 /// The number of readings that shows that a count repeats.
 pub const REPEATED: usize = 2;
 
-/// So many readings of either arm show that two counts that repeat are not the same. A count that takes two values, each
-/// half of the time, repeats in either arm and yet differs in 2 of 16 cases with two readings of each, and in 2 of 64
-/// with three.
+/// The number of readings of each arm that shows that two counts that repeat differ. A count that takes two values,
+/// each half of the time, repeats in either arm and yet differs in 2 of 16 cases with two readings of each, and in 2 of
+/// 64 with three.
 pub const DIFFER: usize = 3;
 
 /// Launches of a command in the memory and counting passes where the readings vary so much that the verdict is open.
 pub const MOST_OF_FEW: usize = 6;
 
-/// What is known of the difference between a reference and an arm.
+/// What is known about the difference between a reference and an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
     /// The readings of either arm repeated in this run, and the metric counts: the difference is a fact.
@@ -80,12 +80,12 @@ pub enum Evidence {
     },
     /// The ratio of arm to reference is known by an interval.
     Interval {
-        /// The ratio, its interval, and how they came about.
+        /// The ratio, its interval, and the method.
         effect: Effect,
-        /// What was counted to arrive at it.
+        /// What was counted for it.
         of: Replicate,
-        /// How far two identical programs may differ in this metric for reasons that no number of readings averages
-        /// away, as a ratio less 1.
+        /// How far two identical programs may differ in this metric for reasons that more readings do not average out,
+        /// as a ratio less 1.
         resolution: f64,
     },
     /// Readings of a metric that counts, but not exactly: known by their ranges.
@@ -94,7 +94,7 @@ pub enum Evidence {
         reference: Range,
         /// The readings of the arm.
         arm: Range,
-        /// The least difference that means anything, in the unit of the metric.
+        /// The least meaningful difference, in the unit of the metric.
         floor: f64,
         /// Readings of the arm that has fewer.
         readings: usize,
@@ -123,7 +123,7 @@ impl Evidence {
 
     /// The evidence of two samples that were not taken in blocks, such as two stored runs.
     ///
-    /// What changed on the machine between the samples counts as an effect.
+    /// A change of the machine between the samples counts as an effect.
     pub fn of_samples(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
         if let Some(nothing) = Evidence::of_nothing(reference, arm) {
             return nothing;
@@ -131,8 +131,8 @@ impl Evidence {
         Evidence::of(paired::unpaired_effect(reference, arm, level), Replicate::Block, reference, arm)
     }
 
-    /// The evidence of one number of each process. Fewer than three processes say nothing of how much processes
-    /// differ, so there is no interval.
+    /// The evidence of one number for each process. Fewer than three processes do not show how much processes differ,
+    /// so there is no interval.
     pub fn of_processes(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
         let effect = if paired { processes::effect } else { processes::unpaired_effect };
         let effect = effect(reference, arm, level).map_err(|why| match why {
@@ -142,8 +142,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Process, reference, arm)
     }
 
-    /// The evidence of a handful of launches in which a noisy metric was read: fewer than order statistics need, so
-    /// that the logarithms of the readings have to be taken for a normal sample.
+    /// The evidence of a few launches in which a noisy metric was read: fewer than order statistics need, so the
+    /// logarithms of the readings are assumed to be normal.
     pub fn of_handful(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
         let known = |readings: &[f64]| Range::of(readings).is_some_and(|range| range.repeats());
         let effect = match known(reference) && known(arm) && reference[0] != arm[0] {
@@ -153,8 +153,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Launch, reference, arm)
     }
 
-    /// The evidence of what is read once because it cannot vary, such as the size of a file. None where the readings of
-    /// an arm disagree.
+    /// The evidence of a metric that is read once because it cannot vary, such as the size of a file. None where the
+    /// readings of an arm disagree.
     pub fn of_fact(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
         let (left, right) = (Range::of(reference)?, Range::of(arm)?);
         let readings = reference.len().min(arm.len());
@@ -182,8 +182,8 @@ impl Evidence {
         })
     }
 
-    /// The evidence of a metric that counts but did not repeat in this run. Ranges of fewer than [`APART`] readings that
-    /// do not overlap may do so by chance.
+    /// The evidence of a metric that counts but did not repeat in this run. Ranges of fewer than [`APART`] readings
+    /// that do not overlap may do so by chance.
     pub fn of_near_counts(reference: &[f64], arm: &[f64], floor: f64) -> Evidence {
         let readings = reference.len().min(arm.len());
         let pointing = || ratio(median(reference), median(arm));
@@ -223,7 +223,7 @@ impl Evidence {
         Evidence::Absent { why, pointing, readings: reference.len().min(arm.len()) }
     }
 
-    /// The ratio of arm to reference, where there is one: not where the reference is 0 and the arm is not.
+    /// The ratio of arm to reference; none where the reference is 0 and the arm is not.
     pub fn effect(&self) -> Option<f64> {
         match self {
             Evidence::Exact { reference, arm, .. } => ratio(*reference, *arm),
@@ -249,7 +249,7 @@ impl Evidence {
         }
     }
 
-    /// The blocks that the evidence rests on; without blocks the readings of the arm that has fewer.
+    /// The number of blocks of the evidence; without blocks, the readings of the arm that has fewer.
     pub fn readings(&self) -> usize {
         match self {
             Evidence::Interval { effect, .. } => effect.n,
@@ -259,7 +259,7 @@ impl Evidence {
         }
     }
 
-    /// How the evidence came about, in words.
+    /// The kind of evidence, in words.
     pub fn method(&self) -> &'static str {
         match self {
             Evidence::Exact { .. } => "exact",
@@ -279,7 +279,7 @@ impl Evidence {
         }
     }
 
-    /// Why nothing may be concluded, where that is so.
+    /// Why nothing can be concluded, where that is so.
     pub fn why(&self) -> Option<Why> {
         match self {
             Evidence::Absent { why, .. } => Some(*why),
@@ -287,8 +287,8 @@ impl Evidence {
         }
     }
 
-    /// The margin that can be judged with this evidence: `margin` (a ratio less 1), or what identical programs may
-    /// differ by where that is more.
+    /// The margin that this evidence supports: `margin` (a ratio less 1), or the possible difference of identical
+    /// programs where that is larger.
     pub fn judgeable_margin(&self, margin: f64) -> f64 {
         match self {
             Evidence::Interval { resolution, .. } => margin.max(*resolution),
@@ -299,10 +299,10 @@ impl Evidence {
         }
     }
 
-    /// The least and the greatest ratio of arm to reference that the evidence allows, or why none can be given.
+    /// The least and the greatest ratio of arm to reference that the evidence allows, or why there is none.
     ///
-    /// A gate reads these. They include what identical programs may differ by, so that no gate is surer than the
-    /// verdict.
+    /// Gates read these. They include the possible difference of identical programs, so that no gate is stricter than
+    /// the verdict.
     pub fn ratio_bounds(&self) -> Result<(f64, f64), Why> {
         match self {
             Evidence::Exact { reference, arm, .. } => {
@@ -326,7 +326,7 @@ impl Evidence {
     }
 }
 
-/// Arm divided by reference; 1 where both are 0, none where no ratio makes sense.
+/// Arm divided by reference; 1 where both are 0, none where there is no ratio.
 fn ratio(reference: f64, arm: f64) -> Option<f64> {
     if reference == arm && reference.is_finite() {
         return Some(1.0);

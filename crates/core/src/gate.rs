@@ -1,8 +1,8 @@
-//! A gate: which comparisons of a run decide, and what they say.
+//! Gates: which comparisons of a run decide, and the outcome.
 //!
-//! Where nothing else is asked for, counts that repeat decide and times only inform: on a shared machine a count is the same
-//! each time, and a time is not. A gate is never surer than the verdicts that it rests on: what a comparison cannot tell,
-//! the gate cannot tell.
+//! By default counts that repeat decide and times only inform: on a shared machine a count is the same each time, and a
+//! time is not. A gate is never more certain than the verdicts that it rests on: where a comparison cannot tell,
+//! neither can the gate.
 
 use crate::budget::{Budget, Checked, Kept};
 use crate::compare::{Comparison, Direction, Verdict};
@@ -15,21 +15,21 @@ use crate::subject::{Arm, Role};
 use crate::unit::Unit;
 use crate::words::words;
 
-/// What a gate goes by.
+/// The settings of a gate.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Keys and families of the metrics that decide; where there are none, those that count and repeat.
+    /// Keys and families of the metrics that decide; by default those that count and repeat.
     pub metrics: Vec<String>,
     /// Changes that are intended.
     pub accepted: Vec<Acceptance>,
 }
 
 words! {
-    /// What a comparison says to a gate.
+    /// The outcome of one comparison.
     pub enum Outcome {
         /// It is worse, beyond the margin.
         Regression = "regression",
-        /// It is worse, and somebody said that this is intended.
+        /// It is worse, and the change was accepted as intended.
         Accepted = "accepted",
         /// It may be worse.
         CantTell = "can't tell",
@@ -43,7 +43,7 @@ words! {
 /// One metric of one arm, as a gate sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What is weighed, without its version.
+    /// The subject, without its version.
     pub subject: String,
     /// The name of the arm compared with.
     pub reference: String,
@@ -57,14 +57,15 @@ pub struct Finding {
     pub gates: bool,
     /// What it says.
     pub outcome: Outcome,
-    /// Why a change is accepted, or why nothing can be told.
+    /// Why a change is accepted, or why the outcome is unknown.
     pub why: Option<String>,
 }
 
-/// Instructions change a little with every change of a program, down to its start: only beyond the margin is it news.
+/// Instructions change a little with every change of a program, even in its start-up: only differences beyond the
+/// margin count.
 const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
 
-/// Readings of the reference that are apart by less than this share of the margin repeat.
+/// Readings of the reference that differ by less than this share of the margin count as repeating.
 const REPEATS: f64 = 0.1;
 
 /// Every metric of every pair of arms that was compared, worst first in the order of the run.
@@ -96,7 +97,7 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
     })
 }
 
-/// Metrics that decide, and that the reference has and the arm does not: nobody can tell what became of them.
+/// Metrics that decide and that the reference has but the arm has not: the outcome is can't tell.
 fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
     let mut pairs: Vec<(&str, &str)> =
         judged.iter().map(|one| (one.reference.as_str(), one.arm.as_str())).collect();
@@ -136,8 +137,8 @@ pub fn without_version(arm: &Arm) -> &str {
     cut.map_or(arm.name.as_str(), |(name, _)| name)
 }
 
-/// Whether a metric decides: because it was named, or because it counts, is one of those that tables show, and repeated at
-/// the reference in this run.
+/// Whether a metric decides: because it was named, or because it counts, is shown in tables, and repeated at the
+/// reference in this run.
 fn decides(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> bool {
     if !rules.metrics.is_empty() {
         return rules.metrics.iter().any(|pattern| metric.matches(pattern));
@@ -171,7 +172,7 @@ fn outcome(comparison: &Comparison, metric: &Metric) -> Outcome {
         }
         (Verdict::Different, Some(Direction::Worse)) => Outcome::Regression,
         (Verdict::Different, _) => Outcome::Improvement,
-        // What is better by an unknown amount, or surely not worse by more than the margin, has passed.
+        // Better by an unknown amount, or not worse by more than the margin: passed.
         (Verdict::Small, Some(Direction::Better)) => Outcome::Same,
         _ if not_worse => Outcome::Same,
         _ => Outcome::CantTell,
@@ -187,8 +188,8 @@ pub fn accepted(rules: &Rules, subject: &str, metric: &Metric) -> Option<String>
     rules.accepted.iter().find(about).map(|one| one.reason.clone())
 }
 
-/// What a gate says of a limit: where a change is accepted, limits relative to the reference are, too; an amount is a
-/// limit for everybody.
+/// The outcome of a limit: an accepted change also accepts limits relative to the reference; an absolute limit holds
+/// for every change.
 pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules) -> (Kept, Option<String>) {
     let budget = budgets.iter().find(|budget| budget.text == checked.budget);
     let relative = budget.filter(|budget| budget.limit.is_relative() && checked.kept == Kept::No);
@@ -198,8 +199,8 @@ pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules)
     (if reason.is_some() { Kept::Yes } else { checked.kept }, reason)
 }
 
-/// What the findings and the limits say together: a regression outweighs doubt, and where nothing decides, nobody can
-/// tell.
+/// The outcome of all findings and limits together: a regression outweighs doubt, and where nothing decides, the
+/// outcome is can't tell.
 pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
     let deciding = || findings.iter().filter(|one| one.gates).map(|one| one.outcome);
     if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == Outcome::Regression) {

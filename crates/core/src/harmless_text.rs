@@ -1,25 +1,25 @@
-//! Text from outside, made harmless for a terminal and for a reader.
+//! Makes text from outside harmless for terminals and readers.
 
-/// Whether a character does something to a terminal or to the text around it, rather than stand for itself: control
-/// characters, and marks that change the direction of writing (Unicode Standard Annex 9).
+/// Whether a character controls the terminal or the text around it instead of standing for itself: control characters,
+/// and marks that change the direction of writing (Unicode Standard Annex 9).
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with every character that steers replaced by U+FFFD; line ends too, so that it stays one line.
+/// The text with every such character replaced by U+FFFD; line ends too, so that it stays one line.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// The text with every character that steers replaced by U+FFFD, except line ends and tabs.
+/// The text with every such character replaced by U+FFFD, except line ends and tabs.
 pub fn plain_lines(text: &str) -> String {
     let steers = |c: char| steers(c) && !matches!(c, '\n' | '\t');
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// A report for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, all else that steers is
-/// replaced by U+FFFD.
+/// A report for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, all other control
+/// characters are replaced by U+FFFD.
 pub fn for_terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

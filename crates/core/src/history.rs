@@ -1,4 +1,4 @@
-//! A range of versions of one repository: what became of each, what was read, and what may be concluded.
+//! A range of versions of one repository: the state of each, its readings, and the conclusions.
 //!
 //! A [`History`] is what was measured; [`find_changes`] makes a [`Judgement`] of it; reports are written from both.
 
@@ -17,11 +17,11 @@ use crate::unit::Unit;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-/// A version of fewer readings beside others has no interval at 95 %: then nothing is said of its times.
+/// Versions with fewer readings beside others have no interval at 95 %: nothing is concluded about their times.
 pub const READINGS: usize = 6;
 
 words! {
-    /// What has become of a version.
+    /// The state of a version.
     pub enum State {
         /// Nothing has been done yet.
         Queued = "queued",
@@ -31,15 +31,15 @@ words! {
         BuildFailed = "build-failed",
         /// It was built, but the check that comes before weighing failed, or its output was wrong.
         CheckFailed = "check-failed",
-        /// It was built, but what is to be weighed cannot be launched, or ends with an error.
+        /// It was built, but the subject cannot be launched, or ends with an error.
         RunFailed = "run-failed",
         /// Its build, its check or one of its commands took longer than allowed and was ended.
         TimedOut = "timed-out",
-        /// It was built and may be weighed; how often it was is told by its readings.
+        /// It was built and may be weighed; its readings show how often it was.
         Built = "built",
         /// Its artefacts are byte for byte those of another version, whose twin it is.
         SameBinary = "same-binary",
-        /// The range, the configuration or the adaptive search left it out so far.
+        /// The range, the configuration or the adaptive search has left it out so far.
         Skipped = "skipped",
     }
 }
@@ -58,8 +58,8 @@ pub struct Version {
     pub commit: String,
     /// The ids of its parents, the first parent first.
     pub parents: Vec<String>,
-    /// The ids of the versions of the range that it comes directly after: its parents, or where the range does not have
-    /// these, the nearest before them that it has. Costs are compared with theirs.
+    /// The ids of the versions of the range that it directly follows: its parents, or where the range does not contain
+    /// them, their nearest ancestors that it does contain. Costs are compared with these.
     pub follows: Vec<String>,
     /// The first line of its message.
     pub title: String,
@@ -69,7 +69,7 @@ pub struct Version {
     pub time: i64,
     /// Tags that name it.
     pub tags: Vec<String>,
-    /// What has become of it.
+    /// Its state.
     pub state: State,
     /// Why it could not be built or weighed, in a line.
     pub why: Option<String>,
@@ -79,8 +79,8 @@ pub struct Version {
     pub same_as: Option<String>,
     /// Changes that the commit declares as intended.
     pub accepted: Vec<Acceptance>,
-    /// How many commits the selection left out that this version has and none before it in the range. Any of them may
-    /// have brought what is seen here first.
+    /// How many commits the selection left out that are ancestors of this version and of no earlier one of the range.
+    /// Any of them may have caused what first appears here.
     pub left_out: usize,
 }
 
@@ -102,18 +102,18 @@ pub struct Acceptance {
     pub reason: String,
 }
 
-/// What was measured of a range.
+/// The measurements of a range.
 ///
-/// The arms of the run are one for each subject at each version that was weighed: `arm.version` holds the full id of the
-/// commit, and `arm.name` the name of the subject alone. Readings of two arms with the same block were taken side by
-/// side. What building costs is among an arm's figures (`build.time`, `build.bytes`), of its first subject only.
+/// The run has one arm for each subject at each weighed version: `arm.version` holds the full id of the commit, and
+/// `arm.name` the name of the subject alone. Readings of two arms with the same block were taken side by side. The cost
+/// of building is among the figures (`build.time`, `build.bytes`) of the arm of the first subject only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
     /// The name of the repository: the last part of its path or URL.
     pub repository: String,
     /// The URL of the remote, where there is one.
     pub remote: Option<String>,
-    /// The range, as it was asked for.
+    /// The range as the user gave it.
     pub range: String,
     /// The versions, oldest first, in topological order.
     pub versions: Vec<Version>,
@@ -126,9 +126,9 @@ words! {
     pub enum Form {
         /// The level stays changed.
         Step = "step",
-        /// The level changed and came back within a few versions; `until` says where.
+        /// The level changed and returned within a few versions; `until` says where.
         Spike = "spike",
-        /// The level came back to what it was before an earlier change, which `undoes` names.
+        /// The level returned to what it was before an earlier change, which `undoes` names.
         Revert = "revert",
     }
 }
@@ -138,8 +138,8 @@ words! {
 pub struct Point {
     /// Index into the history's versions.
     pub version: usize,
-    /// The median of the readings, in the metric's unit; corrected for what the machine did meanwhile where versions
-    /// were weighed in turns.
+    /// The median of the readings, in the metric's unit; corrected for fluctuations of the machine where versions were
+    /// weighed in turns.
     pub value: f64,
     /// The least reading.
     pub least: f64,
@@ -156,12 +156,12 @@ pub struct Point {
 pub struct Change {
     /// The form.
     pub form: Form,
-    /// Index into the versions: the one that most probably brought the change.
+    /// Index into the versions: the most probable cause of the change.
     pub at: usize,
-    /// Indices of all versions that may have brought it, at 95 %, in order, `at` among them. Versions that were not
-    /// weighed between two that were belong to it; those with the same artefacts as a version before them do not.
+    /// Indices of all versions that may have caused it, at 95 %, in order, including `at`. Unweighed versions between
+    /// two weighed ones are included; those with the same artefacts as a version before them are not.
     pub set: Vec<usize>,
-    /// Index of the last version that surely has the old level.
+    /// Index of the last version that has the old level for certain.
     pub before: usize,
     /// For a spike: the last version at the spike's level.
     pub until: Option<usize>,
@@ -171,13 +171,15 @@ pub struct Change {
     pub from: f64,
     /// The level after.
     pub to: f64,
-    /// New level by old level; infinite, with the sign of the difference, where the old one is zero or values cross zero.
+    /// New level by old level; infinite, with the sign of the difference, where the old one is zero or values cross
+    /// zero.
     pub ratio: f64,
     /// Interval of the ratio at 95 %, or where that is infinite, of the difference; none for exact metrics.
     pub interval: Option<Interval>,
-    /// How probable such a change is in noise alone, corrected for search and for the number of series; 0 for exact ones.
+    /// The probability of such a change in noise alone, corrected for the search and the number of series; 0 for exact
+    /// ones.
     pub p: f64,
-    /// Whether this is for the better; none where neither is.
+    /// Whether this is an improvement; none where the metric has no better direction.
     pub better: Option<bool>,
     /// The reason why it is intended, where a version of the set says so.
     pub accepted: Option<String>,
@@ -190,11 +192,13 @@ pub struct Effect {
     pub from: usize,
     /// Index of the later version.
     pub to: usize,
-    /// Value at the later by value at the earlier; infinite, with the sign of the difference, where values cross zero.
+    /// Value at the later divided by value at the earlier; infinite, with the sign of the difference, where values
+    /// cross zero.
     pub ratio: f64,
-    /// Its interval at 95 %, or where the ratio is infinite, that of the difference, from readings taken side by side; none for exact metrics and where there are too few.
+    /// Its interval at 95 %, or where the ratio is infinite, that of the difference, from readings taken side by side;
+    /// none for exact metrics and where there are too few.
     pub interval: Option<Interval>,
-    /// Whether anything changed, surely: for exact metrics any difference, else an interval that excludes 1.
+    /// Whether there is certainly a change: for exact metrics any difference, else an interval that excludes 1.
     pub surely: bool,
 }
 
@@ -209,33 +213,33 @@ pub struct Series {
     pub unit: Unit,
     /// Which direction is an improvement.
     pub better: Better,
-    /// Whether every reading of every version repeated, so that any change is a change.
+    /// Whether every reading of every version repeated, so that any change is real.
     pub exact: bool,
-    /// Whether counts repeated each time they were taken in a row, and were others later.
+    /// Whether counts repeated when they were taken in a row, but not at later visits.
     pub shifting: bool,
     /// The values of the versions that were weighed, in order.
     pub points: Vec<Point>,
     /// The changes, in order.
     pub changes: Vec<Change>,
-    /// The pairs of weighed versions, one directly after the other, between which the level changes.
+    /// The pairs of consecutive weighed versions between which the level changes.
     pub borders: Vec<[usize; 2]>,
     /// The level of each stretch of the list: first version, last version, level.
     pub levels: Vec<(usize, usize, f64)>,
     /// Standard deviation of values about their level, relative; 0 for exact metrics, none where it is not known.
     pub noise: Option<f64>,
-    /// The standard deviation between versions with the same artefacts, relative: what "no change" looks like.
+    /// The standard deviation between versions with the same artefacts, relative: the spread without any change.
     pub twins: Option<f64>,
-    /// Two levels between which the series goes back and forth, if it does: then no change is named.
+    /// Two levels between which the series alternates, if it does: then no change is reported.
     pub modes: Option<[f64; 2]>,
     /// The smallest step that would have been found, relative; none for exact metrics and too short series.
     pub detectable: Option<f64>,
     /// From the first weighed version to the last, along first parents.
     pub whole: Option<Effect>,
-    /// Why nothing can be said, where nothing can.
+    /// Why nothing can be concluded, where that is so.
     pub cannot: Option<String>,
 }
 
-/// What a change of build cost buys: "is it a win?"
+/// Whether a change of the build's cost pays off.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BreakEven {
     /// The subject whose runs are set against the build.
@@ -244,19 +248,20 @@ pub struct BreakEven {
     pub from: usize,
     /// Index of the later version.
     pub to: usize,
-    /// What a build costs more than before, in nanoseconds; negative where it costs less.
+    /// How much more a build costs than before, in nanoseconds; negative where it costs less.
     pub build: f64,
-    /// What a run costs more than before, in nanoseconds; negative where it costs less.
+    /// How much more a run costs than before, in nanoseconds; negative where it costs less.
     pub run: f64,
-    /// Whether building costs something else, surely: a single build of each version does not tell.
+    /// Whether the cost of building certainly differs: a single build of each version does not show it.
     pub build_surely: bool,
-    /// Whether running costs something else, surely.
+    /// Whether the cost of running certainly differs.
     pub run_surely: bool,
-    /// The number of runs for each build after which the later version costs less in all; none where one version is better in both.
+    /// The number of runs for each build after which the later version costs less in all; none where one version is
+    /// better in both.
     pub runs: Option<f64>,
 }
 
-/// What costs to build and to run are at one of two versions, in nanoseconds.
+/// The costs of building and running one of two versions, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// What the build takes.
@@ -266,7 +271,7 @@ pub struct Costs {
 }
 
 impl BreakEven {
-    /// Sets what building costs against what running does, each of which surely differs or does not.
+    /// Compares the change of the build's cost with that of the run's; each either certainly differs or does not.
     pub fn of(
         subject: &str,
         (from, to): (usize, usize),
@@ -279,17 +284,17 @@ impl BreakEven {
         BreakEven { subject: subject.to_owned(), from, to, build, run, build_surely, run_surely, runs }
     }
 
-    /// Whether there is anything to tell.
+    /// Whether there is anything to report.
     pub fn is_told(&self) -> bool {
         self.build_surely || self.run_surely
     }
 }
 
-/// What may be concluded from a history.
+/// The conclusions from a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// The series, subject by subject, each in the order of the metric table.
     pub series: Vec<Series>,
-    /// For each subject whose build or run surely costs something else, from the first weighed version to the last.
+    /// For each subject whose build or run certainly costs something else, from the first weighed version to the last.
     pub break_even: Vec<BreakEven>,
 }

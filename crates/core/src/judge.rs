@@ -1,4 +1,4 @@
-//! From readings to statements: estimates of each arm, comparisons between arms, and which of them to quote.
+//! From readings to conclusions: estimates of each arm, comparisons between arms, and which of them to quote.
 
 mod between_runs;
 pub mod cases;
@@ -23,14 +23,14 @@ use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use std::collections::HashMap;
 
-/// The resident size moves by up to this many bytes between identical runs, because the kernel maps file pages around
-/// a fault as it finds them in memory.
+/// The resident size varies by up to this many bytes between identical runs, because the kernel maps neighbouring file
+/// pages at a fault if they are in memory.
 const RESIDENT_NOISE: f64 = 300_000.0;
 
-/// Intervals that are resampled are resampled alike each time a run is judged.
+/// The seed of resampled intervals, fixed so that judging a run again gives the same result.
 const RESAMPLING_SEED: u64 = 0x5c12_0b1e;
 
-/// What is known of one metric of one arm.
+/// The estimate of one metric of one arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// The median of the readings, in the metric's unit.
@@ -39,7 +39,7 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// The least and the greatest reading.
     pub range: (f64, f64),
-    /// How the estimate came about.
+    /// The method of the estimate.
     pub method: &'static str,
 }
 
@@ -54,11 +54,11 @@ pub struct Judged {
     pub arm: String,
     /// The evidence and the verdict.
     pub comparison: Comparison,
-    /// Of wall time, the share that the arm or the reference spent waiting for a core, whichever is more; else 0.
+    /// For wall time, the larger share that the arm or the reference spent waiting for a core; else 0.
     pub waiting: f64,
 }
 
-/// Two arms to be compared, and whether their readings were taken side by side.
+/// Two arms to compare, and whether their readings were taken side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     /// The arm compared with.
@@ -67,8 +67,8 @@ pub struct Pair<'a> {
     pub arm: &'a Arm,
     /// Whether readings of the same block belong together.
     pub paired: bool,
-    /// The tares of both. Of cases only blocks are compared that neither finds disturbed; and commands of two runs differ
-    /// by as much as the tare for reasons of the machine.
+    /// The tares of both. Cases are compared over the blocks that neither tare shows as disturbed; and commands of two
+    /// runs may differ by as much as the tare for reasons of the machine.
     pub tares: Option<(&'a Arm, &'a Arm)>,
 }
 
@@ -104,16 +104,16 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
 /// The end of the keys of figures that say how far another can be wrong: `alloc.bytes.resolution` is of `alloc.bytes`.
 pub const RESOLUTION: &str = ".resolution";
 
-/// The end of the keys of figures that say what all requests of a load together tell of a metric, which its readings by
-/// window do not: the value, the least it may be, and the most it may be, where that is known.
+/// The end of the keys of figures over all requests of a load: what they say of a metric beyond its readings by window.
+/// The readings are the value, the least that it may be, and the most that it may be, where that is known.
 pub const POOLED: &str = ".pooled";
 
-/// The key of the figure that says how far this metric's readings can be wrong.
+/// The key of the figure with the possible error of this metric's readings.
 pub fn resolution_key(key: &str) -> String {
     format!("{key}{RESOLUTION}")
 }
 
-/// The estimate, widened by how far the arm's readings of the metric can be wrong, where that is known.
+/// The estimate, widened by the possible error of the arm's readings of the metric, where that is known.
 pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
     let Some(sample) = arm.sample(&resolution_key(key)) else { return estimate };
     let more = sample.readings.iter().copied().fold(0.0, f64::max);
@@ -124,7 +124,7 @@ pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
 
 /// The pairs inside one run: every other subject, and the reference's twin, against the reference.
 ///
-/// Cases of bench programs are compared with themselves in another program, or with a named reference case. Several
+/// Cases of bench programs are compared with the same case in another program, or with a named reference case. Several
 /// commands at several versions are compared with themselves at the first version; several commands, or the values of a
 /// text, at several sizes with the first of them at the same size.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
@@ -145,8 +145,8 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
     pairs
 }
 
-/// Whether two arms have any block in common. Readings of another tool, which ended one command before it began the
-/// next, have none.
+/// Whether two arms share a block. Readings of other tools, which finish one command before they start the next, do
+/// not.
 fn side_by_side(reference: &Arm, arm: &Arm) -> bool {
     let both = |(key, figure): (&String, &Figure)| match (figure, reference.sample(key)) {
         (Figure::Sample(sample), Some(other)) => Some((sample.blocks.clone(), other.blocks.clone())),
@@ -159,21 +159,21 @@ fn side_by_side(reference: &Arm, arm: &Arm) -> bool {
 
 /// The comparisons of these pairs in every metric that both arms of a pair have.
 ///
-/// Within one metric the verdicts of all pairs hold together at the level of the terms (Holm). The headline quotes
-/// whichever of wall and processor time tells, which is two chances to err; but "different" and "same" each err on one
-/// side of the margin only, with half the error of the interval, so that both chances together stay within it. Where the
-/// run has a twin of the reference, no margin is narrower than what the twin showed.
+/// Within one metric the verdicts of all pairs hold together at the level of the terms (Holm). The headline quotes wall
+/// or processor time, whichever decides, which gives two chances of an error; but "different" and "same" each err on
+/// one side of the margin only, with half the error of the interval, so that both chances together stay within it.
+/// Where the run has a twin of the reference, no margin is narrower than the difference that the twin showed.
 pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
     keys.sort();
     keys.dedup();
-    // How a batch was made is no figure of the case.
+    // The parameters of a batch are not figures of the case.
     keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));
     let level = 1.0 - (1.0 - terms.level) / f64::from(terms.looks.max(1));
     keys.into_iter().flat_map(|key| compare_metric(key, pairs, terms.margin, level)).collect()
 }
 
-/// The samples to compare: for cases, those of the blocks that count.
+/// The samples to compare: for cases, those of the blocks that are used.
 fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
     let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
     Some(match pair.tares {
@@ -184,9 +184,9 @@ fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
     })
 }
 
-/// How one metric of one pair is compared.
+/// The method by which one metric of one pair is compared.
 enum Compared {
-    /// By counts or ranges, which no error is shared for.
+    /// By counts or ranges, among which no error is divided.
     Counted(Evidence, bool),
     /// By an interval.
     Noisy(Readings),
@@ -213,7 +213,7 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
         .iter()
         .map(|(index, readings)| {
             let entry = readings.entry(margin);
-            // The twin itself is judged by the asked margin: a wider one is its own finding.
+            // The twin itself is judged by the requested margin: a wider one would hide what it shows.
             let twin = pairs[*index].arm.role == Role::Twin;
             let resolution = if twin { entry.resolution } else { entry.resolution.max(seen) };
             Entry { resolution, ..entry }
@@ -238,14 +238,14 @@ fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec
         .collect()
 }
 
-/// The greater of the shares of wall time that two arms spent waiting for a core; 0 where neither is known.
+/// The larger share of wall time that one of two arms spent waiting for a core; 0 where neither is known.
 fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
     let share = |arm: &Arm| waiting_share(arm).unwrap_or(0.0);
     share(reference).max(share(arm))
 }
 
-/// Decides by what a metric's readings of one pair are compared. That a metric is usually exact is an expectation; what
-/// counts is whether its readings repeated.
+/// Chooses the method for a metric of one pair. A metric is usually exact only by expectation; whether its readings
+/// repeated decides.
 fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level: f64) -> Compared {
     let lower = declaration(key, arm).better == Better::Lower;
     if let Some(evidence) = pooled::evidence(key, pair, level) {
@@ -275,7 +275,7 @@ fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level:
         false => (reference.readings.clone(), arm.readings.clone()),
     };
     let (left, right, replicate) = match (&pair.arm.subject, timed) {
-        // Results of other tools do not say what was one process.
+        // Results of other tools do not say which readings come from one process.
         (Subject::Case { .. }, true) if pair.tares.is_some() => {
             cases::by_process(reference, arm, pair.paired)
         }
@@ -293,7 +293,7 @@ fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level:
     }
 }
 
-/// The least difference of a metric that means anything, in its unit.
+/// The least meaningful difference of a metric, in its unit.
 fn floor_of(key: &str) -> f64 {
     if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 }
 }
@@ -321,10 +321,10 @@ impl Readings {
     }
 }
 
-/// The least and the greatest value that one arm's metric may have in view of its readings, or why that cannot be said.
+/// The least and the greatest value of one arm's metric that the readings allow, or why there is none.
 ///
-/// An absolute limit is held against these. Readings that repeated are taken as they are; of a noisy metric, one reading
-/// says nothing of the next.
+/// An absolute limit is compared with these. Readings that repeated are taken as they are; one reading of a noisy
+/// metric does not bound the next.
 pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Result<(f64, f64), Why> {
     if let Some(pooled) = pooled::of(arm, key) {
         return Ok((pooled.low, pooled.high.unwrap_or(f64::INFINITY)));
@@ -334,7 +334,7 @@ pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Resul
     let n = sample.readings.len();
     let (low, high) = match known.interval {
         Some(interval) => (interval.low, interval.high),
-        // A metric that is read once in a run, such as the time of a build, is what it is.
+        // A metric that is read once in a run, such as the time of a build, is taken as it is.
         None if sample.quality == Quality::Noisy && sample.unit == Unit::Nanoseconds && n < 2 => {
             return Err(Why::TooFew { have: n, need: 2 });
         }
@@ -347,10 +347,10 @@ pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Resul
     Ok(((low - floor).max(0.0).min(low), high + floor))
 }
 
-/// The comparison to quote for an arm, among the metrics shown: wall time where it tells, else processor time where
-/// that tells, else wall time; where neither is shown, the first metric that differs, or else the first.
+/// The comparison to quote for an arm, among the metrics shown: wall time where it decides, else processor time where
+/// that decides, else wall time; where neither is shown, the first metric that differs, or else the first.
 ///
-/// Processor time is quoted instead of a wall time that is blurred by other work on the machine; see [`is_blurred`].
+/// Processor time is quoted instead of a wall time that other work on the machine disturbed; see [`is_blurred`].
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
     let of_arm: Vec<&Judged> = judged.iter().filter(|judged| judged.arm == arm).collect();
     quoted(&of_arm, shown)
@@ -385,15 +385,15 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
         .or_else(|| shown.iter().find_map(|key| of(key)))
 }
 
-/// The least width of an interval, as a difference of logarithms, that a reader would wish narrower.
+/// The least width of an interval, as a difference of logarithms, that is worth narrowing.
 const BLUR: f64 = 0.05;
 
-/// Wall time of which more than this share was waiting for a core is about the machine's other work.
+/// A wall time of which more than this share was waiting for a core depends mainly on the machine's other work.
 pub const MOST_WAITING: f64 = 0.2;
 
-/// Whether the machine's other work has blurred wall time, so that processor time says more: much of it was waiting, or
-/// processor time is known at least twice as well and says something else than a wall time that is the same or nearly
-/// so, or says the same as a wall time that differs, but within its interval.
+/// Whether the machine's other work disturbed wall time so much that processor time is more informative: much of it was
+/// waiting; or processor time is known at least twice as precisely, and disagrees with a wall time that is the same or
+/// nearly so, or is the same, within the interval of a wall time that differs.
 fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
     if wall.waiting > MOST_WAITING {
         return true;

@@ -1,12 +1,13 @@
-//! The highest rate a server sustains: which rate to try next, and what has been found.
+//! Finds the highest rate that a server sustains: which rate to try next, and the result so far.
 //!
-//! Every measurement counts, for each limit, how many requests were beyond it in each of several stretches of time. From
-//! these counts follow two kinds of knowledge. A rate is *surely* good or bad when the share beyond is surely less or more
-//! than the limit allows, or the server fell behind; by that alone the answer lies between the highest surely good and the
-//! lowest surely bad rate. And where the share grows smoothly, [`fit`] says at which rate it reaches what is allowed, with
-//! an interval. The search doubles (or halves, from a first rate that is too high) until a rate is good and another bad,
-//! halves the distance, and then measures around the estimate until one of the two intervals is narrow enough. Medians
-//! over measurements play no part: slow requests come in bunches, so that most measurements show fewer than there are.
+//! Every measurement counts, for each limit, how many requests were beyond it in each of several stretches of time.
+//! These counts are used in two ways. A rate is *certainly* good or bad when the confidence interval of the share
+//! beyond lies below or above what the limit allows, or the server fell behind; the answer lies between the highest
+//! certainly good and the lowest certainly bad rate. And where the share grows smoothly, [`fit`] estimates the rate at
+//! which it reaches what is allowed, with an interval. The search doubles (or halves, from a first rate that is too
+//! high) until one rate is good and another bad, halves the distance, and then measures around the estimate until one
+//! of the two intervals is narrow enough. Medians over measurements are not used: slow requests come in groups, so most
+//! measurements show too few.
 
 mod fit;
 mod limits;
@@ -24,9 +25,9 @@ pub struct Search {
     pub most: f64,
     /// The interval is narrow enough when its upper end is at most this multiple of the lower.
     pub precision: f64,
-    /// How often both ends have to be measured where the server turns from good to bad at once.
+    /// How often both ends have to be measured where the server turns from good to bad abruptly.
     pub repeats: u32,
-    /// After this many measurements the search ends with what it has.
+    /// After this many measurements the search ends with the result so far.
     pub steps: u32,
 }
 
@@ -36,7 +37,7 @@ impl Default for Search {
     }
 }
 
-/// What was seen of a rate.
+/// The outcome of one measurement of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -44,7 +45,7 @@ pub enum Outcome {
     Good,
     /// A limit was broken, or the server fell behind.
     Bad,
-    /// The measurement itself is void, because the generator was late for instance.
+    /// The measurement is void, for instance because the generator was late.
     Void,
 }
 
@@ -53,20 +54,20 @@ pub enum Outcome {
 pub struct Measurement {
     /// Requests per second.
     pub rate: f64,
-    /// What it showed by itself.
+    /// The outcome by itself.
     pub outcome: Outcome,
     /// Whether the server answered at the rate at which requests were due.
     pub kept_up: bool,
-    /// For each limit, what was counted in each stretch of time.
+    /// For each limit, the counts in each stretch of time.
     pub counts: Vec<Vec<Count>>,
 }
 
-/// What a limit counts in a stretch of time.
+/// The counts of one limit in a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     /// Requests.
     pub requests: f64,
-    /// Those of them beyond the limit; for a limit on the mean, the sum of their responses as multiples of it.
+    /// Requests beyond the limit; for a limit on the mean, the sum of the responses as multiples of it.
     pub beyond: f64,
 }
 
@@ -87,17 +88,17 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     search: Search,
-    /// What share each limit allows; none for what should not happen at all.
+    /// The share that each limit allows; none for what must never happen.
     allowed: Vec<Option<f64>>,
     measurements: Vec<Measurement>,
     tallies: Vec<Tally>,
     void_in_a_row: u32,
 }
 
-/// What is to be done next.
+/// The next action of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Measure at this rate and [`Knee::report`] what came of it.
+    /// Measure at this rate and pass the result to [`Knee::report`].
     Measure(f64),
     /// The search is over.
     Found(Found),
@@ -106,42 +107,42 @@ pub enum Next {
 /// The interval of the highest sustainable rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Where it most likely lies, where that could be estimated.
+    /// The most likely value, where it could be estimated.
     pub estimate: Option<f64>,
-    /// It is not lower than this; none when even the lowest rate tried was bad.
+    /// The lower end; none when even the lowest rate tried was bad.
     pub low: Option<f64>,
-    /// It is not higher than this; none when the highest rate allowed was good.
+    /// The upper end; none when the highest rate allowed was good.
     pub high: Option<f64>,
-    /// Whether the interval is as narrow as was asked.
+    /// Whether the interval is as narrow as requested.
     pub settled: bool,
-    /// Whether the search ended because one measurement after the other was void.
+    /// Whether the search ended because several measurements in a row were void.
     pub void: bool,
 }
 
 /// Void measurements in a row that end a search.
 const MOST_VOID: u32 = 3;
 
-/// So far below the first rate the search for a good one goes.
+/// How far below the first rate a good one is searched.
 const LOWEST: f64 = 1.0 / 1_048_576.0;
 
-/// The confidence of the interval. It is trusted with 95 %; more is asked, because a search that ends as soon as the interval is
-/// narrow ends rather where chance has made it too narrow.
+/// The confidence level of the interval. It is reported as 95 %; a higher one is used because a search that ends as
+/// soon as the interval is narrow tends to end where chance has made it too narrow.
 pub const LEVEL: f64 = 0.995;
 
 /// The distance between good and bad at which measuring around the estimate begins.
 const CLOSE: f64 = 1.5;
 
-/// Rates are near each other up to this ratio.
+/// Rates within this ratio are near each other.
 const NEAR: f64 = 1.1;
 
-/// How many requests beyond a limit come together where that is not known yet.
+/// How many requests beyond a limit are assumed to come together before that is known.
 const BUNCH: f64 = 10.0;
 
-/// The normal quantile that a rate must pass to be surely good or bad.
+/// The normal quantile that a rate must pass to be certainly good or bad.
 const SURE: f64 = 2.576;
 
 impl Knee {
-    /// A search that has not begun.
+    /// Starts a search.
     pub fn new(search: Search, slo: &Slo) -> Knee {
         let allowed = slo.limits.iter().map(Limit::allowed).collect();
         Knee { search, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
@@ -152,7 +153,7 @@ impl Knee {
         &self.tallies
     }
 
-    /// What is known if the search is given up now.
+    /// The result if the search ends now.
     pub fn so_far(&self) -> Found {
         let (good, bad) = self.sure();
         let smooth = self.crossing(self.guess());
@@ -172,7 +173,7 @@ impl Knee {
         }
     }
 
-    /// What is to be done next; the same until something is reported.
+    /// The next action; the same until something is reported.
     pub fn next(&self) -> Next {
         let over = |settled| Next::Found(Found { settled, ..self.so_far() });
         if self.measurements.len() as u32 >= self.search.steps || self.void_in_a_row >= MOST_VOID {
@@ -209,7 +210,7 @@ impl Knee {
         }
     }
 
-    /// Whether the share beyond some limit is seen to grow smoothly.
+    /// Whether the share beyond some limit grows smoothly.
     fn any_smooth(&self) -> bool {
         (0..self.allowed.len()).any(|limit| self.is_smooth(limit))
             && self.ends().1.is_some_and(|bad| !self.falls_behind(bad))
@@ -224,7 +225,7 @@ impl Knee {
         partly.count() > 1
     }
 
-    /// Where the server turns from good to bad at once: the two ends come closer, and then are seen again and again.
+    /// Where the server turns from good to bad abruptly: the two ends approach each other, and then are measured again.
     fn at_once(&self, good: f64, bad: f64, middle: f64) -> Next {
         if bad / good > self.search.precision && middle > good && middle < bad {
             return Next::Measure(middle);
@@ -235,7 +236,7 @@ impl Knee {
             let settled = Found { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
             return Next::Found(settled);
         }
-        // In turn, so that a disturbance that lasts does not fall on one end alone.
+        // In turn, so that a lasting disturbance does not affect one end alone.
         Next::Measure(if of_good <= of_bad { good } else { bad })
     }
 
@@ -243,7 +244,7 @@ impl Knee {
         found.low.zip(found.high).is_some_and(|(low, high)| high / low <= self.search.precision)
     }
 
-    /// A rate near the estimate, in turn at it, above and below, so that the growth is known as well.
+    /// A rate near the estimate: in turn at it, above and below, so that the growth is known as well.
     fn around(&self, crossing: &fit::Crossing) -> f64 {
         let half = crossing.interval.map_or(0.2, |interval| (interval.high / interval.low).ln() / 2.0);
         let aside = half.clamp(0.04, 0.15);
@@ -251,7 +252,7 @@ impl Knee {
         rounded(crossing.rate * f64::exp(turn)).min(self.search.most)
     }
 
-    /// Takes in what a measurement has shown.
+    /// Adds a measurement.
     pub fn report(&mut self, measurement: Measurement) {
         let (rate, outcome) = (measurement.rate, measurement.outcome);
         self.measurements.push(measurement);
@@ -293,27 +294,27 @@ impl Knee {
         }
     }
 
-    /// The lowest rate at which a limit's share reaches what is allowed; none where no share is seen to grow smoothly.
+    /// The lowest rate at which the share beyond a limit reaches what is allowed; none where no share grows smoothly.
     fn crossing(&self, guess: f64) -> Option<fit::Crossing> {
         let found = (0..self.allowed.len()).filter_map(|limit| {
             let target = self.target(limit);
             self.is_smooth(limit).then(|| fit::crossing(&self.measurements, limit, target, guess))?
         });
         let lowest = found.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        // A server that falls behind before the limit is reached is not described by the limit.
+        // Where the server falls behind before the limit is reached, the limit does not describe it.
         let near = self.told().any(|m| (m.rate / lowest.rate).ln().abs() < CLOSE.ln());
         (near && !self.falls_behind(lowest.rate)).then_some(lowest)
     }
 
-    /// Whether the server mostly fell behind at a rate, told from the measurements up to it.
+    /// Whether the server mostly fell behind at a rate, from the measurements up to it.
     fn falls_behind(&self, rate: f64) -> bool {
         let below = self.told().filter(|m| m.rate <= rate && m.rate > rate / NEAR);
         let (behind, up): (Vec<_>, Vec<_>) = below.partition(|m| !m.kept_up);
         behind.len() > 1 && behind.len() > 2 * up.len()
     }
 
-    /// The highest rate that is surely good, and the lowest that is surely bad. A rate is as good as what is measured
-    /// at it and above it, and as bad as what is measured at it and below.
+    /// The highest rate that is certainly good, and the lowest that is certainly bad. Measurements at a rate and above
+    /// it are evidence that it is good, measurements at it and below that it is bad.
     fn sure(&self) -> (Option<f64>, Option<f64>) {
         let rates: Vec<f64> = self.tallies.iter().filter(|t| t.good + t.bad > 0).map(|t| t.rate).collect();
         let is_bad = |rate: f64| {
@@ -363,8 +364,8 @@ impl Knee {
         Some(((middle - half).max(0.0) * bunch / all.requests, (middle + half) * bunch / all.requests))
     }
 
-    /// The highest good rate without a bad one below, and the lowest bad one, by what was mostly seen. A tie is bad: a
-    /// rate that breaks its limits half of the time is not sustained.
+    /// The highest good rate without a bad one below, and the lowest bad one, by the majority of outcomes. A tie is
+    /// bad: a rate that breaks its limits half of the time is not sustained.
     fn ends(&self) -> (Option<f64>, Option<f64>) {
         let judged = || self.tallies.iter().filter(|tally| tally.good + tally.bad > 0);
         let bad = judged().find(|tally| self.is_mostly_bad(tally)).map(|tally| tally.rate);
@@ -372,9 +373,9 @@ impl Knee {
         (good, bad)
     }
 
-    /// A rate that was measured once or twice may have been bad by chance, and the lowest of many such rates nearly always
-    /// was. It is good where it kept up, and the measurements at it and just above it together keep every limit; and the
-    /// other way round.
+    /// A rate that was measured once or twice may have been bad by chance, and the lowest of many such rates nearly
+    /// always was. It counts as good where it kept up, and the measurements at it and just above it together keep every
+    /// limit; and the other way round.
     fn is_mostly_bad(&self, tally: &Tally) -> bool {
         let (rate, bad) = (tally.rate, tally.bad >= tally.good);
         let near = |m: &Measurement| match bad {
@@ -401,7 +402,7 @@ fn sum(counts: &[Count]) -> Count {
     })
 }
 
-/// To three significant digits, as rates are read and typed.
+/// Rounds to three significant digits.
 fn rounded(rate: f64) -> f64 {
     let step = 10_f64.powf(rate.log10().floor() - 2.0);
     (rate / step).round() * step

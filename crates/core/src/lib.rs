@@ -1,7 +1,7 @@
-//! The numbers of Scruple: what is weighed, in which units, by which plan, and what may be concluded.
+//! The pure part of Scruple: metrics, units, samples, plans, statistics and verdicts.
 //!
-//! Nothing here can read a clock, open a file or start a thread; everything is a function from readings to
-//! statements about them, so that all of it can be tested bit for bit.
+//! Nothing here reads a clock, opens a file or starts a thread. Everything is a function of its arguments, so every
+//! result can be tested bit for bit.
 #![forbid(unsafe_code)]
 
 pub mod budget;

@@ -1,6 +1,6 @@
-//! The table of metrics: each is declared once, and names, units, help and gates everywhere derive from it.
+//! The table of metrics: each is declared once, and its name, unit, help and gates derive from it everywhere.
 //!
-//! The table is open: a bench program or a language runtime may bring a metric of its own, with its unit, through
+//! The table is open: a bench program or a language runtime may declare its own metric, with its unit, through
 //! [`Metric::custom`].
 
 mod declaration;
@@ -23,7 +23,7 @@ use Quality::{Estimated, Exact, Near, Noisy, Sampled};
 /// The unit of a rate of requests.
 const RATE: Unit = Unit::Other(Cow::Borrowed("requests/s"));
 
-/// The metrics Scruple itself knows, in the order of reports.
+/// The built-in metrics, in the order of reports.
 pub static METRICS: &[Metric] = &[
     Metric::built_in(
         "time.wall",

@@ -1,36 +1,36 @@
-//! Dividing what a server consumed by the requests it served: fixed + each × requests.
+//! Divides what a server consumed by the requests that it served: fixed + each × requests.
 //!
-//! Windows of different lengths are regressed on their requests, so that what comes once (making connections, filling
-//! caches) falls into the fixed part and not on the requests. Source: ordinary least squares with Student's t; with two
-//! windows there is a line but no interval.
+//! The costs of windows of different lengths are regressed on their requests, so that one-time costs (making
+//! connections, filling caches) fall into the fixed part and not on the requests. Source: ordinary least squares with
+//! Student's t; two windows give a line but no interval.
 
 use crate::stats::{Interval, normal, ols};
 use serde::{Deserialize, Serialize};
 
-/// What one metric costs.
+/// The cost of one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PerRequest {
     /// The cost of one more request, in the metric's unit.
     pub each: Bounds,
-    /// The cost of a window as such, in the metric's unit.
+    /// The cost of a window itself, in the metric's unit.
     pub fixed: Bounds,
-    /// The share of the variance that the line accounts for.
+    /// The share of the variance that the line explains.
     pub r_squared: f64,
-    /// How many windows it rests on.
+    /// The number of windows.
     pub windows: usize,
 }
 
-/// A value with its interval, which is absent where there is too little to tell.
+/// A value with its interval, which is absent where there are too few readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The value.
     pub value: f64,
-    /// The interval at the level asked for.
+    /// The interval at the requested level.
     pub interval: Option<Interval>,
 }
 
 impl Bounds {
-    /// Both value and interval multiplied.
+    /// Multiplies both value and interval.
     pub fn times(self, factor: f64) -> Bounds {
         let scaled = |Interval { low, high, level }| {
             let (a, b) = (low * factor, high * factor);

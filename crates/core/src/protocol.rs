@@ -1,6 +1,6 @@
 //! The bench protocol: requests as words, replies as lines of JSON; a strict writer and a tolerant reader.
 //!
-//! The text of the protocol is `sdk/PROTOCOL.md`. Keys that are not known are ignored; what is missing is absent.
+//! `sdk/PROTOCOL.md` specifies it. Unknown keys are ignored; missing values are absent.
 
 use crate::metric::Quality;
 use crate::subject::Parameter;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// The version of the protocol that Scruple speaks.
 pub const VERSION: u32 = 1;
 
-/// Which loop of a case a batch runs.
+/// The loop of a case that a batch runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum LoopKind {
     /// The case's body.
@@ -23,7 +23,7 @@ pub enum LoopKind {
     Tare,
 }
 
-/// One batch that is asked for.
+/// One requested batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The case.
@@ -39,15 +39,15 @@ pub struct Batch {
 /// A request to a bench program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// What are you?
+    /// Ask for the program's description.
     Hello,
-    /// Which cases do you have?
+    /// Ask for the cases.
     Cases,
     /// Run these batches in this order.
     Block(Vec<Batch>),
-    /// Run the body once and say what its check says.
+    /// Run the body once and report the result of its check.
     Once(u32),
-    /// Set the case up anew.
+    /// Set the case up again.
     Reset(u32),
     /// Tear down and exit.
     Bye,
@@ -77,7 +77,7 @@ impl Request {
     }
 }
 
-/// What a program says of itself.
+/// The description of a program.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Hello {
     /// The version it speaks.
@@ -94,7 +94,7 @@ pub struct Hello {
     /// The counters it reports.
     #[serde(default)]
     pub counters: Vec<Counter>,
-    /// What it can do besides single-threaded cases.
+    /// Its capabilities besides single-threaded cases.
     #[serde(default)]
     pub features: Vec<String>,
 }
@@ -106,13 +106,13 @@ pub struct Counter {
     pub key: String,
     /// The unit's name.
     pub unit: String,
-    /// What its readings are worth.
+    /// The quality of its readings.
     #[serde(default = "estimated")]
     pub quality: Quality,
-    /// Whether a reading is of the whole batch instead of a difference to be divided by its iterations.
+    /// Whether a reading covers the whole batch, instead of being a difference to divide by its iterations.
     #[serde(default, rename = "per", deserialize_with = "is_per_batch")]
     pub per_batch: bool,
-    /// The step in which it counts, where it is coarse.
+    /// The step in which it counts, where that is coarse.
     pub granularity: Option<f64>,
 }
 
@@ -131,20 +131,20 @@ fn is_per_batch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::E
 /// A case as its program declares it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Case {
-    /// Dense from 0.
+    /// The number, consecutive from 0.
     pub id: u32,
     /// The path, groups divided by `/`.
     pub name: String,
     /// The group, where it is not the name up to its last `/`.
     pub group: Option<String>,
-    /// What the tare looks like.
+    /// The form of the tare.
     pub shape: Option<String>,
-    /// What distinguishes cases of one name.
+    /// The parameters that distinguish cases of one name.
     #[serde(default)]
     pub params: BTreeMap<String, Parameter>,
-    /// What one iteration processes.
+    /// The work of one iteration.
     pub throughput: Option<Throughput>,
-    /// What the time of an iteration is, where the program says it.
+    /// The kind of time that an iteration takes, where the program declares it.
     #[serde(default, deserialize_with = "known_timing")]
     pub timing: Option<Timing>,
     /// The numbers of threads to run with.
@@ -153,28 +153,28 @@ pub struct Case {
     /// Limits by metric.
     #[serde(default)]
     pub budgets: BTreeMap<String, CaseBudget>,
-    /// Words for selecting.
+    /// Tags for selection.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Whether the case wants processes of its own.
+    /// Whether the case needs its own processes.
     #[serde(default)]
     pub fresh: bool,
     /// Whether allocations are those of the first iteration in a process, not of a later one.
     #[serde(default)]
     pub first: bool,
-    /// Whether every iteration gets an input of its own, made before the batch.
+    /// Whether every iteration gets its own input, made before the batch.
     #[serde(default)]
     pub per_iteration_input: bool,
     /// The most iterations of one batch.
     pub max_iterations: Option<u64>,
-    /// Nanoseconds for one batch.
+    /// The time of one batch in nanoseconds.
     pub time_limit: Option<u64>,
-    /// Whether `once` checks something.
+    /// Whether `once` performs a check.
     #[serde(default)]
     pub checked: bool,
     /// `file:line`.
     pub source: Option<String>,
-    /// Producers and consumers.
+    /// The shape of a concurrency case.
     pub concurrency: Option<Concurrency>,
     /// Extra readings of this case.
     #[serde(default)]
@@ -185,7 +185,7 @@ fn one_thread() -> Vec<u32> {
     vec![1]
 }
 
-/// What the time of an iteration is.
+/// What the time of an iteration covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
@@ -205,7 +205,7 @@ impl Timing {
     }
 }
 
-/// A word that this version does not know is taken for none.
+/// An unknown word counts as absent.
 fn known_timing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timing>, D::Error> {
     let word = Option::<String>::deserialize(deserializer)?;
     Ok([Timing::Latency, Timing::Throughput]
@@ -213,12 +213,12 @@ fn known_timing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Tim
         .find(|timing| word.as_deref() == Some(timing.word())))
 }
 
-/// What one iteration processes.
+/// The work of one iteration.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Throughput {
     /// `bytes` or `items`.
     pub unit: String,
-    /// How many.
+    /// The amount.
     pub amount: f64,
 }
 
@@ -253,19 +253,19 @@ pub struct BatchReply {
     pub kind: LoopKind,
     /// All iterations of the batch.
     pub iterations: u64,
-    /// What the time of an iteration is, where that could not be said beforehand.
+    /// What the time of an iteration covers, where that was not known beforehand.
     #[serde(default, deserialize_with = "known_timing")]
     pub timing: Option<Timing>,
     /// Each thread's part, where there are several.
     #[serde(default)]
     pub threads: Vec<ThreadReply>,
-    /// Everything else that was read, by key, for the whole batch.
+    /// All other readings, by key, for the whole batch.
     #[serde(flatten)]
     pub readings: BTreeMap<String, Loose>,
 }
 
 impl BatchReply {
-    /// A reading of the whole batch.
+    /// A reading for the whole batch.
     pub fn reading(&self, key: &str) -> Option<f64> {
         match self.readings.get(key) {
             Some(Loose::Number(number)) if number.is_finite() => Some(*number),
@@ -289,7 +289,7 @@ pub struct ThreadReply {
     pub role: Option<String>,
 }
 
-/// A number, or something that is not one and is ignored.
+/// A number, or another value, which is ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Loose {
@@ -302,12 +302,12 @@ pub enum Loose {
 /// An error that a program reports.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Complaint {
-    /// The text for people.
+    /// The message for people.
     pub error: String,
-    /// The kind, as the protocol lists them.
+    /// The kind, one of those that the protocol lists.
     #[serde(default)]
     pub kind: String,
-    /// The case it is about.
+    /// The case that it concerns.
     pub id: Option<u32>,
     /// Whether the program exits after it.
     #[serde(default)]
@@ -315,7 +315,7 @@ pub struct Complaint {
 }
 
 impl Complaint {
-    /// The text, with what is known by a name called by it.
+    /// The message, with the numbers of cases replaced by their names where `known` has them.
     pub fn told(&self) -> String {
         match self.kind.as_str() {
             "livelock" | "deadlock" => format!("{}: {}", self.kind, self.error),
@@ -324,14 +324,14 @@ impl Complaint {
     }
 }
 
-/// What `once` found.
+/// The result of `once`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct OnceReply {
     /// The case.
     pub once: u32,
-    /// Whether it returned, and its check was content.
+    /// Whether it returned and its check passed.
     pub ok: bool,
-    /// What the check did not like.
+    /// The message of a failed check.
     pub why: Option<String>,
     /// A short string by which outputs are compared.
     pub digest: Option<String>,
@@ -344,7 +344,7 @@ pub struct OnceReply {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Reply {
-    /// An error, which may take the place of any other reply.
+    /// An error, which may replace any other reply.
     Error(Complaint),
     /// The answer to `hello`.
     Hello(Hello),
@@ -355,9 +355,9 @@ pub enum Reply {
     },
     /// The end of the cases.
     End {
-        /// How many there were.
+        /// The number of cases.
         count: usize,
-        /// What has ended.
+        /// The request that has ended.
         end: String,
     },
     /// The answer to `block`.

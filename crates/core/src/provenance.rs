@@ -1,4 +1,4 @@
-//! Where a run was taken: everything needed to judge whether two runs may be compared.
+//! Where a run was taken: everything that decides whether two runs may be compared.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub struct Provenance {
     pub environment: BTreeMap<String, String>,
     /// The digest of each measured program's file, by path.
     pub programs: BTreeMap<String, String>,
-    /// The compilers that the file of each measured program names, by path.
+    /// The compilers recorded in the file of each measured program, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub toolchains: BTreeMap<String, String>,
     /// The digest of each shared library that a measured program loads at its start, by name.

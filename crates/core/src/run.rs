@@ -1,4 +1,4 @@
-//! One execution of Scruple: what was asked, where, and everything that was read.
+//! One execution of Scruple: the request, the environment, and everything that was read.
 
 use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
@@ -6,10 +6,10 @@ use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-/// A remark about a run that a reader needs in order not to be misled.
+/// A remark that a reader needs in order not to be misled by a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// A stable word for programs.
+    /// A stable code for programs.
     pub code: String,
     /// A sentence for people.
     pub text: String,
@@ -18,7 +18,7 @@ pub struct Warning {
 words! {
     /// How a run ended.
     pub enum State {
-        /// Under way; or its process is gone, and what it had read is all there is.
+        /// Under way, or its process has gone; what it had read is there.
         Running = "running",
         /// Everything that was planned was read.
         Complete = "complete",
@@ -29,14 +29,14 @@ words! {
     }
 }
 
-/// The choices by which a run's readings are judged; stored with the run so that it can be judged again.
+/// The settings by which a run's readings are judged; stored with the run so that it can be judged again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// The margin within which a difference does not matter, as a ratio above one: `0.02` is 2 %.
     pub margin: f64,
     /// The confidence level of intervals.
     pub level: f64,
-    /// The looks that were allowed to stop the run: the error rate is divided among them.
+    /// The number of looks that could stop the run: the error rate is divided among them.
     pub looks: u32,
     /// The name of the arm that others are compared with.
     pub reference: Option<String>,
@@ -63,11 +63,11 @@ pub struct Run {
     pub seed: u64,
     /// The words of the command line.
     pub argv: Vec<String>,
-    /// How it is to be judged.
+    /// The settings by which it is judged.
     pub terms: Terms,
     /// Where it was taken.
     pub provenance: Provenance,
-    /// What was weighed, and what was read.
+    /// The arms with their readings.
     pub arms: Vec<Arm>,
     /// Remarks.
     pub warnings: Vec<Warning>,
@@ -82,8 +82,7 @@ impl Run {
         }
     }
 
-    /// Gives arms of one name but of several versions, as those of a history are, the beginning of the version in their
-    /// names.
+    /// Adds the start of the version to the names of arms that differ in the version only, as those of a history do.
     pub fn name_versions(&mut self) {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         self.arms.iter().for_each(|arm| *seen.entry(&arm.name).or_default() += 1);

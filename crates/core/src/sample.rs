@@ -11,7 +11,7 @@ pub struct Reading {
     pub key: String,
     /// The unit.
     pub unit: Unit,
-    /// What the number is worth.
+    /// The quality of the number.
     pub quality: Quality,
     /// The instrument that read it.
     pub source: String,
@@ -31,13 +31,13 @@ impl Reading {
         }
     }
 
-    /// The same reading, worth something else than the table promises.
+    /// The same reading with another quality than the table promises.
     pub fn with_quality(mut self, quality: Quality) -> Reading {
         self.quality = quality;
         self
     }
 
-    /// A declared metric that could not be read, and why.
+    /// A declared metric that could not be read, with the reason.
     pub fn absent(metric: &Metric, why: impl Into<String>) -> Reading {
         Reading {
             key: metric.key.clone().into_owned(),
@@ -56,7 +56,7 @@ pub struct Sample {
     pub unit: Unit,
     /// The pass that took them.
     pub pass: Pass,
-    /// The worst quality that the instrument promised of any of them; see [`Sample::worth`].
+    /// The worst quality that the instrument promised for any of them; see [`Sample::worth`].
     pub quality: Quality,
     /// The instrument.
     pub source: String,
@@ -69,12 +69,12 @@ pub struct Sample {
 /// Blocks of a bench program are numbered from a multiple of this, one multiple for each fresh process.
 pub const BLOCKS_OF_A_PROCESS: u32 = 1_000_000;
 
-/// What is counted of a version of a repository is counted several times in one visit, whose blocks are numbered from a
-/// multiple of this. Later visits show what changed without the version.
+/// Counts of a version of a repository are taken several times in one visit, whose blocks are numbered from a multiple
+/// of this. Later visits show what changed although the version did not.
 pub const BLOCKS_OF_A_VISIT: u32 = 10_000;
 
 impl Sample {
-    /// What each visit counted; nothing where the readings of one do not agree among themselves.
+    /// The count of each visit; empty where the readings of one visit disagree.
     pub fn visits(&self) -> Option<Vec<f64>> {
         let mut visits: Vec<(u32, f64)> = Vec::new();
         for (block, reading) in self.blocks.iter().zip(&self.readings) {
@@ -88,7 +88,7 @@ impl Sample {
         Some(visits.into_iter().map(|(_, counted)| counted).collect())
     }
 
-    /// The readings of each process, in order; one group where the program was not a bench program.
+    /// The readings of each process, in order; one group for anything but a bench program.
     pub fn by_process(&self) -> Vec<Vec<f64>> {
         let mut groups: Vec<(u32, Vec<f64>)> = Vec::new();
         for (block, reading) in self.blocks.iter().zip(&self.readings) {
@@ -132,12 +132,12 @@ impl Sample {
         pairs
     }
 
-    /// Whether all readings are alike.
+    /// Whether all readings are equal.
     pub fn repeats(&self) -> bool {
         self.readings.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// What the readings are worth: counts that differ among themselves are not exact, whatever was promised.
+    /// The quality of the readings: counts that disagree are not exact, whatever was promised.
     pub fn worth(&self) -> Quality {
         match self.quality {
             Quality::Exact if !self.repeats() => Quality::Near,
@@ -146,7 +146,7 @@ impl Sample {
     }
 }
 
-/// What is known of one metric of one arm: its sample, or why there is none.
+/// What is known about one metric of one arm: its sample, or why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Figure {
@@ -154,13 +154,13 @@ pub enum Figure {
     Sample(Sample),
     /// Why there are none.
     Absent {
-        /// The reason, as a clause a reader understands.
+        /// The reason, as a clause for readers.
         absent: String,
     },
 }
 
 impl Figure {
-    /// Adds a reading taken in `block`. A number displaces a reason; a reason never displaces numbers.
+    /// Adds a reading taken in `block`. A number replaces a reason; a reason never replaces numbers.
     pub fn add(figure: &mut Option<Figure>, reading: Reading, pass: Pass, block: u32) {
         match (&reading.value, &mut *figure) {
             (Ok(value), Some(Figure::Sample(sample))) => {

@@ -1,4 +1,4 @@
-//! What is weighed, and the arms of a comparison.
+//! Subjects, and the arms of a comparison.
 
 use crate::protocol::Timing;
 use crate::sample::{Figure, Sample};
@@ -21,16 +21,16 @@ pub enum Subject {
         name: String,
         /// The bench program and its arguments.
         program: Vec<String>,
-        /// What the tare of this case looks like.
+        /// The form of the tare of this case.
         #[serde(default)]
         shape: String,
-        /// What the time of an iteration is, where the program says it.
+        /// What the time of an iteration covers, where the program declares it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timing: Option<Timing>,
     },
     /// The requests that a server answers under load.
     Request {
-        /// Where they go.
+        /// The address.
         url: String,
         /// The words of the server's command where Scruple started it; else empty.
         #[serde(default)]
@@ -44,25 +44,24 @@ pub enum Subject {
 }
 
 words! {
-    /// What an arm is there for.
+    /// Why an arm is there.
     pub enum Role {
-        /// Something the user wants to know about.
+        /// The user asked about it.
         Subject = "subject",
         /// The harness's own overhead: the launch of an empty program, or an identity body.
         Tare = "tare",
         /// The shell that runs the commands, running nothing.
         Shell = "shell",
-        /// A second copy of the reference, which shows what "no difference" looks like here and now.
+        /// A second copy of the reference, which shows the difference between identical arms.
         Twin = "twin",
         /// A well-known program beside the subjects, shown and never judged.
         Yardstick = "yardstick",
-        /// A part of a subject, such as a kind of the requests that it answers: limits may name it, nothing is compared
-        /// with it.
+        /// A part of a subject, such as one kind of its requests: limits may name it, but it is not compared.
         Part = "part",
     }
 }
 
-/// The value of a parameter: numbers are kept apart, because growth can be fitted over them.
+/// The value of a parameter: numbers are kept separate, because growth can be fitted over them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Parameter {
@@ -73,7 +72,7 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// A number where the text is one.
+    /// Parses a text: a number where it is one.
     pub fn parse(text: &str) -> Parameter {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Parameter::Number(number),
@@ -91,7 +90,7 @@ impl std::fmt::Display for Parameter {
     }
 }
 
-/// What is known of a server under load besides the readings of windows: when how much was answered, and how fast.
+/// The course of a load, besides the readings of windows: how much was answered when, and how fast.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadCourse {
     /// Requests that were due.
@@ -100,17 +99,17 @@ pub struct LoadCourse {
     pub answered: u64,
     /// Failed requests.
     pub failed: u64,
-    /// Windows, and those of them that the generator spoilt.
+    /// Windows, and how many of them the generator spoilt.
     pub windows: (u64, u64),
     /// Good answers per second.
     pub rate: f64,
-    /// The distribution of responses from due to answered: nanoseconds, each with its count, ascending.
+    /// The distribution of response times from due to answered: nanoseconds, each with its count, ascending.
     pub response: Vec<(u64, u64)>,
     /// The parts of the load in their order.
     pub slices: Vec<LoadSlice>,
-    /// When the server stood still, in nanoseconds of measured time.
+    /// When the server stalled, in nanoseconds of measured time.
     pub stalls: Vec<(i64, i64)>,
-    /// What a search for the highest rate came to, as a sentence; none where nothing was searched.
+    /// The result of a search for the highest rate, as a sentence; none where there was no search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
@@ -145,28 +144,28 @@ impl LoadCourse {
     }
 }
 
-/// One subject at one version inside a comparison, with what was read of it.
+/// One subject at one version inside a comparison, with its readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     /// The name shown in tables.
     pub name: String,
-    /// What is weighed.
+    /// The subject.
     pub subject: Subject,
-    /// A commit, a tag, a label; none where the arm is simply what is there.
+    /// A commit, a tag or a label; none where there is only one version.
     pub version: Option<String>,
     /// The parameters of this arm.
     pub params: BTreeMap<String, Parameter>,
-    /// What the arm is there for.
+    /// Why the arm is there.
     pub role: Role,
-    /// What was read, by metric key.
+    /// The readings, by metric key.
     pub figures: BTreeMap<String, Figure>,
-    /// The course of a load; none of anything else.
+    /// The course of a load; none for any other subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<LoadCourse>,
 }
 
 impl Arm {
-    /// An arm of which nothing has been read yet.
+    /// An arm without readings.
     pub fn new(name: impl Into<String>, subject: Subject, role: Role) -> Arm {
         Arm {
             name: name.into(),
@@ -187,7 +186,7 @@ impl Arm {
         }
     }
 
-    /// Why a metric is absent, where a reason is known.
+    /// Why a metric is absent, where the reason is known.
     pub fn absent(&self, key: &str) -> Option<&str> {
         match self.figures.get(key) {
             Some(Figure::Absent { absent }) => Some(absent),

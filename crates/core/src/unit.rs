@@ -1,4 +1,4 @@
-//! Units, and the one place that turns numbers into text.
+//! Units, and the only code that formats numbers.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -63,7 +63,7 @@ impl Unit {
         }
     }
 
-    /// The scale on which a value of this magnitude reads well: between 1 and 1000 where there is one.
+    /// The scale for a value of this magnitude: the value is between 1 and 1000 where possible.
     pub fn scale(&self, magnitude: f64) -> Scale {
         let scales = self.scales();
         let (divisor, symbol) =
@@ -92,17 +92,17 @@ impl Unit {
     }
 }
 
-/// A unit with a prefix: what to divide by, and what to write behind the number.
+/// A unit with a prefix: its divisor and its symbol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Readings are divided by this.
+    /// The divisor of readings.
     pub divisor: f64,
-    /// The symbol written behind, which may be empty.
+    /// The symbol, which may be empty.
     pub symbol: Cow<'static, str>,
 }
 
 impl Scale {
-    /// The digits behind the point that a value known to ± `half_width` deserves: two significant digits of the
+    /// The number of decimals for a value with an uncertainty of ± `half_width`: two significant digits of the
     /// uncertainty, or three significant digits of the value where the uncertainty is unknown or zero.
     pub fn decimals(&self, value: f64, half_width: Option<f64>) -> usize {
         let value = (value / self.divisor).abs();
@@ -114,7 +114,7 @@ impl Scale {
         digits.clamp(0, 6) as usize
     }
 
-    /// The number alone, with that many digits behind the point.
+    /// The number alone, with that many decimals.
     pub fn number(&self, value: f64, decimals: usize) -> String {
         format!("{:.decimals$}", value / self.divisor)
     }
@@ -141,15 +141,15 @@ pub fn quantity(value: f64, unit: &Unit) -> String {
     let scale = unit.scale(value);
     let whole = scale.divisor == 1.0 && value.fract() == 0.0;
     let decimals = if whole { 0 } else { scale.decimals(value, None) };
-    // What would be rounded to nothing is not nothing.
+    // What would round to zero is not zero.
     if value != 0.0 && (value / scale.divisor).abs() < 0.5 * 10_f64.powi(-(decimals as i32)) {
         return with_symbol(&format!("{:.1e}", value / scale.divisor), &scale.symbol);
     }
     scale.text(value, decimals)
 }
 
-/// A round value beside an axis, with no more digits than tell it from the next one, `step` away; a step is 1, 2 or 5
-/// times a power of ten.
+/// A round value beside an axis, with just enough digits to distinguish it from the next one, `step` away; a step is 1,
+/// 2 or 5 times a power of ten.
 pub fn tick(value: f64, step: f64, unit: &Unit) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -185,7 +185,7 @@ pub fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// A ratio as the change it stands for: `1.02` is `+2.00 %`, and from twofold on `2.41 ×`.
+/// A ratio as a change: `1.02` is `+2.00 %`, and from twofold on `2.41 ×`.
 pub fn change(ratio: f64) -> String {
     if (0.5..2.0).contains(&ratio) {
         let percent = (ratio - 1.0) * 100.0;
@@ -196,13 +196,13 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// A ratio as the change in per cent, however large: `-46.17%`. What is not zero never reads as if it were.
+/// A ratio as a change in per cent of any size: `-46.17%`. A change that is not zero is never shown as zero.
 pub fn percent(ratio: f64) -> String {
     if !ratio.is_finite() {
         return "from 0".to_owned();
     }
     let percent = (ratio - 1.0) * 100.0;
-    // Next to no change and next to nothing left both need more digits.
+    // Both changes near 0 and changes near -100 % need more digits.
     let near = percent.abs().min((100.0 + percent).abs());
     let decimals = if near > 0.0 { (1 - order(near)).clamp(2, 6) as usize } else { 2 };
     format!("{percent:+.decimals$}%")
@@ -214,8 +214,8 @@ pub fn times(ratio: f64) -> String {
     format!("{ratio:.decimals$} ×")
 }
 
-/// A ratio with its interval, all three in one form: as changes in per cent where all are between half and twice, else as
-/// multiples.
+/// A ratio with its interval, all three in one form: as changes in per cent where all are between half and twice, else
+/// as multiples.
 pub fn change_between(ratio: f64, low: f64, high: f64) -> String {
     if ![ratio, low, high].iter().all(|one| (0.5..2.0).contains(one)) {
         return times_between(ratio, low, high);
@@ -225,7 +225,7 @@ pub fn change_between(ratio: f64, low: f64, high: f64) -> String {
     format!("{} % [{}, {}]", percent(ratio), percent(low), percent(high))
 }
 
-/// The ends of a range in one form, as [`change_between`] has them.
+/// The ends of a range in one form, like [`change_between`].
 pub fn change_bounds(low: f64, high: f64) -> (String, String) {
     match (0.5..2.0).contains(&low) && (0.5..2.0).contains(&high) {
         true => (change(low), change(high)),
@@ -233,7 +233,7 @@ pub fn change_bounds(low: f64, high: f64) -> (String, String) {
     }
 }
 
-/// A multiple with its interval, in digits that tell the bounds apart: `0.00140 × [0.00138, 0.00142]`.
+/// A multiple with its interval, with enough digits to distinguish the bounds: `0.00140 × [0.00138, 0.00142]`.
 fn times_between(ratio: f64, low: f64, high: f64) -> String {
     let decimals =
         (1 - order(high - low)).min(3 - order(ratio)).max(2 - order(ratio).max(0)).clamp(0, 9) as usize;
@@ -246,8 +246,8 @@ pub fn share(ratio: f64) -> String {
     if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// Reads `4MB`, `3.5 ms`, `1_000` or `12` as a number of the metric's own unit (bytes, nanoseconds, or plain).
-/// Binary prefixes (`KiB`, `MiB`, `GiB`) are understood for bytes.
+/// Parses `4MB`, `3.5 ms`, `1_000` or `12` as a number of the metric's base unit (bytes, nanoseconds, or plain). Binary
+/// prefixes (`KiB`, `MiB`, `GiB`) are accepted for bytes.
 pub fn parse_quantity(text: &str, unit: &Unit) -> Result<f64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c))).unwrap_or(text.len());

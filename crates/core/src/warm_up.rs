@@ -1,20 +1,19 @@
-//! Where the warm-up of a run ends.
+//! Finds the end of the warm-up of a run.
 //!
-//! Source: White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation 69, 1997), the
-//! marginal standard error rule MSER: cut off the first d of n values such that the standard error of the mean of the
-//! rest is smallest; where that is half of them or more, there is no steady state and nothing is cut. The rule alone also
-//! takes off plain noise, and anything unusual that happens to fall into the first half. A warm-up decays: its first
-//! value is unusually high, and from there on it falls to the level of the rest, where it ends. What does not is no
-//! warm-up, and stays.
+//! Source: White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation 69, 1997),
+//! the marginal standard error rule MSER: cut off the first d of n values such that the standard error of the mean of
+//! the rest is smallest; if that is half of them or more, there is no steady state and nothing is cut. The rule alone
+//! also cuts plain noise, and anything unusual in the first half. A warm-up decays: its first value is unusually high,
+//! and from there it falls to the level of the rest, where it ends. Anything else is no warm-up, and stays.
 
 use crate::stats::quantile::median;
 
 /// Fewer values than this decide nothing.
 const FEWEST: usize = 16;
 
-/// How many of the first values are warm-up; less than half of them, and none where there are fewer than sixteen.
+/// The number of warm-up values at the start: less than half of them, and 0 for fewer than sixteen values.
 ///
-/// `series` holds one value per slice of equal length; logarithms of latencies suit it well.
+/// `series` holds one value per slice of equal length; logarithms of latencies are suitable.
 pub fn cut(series: &[f64]) -> usize {
     if series.len() < FEWEST || series.iter().any(|value| !value.is_finite()) {
         return 0;
@@ -38,16 +37,16 @@ pub fn cut(series: &[f64]) -> usize {
     let (taken, rest) = series.split_at(best.0);
     let centre = median(rest);
     let deviations: Vec<f64> = rest.iter().map(|value| (value - centre).abs()).collect();
-    // Three robust standard deviations, and at least a tenth: less hardly biases what is reported.
+    // Three robust standard deviations, and at least a tenth: smaller ones hardly bias the results.
     let unusual = (3.0 * 1.4826 * median(&deviations)).max(0.1);
     if !decays(taken, centre, unusual) {
         return 0;
     }
-    // What comes after the fall is the steady state already; the rule is free to cut into its noise.
+    // After the fall comes the steady state; the rule may cut into its noise.
     taken.iter().position(|value| value - centre <= unusual / 3.0).unwrap_or(best.0)
 }
 
-/// Whether values begin unusually high above the centre and fall from there, by no more than noise otherwise.
+/// Whether values start unusually high above the centre and fall from there, by no more than noise otherwise.
 fn decays(taken: &[f64], centre: f64, unusual: f64) -> bool {
     let Some(first) = taken.first().filter(|first| *first - centre > unusual) else { return false };
     let mut least = *first;

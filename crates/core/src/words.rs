@@ -1,6 +1,6 @@
 //! Closed sets of words: enums whose variants are spelled the same in JSON, in SQL and in messages.
 
-/// Declares an enum with one word for each variant, its serialization, and the way back from the word.
+/// Declares an enum with one word for each variant, its serialization, and the conversion from the word.
 #[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {

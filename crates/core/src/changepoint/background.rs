@@ -1,12 +1,13 @@
 //! Steps on a slow background.
 //!
-//! A trend, a wave or a random walk is cut into a staircase by any search for steps, and each cut of it is as likely as a true
-//! one. So the cuts that were found are judged once more beside smooth backgrounds: cosines whose coefficients are free, for
-//! trends, or drawn from the spectrum of a random walk, so that one number rules how smooth they are. A cut that the
-//! background explains goes. A background is kept if series, cuts and background together are likelier at their price.
+//! A search for steps cuts a trend, a wave or a random walk into a staircase, and each such cut looks as likely as a
+//! true one. So the cuts are judged once more beside smooth backgrounds: cosines whose coefficients are free (for
+//! trends), or drawn from the spectrum of a random walk, so that one parameter sets the smoothness. Cuts that the
+//! background explains are removed. A background is kept if series, cuts and background together are more likely
+//! after its penalty.
 //!
-//! Source: Rasmussen & Williams, "Gaussian Processes for Machine Learning" (2006), §2.7 and §5.4, for free terms beside a
-//! process, and for what the freedom of a process costs.
+//! Source: Rasmussen & Williams, "Gaussian Processes for Machine Learning" (2006), §2.7 and §5.4, for free terms beside
+//! a process, and for what the freedom of a process costs.
 
 use super::false_alarm::{chance, gain};
 use super::fit::Fit;
@@ -15,50 +16,50 @@ use super::scaled::Scaled;
 use super::selection::Selected;
 use super::stretches::bounds;
 
-/// In fewer values a trend and two steps of one sign are the same thing, and steps are the likelier.
+/// With fewer values, a trend cannot be told from two steps in one direction, and steps are more common.
 const FEWEST: usize = 40;
 
-/// Values that each cosine has at least…
+/// The least number of values for each cosine…
 const VALUES: usize = 12;
 
 /// …and the most cosines.
 const TERMS: usize = 24;
 
-/// How many terms are free in the trends that are tried.
+/// The numbers of free terms of the trends that are tried.
 const TRENDS: [usize; 3] = [1, 2, 3];
 
-/// How large the random walks are that are tried, beside the noise: variance of the first term over that of a mean.
+/// The sizes of the random walks that are tried: variance of the first term relative to the variance of a mean.
 const WALKS: [f64; 7] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// What it costs that the size of a walk is chosen, in log likelihood.
+/// The penalty for choosing the size of a walk, in log likelihood.
 const CHOICE: f64 = 2.0;
 
-/// In a series of at most this many values a background costs what a cut must gain, since steps are the likelier cause; in more, which tell
-/// the two apart, that over the square of how many times more there are.
+/// In a series of at most this many values, a background has the same penalty as a cut must gain, since steps are more
+/// common. In longer series, which separate the two, the penalty falls with the square of the length.
 const TOLD_APART: f64 = 60.0;
 
 /// The number of backgrounds, the best by least squares, that are fitted with the shape of the noise.
 const CLOSE: usize = 3;
 
-/// How far from its level a value may draw the background, in standard deviations.
+/// How far from its level a value may pull the background, in standard deviations.
 const REACH: f64 = 3.0;
 
 /// One kind of background.
 struct BackgroundForm {
     /// The prior variance of each coefficient; none where it is free.
     variances: Vec<Option<f64>>,
-    /// What it costs beside the squares of its coefficients.
+    /// The penalty besides the squares of its coefficients.
     price: f64,
 }
 
-/// What a kind came to beside cuts.
+/// The fit of one kind of background beside cuts.
 struct Found {
     regression: Regression,
     gains: Vec<f64>,
     curve: Vec<f64>,
 }
 
-/// What every kind of background is tried on.
+/// The data that every kind of background is tried on.
 struct Trial<'a> {
     series: &'a Scaled,
     terms: Vec<Vec<f64>>,
@@ -68,8 +69,8 @@ struct Trial<'a> {
     inflation: f64,
 }
 
-/// The slow curve that explains a series best beside cuts, of which some may have gone; none where cuts alone are the
-/// likelier.
+/// The slow curve that explains a series best beside cuts, of which some may have been removed; none where cuts alone
+/// are more likely.
 pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
     let n = series.len();
     if steps.fit.cuts.is_empty() || n < FEWEST {
@@ -108,7 +109,7 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
 }
 
 impl BackgroundForm {
-    /// What the prior makes of the coefficients, as a loss of log likelihood.
+    /// The loss of log likelihood that the prior adds for these coefficients.
     fn unlikely(&self, coefficients: &[f64]) -> f64 {
         let one =
             |(c, variance): (&f64, &Option<f64>)| variance.map_or(0.0, |variance| 0.5 * c * c / variance);
@@ -117,7 +118,7 @@ impl BackgroundForm {
 }
 
 impl Trial<'_> {
-    /// The variance that a coefficient has by noise, for each value.
+    /// The variance of a coefficient due to noise, for each value.
     fn noise(&self) -> f64 {
         self.series.scales[0].powi(2) * self.inflation
     }
@@ -153,7 +154,7 @@ impl Trial<'_> {
             .collect()
     }
 
-    /// Sums over values that are not further than outliers from their levels upon a curve.
+    /// Sums over the values that are no outliers from their level plus the curve.
     fn sums(&self, cuts: &[usize], levels: &[f64], curve: &[f64]) -> Sums {
         let series = self.series;
         let mut values = series.values.clone();
@@ -166,7 +167,7 @@ impl Trial<'_> {
         Sums::of(&values, &self.terms, &self.products, cuts)
     }
 
-    /// The background once more, with outliers seen about it and not about the first levels.
+    /// Fits the background again, with outliers taken about it instead of about the first levels.
     fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> Found {
         let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
         let mut regression = Regression::new(&sums, &self.ridges(kind));
@@ -184,7 +185,7 @@ impl Trial<'_> {
     }
 }
 
-/// A line and cosines of more and more half waves, of mean 0 and mean square 1.
+/// A line and cosines of increasing frequency, each of mean 0 and mean square 1.
 fn cosines(n: usize, count: usize) -> Vec<Vec<f64>> {
     let at = |i: usize| (i as f64 + 0.5) / n as f64;
     let first: Vec<f64> = (0..n).map(|i| (std::f64::consts::PI * at(i)).cos()).collect();

@@ -13,14 +13,14 @@ use crate::stats::quantile::{quantile, sorted};
 /// Beyond this many standard deviations a value counts as an outlier and costs no more.
 const BOUND: f64 = 3.0;
 
-/// A cut costs this much times ln n in log likelihood: few true cuts are missed, false ones are many and left to the
-/// test.
+/// A cut costs this much times ln n in log likelihood. The price is low: few true cuts are missed, and the test removes
+/// the false ones.
 const PRICE: f64 = 1.0;
 
-/// More levels than this are not tried; they are then the quantiles of the values.
+/// With more levels than this, quantiles of the values are tried instead.
 const LEVELS: usize = 64;
 
-/// The cuts of noise of which no more is known than its size: half the squares of residuals are the cost, up to a bound.
+/// Cuts when only the size of the noise is known: the cost is half the squared residuals, up to a bound.
 pub(super) fn rough(series: &Scaled) -> Vec<usize> {
     let loss = |place: usize, level: f64| {
         let residual = series.residual(place, level);
@@ -29,7 +29,7 @@ pub(super) fn rough(series: &Scaled) -> Vec<usize> {
     cuts(series, |place, _, level| [loss(place, level); 2])
 }
 
-/// The likeliest cuts in view of the shape and the memory of the noise.
+/// The most likely cuts, given the shape and the correlation of the noise.
 pub(super) fn likeliest(series: &Scaled, shape: &Shape) -> Vec<usize> {
     cuts(series, |place, from, level| {
         let residual = series.residual(place, level);
@@ -46,9 +46,9 @@ pub(super) fn likeliest(series: &Scaled, shape: &Shape) -> Vec<usize> {
 
 /// Places at which new segments start, in order, without 0.
 ///
-/// `cost` of a place, the level before it and its own level says what the value there costs if the level before was its
-/// own already, and what if it is new. The sum of that and the price of cuts is minimal over all segmentations whose
-/// levels are on the grid; only a jump is taken to come from the level that was the cheapest up to there.
+/// `cost` of a place, the level before it and its own level gives the cost of the value there, once if the level was the
+/// same before and once if it is new. The sum of that and the price of cuts is minimal over all segmentations whose
+/// levels are on the grid; only a jump is assumed to come from the level that was the cheapest up to there.
 fn cuts(series: &Scaled, cost: impl Fn(usize, f64, f64) -> [f64; 2]) -> Vec<usize> {
     let n = series.len();
     let price = PRICE * (n as f64).ln();

@@ -1,30 +1,30 @@
-//! How probable it is that a cut somewhere in noise gains as much likelihood as one that was found.
+//! The probability that a cut somewhere in noise gains as much likelihood as one that was found.
 //!
-//! Twice the gain of a cut at a given place is the square of a normal variable b, whose largest value over all places is
-//! wanted: it starts above b, or comes to lie above it somewhere,
+//! Twice the gain of a cut at a given place is the square of a normal variable b. The largest value over all places is
+//! needed: it starts above b, or crosses b somewhere,
 //!
 //! P ≈ 2(1 − Φ(b)) + b φ(b) ∫ ν(b / √(n t(1 − t))) / (t(1 − t)) dt, with ν(x) ≈ exp(−0.583 x)
 //!
 //! over the share t of values before the cut. Sources: James, James & Siegmund, "Tests for a change-point" (1987), and
-//! Siegmund, "Sequential Analysis" (1985), for ν, without which many places close together would count too much.
+//! Siegmund, "Sequential Analysis" (1985), for ν, which corrects for places that are close together.
 
 use super::stretches::SHORTEST;
 use crate::stats::normal;
 
-/// In n values the gain of noise is larger by this over n + 1, since the shape of the noise is fitted too (in the manner of
-/// Bartlett, "Properties of Sufficiency and Statistical Tests" (1937)). Found by trying series of noise of 8 to 1000
-/// values.
+/// In n values the gain of noise is larger by this over n + 1, since the shape of the noise is fitted too (in the
+/// manner of Bartlett, "Properties of Sufficiency and Statistical Tests" (1937)). Found by trying series of noise of 8
+/// to 1000 values.
 const SMALL: f64 = 10.0;
 
-/// What is wanted of a cut is a version to look at, and steps so small that it takes hundreds of values to see them cannot
-/// be placed. So the chance is multiplied in series that are longer than this, by how many times they are.
+/// A change must point to a version. Steps so small that only hundreds of values show them cannot be placed, so in
+/// longer series than this the probability is multiplied by the ratio of lengths.
 const PLACEABLE: f64 = 60.0;
 
 /// Steps of the integral.
 const STEPS: usize = 24;
 
-/// The probability of a cut that gains so much log likelihood, anywhere in a series of n values of noise; more than that in
-/// long series.
+/// The probability of a cut with this gain in log likelihood anywhere in a series of n values of noise; larger in long
+/// series.
 pub(super) fn chance(gain: f64, n: usize) -> f64 {
     let count = n as f64;
     let b = (2.0 * gain.max(0.0) / (1.0 + SMALL / (count + 1.0))).sqrt();
@@ -44,7 +44,7 @@ pub(super) fn chance(gain: f64, n: usize) -> f64 {
     ((2.0 * normal::cdf(-b) + crossings) * (count / PLACEABLE).max(1.0)).min(1.0)
 }
 
-/// The gain in log likelihood that has a given chance.
+/// The gain in log likelihood that has a given probability.
 pub(super) fn gain(wanted: f64, n: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1000.0);
     for _ in 0..50 {

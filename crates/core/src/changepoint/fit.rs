@@ -1,4 +1,4 @@
-//! The levels between cuts and the noise about them that together make a series likeliest.
+//! The levels between cuts, and the noise about them, that together make a series most likely.
 
 use super::noise_shape::Shape;
 use super::scaled::Scaled;
@@ -8,10 +8,10 @@ use crate::stats::quantile::median;
 /// How often levels and the shape of the noise are fitted in turn.
 const ROUNDS: usize = 2;
 
-/// Steps, in standard errors, by which a likelier level is sought to either side of the best one so far.
+/// Steps, in standard errors, in which a more likely level is searched on either side of the best one so far.
 const STEPS: [f64; 2] = [1.2, 0.4];
 
-/// Beyond this many standard deviations a value counts as an outlier and draws a level no further.
+/// A value beyond this many standard deviations counts as an outlier and pulls a level no further.
 const BOUND: f64 = 3.0;
 
 /// A series cut into levels, with its noise.
@@ -46,7 +46,7 @@ impl Fit {
         Fit { cuts, levels, shape, likelihood }
     }
 
-    /// The series without the i-th cut, with the noise that is seen then.
+    /// The series without the i-th cut, with the noise estimated again.
     pub(super) fn without(&self, series: &Scaled, i: usize) -> Fit {
         let mut cuts = self.cuts.clone();
         cuts.remove(i);
@@ -58,7 +58,7 @@ impl Fit {
         Fit::about(series, cuts, levels, shape)
     }
 
-    /// What the log likelihood roughly loses without the i-th cut, if the noise is what it was.
+    /// The approximate loss of log likelihood without the i-th cut, if the noise stays the same.
     pub(super) fn loss(&self, series: &Scaled, i: usize) -> f64 {
         let ends = bounds(&self.cuts, series.len());
         let before = i.checked_sub(1).map(|i| self.levels[i]);
@@ -77,7 +77,7 @@ impl Fit {
     }
 }
 
-/// A mean from which outliers are not far away.
+/// A robust mean.
 fn centre(series: &Scaled, from: usize, to: usize) -> f64 {
     let middle = median(&series.values[from..to]);
     let near = |place: usize| {
@@ -94,7 +94,7 @@ fn shape(series: &Scaled, ends: &[usize], levels: &[f64]) -> Shape {
     Shape::of(&residuals, series.least, series.known)
 }
 
-/// The level of a stretch that is likeliest near `start`.
+/// The most likely level of a stretch, searched near `start`.
 fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64) -> f64 {
     let mut best = (start, stretch(series, shape, from, to, start, None));
     let error = shape.error(to - from) * series.scales[from];
@@ -111,7 +111,7 @@ fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64)
     best.0
 }
 
-/// The log likelihood of values `from..to` about a level, in view of the one before them and its level.
+/// The log likelihood of values `from..to` about a level, given the value before them and its level.
 fn stretch(series: &Scaled, shape: &Shape, from: usize, to: usize, level: f64, before: Option<f64>) -> f64 {
     let mut last = series.residual(from, level);
     let mut sum = match before {

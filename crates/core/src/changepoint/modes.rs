@@ -1,20 +1,20 @@
-//! Two levels between which a series goes back and forth.
+//! Two levels between which a series alternates.
 //!
-//! Caches, frequencies of the processor and places in memory come in states that last for some versions. A version that
-//! happened to be read in the other state brought nothing.
+//! Caches, processor frequencies and memory placement come in states that last for some versions. A version that
+//! happened to be read in the other state changed nothing.
 
 use crate::stats::quantile::{median, sorted};
 
-/// Fewer changes of level than this may all be true.
+/// Fewer changes of level than this may all be real.
 const FEWEST: usize = 4;
 
-/// The share of changes that go from one of the two levels to the other; the rest is what stretches cut wrongly show.
+/// The least share of changes that lead from one of the two levels to the other; the rest are errors of the cuts.
 const SWITCHES: f64 = 0.8;
 
-/// How far levels of one mode are from each other, at most, over how far the modes are apart.
+/// The largest distance of the levels of one mode, relative to the distance of the modes.
 const SPREAD: f64 = 0.25;
 
-/// The two levels that nearly all stretches of a series keep returning to; `noise` is the standard deviation of single values.
+/// The two levels to which nearly all stretches of a series return; `noise` is the standard deviation of single values.
 pub(super) fn modes(levels: &[f64], noise: f64) -> Option<[f64; 2]> {
     if levels.len() <= FEWEST {
         return None;

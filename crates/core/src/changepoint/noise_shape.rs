@@ -1,10 +1,10 @@
-//! What the noise of a series looks like, and where in view of it a cut most probably is.
+//! The distribution of the noise of a series, and the most likely places of cuts under it.
 //!
-//! If all that is used of the noise is its size, a small step is often missed, and one of a standard deviation is
-//! blurred over several places. But where noise has an edge, two humps or a memory, single values tell much more. So its
-//! density is estimated from the residuals (Silverman, "Density Estimation" (1986), §3.4) after its memory is taken out
-//! (an autoregression of order one). Residuals are few and tails are seen seldom, so the estimate is mixed with Student's
-//! distribution; and far out all places are equally likely, so that outliers say nothing of the level.
+//! If only the size of the noise is used, a small step is often missed, and one of a standard deviation is blurred over
+//! several places. Where noise has an edge, two humps or a correlation, single values tell much more. So its density is
+//! estimated from the residuals (Silverman, "Density Estimation" (1986), §3.4) after removing the correlation of
+//! neighbours (an autoregression of order one). Residuals are few and tails are rarely seen, so the estimate is mixed
+//! with Student's distribution; far out, all places are equally likely, so that outliers carry no information.
 
 use std::sync::LazyLock;
 
@@ -14,17 +14,17 @@ const PRIOR: f64 = 10.0;
 /// …and as this share of them.
 const SHARE: f64 = 0.1;
 
-/// The next value takes on at most the residual of this many standard deviations.
+/// The next value inherits at most the residual of this many standard deviations.
 const OUTLIER: f64 = 6.0;
 
-/// The memory that is believed of noise grows by this with each value, since in few values a step looks like memory and is
-/// the likelier cause, up to…
+/// The largest correlation that is accepted grows by this with each value, since in few values a step looks like a
+/// correlation and is the more common cause, up to…
 const MEMORY: f64 = 0.02;
 
 /// …this.
 const LONGEST: f64 = 0.95;
 
-/// Beyond this many standard deviations to either side, what is seen there is spread evenly…
+/// Beyond this many standard deviations to either side, the observed density is spread evenly…
 const REACH: f64 = 6.0;
 
 /// …over this many more.
@@ -33,7 +33,7 @@ const FLAT: f64 = 8.0;
 /// Entries of the table of the density for each standard deviation.
 const FINE: f64 = 32.0;
 
-/// Noise: its memory, and the logarithm of the density of what is new in each value.
+/// Noise: the correlation of neighbours, and the logarithm of the density of the innovations.
 pub(super) struct Shape {
     /// Correlation of neighbours.
     pub memory: f64,
@@ -46,7 +46,7 @@ pub(super) struct Shape {
 impl Shape {
     /// The noise of residuals in standard deviations.
     ///
-    /// `least` is what their own uncertainty is in these: where they seem to vary less, that is chance or rounding.
+    /// `least` is the uncertainty of the residuals in these units: a smaller spread is chance or rounding.
     /// `memory` is the correlation of neighbours where it is known.
     pub(super) fn of(residuals: &[f64], least: f64, memory: Option<f64>) -> Shape {
         let memory = memory.unwrap_or_else(|| correlation(residuals));
@@ -55,7 +55,7 @@ impl Shape {
         let n = fresh.len();
         let mut order = |rank: usize| *fresh.select_nth_unstable_by(rank, f64::total_cmp).1;
         let spread = (order(3 * n / 4) - order(n / 4)) / 1.349;
-        // That uncertainty is new with each value, so it has no memory, and what is taken out for memory adds to it.
+        // That uncertainty is independent for each value, so what is removed for the correlation adds to it.
         let scale = spread.max(least * (1.0 + memory * memory).sqrt());
         let lacking = (scale * scale - spread * spread).sqrt() / scale;
         let width = (0.9 * (n as f64).powf(-0.2)).hypot(lacking);
@@ -67,7 +67,7 @@ impl Shape {
         Shape { memory, scale, entries: FINE / scale, table: density }
     }
 
-    /// What of a residual is left at the next value.
+    /// The part of a residual that carries over to the next value.
     pub(super) fn carried(&self, residual: f64) -> f64 {
         carried(self.memory, residual)
     }
@@ -82,7 +82,7 @@ impl Shape {
         here + (next - here) * part
     }
 
-    /// The logarithm of the density of a residual of which the one before is not known.
+    /// The logarithm of the density of a residual whose predecessor is not known.
     pub(super) fn first(&self, residual: f64) -> f64 {
         let share = (1.0 - self.memory * self.memory).sqrt();
         self.log_density(residual * share) + share.ln()
@@ -93,8 +93,8 @@ impl Shape {
         self.scale / (1.0 - self.memory) / (count as f64).sqrt()
     }
 
-    /// The log likelihood of each place `1..n` for the cut of a part of a series, of which the residuals under the left
-    /// and the right level are given, relative to the largest.
+    /// The log likelihood of each place `1..n` of the cut of a part of a series, given the residuals about the left and
+    /// the right level, relative to the largest.
     pub(super) fn places(&self, left: &[f64], right: &[f64]) -> Vec<f64> {
         let n = left.len();
         // Before a place the series is at the left level, after it at the right one; at it, between them.
@@ -116,7 +116,7 @@ impl Shape {
     }
 }
 
-/// Correlation of neighbours, to which outliers add little; none where it may be chance.
+/// The correlation of neighbours, robust to outliers; none where it may be chance.
 fn correlation(residuals: &[f64]) -> f64 {
     let inside: Vec<f64> = residuals.iter().map(|r| r.clamp(-OUTLIER, OUTLIER)).collect();
     let products: f64 = inside.windows(2).map(|pair| pair[0] * pair[1]).sum();
@@ -159,7 +159,7 @@ fn density(residuals: &[f64], scale: f64, width: f64) -> Vec<f64> {
             }
         }
     }
-    // A value between two entries is given what lies between them, and one outside what the last two have.
+    // Linear interpolation between two entries, and extrapolation from the last two outside.
     density[..2].fill(outside[0] / FLAT);
     density[size - 2..].fill(outside[1] / FLAT);
     density

@@ -1,4 +1,4 @@
-//! Cuts that are likely, but do not lead to a version that brought a change.
+//! Removes cuts that are likely but do not point to a version.
 
 use super::fit::Fit;
 use super::places::{Placed, placed};
@@ -6,22 +6,22 @@ use super::scaled::Scaled;
 use super::selection::{Selected, settled};
 use super::stretches::{SHORTEST, bounds};
 
-/// In series of fewer values every cut that stands is named.
+/// In series of fewer values every remaining cut is reported.
 const FEWEST: usize = 40;
 
-/// What is wanted of a change is a version to look at. It is named if it came within three versions of its place with this
+/// A change must point to a version. It is reported if it came within three versions of its place with this
 /// probability.
 const SURE: f64 = 0.4;
 
-/// In many values outliers may come in a row: a stretch as short as the shortest, between two levels that differ by less
-/// than this share of it, is no level then…
+/// Among many values outliers may follow each other: the shortest stretches, between two levels that differ by less
+/// than this share of the step, are then not levels…
 const RETURN: f64 = 0.25;
 
 /// …in at least this many.
 const MANY: usize = 200;
 
-/// The cuts without those that cannot be placed, that are smaller than `least` on the scale of the series, or that a few
-/// outliers in a row have made.
+/// The cuts without those that cannot be placed, that are smaller than `least` on the scale of the series, or that a
+/// few outliers in a row caused.
 pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f64) -> Selected {
     while series.len() >= FEWEST {
         let Some(gone) = excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least)) else {
@@ -29,7 +29,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f6
         };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
         let mut rest = settled(series, Fit::of(series, cuts), error);
-        // What was said of a cut beside a background that was fitted anew without it still holds.
+        // The judgement beside a background that was fitted again without the cut still holds.
         for (cut, chance) in rest.fit.cuts.iter().zip(&mut rest.chances) {
             let before = steps.fit.cuts.iter().position(|other| other == cut);
             *chance = before.map_or(*chance, |i| chance.max(steps.chances[i]));
@@ -39,7 +39,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f6
     steps
 }
 
-/// Both cuts of the first stretch that is an outlier in a row.
+/// Both cuts of the first stretch that consists of outliers.
 fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
     if series.len() < MANY {
         return None;
@@ -52,7 +52,7 @@ fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
     (1..fit.levels.len().saturating_sub(1)).find(inner).map(|i| vec![ends[i], ends[i + 1]])
 }
 
-/// The cut that is too small, or the one that is placed worst, if it is placed too badly.
+/// The cut that is too small, or the one with the least certain place, if that is too uncertain.
 fn doubtful(series: &Scaled, fit: &Fit, least: f64) -> Option<Vec<usize>> {
     let step = |i: &usize| (fit.levels[i + 1] - fit.levels[*i]).abs();
     let all = || 0..fit.cuts.len();

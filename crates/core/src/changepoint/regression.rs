@@ -1,17 +1,17 @@
 //! A series regressed on the terms of a background, with a level of its own in each stretch between cuts.
 //!
-//! With the levels taken out, what is left of terms and values within stretches has a scatter matrix, and the regression is
-//! its solution. To join two stretches adds to that matrix the square of one vector, the difference of their means, so
-//! that inverse, coefficients and residuals follow in closed form (Sherman & Morrison, "Adjustment of an Inverse Matrix
-//! Corresponding to a Change in One Element of a Given Matrix" (1950)) and every cut can be judged with the background fitted
-//! anew without it.
+//! With the levels removed, the remaining terms and values within stretches have a scatter matrix, and the regression
+//! solves it. Joining two stretches adds the square of one vector, the difference of their means, to that matrix. So
+//! inverse, coefficients and residuals follow in closed form (Sherman & Morrison, "Adjustment of an Inverse Matrix
+//! Corresponding to a Change in One Element of a Given Matrix" (1950)), and every cut can be judged with the background
+//! fitted again without it.
 
 use super::stretches::bounds;
 
-/// The least curvature of a coefficient, for each value, so that terms that few values tell apart can be solved for.
+/// The least curvature of a coefficient, for each value, so that nearly collinear terms can be solved for.
 const LEAST: f64 = 1e-9;
 
-/// A stretch: how many values it has, and the means of the terms and of the values.
+/// A stretch: its number of values, and the means of the terms and of the values.
 #[derive(Clone)]
 struct Stretch {
     size: f64,
@@ -43,7 +43,7 @@ impl Sums {
             let between = |s: &Stretch| s.size * s.terms[i] * s.terms[j];
             products[i][j] - stretches.iter().map(between).sum::<f64>()
         };
-        // About the level of their stretch, so that little is lost where values are large beside their differences.
+        // Relative to the level of their stretch, for precision where values are large compared with their differences.
         let mut centred = values.to_vec();
         for (pair, stretch) in ends.windows(2).zip(&stretches) {
             centred[pair[0]..pair[1]].iter_mut().for_each(|value| *value -= stretch.mean);
@@ -65,19 +65,19 @@ pub(super) fn products(terms: &[Vec<f64>]) -> Vec<Vec<f64>> {
     terms.iter().enumerate().map(|(i, a)| terms[..=i].iter().map(|b| product(a, b)).collect()).collect()
 }
 
-/// The best coefficients, and what they leave.
+/// The best coefficients and the residuals.
 pub(super) struct Regression {
     pub cuts: Vec<usize>,
     pub coefficients: Vec<f64>,
-    /// Sum of squared residuals, and of squared coefficients at the price of each.
+    /// Sum of squared residuals, and of squared coefficients weighted by their penalty.
     pub squares: f64,
     inverse: Vec<Vec<f64>>,
     stretches: Vec<Stretch>,
 }
 
-/// What joining two stretches would do.
+/// The effect of joining two stretches.
 struct Join {
-    /// By how much the squares would grow.
+    /// The increase of the sum of squares.
     lost: f64,
     direction: Vec<f64>,
     residual: f64,
@@ -85,7 +85,7 @@ struct Join {
 }
 
 impl Regression {
-    /// On the first terms, as many as there are ridges: what the square of each coefficient costs.
+    /// For the first terms, one for each ridge: the penalty of the squared coefficient.
     pub(super) fn new(sums: &Sums, ridges: &[f64]) -> Regression {
         let count = ridges.len();
         let size: f64 = sums.stretches.iter().map(|stretch| stretch.size).sum();
@@ -107,8 +107,8 @@ impl Regression {
         }
     }
 
-    /// Takes back the weakest cut while it gains less log likelihood than `needed`; `inflation` is how many times more values
-    /// are needed than independent ones to know a mean as well. Yields the gains of the cuts that stay.
+    /// Removes the weakest cut while it gains less log likelihood than `needed`; `inflation` is how many times more
+    /// values than independent ones are needed to know a mean as well. Returns the gains of the cuts that stay.
     pub(super) fn weed(&mut self, needed: f64, inflation: f64) -> Vec<f64> {
         loop {
             let joins: Vec<Join> = (0..self.cuts.len()).map(|i| self.join(i)).collect();

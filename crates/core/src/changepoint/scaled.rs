@@ -1,9 +1,9 @@
-//! A series on the scale on which its steps add, with how far each value may be from its level.
+//! A series on the scale on which its steps add, with the uncertainty of each value.
 
 use super::series::{Options, Step};
 use crate::stats::quantile::{Interval, median, sorted};
 
-/// What steps of a series are.
+/// The form of the steps of a series.
 #[derive(Clone, Copy)]
 pub(super) enum Scale {
     /// Factors: logarithms are judged.
@@ -32,7 +32,7 @@ impl Scale {
         }
     }
 
-    /// A place on the scale in the unit of the metric.
+    /// A position on the scale in the unit of the metric.
     pub(super) fn level(self, place: f64) -> f64 {
         match self {
             Scale::Ratio => place.exp(),
@@ -78,11 +78,11 @@ pub(super) struct Scaled {
     pub own: Vec<f64>,
     /// Least standard deviation, from the resolution.
     pub floor: f64,
-    /// The standard deviation of each value about its level, roughly.
+    /// The approximate standard deviation of each value about its level.
     pub scales: Vec<f64>,
     /// Their reciprocals.
     precisions: Vec<f64>,
-    /// What of it readings and resolution explain, as a share.
+    /// The share of it that readings and resolution explain.
     pub least: f64,
     /// The correlation of neighbours where it is known.
     pub known: Option<f64>,
@@ -101,7 +101,7 @@ impl Scaled {
         // Where most values are equal, differences show no noise; the step between distinct values then bounds it.
         let resolution = scale.resolution(options.resolution, median(values));
         let floor = least_step(&places).max(resolution).max(1e-9) / 12_f64.sqrt();
-        // Differences of neighbours are hardly inflated by a few changes of level.
+        // Differences of neighbours are hardly affected by a few changes of level.
         let rough = variogram(&places, 1).sqrt().max(floor);
         let scales: Vec<f64> = own.iter().map(|own: &f64| rough.max(own.sqrt())).collect();
         let explained = own.iter().zip(&scales).map(|(own, scale)| own.sqrt().max(floor) / scale);
@@ -110,7 +110,7 @@ impl Scaled {
         Scaled { scale, values: places, own, floor, scales, precisions, least, known: options.drift }
     }
 
-    /// The series less a curve, with the same noise.
+    /// The series minus a curve, with the same noise.
     pub(super) fn less(&self, curve: &[f64]) -> Scaled {
         let values = self.values.iter().zip(curve).map(|(value, curve)| value - curve).collect();
         Scaled {
@@ -126,7 +126,7 @@ impl Scaled {
         self.values.len()
     }
 
-    /// How far a value is from a level, in its standard deviations.
+    /// The distance of a value from a level, in its standard deviations.
     pub(super) fn residual(&self, place: usize, level: f64) -> f64 {
         (self.values[place] - level) * self.precisions[place]
     }
@@ -140,7 +140,7 @@ fn least_step(values: &[f64]) -> f64 {
     if least.is_finite() { least } else { 0.0 }
 }
 
-/// Half the robust variance of differences of values `lag` apart: the variance of what does not persist so long.
+/// Half the robust variance of differences of values `lag` apart: the variance of what does not persist that long.
 pub(super) fn variogram(values: &[f64], lag: usize) -> f64 {
     let apart: Vec<f64> = values.windows(lag + 1).map(|w| (w[lag] - w[0]).abs()).collect();
     (1.4826 * median(&apart)).powi(2) / 2.0

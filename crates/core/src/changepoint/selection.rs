@@ -1,10 +1,10 @@
-//! The cuts that stand.
+//! Selects the cuts that are kept.
 //!
-//! Cuts that follow a drift hide it, and each of them then looks real beside the others. So cuts are not only judged
-//! one by one: the weakest is taken back until none is left, the noise is fitted anew each time, and that number of cuts
-//! wins whose likelihood, less what noise alone would gain by as many, is largest. With none of them a strong drift may
-//! be seen that explains the series at a lower price. The order (weakest first, its neighbours judged anew) is that of
-//! Fleming et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions" (2023).
+//! Cuts that follow a drift hide it, and then each of them looks real beside the others. So cuts are not only judged
+//! one by one: the weakest is removed until none is left, the noise is fitted again each time, and the number of cuts
+//! wins whose likelihood, minus what as many cuts gain in noise alone, is largest. Without cuts, a strong drift may
+//! explain the series at a lower price. The order (weakest first, its neighbours judged again) is that of Fleming et
+//! al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions" (2023).
 
 use super::candidates;
 use super::false_alarm::{chance, gain};
@@ -14,7 +14,7 @@ use super::scaled::Scaled;
 /// Correlations of neighbours above this are a strong drift…
 const STRONG: f64 = 0.65;
 
-/// …above which noise gains more by this factor. Found by trying autoregressions of 0.7 to 0.9.
+/// …in which noise gains more by this factor. Found by trying autoregressions of 0.7 to 0.9.
 const STRICTER: f64 = 4.0;
 
 /// From this many values on, cuts are also compared with a strong drift without cuts.
@@ -23,11 +23,11 @@ const MANY: usize = 150;
 /// The cuts that stand.
 pub(super) struct Selected {
     pub fit: Fit,
-    /// The probability of each in noise alone.
+    /// The probability of each cut in noise alone.
     pub chances: Vec<f64>,
 }
 
-/// The best fit of which each cut is less probable in noise alone than `error`.
+/// The best fit in which each cut has a probability of less than `error` in noise alone.
 pub(super) fn select(series: &Scaled, error: f64) -> Selected {
     let needed = gain(error, series.len());
     let mut best = fewer(series, Fit::of(series, candidates::rough(series)), needed);
@@ -41,7 +41,7 @@ pub(super) fn select(series: &Scaled, error: f64) -> Selected {
     settled(series, best, error)
 }
 
-/// A fit without the cuts that are more probable than `error` in noise alone, the weakest first.
+/// Removes the cuts whose probability in noise alone exceeds `error`, the weakest first.
 pub(super) fn settled(series: &Scaled, mut best: Fit, error: f64) -> Selected {
     let needed = gain(error, series.len());
     loop {
@@ -61,12 +61,12 @@ pub(super) fn settled(series: &Scaled, mut best: Fit, error: f64) -> Selected {
     }
 }
 
-/// How many times more noise gains that drifts strongly: cuts follow it.
+/// How many times more a cut gains in noise that drifts strongly, since cuts follow the drift.
 fn drifting(memory: f64) -> f64 {
     1.0 + STRICTER * (memory - STRONG).max(0.0)
 }
 
-/// Whether cuts gain more together than following a drift would; in few values true ones do not either.
+/// Whether cuts gain more together than following a drift would; in few values even true ones do not.
 fn stands(series: &Scaled, fit: &Fit, needed: f64) -> bool {
     if series.len() < MANY {
         return true;

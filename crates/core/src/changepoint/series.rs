@@ -1,4 +1,4 @@
-//! What a search for changes is told and what it finds.
+//! The input and the result of a search for changes.
 
 use serde::Serialize;
 
@@ -7,19 +7,19 @@ use crate::stats::quantile::Interval;
 /// What is known about a noisy series besides its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// How often a series without any change may be given one.
+    /// The accepted probability of reporting a change in a series without any.
     pub error: f64,
-    /// Standard error of each value where the readings behind it tell, else empty: relative to the value, or in its unit
-    /// where some value is not positive.
+    /// Standard error of each value where the readings behind it tell, else empty: relative to the value, or in its
+    /// unit where some value is not positive.
     pub errors: &'a [f64],
-    /// Correlation of neighbours where it is known: 0 for versions weighed in turns, so that no drift of the machine
-    /// can be taken for one of them. Else it is estimated, at the price of small changes, and a slow background is
-    /// looked for; and in fewer than about 100 values not all of a strong drift can be told from changes.
+    /// Correlation of neighbours where it is known: 0 for versions weighed in turns, where the machine's drift cannot
+    /// look like a change. Else it is estimated, which loses small changes, and a slow background is searched; in fewer
+    /// than about 100 values a strong drift cannot always be told from changes.
     pub drift: Option<f64>,
-    /// The smallest step of the metric, in its unit; 0 where it has none to speak of.
+    /// The smallest step of the metric, in its unit; 0 where it is negligible.
     pub resolution: f64,
-    /// Steps whose logarithm is smaller are not named in series of forty values and more; 0 names all. It is for ratios, and
-    /// differences have no such size.
+    /// Steps whose logarithm is smaller are not reported in series of forty or more values; 0 reports all. It applies
+    /// to ratios only.
     pub least: f64,
 }
 
@@ -45,7 +45,7 @@ impl Step {
         if old > 0.0 && new > 0.0 { Step::Ratio(new / old) } else { Step::Difference(new - old) }
     }
 
-    /// The ratio, where it means something.
+    /// The ratio, where there is one.
     pub fn ratio(self) -> Option<f64> {
         match self {
             Step::Ratio(ratio) => Some(ratio),
@@ -68,9 +68,9 @@ pub struct ChangePoint {
     /// Place of the first value of the new level; the change came with this version or with one not measured
     /// between it and the version before.
     pub at: usize,
-    /// First place that may be meant instead, at 95 %.
+    /// The first place that is possible instead, at 95 %.
     pub first: usize,
-    /// Last place that may be meant instead, at 95 %.
+    /// The last place that is possible instead, at 95 %.
     pub last: usize,
     /// How the new level differs from the old one.
     pub step: Step,
@@ -80,7 +80,7 @@ pub struct ChangePoint {
     pub p: f64,
 }
 
-/// What a series was found to be.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
     /// The changes, in order.
@@ -91,18 +91,18 @@ pub struct Series {
     pub noise: f64,
     /// Correlation of neighbours about their level, between 0 and 1: how much the machine drifts.
     pub drift: f64,
-    /// Two levels between which the series goes back and forth. Then no change is named, since a version that
-    /// happened to fall in the other mode would be blamed.
+    /// Two levels between which the series alternates. Then no change is reported, since a version that happened to
+    /// fall into the other mode would be blamed.
     pub modes: Option<[f64; 2]>,
-    /// What the series does slowly besides its steps, where it does.
+    /// The slow movement of the series besides its steps, if any.
     pub background: Option<Background>,
 }
 
 /// A slow movement that no single version brought: a trend, a wave or a random walk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Background {
-    /// For each value, what its level is multiplied by, or, where steps are differences, what is added to it.
+    /// For each value, the factor on its level, or, where steps are differences, what is added to it.
     pub curve: Vec<f64>,
-    /// From the least to the largest of these.
+    /// The difference between the largest and the least of these.
     pub range: Step,
 }

@@ -1,28 +1,28 @@
-//! The levels between cuts, and how well each step is known.
+//! The levels between cuts, and the uncertainty of each step.
 
 use super::scaled::{Scaled, variogram};
 use super::stretches::bounds;
 use crate::stats::normal;
 use crate::stats::quantile::median;
 
-/// Beyond this many standard deviations a value counts as an outlier and draws a level no further.
+/// A value beyond this many standard deviations counts as an outlier and pulls a level no further.
 const BOUND: f64 = 3.0;
 
 /// The pooled variance weighs as much as this many values when a stretch's own variance is judged.
 const POOLED: f64 = 10.0;
 
-/// Up to this many values a mean has the tails of single ones.
+/// A mean of at most this many values has tails like a single value.
 const TAILS: f64 = 15.0;
 
-/// What the residuals about the levels show.
+/// Statistics of the residuals about the levels.
 pub(super) struct Noise {
-    /// Mean of each stretch without its outliers' weight.
+    /// Robust mean of each stretch.
     pub levels: Vec<f64>,
-    /// Variance within each stretch, drawn towards the pooled one.
+    /// Variance within each stretch, shrunk towards the pooled one.
     variances: Vec<f64>,
     pub pooled: f64,
     pub drift: f64,
-    /// Mean square of residuals below and above their level, over that of all: 1 and 1 for symmetric noise.
+    /// Mean square of residuals below and above their level, relative to that of all: 1 and 1 for symmetric noise.
     tails: [f64; 2],
 }
 
@@ -45,7 +45,7 @@ impl Noise {
         }
         let freedom = (series.values.len() - sums.len()) as f64;
         let pooled = (sums.iter().map(|s| s.0).sum::<f64>() / freedom).max(series.floor * series.floor);
-        // Values cannot vary less than their own readings let expect; where they seem to, that is chance.
+        // Values cannot vary less than their readings do; where they seem to, that is chance.
         let own =
             |pair: &[usize]| series.own[pair[0]..pair[1]].iter().sum::<f64>() / (pair[1] - pair[0]) as f64;
         let shrunk = |(&(squares, n), pair): (&(f64, f64), &[usize])| {
@@ -57,16 +57,16 @@ impl Noise {
         Noise { levels, variances, pooled, drift, tails }
     }
 
-    /// The variance of the mean of `count` values of stretch `i` that lies to the given side of its neighbour.
+    /// The variance of the mean of `count` values of stretch `i` that lies on the given side of its neighbour.
     ///
-    /// Few values out of the longer tail of skewed noise look like a level of their own more often than its variance
-    /// lets expect; with more values the tails of their mean even out.
+    /// A few values from the longer tail of skewed noise look like a level more often than their variance suggests;
+    /// with more values the tails of their mean even out.
     fn of_mean(&self, i: usize, count: f64, above: bool) -> f64 {
         let longer = (self.tails[usize::from(above)] - 1.0).max(0.0);
         self.inflation() * self.variances[i] / count * (1.0 + longer * (TAILS / count).min(1.0))
     }
 
-    /// The i-th step and how far from it the true one may be at the given level.
+    /// The i-th step, and its uncertainty at the given level.
     pub(super) fn step(&self, cuts: &[usize], i: usize, n: usize, level: f64) -> (f64, f64) {
         let ends = bounds(cuts, n);
         let [left, right] = [i, i + 1].map(|i| (ends[i + 1] - ends[i]) as f64);
@@ -88,8 +88,8 @@ fn tail(residuals: &[Vec<f64>], side: f64, pooled: f64) -> f64 {
     if count > 0.0 { squares / count / pooled } else { 1.0 }
 }
 
-/// The lag-one correlation of residuals, corrected for the levels that were fitted to them; and the largest that it may
-/// be in view of cuts that follow the drift.
+/// The lag-one correlation of residuals, corrected for the fitted levels; and the largest that is possible if cuts
+/// follow the drift.
 fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
     let (mut products, mut squares, mut pairs, mut count) = (0.0, 0.0, 0.0, 0.0);
     for part in residuals {
@@ -98,7 +98,7 @@ fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
         pairs += part.len() as f64 - 1.0;
         count += part.len() as f64;
     }
-    // What is smaller than the resolution is rounding, and rounding has no drift.
+    // Values below the resolution are rounding, which has no drift.
     let raw = (products / pairs) / (squares / count).max(series.floor * series.floor);
     // A mean fitted to k values lowers their lag-one correlation by about (1 + 3ρ)/k.
     let length = count / residuals.len() as f64;

@@ -1,4 +1,4 @@
-//! A table of comparisons, of which it is to be improbable that even one is wrong.
+//! Several comparisons at once, with a bound on the probability that any of them is wrong.
 
 use super::{Comparison, Verdict};
 use crate::evidence::{Evidence, Replicate};
@@ -17,14 +17,14 @@ pub struct Entry<'a> {
     pub margin: f64,
     /// Whether the i-th readings of both were taken in one block.
     pub paired: bool,
-    /// What a reading stands for.
+    /// What one reading stands for.
     pub replicate: Replicate,
     /// How far identical programs may differ, as a ratio less 1.
     pub resolution: f64,
 }
 
 impl Entry<'_> {
-    /// What the readings show at this level.
+    /// The evidence at this level.
     pub fn evidence(&self, level: f64) -> Evidence {
         let of_blocks = || match self.paired {
             true => Evidence::of_blocks(self.reference, self.arm, level),
@@ -49,8 +49,8 @@ impl Entry<'_> {
 
 /// Compares every entry, in the order given, so that all verdicts together hold at `level`.
 ///
-/// Holm's step-down shares the error: each interval has the level at which its verdict fell, which it states. Exact
-/// comparisons cannot err and do not belong in here; they would only take error from the others.
+/// Holm's step-down procedure divides the error: each interval states the level at which its verdict was reached. Leave
+/// exact comparisons out: they cannot err, and would only take error from the others.
 pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
     let at = |entry: &Entry<'_>, level: f64| {
         Comparison::of(entry.evidence(level), entry.lower_is_better, entry.margin)

@@ -1,4 +1,4 @@
-//! The difference by function, the likeliest origin first.
+//! The difference by function, the most likely origin first.
 
 use super::decompose::{Piece, What, decompose};
 use super::matching::{Key, Matched};
@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Explanation {
     /// What is counted.
     pub count: Count,
-    /// The whole of the first and of the second program.
+    /// The cost of the whole first and second program.
     pub totals: (f64, f64),
-    /// The functions in which the difference originates, the likeliest first. Their differences add up to the whole.
+    /// The functions in which the difference originates, the most likely first. Their differences add up to the whole.
     pub rows: Vec<FunctionDifference>,
 }
 
-/// A function, and what of the difference originates in it.
+/// A function, and the part of the difference that originates in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionDifference {
     /// The file it is in.
@@ -30,7 +30,7 @@ pub struct FunctionDifference {
     /// The name in the second program, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// How much more the second program costs for its sake.
+    /// How much more the second program costs because of it.
     #[serde(rename = "difference")]
     pub delta: f64,
     /// Whether its code is the same in both; none where that cannot be compared.
@@ -41,13 +41,13 @@ pub struct FunctionDifference {
     pub only_in: Option<Which>,
     /// Calls of it, in either program.
     pub calls: (u64, u64),
-    /// What it costs itself, in either program.
+    /// Its own cost, in either program.
     pub own: (u64, u64),
-    /// What its difference consists of, the largest first.
+    /// The parts of its difference, the largest first.
     pub parts: Vec<Part>,
     /// How far the difference varies from run to run; 0 where the programs repeat.
     pub spread: f64,
-    /// Functions of the two trees that it stands for, the largest first.
+    /// Functions of the two trees that the row stands for, the largest first.
     #[serde(skip)]
     pub functions: (Vec<usize>, Vec<usize>),
 }
@@ -64,10 +64,10 @@ pub enum Which {
 /// A part of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// What it is.
+    /// What kind of part it is.
     pub kind: PartKind,
-    /// The function in which it shows, where that is another than the row's: it has the same code, so that what its
-    /// callers give it must be different.
+    /// The function in which it appears, where that is not the row's: its code is the same, so its callers must have
+    /// caused the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
     /// The function that is called.
@@ -75,12 +75,12 @@ pub struct Part {
     pub callee: Option<String>,
     /// Its calls in either program.
     pub calls: (u64, u64),
-    /// How much.
+    /// The amount.
     #[serde(rename = "difference")]
     pub delta: f64,
 }
 
-/// What a part of a row is.
+/// The kind of a part of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
@@ -90,15 +90,15 @@ pub enum PartKind {
     Calls,
     /// It calls another that it did not call before.
     New,
-    /// It calls another no more.
+    /// It no longer calls another.
     Gone,
 }
 
-/// A changed function stands before unchanged ones from this share of all differences on.
+/// A changed function is listed before unchanged ones from this share of all differences on.
 const SHARE: f64 = 0.05;
 
 impl Explanation {
-    /// The sum of all rows without their signs.
+    /// The sum of the absolute differences of all rows.
     pub fn gross(&self) -> f64 {
         self.rows.iter().map(|row| row.delta.abs()).sum()
     }
@@ -108,7 +108,7 @@ impl Explanation {
         self.totals.1 - self.totals.0
     }
 
-    /// Orders the rows: what has changed first, if it matters, then the largest.
+    /// Orders the rows: changed functions first, if they matter, then the largest.
     pub fn rank(&mut self) {
         let least = SHARE * self.gross();
         let is_first = |row: &FunctionDifference| {
@@ -131,14 +131,14 @@ impl FunctionDifference {
     }
 }
 
-/// What one key costs and how often it is called.
+/// The cost of one key and the number of its calls.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     calls: (u64, u64),
     own: (u64, u64),
 }
 
-/// Why the second program differs from the first.
+/// Explains why the second program differs from the first.
 pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, count: Count) -> Explanation {
     let keys = &matched.keys;
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
@@ -191,7 +191,7 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let add = |sum: (u64, u64), more: (u64, u64)| (sum.0 + more.0, sum.1 + more.1);
     let all =
         |of: fn(&Sums) -> (u64, u64)| owners.iter().fold((0, 0), |sum, owner| add(sum, of(&sums[*owner])));
-    // Small parts do not decide whether the row is one of changed code.
+    // Small parts do not decide whether a row counts as changed.
     let gross: f64 = pieces.iter().map(|piece| piece.delta.abs()).sum();
     let part = |code: Option<bool>| -> f64 {
         pieces.iter().filter(|piece| piece.same_code == code).map(|piece| piece.delta.abs()).sum()

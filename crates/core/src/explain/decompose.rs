@@ -1,12 +1,12 @@
 //! The difference of two merged trees, divided among the places where it originates.
 //!
-//! Let a and b be the same context in both trees, called c_a and c_b times, and k = c_b / c_a. If nothing had changed in
-//! it, it would cost k times what it did. So of its difference,
-//!  - own(b) − k · own(a) is what its own code costs more;
-//!  - inclusive(d_a) · (c(d_b) / c(d_a) − k) is that it calls d more often, for each callee d in both;
-//!  - inclusive(d_b) is that it calls d at all, − k · inclusive(d_a) that it does so no more;
+//! Let a and b be the same context in both trees, called c_a and c_b times, and k = c_b / c_a. If nothing had changed
+//! in it, it would cost k times as much as before. So its difference consists of
+//!  - own(b) − k · own(a): its own code costs more;
+//!  - inclusive(d_a) · (c(d_b) / c(d_a) − k): it calls d more often, for each callee d in both;
+//!  - inclusive(d_b): it calls d, which it did not before; − k · inclusive(d_a): it no longer calls d;
 //!
-//! and the rest is what its callees cost more for each call, which is divided the same way. The sum over all contexts
+//! and the rest: its callees cost more for each call, which is divided in the same way. The sum over all contexts
 //! telescopes to the difference of the roots, since inclusive(a) = own(a) + Σ inclusive(d_a).
 
 use super::matching::Key;
@@ -15,15 +15,15 @@ use super::merged::Node;
 /// A part of the difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// The function that it is put down to.
+    /// The function that it is attributed to.
     pub owner: usize,
-    /// The function in which it shows.
+    /// The function in which it appears.
     pub site: usize,
     /// What it is.
     pub what: What,
-    /// How much.
+    /// The amount.
     pub delta: f64,
-    /// Whether the code is the same for the sake of which it is put down to the owner.
+    /// Whether the code of the part is the same in both programs, so that the owner must have caused it.
     pub same_code: Option<bool>,
 }
 
@@ -36,11 +36,11 @@ pub enum What {
     Calls(usize),
     /// It did not call this function before.
     New(usize),
-    /// It calls this function no more.
+    /// It no longer calls this function.
     Gone(usize),
 }
 
-/// The parts. `same` tells of a key whether its code is the same in both trees; none where that is not known.
+/// Divides the difference. `same` says whether the code of a key is the same in both trees; none where that is unknown.
 pub fn decompose(
     first: &[Node],
     second: &[Node],
@@ -60,7 +60,7 @@ pub fn decompose(
         let mut add = |what: What, delta: f64| {
             if delta != 0.0 {
                 let (owner, same_code) = match what {
-                    // Functions that jump to each other have no other caller than what started them.
+                    // Functions that jump to each other have one caller: the one that started them.
                     What::Calls(callee) | What::New(callee) | What::Gone(callee) if keys[key].trampoline => {
                         (callee, same(callee))
                     }
@@ -90,22 +90,22 @@ pub fn decompose(
     pieces
 }
 
-/// What is known of the callers of a context.
+/// What is known about the callers of a context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
-    /// The function that the nearest code belongs to that is not the same, and whether that is known.
+    /// The function of the nearest changed code, and whether that is known.
     changed: Option<(usize, Option<bool>)>,
-    /// The nearest function that is none of a library's.
+    /// The nearest function that does not belong to a library.
     own: Option<usize>,
 }
 
 impl Path {
-    /// The path that goes on to a function.
+    /// The path extended by a function.
     fn below(self, key: usize, function: &Key, same: Option<bool>) -> Path {
         let own = if function.library { self.own } else { Some(key) };
         let changed = match same {
             Some(true) => self.changed,
-            // What the compiler made of a library for its caller is the caller's.
+            // Library code that the compiler specialised for its caller counts as the caller's.
             _ if function.library => Some((self.own.unwrap_or(key), same)),
             _ => Some((key, same)),
         };

@@ -1,22 +1,22 @@
-//! The differences of two trees by calling context, for a picture.
+//! The differences of two trees by calling context, for a flame graph.
 
 use super::Tree;
 use std::collections::HashMap;
 
-/// What differs in a calling context of either tree.
+/// The difference of one calling context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The function's name.
     pub name: String,
     /// The caller's context, which stands before it.
     pub parent: Option<usize>,
-    /// How much it costs more itself, without a sign.
+    /// The absolute difference of its own cost.
     pub gross: f64,
-    /// How much it and all below it cost more; less, where that is negative.
+    /// The difference of it and everything below it; negative where it costs less.
     pub net: f64,
 }
 
-/// The contexts of both trees, in instructions. What one of them does not have counts in full.
+/// The contexts of both trees, in instructions. A context that only one tree has counts in full.
 pub fn differences(first: &Tree, second: &Tree) -> Vec<Difference> {
     let mut all: Vec<Difference> = Vec::new();
     let mut known: HashMap<(Option<usize>, &str, &str), usize> = HashMap::new();

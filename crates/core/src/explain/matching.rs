@@ -1,4 +1,4 @@
-//! Which function of one profile is which of the other.
+//! Matches the functions of one profile with those of the other.
 
 use super::{Code, Count, Tree, group};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,7 +10,8 @@ pub struct Key {
     pub module: String,
     /// The normal name.
     pub name: String,
-    /// The functions of the first tree that it stands for; several where their names differ in what is left out only.
+    /// The functions of the first tree that it stands for; several where their names differ only in parts that are
+    /// ignored.
     pub first: Vec<usize>,
     /// Those of the second tree.
     pub second: Vec<usize>,
@@ -33,18 +34,18 @@ pub struct Matched {
     pub of_second: Vec<usize>,
 }
 
-/// Functions that cost less than this share of the whole are not looked for under another name.
+/// Functions that cost less than this share of the whole are not searched under another name.
 const WORTH: f64 = 0.000_5;
 
 /// The most functions of either side that are compared with each other.
 const MOST: usize = 200;
 
-/// What a pair must reach to be one function that was renamed: all in all, and in its code alone.
+/// The least similarity of a pair that counts as one renamed function: over all, and of the code alone.
 const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// By file and name; then by the name without arguments of templates; then by code, callers, calls and name.
+    /// Matches by file and name, then by the name without template arguments, then by code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &Code<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group();
@@ -80,7 +81,7 @@ impl Matched {
         matched
     }
 
-    /// The keys that one side alone has.
+    /// The keys that only one side has.
     fn lonely(&self) -> (Vec<usize>, Vec<usize>) {
         let named = (0..self.keys.len()).filter(|key| !self.keys[*key].name.is_empty());
         let lonely =
@@ -88,7 +89,7 @@ impl Matched {
         lonely.partition(|key| self.keys[*key].second.is_empty())
     }
 
-    /// Those that are the only ones of their template on either side.
+    /// The functions that are the only ones of their template on either side.
     fn by_group(&self) -> Vec<(usize, usize)> {
         let mut groups: BTreeMap<(&str, String), [Vec<usize>; 2]> = BTreeMap::new();
         let (old, new) = self.lonely();
@@ -156,7 +157,7 @@ impl Matched {
         scored.into_iter().filter(free).map(|(_, a, b)| (a, b)).collect()
     }
 
-    /// Gives the functions of both keys of each pair the first one.
+    /// Merges both keys of each pair into the first one.
     fn unite(&mut self, pairs: &[(usize, usize)]) {
         for (old, new) in pairs {
             let second = std::mem::take(&mut self.keys[*new].second);
@@ -170,7 +171,7 @@ impl Matched {
     }
 }
 
-/// What is known of the keys of one tree.
+/// What is known about the keys of one tree.
 struct Facts {
     own: HashMap<usize, f64>,
     calls: HashMap<usize, f64>,
@@ -198,13 +199,13 @@ impl Facts {
     }
 }
 
-/// The share of two sets that both have (Jaccard).
+/// The share of common elements of two sets (Jaccard).
 fn common(a: Option<&BTreeSet<usize>>, b: Option<&BTreeSet<usize>>) -> f64 {
     let (Some(a), Some(b)) = (a, b) else { return 0.0 };
     a.intersection(b).count() as f64 / a.union(b).count().max(1) as f64
 }
 
-/// The share of pairs of neighbouring letters that two names have in common (Dice).
+/// The share of common pairs of adjacent letters of two names (Dice).
 fn likeness_of_names(a: &str, b: &str) -> f64 {
     let pairs = |text: &str| {
         let mut counts: BTreeMap<(u8, u8), u32> = BTreeMap::new();

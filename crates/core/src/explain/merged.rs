@@ -1,4 +1,4 @@
-//! A call tree whose contexts of one key below one parent are one.
+//! A call tree in which contexts with one key below one parent are merged.
 
 use super::{Count, Tree};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// A context of a merged tree.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    /// Whose it is.
+    /// The function's key.
     pub key: usize,
     /// Where it is called from.
     pub parent: Option<usize>,
@@ -14,13 +14,13 @@ pub struct Node {
     pub children: BTreeMap<usize, usize>,
     /// Calls from the parent; at least one, since it was executed.
     pub calls: f64,
-    /// What it costs itself.
+    /// Its own cost.
     pub own: f64,
-    /// What it costs with all below.
+    /// Its cost with everything below.
     pub inclusive: f64,
 }
 
-/// A function that is on the path already is looked for so far up.
+/// How many levels up a function that is already on the path is searched.
 const FAR: usize = 2000;
 
 /// Merges a tree; a function that is on the path already does not begin a context of its own.
@@ -32,7 +32,7 @@ pub fn merged(tree: &Tree, keys: &[usize], count: Count) -> Vec<Node> {
         let calls = context.calls as f64;
         let node = match context.parent.map(|parent| place[parent]) {
             None if nodes.is_empty() => None,
-            // A tree has one root; what else has no parent is below it.
+            // A tree has one root; everything else without a parent goes below it.
             None => Some(0),
             Some(parent) => Some(parent),
         };

@@ -1,9 +1,9 @@
-//! Where in the code the difference of two profiles comes from.
+//! Where in the code the difference of two profiles originates.
 //!
-//! Two call trees with exact counts are brought to common functions ([`matching`]), merged, and their difference is
-//! divided among the functions in which it originates ([`decompose`]): what a function does itself, and how often it calls
-//! others. The parts add up to the whole difference. A function whose machine code is the same in both cannot be the
-//! origin; its part belongs to the nearest caller whose code is not.
+//! Two call trees with exact counts are mapped to common functions ([`matching`]) and merged. Their difference is
+//! divided among the functions in which it originates ([`decompose`]): by a function's own cost, and by how often it
+//! calls others. The parts add up to the whole difference. A function whose machine code is the same in both cannot be
+//! the origin; its part is attributed to the nearest caller whose code changed.
 
 mod by_function;
 mod decompose;
@@ -28,7 +28,7 @@ words! {
         Instructions = "instructions",
         /// Allocations.
         Allocations = "allocations",
-        /// Bytes asked for.
+        /// Bytes requested.
         Bytes = "bytes allocated",
     }
 }
@@ -36,13 +36,13 @@ words! {
 /// A function of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// The file that it is in, so that the same file of another version has the same name.
+    /// The file that it is in, normalised so that the same file of another version has the same name.
     pub module: String,
     /// Its name without what compilers add, see [`normal`]; empty where it has none.
     pub name: String,
     /// Its name as its language writes it.
     pub shown: String,
-    /// Whether it is of the language's own library, compiled into the program.
+    /// Whether it belongs to the language's own library, compiled into the program.
     pub library: bool,
     /// Whether it only passes control on to functions that jump to each other, so that it does not count as a caller.
     pub trampoline: bool,
@@ -57,20 +57,20 @@ pub struct Context {
     pub function: usize,
     /// Calls from the parent.
     pub calls: u64,
-    /// Calls that came back to this context from below.
+    /// Calls that returned to this context from below.
     pub recursive: u64,
-    /// What it cost itself.
+    /// Its own cost.
     pub cost: Cost,
 }
 
-/// What a context cost itself.
+/// The own cost of a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Instructions.
     pub instructions: u64,
     /// Allocations.
     pub allocations: u64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
 }
 
@@ -101,15 +101,15 @@ impl Tree {
     }
 }
 
-/// Whether functions of the first tree and functions of the second are the same; none where that cannot be told.
+/// Whether functions of the first tree and of the second are the same; none where that is unknown.
 pub type Same<'a> = dyn Fn(&[usize], &[usize]) -> Option<bool> + 'a;
 
-/// What is known of the machine code of functions of both trees.
+/// What is known about the machine code of functions of both trees.
 pub struct Code<'a> {
-    /// Whether functions of the first tree and functions of the second, which are versions of each other, have the same
-    /// code as far as it was executed; none where it cannot be compared.
+    /// Whether a function of the first tree and its counterpart in the second have the same code as far as it was
+    /// executed; none where they cannot be compared.
     pub same: &'a Same<'a>,
-    /// How much of the code of a function of the first tree is in one of the second, from 0 to 1.
+    /// The share of the code of a function of the first tree that is in one of the second, from 0 to 1.
     pub likeness: &'a dyn Fn(usize, usize) -> f64,
 }
 

@@ -1,6 +1,6 @@
-//! Names of functions without what compilers and linkers add, so that versions of one function have one name.
+//! Names of functions without what compilers and linkers add, so that all versions of a function have one name.
 
-/// What compilers add behind a dot, for copies and parts of functions.
+/// Suffixes that compilers add for copies and parts of functions.
 const SUFFIXES: [&str; 10] = [
     "constprop",
     "isra",
@@ -14,7 +14,7 @@ const SUFFIXES: [&str; 10] = [
     "resolver",
 ];
 
-/// Variants of one function of the C library for processors.
+/// Processor-specific variants of functions of the C library.
 const VARIANTS: [&str; 12] = [
     "_avx512", "_avx2", "_avx", "_sse2", "_sse42", "_sse4_1", "_ssse3", "_evex512", "_evex", "_erms",
     "_movbe", "_rtm",
@@ -82,7 +82,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// One suffix less, where there is one.
+/// The name without its last suffix, where it has one.
 fn without_suffix(name: &str) -> Option<String> {
     if let Some((rest, _)) = name.rsplit_once(" [clone ").filter(|(_, end)| end.ends_with(']')) {
         return Some(rest.to_owned());
@@ -113,7 +113,7 @@ fn without_closure_numbers(name: &str) -> String {
     if numbers { out[..at + ".func".len()].to_owned() } else { out }
 }
 
-/// Local names of GHC, `_s1Xa_info`, are numbered anew by each compilation.
+/// Local names of GHC such as `_s1Xa_info` are renumbered by each compilation.
 fn haskell(name: &str) -> Option<String> {
     let ends = ["_info", "_entry"];
     let end = ends.into_iter().find(|end| name.ends_with(end))?;
@@ -126,7 +126,7 @@ fn haskell(name: &str) -> Option<String> {
     is_local.then(|| format!("{module}_(local){end}"))
 }
 
-/// The name without arguments of templates and generics: what stands for all its instances.
+/// The name without arguments of templates and generics, common to all instances.
 pub fn group(name: &str) -> String {
     let mut out = String::new();
     let (mut depth, mut before) = (0_u32, ' ');
@@ -143,7 +143,7 @@ pub fn group(name: &str) -> String {
     if depth == 0 && !out.is_empty() { out } else { name.to_owned() }
 }
 
-/// Whether a function is of the library of its language, by its demangled name.
+/// Whether a function belongs to the library of its language, by its demangled name.
 pub fn is_library(name: &str) -> bool {
     const BEGINNINGS: [&str; 9] = [
         "std::",

@@ -1,14 +1,14 @@
-//! Programs that do not repeat: what varies from run to run anyway is no difference between them.
+//! Programs that do not repeat: variation from run to run is no difference between them.
 
 use super::Explanation;
 use std::collections::HashMap;
 
-/// How many times the largest deviation that was seen among runs of one program a difference must be. Of few runs, the
-/// largest deviation is exceeded now and then, and there are many rows.
+/// A difference must exceed the largest deviation among runs of one program by this factor: with few runs the largest
+/// deviation is sometimes exceeded by chance, and there are many rows.
 const FACTOR: f64 = 3.0;
 
-/// The mean of explanations of pairs of runs, with the spread of each row: [`FACTOR`] times the largest of the deviations
-/// of pairs from their mean and of the differences `within` one program.
+/// The mean of explanations of pairs of runs, with the spread of each row: [`FACTOR`] times the largest of the
+/// deviations of pairs from their mean and of the differences `within` one program.
 pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
     let runs = pairs.len() as f64;
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
@@ -33,11 +33,11 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
     let settle = |(id, mut row): (Id, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
         row.delta = seen.iter().sum::<f64>() / runs;
-        // In a pair that has no such row the difference was nought.
+        // A pair without the row has a difference of zero.
         let absent = (seen.len() as f64) < runs;
         let deviations = seen.iter().copied().chain(absent.then_some(0.0)).map(|one| (one - row.delta).abs());
         let most = deviations.fold(alone.get(&id).copied().unwrap_or(0.0), f64::max);
-        // What does not show in the total, whose variation is known best, is not told of a part of it either.
+        // What the total does not show, whose variation is known best, is not reported of a part either.
         let most = if row.same_code == Some(true) { most.max(whole) } else { most };
         row.spread = FACTOR * most;
         row

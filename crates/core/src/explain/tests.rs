@@ -1,4 +1,4 @@
-//! Trees that are made up, whose difference is known.
+//! Constructed trees with a known difference.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
     tree
 }
 
-/// Explains, where all functions but the changed ones have the same code.
+/// Explains, where all functions except `changed` have the same code.
 fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
     let same = |_: &[usize], new: &[usize]| {
         Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
@@ -93,7 +93,7 @@ fn an_unchanged_function_that_costs_more_is_put_down_to_the_caller_that_changed(
     let row = &found.rows[0];
     assert_eq!((row.name.as_str(), row.delta), ("main", 1_000.0));
     assert_eq!(row.parts[0].site.as_deref(), Some("hash"));
-    // Where nothing changed it shows where it shows.
+    // Where nothing changed, the part stays where it appears.
     let found = explained(&tree(MAIN), &tree(&lines), &[]);
     assert_eq!((found.rows[0].name.as_str(), found.rows[0].same_code), ("hash", Some(true)));
 }

@@ -1,4 +1,4 @@
-//! The arms of a history as they may be compared: at one size of the work, or for one unit more of it.
+//! The arms of a history in comparable form: at one size of the work, or for one more unit of it.
 
 use crate::metric::Pass;
 use crate::run::Run;
@@ -8,7 +8,7 @@ use crate::unit::Unit;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Figures of launches that do not grow by adding up: highest levels, and what is left at the end.
+/// Figures of launches that are no sums: peaks, and what is left at the end.
 const LEVELS: [&str; 8] = [
     "malloc.live",
     "malloc.peak",
@@ -20,19 +20,20 @@ const LEVELS: [&str; 8] = [
     "heap.peak",
 ];
 
-/// What the source of a figure says that is a slope, before the parameter.
+/// The text with which the source of a slope starts, before the parameter.
 pub const SLOPE: &str = ", slope over ";
 
-/// The subjects of a history's run, as their figures may be compared with those of the same name.
+/// The subjects of a history's run, in a form that compares with figures of the same name.
 ///
-/// Where a version was weighed at two sizes of the work, which are a parameter of two arms that are alike otherwise, the
-/// figures are those of one unit more of the work: the difference of both arms, block by block, by the difference of the
-/// sizes. What is the same for every size cancels, so that versions weighed at other sizes can be compared as far as
-/// costs grow in proportion. Blocks in which the smaller size took longer are left out where they are less than a
-/// quarter. The name of such an arm ends in `per` and the parameter. Figures that do not add up, such
-/// as highest levels, are those of the larger size, and what building costs has the name of the subject alone.
+/// Where a version was weighed at two sizes of the work (a parameter in which two otherwise equal arms differ), the
+/// figures are for one more unit of the work: the difference of both arms divided by the difference of the sizes, block
+/// by block. What is the same for every size cancels, so versions weighed at other sizes can be compared as long as
+/// costs are proportional. Blocks in which the smaller size took longer are left out if they are less than a quarter.
+/// The name of such an arm ends in `per` and the parameter. Figures that are no sums, such as peaks, are those of the
+/// larger size, and the cost of the build has the name of the subject alone.
 ///
-/// Arms of one subject whose parameters still differ do other work, and are called by the parameters that differ, too.
+/// Arms of one subject with otherwise different parameters do different work, and these parameters become part of the
+/// name.
 pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
     let mut twos: BTreeMap<(&str, Option<&str>), Vec<&Arm>> = BTreeMap::new();
     for arm in run.arms_of(Role::Subject) {
@@ -59,10 +60,10 @@ pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
     named
 }
 
-/// The times that are divided by those of a yardstick, and what the ratios are called.
+/// The times that are divided by those of a yardstick, and the names of the ratios.
 const RATIOS: [(&str, &str); 2] = [("time.wall", "yardstick.wall"), ("time.cpu", "yardstick.cpu")];
 
-/// Adds to each arm its times divided by those of the yardstick that was launched in the same blocks at its version.
+/// Adds to each arm its times divided by those of the yardstick in the same blocks at its version.
 fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
     let yardsticks: BTreeMap<Option<&str>, &Arm> =
         run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)).collect();
@@ -73,7 +74,7 @@ fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
         let Some(yardstick) = yardsticks.get(&arm.version.as_deref()).copied() else { continue };
         for (time, ratio) in RATIOS {
             let (Some(own), Some(theirs)) = (arm.sample(time), yardstick.sample(time)) else { continue };
-            // One unit more of the work is no launch, and neither is an iteration of a case.
+            // Neither one more unit of the work nor an iteration of a case is a launch.
             if own.source.contains(SLOPE) || !matches!(arm.subject, Subject::Command { .. }) {
                 continue;
             }
@@ -85,7 +86,7 @@ fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
     }
 }
 
-/// The readings of one sample by those of another, in the blocks that both have.
+/// The readings of one sample divided by those of another, in the blocks that both have.
 fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
     let by: BTreeMap<u32, f64> = theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()).collect();
     let both = own.blocks.iter().zip(&own.readings);
@@ -98,7 +99,7 @@ fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
     Sample { unit, source, quality: own.quality.max(theirs.quality), blocks, readings, pass: own.pass }
 }
 
-/// The parameter that two arms differ in, where it is the only one and a number in both.
+/// The only parameter in which two arms differ, if it is a number in both.
 fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
     let differs = |name: &&String| larger.params.get(*name) != smaller.params.get(*name);
     let names: BTreeSet<&String> =
@@ -110,7 +111,7 @@ fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
     }
 }
 
-/// What two sizes say: for one unit more, of the larger size, and of the build.
+/// The figures of two sizes: for one more unit, of the larger size, and of the build.
 fn divided(larger: &Arm, smaller: &Arm, size: &str) -> Vec<Arm> {
     let number = |arm: &Arm| match arm.params.get(size) {
         Some(Parameter::Number(number)) => *number,
@@ -155,7 +156,7 @@ fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
     let both = larger.blocks.iter().zip(&larger.readings);
     let both = both.filter_map(|(block, more)| Some((*block, (more - less.get(block)?) / by)));
     let (mut both, impossible): (Vec<_>, Vec<_>) = both.partition(|(_, slope)| *slope >= 0.0);
-    // Less work that took longer was disturbed, and says nothing. Where that is common, there is nothing to say.
+    // Less work that took longer was disturbed and is left out. Where that is common, there is no slope.
     if impossible.len() * 4 >= larger.readings.len() {
         both.extend(impossible);
         both.sort_by_key(|(block, _)| *block);
@@ -170,7 +171,7 @@ fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
     }
 }
 
-/// Tells arms of one name apart that do other work. What building costs is no matter of that.
+/// Gives arms of one name that do different work distinct names. This does not concern the cost of the build.
 fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
     let mut values: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for arm in &arms {

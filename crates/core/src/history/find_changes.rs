@@ -1,8 +1,8 @@
-//! From the readings of a range to its changes.
+//! Finds the changes of a range from its readings.
 //!
-//! A metric whose readings repeat in every version is exact: any change is a change. The others are noisy. Where their
-//! versions were weighed in turns, what blocks had in common is taken out, and each version's own readings say how well
-//! it is known ([`turns`], [`steps`]); where they were not, the series is cut as one of bare values by
+//! A metric whose readings repeat in every version is exact: any change is real. The others are noisy. Where their
+//! versions were weighed in turns, the common effect of blocks is removed, and each version's own readings give its
+//! uncertainty ([`turns`], [`steps`]); where they were not, the series is cut as one of bare values by
 //! [`changepoint`]. Among the changes of all noisy series together, the share of false ones is kept to the error that
 //! was asked for (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
 
@@ -25,11 +25,12 @@ use noisy::Judged;
 use places::Places;
 use steps::{LEVEL, Steps};
 
-/// Judges every metric of every subject. `error` is the share of false changes among those named (false discovery rate).
+/// Judges every metric of every subject. `error` is the share of false changes among those named (false discovery
+/// rate).
 pub fn find_changes(history: &History, error: f64) -> Judgement {
     let (artefacts, graph) = (Artefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
-    // Half the margin within which a difference does not matter: what a build's layout may do.
+    // Half the margin within which a difference does not matter: the possible effect of a build's layout.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
     let at = |error: f64| -> Vec<Judged> {
         gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect()
@@ -95,7 +96,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
     }
 }
 
-/// The points, less what their blocks met.
+/// The points minus the effects of their blocks.
 fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
     if !judged.logarithmic {
         return gathered.points.clone();
@@ -111,7 +112,7 @@ fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
     gathered.points.iter().zip(&gathered.reads).map(corrected).collect()
 }
 
-/// Versions in the order in which they are listed that have the same level, with it.
+/// Runs of listed versions with the same level, with that level.
 fn stretches(places: &Places, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
     let mut stretches: Vec<(usize, usize, f64)> = Vec::new();
     let mut part = None;

@@ -1,4 +1,4 @@
-//! Which versions of a range come after which others. The order in which they are listed is not the order of cause.
+//! Which versions of a range descend from which. The order of the list is not the order of cause.
 
 use super::Version;
 use std::collections::HashMap;
@@ -16,13 +16,13 @@ impl Graph {
             versions.iter().enumerate().map(|(place, version)| (version.commit.as_str(), place)).collect();
         let before = |(place, version): (usize, &Version)| {
             let known = version.follows.iter().filter_map(|commit| places.get(commit.as_str()).copied());
-            // A list that is not in topological order must not make a circle.
+            // A list that is not in topological order must not make a cycle.
             known.filter(|&parent| parent < place).collect()
         };
         Graph { before: versions.iter().enumerate().map(before).collect() }
     }
 
-    /// How many versions there are.
+    /// The number of versions.
     pub fn len(&self) -> usize {
         self.before.len()
     }
@@ -32,12 +32,12 @@ impl Graph {
         self.before.is_empty()
     }
 
-    /// The versions that one comes directly after, the first parent first.
+    /// The versions that one directly follows, the first parent first.
     pub fn before(&self, version: usize) -> &[usize] {
         &self.before[version]
     }
 
-    /// Whether each version comes after the one that is listed before it, and after no other.
+    /// Whether each version follows the one that is listed before it, and no other.
     pub fn is_line(&self) -> bool {
         self.before.iter().enumerate().all(|(place, before)| match place {
             0 => before.is_empty(),
@@ -45,7 +45,7 @@ impl Graph {
         })
     }
 
-    /// The version and all that it comes after.
+    /// The version and all its ancestors.
     pub fn ancestry(&self, version: usize) -> Vec<bool> {
         let mut found = vec![false; self.len()];
         let mut open = vec![version];
@@ -57,8 +57,8 @@ impl Graph {
         found
     }
 
-    /// The nearest of the `known` versions that one comes after, the first parent's first, and the other versions on the
-    /// way to them. Of two known versions of which one comes after the other, only the later is nearest.
+    /// The nearest of the `known` ancestors of a version, the first parent's first, and the other versions on the way
+    /// to them. Of two known versions of which one descends from the other, only the later is nearest.
     pub fn nearest(&self, version: usize, known: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
         let (mut nearest, mut between) = (Vec::new(), Vec::new());
         let mut seen = vec![false; self.len()];
@@ -95,7 +95,7 @@ impl Graph {
         line
     }
 
-    /// The versions that come after `from` and that `to` comes after, with both.
+    /// The versions between `from` and `to` by descent, with both.
     pub fn between(&self, from: usize, to: usize) -> Vec<usize> {
         let behind = self.ancestry(to);
         let mut ahead = vec![false; self.len()];
@@ -105,14 +105,14 @@ impl Graph {
         (from..=to).filter(|&version| ahead[version] && behind[version]).collect()
     }
 
-    /// The latest version that both of two have: one of them, or one that both come after.
+    /// The latest common version of two: one of them, or a common ancestor.
     pub fn base(&self, one: usize, other: usize) -> Option<usize> {
         let (one, other) = (self.ancestry(one), self.ancestry(other));
         (0..self.len()).rev().find(|&version| one[version] && other[version])
     }
 }
 
-/// A graph from the versions that each comes directly after, which are listed before it.
+/// A graph from the versions that each directly follows, which are listed before it.
 impl FromIterator<Vec<usize>> for Graph {
     fn from_iter<T: IntoIterator<Item = Vec<usize>>>(before: T) -> Graph {
         Graph { before: before.into_iter().collect() }

@@ -1,21 +1,21 @@
-//! What the machine alone may do to the figures of two runs that were not taken side by side.
+//! How far the machine alone may change the figures of two runs that were not taken side by side.
 
 use super::Pair;
 use crate::compare;
 use crate::stats::paired::Why;
 use crate::subject::{Arm, Subject};
 
-/// Figures that say what else ran on the machine, more than what the program did.
+/// Figures that depend more on other programs on the machine than on this one.
 const OF_OTHERS: [&str; 3] = ["time.wait", "time.contended", "switches.involuntary"];
 
-/// Figures that runtimes read from a clock, while their threads may wait for cores.
+/// Figures that runtimes derive from a clock while their threads may be waiting for cores.
 const OF_RUNTIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 
-/// The largest share that is reckoned with: at 1 there would be no program left.
+/// The largest share that is assumed: at 1 nothing would be left for the program.
 const MOST: f64 = 0.99;
 
-/// How far a figure of a command may move from one run to another with the machine alone, as a ratio less 1: by as much as
-/// that of the empty program, which is the same in both runs, may be apart; and what a clock says by what may have been
+/// How far the machine alone may change a figure of a command from one run to another, as a ratio less 1: as much as
+/// the figure of the empty program, which is the same in both runs, may differ; and for times as much as may have been
 /// spent waiting for a core.
 pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> {
     if pair.paired || !matches!(pair.arm.subject, Subject::Command { .. }) {
@@ -37,7 +37,7 @@ pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> 
         _ => return Ok(tare),
     };
     let mut waiting: f64 = 0.0;
-    // Results of other tools say nothing of waiting, and are taken as they are.
+    // Results of other tools do not contain waiting, and are taken as they are.
     let weighed = |arm: &&Arm| arm.figures.contains_key("time.wait");
     for arm in [pair.reference, pair.arm].into_iter().filter(weighed) {
         let share = most(arm).ok_or(Why::UnknownWaiting)?.min(MOST);
@@ -46,8 +46,8 @@ pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> 
     Ok(tare.max(waiting))
 }
 
-/// The share of wall time that the arm spent ready but waiting for a core, over all its readings; none where it is not
-/// known of each.
+/// The share of wall time that the arm spent ready but waiting for a core, over all its readings; none where a reading
+/// lacks it.
 pub fn waiting_share(arm: &Arm) -> Option<f64> {
     share_of_wall(arm, "time.wait")
 }

@@ -1,4 +1,4 @@
-//! Cases of bench programs: their tares, their nets, and comparisons that respect fresh processes.
+//! Cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
 use super::{Pair, RESAMPLING_SEED, estimate};
 use crate::evidence::Replicate;
@@ -37,8 +37,8 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
         .collect()
 }
 
-/// The pairs inside a run of several commands, each at two versions: each against itself at the first one. None where
-/// the run is another.
+/// The pairs inside a run of several commands, each at two versions: each against itself at the first version. None for
+/// other runs.
 pub(super) fn at_versions(run: &Run) -> Vec<Pair<'_>> {
     let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     let mut first: BTreeMap<&str, &Arm> = BTreeMap::new();
@@ -58,7 +58,7 @@ fn unversioned(arm: &Arm) -> &str {
     arm.name.rsplit_once(" @").map_or(arm.name.as_str(), |(name, _)| name)
 }
 
-/// The tare of the case at this position among the run's arms: the arm behind it, which ran the same loop around an
+/// The tare of the case at this position among the run's arms: the arm after it, which ran the same loop around an
 /// identity body in the same blocks.
 pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
     run.arms
@@ -79,21 +79,21 @@ pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     }
 }
 
-/// The figure of a tare that says how fast the core was beside the batches of a block: how long a fixed piece of work
-/// took that the program did next to them, in nanoseconds. Programs need not have one.
+/// The figure of a tare that shows the speed of the core during a block: the time of a fixed piece of work that the
+/// program did next to the batches, in nanoseconds. Programs need not have one.
 pub const WITNESS: &str = "batch.witness";
 
 /// A block is undisturbed when its witness took at most this much more than the fastest ones did.
 const DISTURBED: f64 = 1.25;
 
-/// The figure of a tare that says which share of a block the program was ready to run and waited for a core.
+/// The figure of a tare with the share of a block in which the program was ready to run but waited for a core.
 pub const WAITED: &str = "batch.waited";
 
 /// A block is undisturbed when the program waited for at most this share of it.
 pub const MOST_WAITED: f64 = 0.02;
 
-/// The blocks in which the machine left the program alone; none where they are too few. What the scheduler says of waiting
-/// goes first, then the witness.
+/// The blocks in which the machine did not disturb the program; none where there are too few. The scheduler's record of
+/// waiting is used first, then the witness.
 pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
     let enough = |blocks: &BTreeSet<u32>, all: usize| blocks.len() >= LEAST_CALM && blocks.len() * 20 >= all;
     let waited = tare.sample(WAITED).map(|waited| {
@@ -111,14 +111,14 @@ pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
     }
 }
 
-/// The blocks in which the core was the program's alone, and how many there are in all. Their witness is the program's own
-/// where it has one, else the tare.
+/// The blocks in which the program had the core to itself, and the number of all blocks. The witness is the program's
+/// own where it has one, else the tare.
 ///
-/// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds,
-/// and the median of all batches is the one or the other by chance: figures of one program then differ by half between
-/// invocations. A witness runs next to the case, does the same thing each time, and so tells which speed the core had.
-/// Choosing blocks by it says nothing about the case, whose own variation is kept whole. A tare is a good witness only
-/// where it keeps the core busy; one that waits for its own results most of the time has one speed on either.
+/// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds, and
+/// the median of all batches is one or the other by chance: figures of one program then differ by half between
+/// invocations. A witness runs next to the case, does the same work each time, and so shows the speed of the core.
+/// Choosing blocks by it does not bias the case, whose own variation is kept whole. A tare is a good witness only where
+/// it keeps the core busy; one that mostly waits for its own results has one speed in either state.
 fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
     let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall").filter(|_| is_long(tare)))?;
     let floor = quantile(&sorted(&witness.readings), 0.02);
@@ -130,10 +130,10 @@ fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {
     readings.filter(|(_, reading)| **reading <= limit).map(|(block, _)| *block).collect()
 }
 
-/// A batch of a tare that takes less than this, in nanoseconds, is mostly clocks, and says nothing of the core.
+/// A batch of a tare that takes less than this, in nanoseconds, is mostly clock reads, and does not show the speed.
 const SHORT: f64 = 2_000.0;
 
-/// Whether the batches of a tare are long enough to be a witness. Where their iterations are not known they are.
+/// Whether the batches of a tare are long enough for a witness; true where their iterations are not known.
 fn is_long(tare: &Arm) -> bool {
     let (Some(time), Some(iterations)) = (tare.sample("time.wall"), tare.sample("batch.iterations")) else {
         return true;
@@ -143,7 +143,7 @@ fn is_long(tare: &Arm) -> bool {
     lengths.is_empty() || median(&lengths) >= SHORT
 }
 
-/// Fewer undisturbed blocks than this say less than all blocks do.
+/// Fewer undisturbed blocks than this are worse than all blocks.
 const LEAST_CALM: usize = 6;
 
 /// The readings of a sample in these blocks.
@@ -158,7 +158,7 @@ pub fn within(sample: &Sample, blocks: &BTreeSet<u32>) -> Sample {
     Sample { blocks: kept, readings, ..sample.clone() }
 }
 
-/// The readings of a case or a tare that count: those of undisturbed blocks where there are enough of them.
+/// The readings of a case or a tare that are used: those of undisturbed blocks where there are enough of them.
 pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
     match undisturbed(tare) {
         Some(calm) if sample.pass == Pass::Timing => within(sample, &calm),
@@ -166,7 +166,7 @@ pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
     }
 }
 
-/// What a case costs without the harness, for one iteration, over undisturbed blocks.
+/// The cost of a case without the harness, for one iteration, over undisturbed blocks.
 pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let raw = counted(arm.sample(key)?, tare);
     let readings = tare.sample(key)?;
@@ -218,8 +218,8 @@ pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, 
 
 /// The costs of two samples of a case, one number for each process.
 ///
-/// Processes differ in placement and compilation, so a comparison has to cover what the next process will say. Blocks of
-/// one process are no replicates of each other in this respect, whether or not processes happen to differ in this run.
+/// Processes differ in placement and compilation, so a comparison must cover the next process. Blocks of one process
+/// are not independent replicates in this respect, even where the processes of this run agree.
 pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f64>, Vec<f64>, Replicate) {
     if !paired {
         let medians = |sample: &Sample| sample.by_process().iter().map(|group| median(group)).collect();
@@ -233,7 +233,7 @@ pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec
         process.0.push(*a);
         process.1.push((b / a).ln());
     }
-    // The median of ratios is the effect of a process; it is carried as a pair of numbers with that ratio.
+    // The median of ratios is the effect of a process; it is represented by a pair of numbers with that ratio.
     let base: Vec<f64> = processes.values().map(|(readings, _)| median(readings)).collect();
     let other =
         base.iter().zip(processes.values()).map(|(base, (_, ratios))| base * median(ratios).exp()).collect();

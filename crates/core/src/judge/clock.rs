@@ -1,30 +1,30 @@
-//! The clock of the core that cases were timed on, and what it does to their times.
+//! The clock of the core on which cases were timed, and its effect on their times.
 //!
-//! A processor runs faster or slower as heat, power and its neighbours let it, sometimes for as long as a whole run. All
-//! readings of such a run agree, so that their spread does not show it; the next run says something else.
+//! A processor runs faster or slower with heat, power and its neighbours, sometimes for a whole run. All readings of
+//! such a run agree, so that their spread does not show it; the next run gives another time.
 
 use super::cases::{self, within};
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::Net;
 use crate::subject::Arm;
 
-/// The figure of a tare that says how long a cycle of the core was in each block, in nanoseconds.
+/// The figure of a tare with the length of a cycle of the core in each block, in nanoseconds.
 pub const CYCLE: &str = "batch.cycle";
 
-/// The figure of a tare that says between which lengths a cycle usually is on this machine: two readings in nanoseconds.
+/// The figure of a tare with the usual range of the length of a cycle on this machine: two readings in nanoseconds.
 pub const USUAL: &str = "batch.cycle.usual";
 
-/// Runs whose clocks differ by more than this were taken at different clocks.
+/// Runs whose cycle lengths differ by more than this were taken at different clocks.
 pub const APART: f64 = 0.02;
 
-/// Between which lengths a cycle usually is: the middle nine tenths of what the earlier runs and this one said, so that one
-/// run at an unusual clock does not count where there are many others. How processes of one run differ is in its interval.
+/// The usual range of the length of a cycle: the middle nine tenths of the earlier runs and this one, so that one run
+/// at an unusual clock among many does not count. The intervals already cover how processes of one run differ.
 pub fn usual(earlier: &[f64], now: f64) -> (f64, f64) {
     let runs = sorted(&[earlier, &[now]].concat());
     (quantile(&runs, 0.05), quantile(&runs, 0.95))
 }
 
-/// The length of a cycle while a case was timed, in nanoseconds, over the blocks that count.
+/// The length of a cycle while a case was timed, in nanoseconds, over the blocks that are used.
 pub fn cycle(tare: &Arm) -> Option<f64> {
     let cycles = tare.sample(CYCLE)?;
     let counted = cases::undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
@@ -32,7 +32,7 @@ pub fn cycle(tare: &Arm) -> Option<f64> {
     Some(median(&readings))
 }
 
-/// The factors, at most and at least 1, by which a time would be less or more at the clocks that are usual.
+/// The factors, at most and at least 1, for a time at the fastest and the slowest usual clock.
 pub fn reach(tare: &Arm) -> (f64, f64) {
     let known = cycle(tare).zip(tare.sample(USUAL));
     known.map_or((1.0, 1.0), |(now, usual)| {
@@ -42,14 +42,14 @@ pub fn reach(tare: &Arm) -> (f64, f64) {
     })
 }
 
-/// The interval of a time, widened to what it would be at the clocks that are usual. Code that waits for memory depends on
-/// the clock less than that.
+/// The interval of a time, widened to its values at the usual clocks. Code that waits for memory depends less on the
+/// clock.
 pub fn widened(interval: Interval, (less, more): (f64, f64)) -> Interval {
     let scaled = |end: f64, outwards: f64, inwards: f64| end * if end > 0.0 { outwards } else { inwards };
     Interval { low: scaled(interval.low, less, more), high: scaled(interval.high, more, less), ..interval }
 }
 
-/// The net of a time, widened alike.
+/// The net of a time, widened in the same way.
 pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
     let reach = reach(tare);
     Net {

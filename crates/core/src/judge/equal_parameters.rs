@@ -1,4 +1,4 @@
-//! Which arms of a scan belong together: those that have all parameters in common but the one that tells old from new.
+//! Which arms of a scan are compared: those with equal parameters except the one that tells old from new.
 
 use super::{Pair, side_by_side};
 use crate::run::Run;
@@ -25,7 +25,7 @@ pub(super) fn pairs(run: &Run) -> Vec<Pair<'_>> {
     }
 }
 
-/// Arms of equal parameters together, in the order of the run; one parameter may be left out of account.
+/// Groups arms of equal parameters, in the order of the run; one parameter may be ignored.
 fn grouped<'a>(subjects: &[&'a Arm], but: Option<&String>) -> Vec<Vec<&'a Arm>> {
     let params = |arm: &'a Arm| arm.params.iter().filter(|(name, _)| Some(*name) != but).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&'a Arm>> = Vec::new();

@@ -7,7 +7,7 @@ use crate::subject::{Arm, Parameter, Subject};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// The bytes by which counted costs may miss a curve and still lie on it: rounding of the allocator and the like.
+/// The bytes by which counted costs may miss a curve and still lie on it, for instance by the allocator's rounding.
 const CONSTANT_NOISE: f64 = 64.0;
 
 /// How one metric grows with one numeric parameter.
@@ -25,7 +25,7 @@ pub struct Fit {
 }
 
 /// Fits growth over every numeric parameter that takes at least three values, for the metrics asked for.
-/// `sample_of` hands out the readings that count for an arm.
+/// `sample_of` returns the readings of an arm that are used.
 pub fn fits(
     arms: &[&Arm],
     keys: &[String],
@@ -50,10 +50,10 @@ pub fn fits(
 
 type Family<'a> = Vec<(f64, &'a Arm)>;
 
-/// Arms that differ in this parameter only, together.
+/// Groups arms that differ in this parameter only.
 ///
-/// Every command of a scan takes every value once, so an arm whose value a family has already belongs to the next
-/// command. Names cannot tell, since by default the values stand in them.
+/// Every command of a scan takes every value once, so an arm with a value that a family already has belongs to the next
+/// command. Names cannot tell, since by default they contain the values.
 fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
     let mut families: Vec<Family<'a>> = Vec::new();
     // There may be a hundred thousand arms: which family comes next for a value is looked up, not searched for.
@@ -73,8 +73,8 @@ fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
     families
 }
 
-/// What arms must have in common to differ in this parameter only. Cases of bench programs have names that say by
-/// themselves what belongs together.
+/// What arms must have in common to differ in this parameter only. The names of cases of bench programs already say
+/// what belongs together.
 fn likeness(arm: &Arm, parameter: &str) -> String {
     let others: Vec<_> = arm.params.iter().filter(|(name, _)| *name != parameter).collect();
     let stem = match &arm.subject {
@@ -110,7 +110,7 @@ fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
     names
 }
 
-/// The stem of a family's cases, with the parameters and the version that set it apart from its neighbours.
+/// The common name of a family's cases, with the parameters and the version that distinguish it from other families.
 fn case_family(stem: &str, arm: &Arm, parameter: &str) -> String {
     let others = arm.params.iter().filter(|(name, _)| *name != parameter);
     let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
@@ -124,7 +124,7 @@ fn case_family(stem: &str, arm: &Arm, parameter: &str) -> String {
     family
 }
 
-/// The words that the names of a family have in common, with the parameter in the place of those that differ.
+/// The words that the names of a family have in common, with the parameter in place of those that differ.
 fn family_name(members: &[(f64, &Arm)], parameter: &str) -> String {
     if let Subject::Case { name, .. } = &members[0].1.subject {
         return case_family(stem(name), members[0].1, parameter);

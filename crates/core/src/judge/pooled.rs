@@ -1,11 +1,11 @@
-//! Figures of all requests of a load together.
+//! Figures over all requests of a load together.
 //!
-//! The median of windows does not show a stall that falls into one of them, although every request of it was held up. Where
-//! an arm has a pooled figure, estimates, limits and comparisons are those of that figure. The interval of the ratio of two
-//! figures follows from the intervals of both (Zou and Donner, "Construction of confidence limits about effect measures: a
-//! general approach", Statistics in Medicine 27, 2008), on the scale of logarithms. What windows of the same number have in
-//! common, such as a machine that was slower for a while, cancels out as far as it surely is common: by the lower end of the
-//! interval of the correlation between windows (Fisher 1921).
+//! The median of windows does not show a stall that falls into one of them, although it delayed every request of that
+//! window. Where an arm has a pooled figure, estimates, limits and comparisons use it. The interval of the ratio of two
+//! figures follows from the intervals of both (Zou and Donner, "Construction of confidence limits about effect
+//! measures: a general approach", Statistics in Medicine 27, 2008), on a logarithmic scale. What windows of the same
+//! number have in common, such as a machine that was slower for a while, cancels as far as it is certainly common: by
+//! the lower end of the interval of the correlation between windows (Fisher 1921).
 
 use super::{Estimate, POOLED, Pair};
 use crate::evidence::{Evidence, Replicate};
@@ -15,7 +15,7 @@ use crate::stats::pooled::Pooled;
 use crate::stats::{Interval, normal};
 use crate::subject::Arm;
 
-/// One load has one longest response; order statistics need so many to bound the next.
+/// One load has one longest response; order statistics need this many to bound the next.
 const LONGEST: Why = Why::TooFew { have: 1, need: 6 };
 
 /// The key of the pooled figure of a metric.
@@ -36,8 +36,8 @@ pub fn estimate(arm: &Arm, key: &str, level: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, range: (low, high.unwrap_or(value)), method: "all requests together" })
 }
 
-/// What two pooled figures say of their ratio; none where an arm has no pooled figure, or a share of failures, whose ratio
-/// makes no sense where nothing failed.
+/// The ratio of two pooled figures; none where an arm has no pooled figure, or for a share of failures, which has no
+/// ratio where nothing failed.
 pub(super) fn evidence(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidence> {
     if metric(key)?.unit == crate::unit::Unit::Ratio {
         return None;
@@ -65,7 +65,7 @@ pub(super) fn evidence(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidenc
     })
 }
 
-/// The least correlation that the windows of two servers surely have; 0 where there is none, or too few windows.
+/// The lower bound of the correlation of the windows of two servers; 0 where there is none, or too few windows.
 fn in_common(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
     let Some((reference, arm)) = pair.reference.sample(key).zip(pair.arm.sample(key)) else { return 0.0 };
     let (left, right) = reference.paired(arm);
@@ -118,8 +118,7 @@ mod tests {
         arm
     }
 
-    /// Exponential responses, with stalls that hold up all requests of a block, by chance.
-    /// The machine is slower or quicker in each block by up to a drift.
+    /// Exponential response times, with random stalls that delay all requests of a block.
     fn requests(seed: u64, stalls: f64, drift: f64) -> Requests {
         let mut random = Pcg::new(seed);
         let mut block = |number: u32| {

@@ -1,23 +1,23 @@
-//! The rate at which a share reaches its target, from counts at several rates.
+//! The rate at which a share of requests reaches its target, from counts at several rates.
 //!
-//! What a limit allows is a share of requests: p99 < 50 ms allows one in a hundred to be slower. The share grows with the
-//! rate, and its logarithm is nearly a straight line in that of the rate wherever the rates are close to each other. It is
-//! fitted by weighted quasi-likelihood with the variance of counts (McCullagh and Nelder, "Generalized Linear Models",
-//! 2nd ed. 1989, ch. 9), rates far off weighing less (Cleveland 1979). Slow requests come in bunches; the variance of the
-//! estimate is therefore that between stretches of time and between measurements (Liang and Zeger 1986), whichever is
-//! larger. The rate is where the line crosses the target, and its interval follows from Fieller (1954).
+//! A limit allows a share of requests: p99 < 50 ms allows one in a hundred to be slower. The share grows with the rate,
+//! and its logarithm is nearly linear in the logarithm of the rate wherever the rates are close to each other. The line
+//! is fitted by weighted quasi-likelihood with the variance of counts (McCullagh and Nelder, "Generalized Linear
+//! Models", 2nd ed. 1989, ch. 9); distant rates weigh less (Cleveland 1979). Slow requests come in groups; the variance
+//! of the estimate is therefore that between stretches of time or between measurements (Liang and Zeger 1986),
+//! whichever is larger. The result is where the line crosses the target; its interval follows from Fieller (1954).
 
 use super::{LEVEL, Measurement, Outcome};
 use crate::stats::{Interval, normal};
 
-/// Rates so far from the estimate weigh nothing, as a difference of logarithms; the second where the first leaves too
-/// little to know the growth.
+/// Rates this far from the estimate have weight zero, as a difference of logarithms; the second value is used where the
+/// first leaves too few rates to know the growth.
 const REACH: [f64; 2] = [0.3, 0.6];
 
 /// Fewer measurements with weight than this give no interval.
 const FEWEST: usize = 14;
 
-/// Fewer requests beyond the limit give none either.
+/// Fewer requests beyond the limit than this give none either.
 const BEYOND: f64 = 300.0;
 
 /// The crossing, and its interval where the counts give one.
@@ -98,7 +98,7 @@ fn stretches(measurements: &[Measurement], limit: usize, centre: f64, reach: f64
     found
 }
 
-/// The line by Newton's method; `None` where nothing is beyond, or the share does not grow with the rate.
+/// Fits the line by Newton's method; `None` where no request is beyond, or the share does not grow with the rate.
 fn line(stretches: &[Stretch], target: f64) -> Option<LogLine> {
     let total: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
     let requests: f64 = stretches.iter().map(|s| s.weight * s.requests).sum();
@@ -136,7 +136,7 @@ fn line(stretches: &[Stretch], target: f64) -> Option<LogLine> {
     (line.at.is_finite() && line.slope > 0.0).then_some(line)
 }
 
-/// The interval of the crossing, as logarithms of the rate over the centre.
+/// The interval of the crossing, as logarithms of the rate relative to the centre.
 fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, f64)> {
     let measurements =
         1 + stretches.windows(2).filter(|pair| pair[0].measurement != pair[1].measurement).count();
@@ -149,7 +149,7 @@ fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, 
     let freedom = (measurements - 2) as f64;
     let t = normal::student(LEVEL, freedom);
     let off = line.at - target.ln();
-    // The larger of the two at the crossing itself.
+    // The larger of the two variances at the crossing.
     let x = -off / line.slope;
     let at = |v: &[f64; 3]| v[0] + 2.0 * x * v[1] + x * x * v[2];
     let by_bunch = line.inverse.map(|v| v * bunch(stretches, line));
@@ -162,7 +162,7 @@ fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, 
     (a > 0.0 && root >= 0.0).then(|| ((-b - root.sqrt()) / a, (-b + root.sqrt()) / a))
 }
 
-/// How many requests beyond the limit come together: the variance of counts over what it would be if they came alone.
+/// How many requests beyond the limit come together: the variance of counts divided by that of independent requests.
 fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
     let (mut off, mut weights) = (0.0, 0.0);
     for measurement in stretches.chunk_by(|a, b| a.measurement == b.measurement) {
@@ -175,7 +175,7 @@ fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
     (off / weights).max(1.0)
 }
 
-/// The variances of the line's two coefficients where the counts of one group may hang together.
+/// The variances of the line's two coefficients where the counts of one group may be correlated.
 fn covariance(stretches: &[Stretch], line: &LogLine, same: fn(&Stretch, &Stretch) -> bool) -> [f64; 3] {
     let mut meat = [0.0; 3];
     let mut groups = 0.0;

@@ -1,10 +1,10 @@
-//! What a server has to keep to, and whether one measurement kept it.
+//! The limits that a server has to keep, and whether one measurement kept them.
 
 use super::Outcome;
 use crate::unit::{Unit, parse_quantity};
 use serde::{Deserialize, Serialize};
 
-/// What a server has to keep to: every limit at once.
+/// The limits that a server has to keep, all at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slo {
     /// The limits, in the order given; at least one.
@@ -16,7 +16,7 @@ pub struct Slo {
 pub struct Limit {
     /// What is limited.
     pub of: Measure,
-    /// It must be less than this: nanoseconds, or a share from 0 to 1 for failures.
+    /// The bound, which must not be reached: nanoseconds, or a share from 0 to 1 for failures.
     pub below: f64,
     /// The limit as it was written.
     pub text: String,
@@ -36,7 +36,7 @@ pub enum Measure {
     Errors,
 }
 
-/// What was seen at one rate.
+/// The measurement of one rate.
 pub struct Seen<'a> {
     /// The response at a quantile, in nanoseconds; none when nothing was answered.
     pub quantile: &'a dyn Fn(f64) -> Option<f64>,
@@ -44,7 +44,7 @@ pub struct Seen<'a> {
     pub mean: Option<f64>,
     /// The share of failed requests, 0 to 1.
     pub errors: f64,
-    /// By how much the answers were behind the requests at the end, as a part of the time in which requests were due.
+    /// How far the answers were behind the requests at the end, as a share of the time in which requests were due.
     pub behind: f64,
 }
 
@@ -55,12 +55,11 @@ impl Seen<'_> {
     }
 }
 
-/// A server is behind when what was due in some time took this part of it longer to be answered.
+/// A server is behind when the answers to what was due in some time took this share of it longer.
 pub const BEHIND: f64 = 0.02;
 
 impl Limit {
-    /// The share of requests that it allows beyond it, or for the mean the whole of it; none for what should not happen
-    /// at all.
+    /// The share of requests that may be beyond it; for the mean all of it; none for what must never happen.
     pub fn allowed(&self) -> Option<f64> {
         match self.of {
             Measure::Quantile(q) => Some(1.0 - q),
@@ -72,7 +71,8 @@ impl Limit {
 }
 
 impl Slo {
-    /// Reads limits such as `p99<20ms,errors<0.1%`: `pN`, `median`, `mean`, `max` with a duration, `errors` with a share.
+    /// Reads limits such as `p99<20ms,errors<0.1%`: `pN`, `median`, `mean`, `max` with a duration, `errors` with a
+    /// share.
     ///
     /// # Errors
     /// Which part is wrong and what is expected, as a sentence.
@@ -89,7 +89,7 @@ impl Slo {
         Ok(Slo { limits })
     }
 
-    /// The limits that were not kept. Without a single answer none that is about responses was.
+    /// The limits that were not kept. Without any answer, no limit on responses was.
     pub fn broken(&self, seen: &Seen<'_>) -> Vec<&Limit> {
         let value = |limit: &Limit| match limit.of {
             Measure::Quantile(q) => (seen.quantile)(q),
@@ -102,9 +102,9 @@ impl Slo {
         self.limits.iter().filter(|limit| !value(limit).is_some_and(|value| kept(limit, value))).collect()
     }
 
-    /// What a measurement says of its rate. A rate that the server does not keep up with is not sustained, whatever the
-    /// limits: its backlog would break any of them in time. A generator that was at fault makes every measurement void,
-    /// good or bad: were only bad ones void, the highest rate would seem higher than it is.
+    /// The outcome of a measurement. A rate that the server does not keep up with is not sustained, whatever the
+    /// limits: its backlog would break any of them in time. A generator that was late makes every measurement void,
+    /// good or bad: if only bad ones were void, the highest rate would seem higher than it is.
     pub fn outcome(&self, seen: &Seen<'_>, generator_at_fault: bool) -> Outcome {
         match (generator_at_fault, self.broken(seen).is_empty() && seen.kept_up()) {
             (true, _) => Outcome::Void,
@@ -113,7 +113,7 @@ impl Slo {
         }
     }
 
-    /// The shortest response that is limited, in nanoseconds; none where only failures are.
+    /// The shortest response that is limited, in nanoseconds; none where only failures are limited.
     pub fn shortest(&self) -> Option<f64> {
         let responses = self.limits.iter().filter(|limit| limit.of != Measure::Errors);
         responses.map(|limit| limit.below).min_by(f64::total_cmp)

@@ -1,4 +1,4 @@
-//! What is declared of a metric.
+//! The declaration of a metric.
 
 use super::{Better, Pass, Quality};
 use crate::unit::Unit;
@@ -14,13 +14,13 @@ pub struct Metric {
     pub unit: Unit,
     /// Which direction is an improvement.
     pub better: Better,
-    /// What its readings are worth when nothing interferes.
+    /// The quality of its readings when nothing interferes.
     pub quality: Quality,
-    /// The pass that weighs it.
+    /// The pass that reads it.
     pub pass: Pass,
     /// The column head.
     pub title: Cow<'static, str>,
-    /// One line that says what it means.
+    /// A one-line description.
     pub help: Cow<'static, str>,
 }
 
@@ -44,7 +44,7 @@ impl Metric {
         }
     }
 
-    /// What is counted in launches of its own, and repeats where nothing interferes.
+    /// A metric that is counted in launches of its own and repeats when nothing interferes.
     pub(super) const fn counts(
         key: &'static str,
         unit: Unit,
@@ -54,7 +54,7 @@ impl Metric {
         Metric::built_in(key, unit, Quality::Exact, Pass::Counting, title, help)
     }
 
-    /// A metric that a bench program or a runtime brought; lower is better unless its unit is a rate.
+    /// A metric that a bench program or a runtime declares; lower is better unless its unit is a rate.
     pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
         let better = if unit.is_rate() { Better::Higher } else { Better::Lower };
         Metric {

@@ -1,6 +1,6 @@
-//! Which metrics tables show by themselves.
+//! The metrics that tables show by default.
 
-/// The metrics shown when none are asked for.
+/// The metrics that are shown by default.
 pub const DEFAULT_METRICS: &[&str] = &[
     "time.wall",
     "time.cpu",

@@ -13,21 +13,21 @@ words! {
 }
 
 words! {
-    /// The pass that weighs a metric: each metric is read in the pass that does not disturb it.
+    /// The pass that reads a metric: each metric is read in a pass that does not disturb it.
     pub enum Pass {
         /// The program runs untouched; clocks and the kernel's accounting are read.
         Timing = "timing",
-        /// The program runs under an exit stop, so that its peak memory can be read; its output is checked here too.
+        /// The program is stopped at its exit, so that its peak memory can be read; its output is checked here too.
         Memory = "memory",
         /// The allocation counter and the runtime's own counters are attached.
         Counting = "counting",
-        /// Nothing is launched: what it took to build the program is noted.
+        /// Nothing is launched: the cost of building the program is recorded.
         Build = "build",
     }
 }
 
 words! {
-    /// How good a figure is, from best to worst. Absence is not a quality: an absent figure carries its reason.
+    /// How good a figure is, from best to worst. Absence is not a quality: an absent figure has a reason.
     pub enum Quality {
         /// Counted; the same program in the same circumstances gives the same number.
         Exact = "exact",
@@ -43,7 +43,7 @@ words! {
 }
 
 impl Quality {
-    /// The mark beside a figure in tables; nothing for what a reader expects.
+    /// The mark beside a figure in tables; empty for what a reader expects.
     pub fn mark(self) -> &'static str {
         match self {
             Quality::Exact | Quality::Noisy => "",

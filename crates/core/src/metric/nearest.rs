@@ -1,4 +1,4 @@
-//! The key that was meant where one was mistyped.
+//! Suggests a key where one was mistyped.
 
 use super::{METRICS, Metric};
 use std::borrow::Cow;

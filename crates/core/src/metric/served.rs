@@ -14,7 +14,7 @@ impl Metric {
         Metric::built_in(key, unit, Quality::Noisy, Pass::Timing, title, help)
     }
 
-    /// What one request costs a server, where the kernel itself only estimates it.
+    /// The cost of one request to a server, where the kernel itself only estimates it.
     pub(super) const fn estimated(
         key: &'static str,
         unit: Unit,
@@ -24,7 +24,7 @@ impl Metric {
         Metric::built_in(key, unit, Quality::Estimated, Pass::Timing, title, help)
     }
 
-    /// What one request costs a server, by an instrument of its own.
+    /// The cost of one request to a server, read by a separate instrument.
     pub(super) const fn counted(
         key: &'static str,
         unit: Unit,
@@ -34,7 +34,7 @@ impl Metric {
         Metric::built_in(key, unit, Quality::Near, Pass::Counting, title, help)
     }
 
-    /// The same metric, of which more is better.
+    /// The same metric with the opposite better direction.
     pub(super) const fn more_is_better(mut self) -> Metric {
         self.better = Better::Higher;
         self

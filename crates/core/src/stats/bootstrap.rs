@@ -30,7 +30,7 @@ pub struct Estimate {
 
 /// The percentile interval: the quantiles of the replicates.
 ///
-/// `None` below two readings, for no replicates, or for a statistic or level that makes no sense.
+/// `None` below two readings, for no replicates, or for an invalid statistic or level.
 pub fn percentile(
     readings: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -92,7 +92,7 @@ pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64)
     Some(Estimate { estimate, interval, method: "bootstrap, BCa" })
 }
 
-/// The skewness of the jackknife values over six, Efron's estimate; 0 when they are all alike.
+/// The skewness of the jackknife values over six, Efron's estimate; 0 when all are equal.
 fn acceleration(left_out: &[f64]) -> f64 {
     let centre = left_out.iter().sum::<f64>() / left_out.len() as f64;
     let moment = |power: i32| left_out.iter().map(|v| (centre - v).powi(power)).sum::<f64>();
@@ -122,16 +122,16 @@ fn replicate(readings: &[f64], statistic: impl Fn(&[f64]) -> f64, count: usize, 
         .collect()
 }
 
-/// A place drawn evenly among `count`; more than four thousand million are never weighed.
+/// A random index below `count`; samples never have more than four thousand million readings.
 pub(crate) fn index(pcg: &mut Pcg, count: usize) -> usize {
     pcg.below(u32::try_from(count).unwrap_or(u32::MAX)) as usize
 }
 
 /// The median of all readings of several processes, resampling processes and then readings within each.
 ///
-/// Distances of the percentile interval from the estimate are stretched by Student's t with one degree of freedom
-/// less than there are processes, since five processes say little about their own spread. `None` below three
-/// processes, or when one has no readings.
+/// Distances of the percentile interval from the estimate are stretched by Student's t with one degree of freedom less
+/// than there are processes, since five processes say little about their own spread. `None` below three processes, or
+/// when one has no readings.
 pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) -> Option<Estimate> {
     if groups.len() < 3 || groups.iter().any(Vec::is_empty) {
         return None;
@@ -162,27 +162,27 @@ pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) 
     })
 }
 
-/// Where the variance of a median lies: between processes or within them.
+/// Where the variance of a median comes from: between processes or within them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Levels {
     /// Variance of the medians of processes, in the unit squared.
     pub between: f64,
-    /// The variance such medians would have from the noise within processes alone, in the unit squared.
+    /// The variance of such medians due to the noise within processes alone, in the unit squared.
     pub within: f64,
 }
 
 impl Levels {
     /// Whether processes differ by so much more than their own noise explains that readings of one process must not
-    /// be counted as independent. At half as much variance again an interval that ignores it covers 89 % for 95 %.
+    /// count as independent. At 1.5 times the variance, an interval that ignores it covers 89 % instead of 95 %.
     pub fn between_dominates(&self) -> bool {
         self.between > 1.5 * self.within
     }
 }
 
-/// Compares the spread of the processes' medians with what their own readings let expect.
+/// Compares the spread of the processes' medians with the spread that their own readings predict.
 ///
-/// The expected variance of a median of n readings is π/2·s²/n with s = 1.4826·MAD, which a few disturbed readings
-/// do not inflate. A process with a single reading says nothing of its noise and is left out. `None` below three others.
+/// The expected variance of a median of n readings is π/2·s²/n with s = 1.4826·MAD, which a few disturbed readings do
+/// not inflate. A process with a single reading does not show its noise and is left out. `None` below three others.
 pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
     let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| group.len() >= 2).collect();
     if groups.len() < 3 {
@@ -197,11 +197,11 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
     Some(Levels { between: sd(&medians)?.powi(2), within })
 }
 
-/// The median of readings taken in several processes, with the interval that its variance asks for.
+/// The median of readings taken in several processes, with an interval that covers their variance.
 ///
-/// At least the exact order statistics of all readings, and at least the interval that the medians of processes have as
-/// readings of their own, since blocks of one process are no replicates of what the next process will say; where processes
-/// plainly differ, at least the [`two_level`] bootstrap. `None` when there are too few readings for any.
+/// The interval is at least that of the exact order statistics of all readings, and at least that of the medians of
+/// processes as single readings, since blocks of one process do not predict the next process; where processes clearly
+/// differ, it is at least that of the [`two_level`] bootstrap. `None` when there are too few readings for any.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     let own = |estimate| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();
@@ -210,8 +210,8 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Es
     widened(groups, level, own, || two_level(groups, level, REPLICATES, seed))
 }
 
-/// The same for amounts: where all readings are positive, they are treated as logarithms, so that however few processes
-/// there are and however much they differ, the interval does not reach below zero.
+/// The same for amounts: where all readings are positive, their logarithms are used, so that the interval never reaches
+/// below zero, however few the processes are and however much they differ.
 pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     if groups.iter().flatten().any(|reading| *reading <= 0.0) {
         return median_of_groups(groups, level, seed);

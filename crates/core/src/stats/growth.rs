@@ -37,7 +37,7 @@ pub enum Form {
     /// In the cube of the size.
     #[serde(rename = "n^3")]
     Cubic,
-    /// Doubling with each step of the size.
+    /// Exponential with base 2.
     #[serde(rename = "2^n")]
     Exponential,
     /// The cost changes with the size, and none of these forms comes close.
@@ -92,21 +92,21 @@ impl fmt::Display for Form {
 pub struct Growth {
     /// The form g that fits best, or the constant where no growth can be shown.
     pub form: Form,
-    /// The cost that does not grow; that of the least size where no form fits.
+    /// The part of the cost that does not grow; the cost of the least size where no form fits.
     pub intercept: f64,
-    /// The cost of one more g(n): of a step for linear growth, of a doubling for logarithmic growth.
+    /// The cost of one more g(n): of one more unit for linear growth, of a doubling for logarithmic growth.
     pub slope: f64,
     /// The interval of the slope; absent for fits that have no noise, and for the constant.
     #[serde(serialize_with = "super::quantile::as_pair_or_null")]
     pub slope_interval: Option<Interval>,
     /// Coefficients of n, n² … below the leading power, lowest first, where an exact polynomial needs them.
     pub lower: Vec<f64>,
-    /// Whether every point lies on the curve to the unit.
+    /// Whether every point lies exactly on the curve.
     pub exact: bool,
-    /// The other forms that the points do not exclude; with any of these the answer is "cannot tell".
+    /// The other forms that the points do not exclude; if there are any, the form cannot be told.
     pub also_possible: Vec<Form>,
-    /// How far points lie from the curve: the largest distance in the unit of the cost for exact metrics, the root
-    /// mean square in relative terms for noisy ones.
+    /// The distance of points from the curve: the largest distance in the unit of the cost for exact metrics, the
+    /// relative root mean square for noisy ones.
     pub residual: f64,
     /// The least and the greatest size, each with its median cost; of noisy metrics only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ impl Growth {
     }
 }
 
-/// Why there is no growth to be had.
+/// Why no growth can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum NoFit {
@@ -130,7 +130,7 @@ pub enum NoFit {
         /// Distinct sizes there are.
         have: usize,
     },
-    /// A cost is zero or negative, or a size negative, so that relative errors or forms mean nothing.
+    /// A cost is zero or negative, or a size negative, so that relative errors or forms are undefined.
     NotPositive,
     /// A size or cost is infinite or not a number.
     NotFinite,

@@ -1,7 +1,7 @@
 //! Statistics, one idea per file, each citing its source.
 //!
-//! Functions take readings as plain numbers in whatever unit the metric has, and hand back estimates with the
-//! interval that goes with them. An interval that cannot be had at the level asked for is absent, never narrower.
+//! Functions take readings as plain numbers in the metric's unit, and return estimates with their intervals. An
+//! interval that is not available at the requested level is absent, never narrower.
 
 pub mod bootstrap;
 pub mod growth;

@@ -1,4 +1,4 @@
-//! The two distributions that several files need by their quantiles, with arguments that cannot be wrong.
+//! Quantiles of the distributions that several files need, safe for every argument.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
@@ -12,7 +12,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p.clamp(0.0, 1.0))
 }
 
-/// The two-sided critical value of Student's t, the normal one when there are no degrees of freedom to speak of.
+/// The two-sided critical value of Student's t; the normal one for very many degrees of freedom or none.
 pub(crate) fn student(level: f64, freedom: f64) -> f64 {
     let p = 0.5 + level / 2.0;
     StudentsT::new(0.0, 1.0, freedom).map_or_else(|_| quantile(p), |t| t.inverse_cdf(p))

@@ -1,7 +1,8 @@
 //! A straight line through batches: the cost per iteration as the slope, the fixed cost as the intercept.
 //!
 //! Source: ordinary least squares; intervals by the BCa bootstrap over batches, as in the criterion library. The line
-//! is a diagnostic and not the headline, since the largest batches, the ones most often disturbed, pull hardest.
+//! is a diagnostic and not the headline, since the largest batches, which are disturbed most often, have the most
+//! leverage.
 
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ pub struct FittedLine {
     pub intercept: f64,
     /// Change of y for one more x.
     pub slope: f64,
-    /// Share of the variance of y that the line accounts for; 1 when y does not vary.
+    /// Share of the variance of y that the line explains; 1 when y does not vary.
     pub r_squared: f64,
 }
 
@@ -26,7 +27,7 @@ pub struct Panel {
     pub intercept: Estimate,
     /// Change of y for one more x.
     pub slope: Estimate,
-    /// Share of the variance accounted for.
+    /// Share of the variance explained.
     pub r_squared: Estimate,
 }
 
@@ -59,8 +60,8 @@ fn fit_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<FittedLi
 
 /// Slope, intercept and R² with BCa intervals from resampled batches.
 ///
-/// Replicates that happen to draw a single x have no line and are drawn again. `None` as for [`fit`], and below three
-/// batches or when leaving one of them out leaves a single x.
+/// Replicates that contain a single x have no line and are drawn again. `None` as for [`fit`], below three batches, and
+/// when leaving one batch out leaves a single x.
 pub fn panel(x: &[f64], y: &[f64], level: f64, replicates: usize, seed: u64) -> Option<Panel> {
     let line = fit(x, y)?;
     let n = x.len();

@@ -1,4 +1,4 @@
-//! How many readings are far out, and how much of the variance they bring in.
+//! How many readings are outliers, and how much of the variance they cause.
 //!
 //! Sources: Tukey, "Exploratory Data Analysis" (1977), for the fences at 1.5 and 3 interquartile ranges; the
 //! variance model is that of the Haskell criterion library (after Boyer's "Robust Java benchmarking", 2008).
@@ -53,7 +53,7 @@ pub fn classify(readings: &[f64]) -> Outliers {
     outliers
 }
 
-/// In words, how far disturbances have inflated the variance.
+/// How far disturbances have inflated the variance, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Inflation {
@@ -79,8 +79,9 @@ pub struct OutlierVariance {
 /// Criterion's outlier variance of a sample of times per iteration.
 ///
 /// With a readings of mean µ and standard deviation σ, clean noise of σ_g = min(µ/4a, σ/√a) is assumed; the share is
-/// the smallest ((a−c)/a)(σ² − (a−c)σ_g²)/σ² over the admissible c. `None` below two readings or for a mean that is
-/// not positive, where the model says nothing; readings all alike have share 0.
+/// the smallest ((a−c)/a)(σ² − (a−c)σ_g²)/σ² over the admissible c. `None` below two readings or for a mean that is not
+/// positive, where the model is undefined; equal readings have share 0. not positive, where the model says nothing;
+/// readings all alike have share 0.
 pub fn variance(readings: &[f64]) -> Option<OutlierVariance> {
     let (centre, spread) = (mean(readings), sd(readings)?);
     if !(centre > 0.0 && spread.is_finite()) {

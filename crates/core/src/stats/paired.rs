@@ -1,9 +1,9 @@
 //! The effect of one arm against another, as a ratio with its interval.
 //!
-//! Within a block both arms met the same machine, so the logarithm of their ratio is free of what moved both. The
-//! estimate is the Hodges-Lehmann centre of these log ratios and the interval inverts the signed-rank test. With few
-//! blocks the median and its order statistics need fewer assumptions; and where so many blocks are disturbed that
-//! most pairs hold one of them, the median is sharper by up to ten times. It is used instead in both cases.
+//! Within a block both arms met the same machine, so the logarithm of their ratio is free of what affected both. The
+//! estimate is the Hodges-Lehmann centre of these log ratios, and the interval inverts the signed-rank test. With few
+//! blocks the median and its order statistics need fewer assumptions; and where so many blocks are disturbed that most
+//! pairs contain one, the median is up to ten times more precise. It is used instead in both cases.
 
 use std::fmt;
 
@@ -12,30 +12,30 @@ use serde::Serialize;
 use super::quantile::{Interval, median, median_interval, sorted};
 use super::ranks::{self, hodges_lehmann, signed_rank_interval};
 
-/// Below this many blocks the median is used, since the signed-rank test leans on symmetry it cannot yet show.
+/// Below this many blocks the median is used, since the signed-rank test assumes a symmetry that cannot be checked yet.
 pub const RANKS_FROM: usize = 10;
 
-/// The median takes over where its interval is less than two thirds as wide as that of the ranks.
+/// The median is used where its interval is less than two thirds as wide as that of the ranks.
 ///
-/// Choosing the narrower of two intervals costs coverage, but widths say little about where a centre lies among
-/// symmetric differences: in simulations with this threshold it costs about half a per cent at most. The threshold also
-/// keeps quiet samples, where ranks are the sharper by a fifth, with the ranks.
+/// Choosing the narrower of two intervals costs coverage, but widths say little about the position of a centre among
+/// symmetric differences: in simulations this threshold costs at most about half a per cent. It also leaves quiet
+/// samples, where ranks are a fifth more precise, with the ranks.
 const CLEARLY_SHARPER: f64 = 2.0 / 3.0;
 
-/// What changing from the reference to the arm does to the cost.
+/// The effect on the cost of changing from the reference to the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// Cost of the arm divided by cost of the reference.
     pub ratio: f64,
     /// The interval of that ratio.
     pub interval: Interval,
-    /// How many blocks, or for unpaired samples how many readings the smaller of them has.
+    /// The number of blocks, or for unpaired samples the readings of the smaller one.
     pub n: usize,
-    /// How the estimate and the interval were obtained, in words.
+    /// The method of the estimate and the interval, in words.
     pub method: &'static str,
 }
 
-/// Why there is no effect to be had, or only a weaker one than asked for.
+/// Why there is no effect, or no interval at the requested level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Why {
@@ -43,7 +43,7 @@ pub enum Why {
     TooFew {
         /// Readings there are.
         have: usize,
-        /// Readings there would have to be.
+        /// Readings that are needed.
         need: usize,
     },
     /// The arms have different numbers of readings, so they are not paired.
@@ -53,30 +53,30 @@ pub enum Why {
         /// Readings of the arm.
         arm: usize,
     },
-    /// A reading is zero or negative, so that ratios mean nothing.
+    /// A reading is zero or negative, so that ratios are undefined.
     NotPositive,
     /// A reading is infinite or not a number.
     NotFinite,
-    /// There are fewer processes than tell how much processes differ.
+    /// There are too few processes to show how much processes differ.
     FewProcesses {
         /// Processes there are.
         have: usize,
-        /// Processes there would have to be.
+        /// Processes that are needed.
         need: usize,
     },
-    /// The readings of each arm are all alike although the metric is noisy: how much they vary is not known.
+    /// The readings of each arm are all equal although the metric is noisy: their variation is unknown.
     NoSpread,
-    /// Nobody knows how long the programs waited for a core, and their runs were not taken side by side.
+    /// It is unknown how long the programs waited for a core, and their runs were not taken side by side.
     UnknownWaiting,
     /// The figure depends on what else ran on the machine, and the runs were not taken side by side.
     OtherWork,
-    /// Neighbouring readings are so alike that those of a sample say little of those of another.
+    /// Neighbouring readings are so strongly correlated that one sample says little about another.
     Drifting,
     /// The readings were taken on two machines, and the metric depends on the machine.
     OtherMachine,
-    /// The readings were taken on machines of two architectures, on which a program is another one.
+    /// The readings were taken on machines of two architectures, where a program is a different one.
     OtherArchitecture,
-    /// Too few requests are beyond a quantile to say how large it may be.
+    /// Too few requests are beyond a quantile to give an upper bound.
     Unbounded,
     /// The level is not strictly between 0 and 1.
     NoSuchLevel,
@@ -124,8 +124,8 @@ impl std::error::Error for Why {}
 
 /// The effect from readings taken in blocks: the i-th reading of either arm belongs to block i.
 ///
-/// Any number of blocks is affordable (see [`hodges_lehmann`]); none is thinned out. Fails with the reason when
-/// there are fewer than six blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
+/// Any number of blocks is affordable (see [`hodges_lehmann`]). Fails with the reason when there are fewer than six
+/// blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
 pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     effect_of_log_ratios(&log_ratios(reference, arm)?, level)
 }
@@ -151,9 +151,10 @@ pub fn effect_of_log_ratios(ratios: &[f64], level: f64) -> Result<Effect, Why> {
 
 /// The effect from two samples that were not taken in blocks, such as two stored runs.
 ///
-/// All that moved the machine between the runs is in it; only the pairing of [`effect`] keeps that out. Where neighbouring
-/// readings of a sample are alike, it says less than so many independent ones, and the interval is as much wider. Source:
-/// Bayley & Hammersley, "The 'Effective' Number of Independent Observations in an Autocorrelated Time Series" (1946).
+/// It includes every change of the machine between the runs; only the pairing of [`effect`] removes that. Where
+/// neighbouring readings of a sample are correlated, it carries less information than as many independent readings, and
+/// the interval is wider accordingly. Source: Bayley & Hammersley, "The 'Effective' Number of Independent Observations
+/// in an Autocorrelated Time Series" (1946).
 pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     check(level)?;
     let (reference, arm) = (logarithms(reference)?, logarithms(arm)?);
@@ -178,8 +179,9 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
     })
 }
 
-/// How many readings say as much as one independent one, from the correlation of the ranks of neighbours. That of few
-/// readings is estimated too low, which is made up for (Kendall, "Note on Bias in the Estimation of Autocorrelation" (1954)).
+/// The number of readings that carry as much information as one independent reading, from the rank correlation of
+/// neighbours. In few readings it is underestimated, which is corrected (Kendall, "Note on Bias in the Estimation of
+/// Autocorrelation" (1954)).
 fn repetition(readings: &[f64]) -> f64 {
     let n = readings.len() as f64;
     let sorted = sorted(readings);

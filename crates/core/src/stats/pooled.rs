@@ -1,25 +1,25 @@
-//! A quantile of requests that hang together in time, with its interval.
+//! A quantile of requests that are correlated in time, with its interval.
 //!
-//! The requests of a stall are slow together, so that a thousand of them say no more than one does. The interval is that of
-//! Woodruff ("Confidence intervals for medians and other position measures", 1952): it holds every value which a share of
-//! requests exceeds that may well be the one asked for. The variance of that share is the one between blocks of time, with
-//! the correlation of neighbouring blocks for as long as it is positive (Geyer 1992), and never less than that of
-//! requests which have nothing to do with each other.
+//! The requests of a stall are slow together, so a thousand of them carry no more information than one. The interval is
+//! that of Woodruff ("Confidence intervals for medians and other position measures", 1952): it contains every value
+//! whose share of slower requests is compatible with the requested one. The variance of that share is the one between
+//! blocks of time, with the correlation of neighbouring blocks for as long as it is positive (Geyer 1992), and never
+//! less than that of independent requests.
 
 use super::normal;
 
-/// A figure of all requests together.
+/// A figure over all requests together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pooled {
     /// The figure itself.
     pub value: f64,
-    /// It is not less than this.
+    /// The lower bound.
     pub low: f64,
-    /// It is not more than this; none where there are too few requests to tell.
+    /// The upper bound; none where there are too few requests for one.
     pub high: Option<f64>,
 }
 
-/// The quantile `q` of requests in blocks of time, each a list of values with their counts, rising.
+/// The quantile `q` of requests in blocks of time, each an increasing list of values with their counts.
 ///
 /// `None` where there are no requests, or fewer than four blocks.
 pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> {
@@ -48,7 +48,7 @@ pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> 
         let smooth = (count + 2.0) / (all + 4.0);
         let alone = smooth * (1.0 - smooth) / all;
         let half = t * variance(&above, &sizes, share).max(alone).sqrt();
-        // Rounding must not push a quantile one value up.
+        // Rounding must not shift a quantile up by one value.
         if value.is_none() && share <= wanted + 1e-9 {
             value = Some(at);
         }
@@ -64,7 +64,7 @@ pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> 
     Some(Pooled { value, low: low.unwrap_or(value).min(value), high: high.map(|high| high.max(value)) })
 }
 
-/// The share of requests that failed, in blocks of failures and requests. Where none did, that is what is known.
+/// The share of requests that failed, from blocks of failures and requests. Where none failed, the share is exactly 0.
 pub fn share(blocks: &[(u64, u64)], level: f64) -> Option<Pooled> {
     let failed: Vec<f64> = blocks.iter().map(|(failed, _)| *failed as f64).collect();
     let sizes: Vec<f64> = blocks.iter().map(|(_, all)| *all as f64).collect();

@@ -1,12 +1,12 @@
-//! How much more is needed to know, and how an error rate is shared among several looks or comparisons.
+//! How many more blocks are needed, and how an error rate is divided among several looks or comparisons.
 //!
 //! Sources: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979); Bonferroni's inequality for the
-//! looks. Widths shrink with the square root of the number of blocks, whence the square in [`more_blocks`].
+//! looks. Widths shrink with the square root of the number of blocks, hence the square in [`more_blocks`].
 
-/// More blocks than this are never asked for: the answer is then that no reasonable number would do.
+/// More blocks than this are never suggested: then no reasonable number suffices.
 pub const MANY: usize = 1_000_000;
 
-/// How many more blocks than the `n` there are bring the half width of an interval down to `target`.
+/// How many more blocks than `n` reduce the half width of an interval to `target`.
 ///
 /// About n·(h/t)² − n, at least 1 and at most [`MANY`]; both widths in the same unit, here log ratios.
 pub fn more_blocks(n: usize, half_width: f64, target: f64) -> usize {
@@ -17,7 +17,7 @@ pub fn more_blocks(n: usize, half_width: f64, target: f64) -> usize {
     (wanted.ceil().max(1.0)) as usize
 }
 
-/// Whether an interval is narrow enough to stop: half of it below half the margin, where no verdict is left open.
+/// Whether an interval is narrow enough to stop: half of it is below half the margin, where no verdict stays open.
 pub fn precise(half_width: f64, margin: f64) -> bool {
     half_width < margin / 2.0
 }
@@ -27,13 +27,13 @@ pub fn precise(half_width: f64, margin: f64) -> bool {
 pub struct Look {
     /// After how many blocks.
     pub blocks: usize,
-    /// The level of the interval to look at, such that all looks together err no more often than one would.
+    /// The level of the interval at this look, such that all looks together err no more often than one would.
     pub level: f64,
 }
 
 /// The looks fixed in advance: at `first` blocks, twice as many, and so on, the last one at `max`.
 ///
-/// The error rate 1 − `level` is split evenly among them.
+/// The error rate 1 − `level` is divided evenly among them.
 pub fn looks(first: usize, max: usize, level: f64) -> Vec<Look> {
     let mut blocks = Vec::new();
     let mut next = first.max(1);
@@ -48,9 +48,9 @@ pub fn looks(first: usize, max: usize, level: f64) -> Vec<Look> {
 
 /// Holm's step-down over comparisons that are decided by intervals: the level at which each may be read.
 ///
-/// `decided(i, level)` says whether the i-th comparison reaches a verdict from its interval at `level`. At first
-/// every comparison must do so at 1 − α/k; each one that does leaves a larger share of the error α = 1 − `level` to
-/// the rest. A comparison that never decides gets the last, most generous level, at which it is still undecided.
+/// `decided(i, level)` says whether the i-th comparison reaches a verdict from its interval at `level`. At first every
+/// comparison must do so at 1 − α/k; each one that does leaves a larger share of the error α = 1 − `level` to the rest.
+/// A comparison that never decides gets the last and least strict level.
 pub fn holm(comparisons: usize, level: f64, mut decided: impl FnMut(usize, f64) -> bool) -> Vec<f64> {
     let mut levels = vec![level; comparisons];
     let mut open: Vec<usize> = (0..comparisons).collect();

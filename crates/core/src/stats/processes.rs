@@ -1,19 +1,19 @@
-//! Intervals where the unit of replication is the process or the launch: one number for each, and few of them.
+//! Intervals where the unit of replication is the process or the launch, with one number for each and few of them.
 //!
 //! Sources: Student, "The Probable Error of a Mean" (1908); Welch, "The Generalization of Student's Problem" (1947),
 //! here with the least degrees of freedom that his formula can give, which errs on the wide side. A median of many
-//! readings is close to normal, so a handful of medians may be taken for a normal sample; ranks and order statistics,
-//! which assume nothing, have no interval below six.
+//! readings is close to normal, so a few medians may be taken for a normal sample; ranks and order statistics, which
+//! assume nothing, have no interval below six.
 
 use super::normal;
 use super::paired::{Effect, Why, log_ratios};
 use super::quantile::Interval;
 use super::summary::{mean, sd};
 
-/// As few processes as show how much processes differ.
+/// The least number of processes that shows how much processes differ.
 pub const FEWEST: usize = 3;
 
-/// The effect from the costs of reference and arm in each process, which ran both side by side.
+/// The effect from the costs of reference and arm in processes that ran both side by side.
 pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     let ratios = log_ratios(reference, arm)?;
     let n = ratios.len();

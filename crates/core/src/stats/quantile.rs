@@ -13,11 +13,11 @@ pub struct Interval {
     pub low: f64,
     /// Upper end, in the same unit.
     pub high: f64,
-    /// The level achieved, between 0 and 1; for exact intervals a little above the level asked for.
+    /// The achieved level, between 0 and 1; for exact intervals a little above the requested level.
     pub level: f64,
 }
 
-/// Writes an interval as a pair, the form that all intervals have in JSON.
+/// Serializes an interval as a pair, the form of all intervals in JSON.
 pub(crate) fn as_pair<S: serde::Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::Error> {
     [interval.low, interval.high].serialize(serializer)
 }
@@ -47,7 +47,7 @@ impl Interval {
     }
 }
 
-/// The readings in increasing order; `total_cmp` puts what is not a number at the ends rather than panicking.
+/// The readings in increasing order; `total_cmp` puts NaN at the ends rather than panicking.
 pub fn sorted(readings: &[f64]) -> Vec<f64> {
     let mut sorted = readings.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -56,7 +56,7 @@ pub fn sorted(readings: &[f64]) -> Vec<f64> {
 
 /// The `p`-quantile of readings in increasing order, by linear interpolation between order statistics (type 7).
 ///
-/// `p` is held to [0, 1]. The quantile of no readings is NaN, since 0 would be a claim.
+/// `p` is clamped to [0, 1]. The quantile of no readings is NaN, since 0 would be a value.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = p.clamp(0.0, 1.0) * last as f64;
@@ -71,8 +71,8 @@ pub fn median(readings: &[f64]) -> f64 {
     median_in_place(&mut readings.to_vec())
 }
 
-/// The same, which leaves the readings in another order: medians are taken by the thousand when resampling, and only the
-/// middle needs to be found.
+/// The same, but reorders the readings: resampling takes medians by the thousand, and only the middle needs to be
+/// found.
 pub(crate) fn median_in_place(readings: &mut [f64]) -> f64 {
     if readings.is_empty() {
         return f64::NAN;
@@ -94,8 +94,8 @@ pub fn median_interval(readings: &[f64], level: f64) -> Option<Interval> {
 
 /// The exact interval of the `p`-quantile from two order statistics, each tail holding at most half the error.
 ///
-/// `None` when a tail cannot be had with so few readings, when a reading is not finite, or when `p` or `level` is
-/// not strictly between 0 and 1. Ties among readings make it hold more often than stated, never less.
+/// `None` when the readings are too few for a tail, when a reading is not finite, or when `p` or `level` is not strictly
+/// between 0 and 1. With ties the interval holds more often than stated, never less.
 pub fn quantile_interval(readings: &[f64], p: f64, level: f64) -> Option<Interval> {
     let inside = |x: f64| x > 0.0 && x < 1.0;
     if readings.is_empty() || !inside(p) || !inside(level) || readings.iter().any(|r| !r.is_finite()) {
@@ -106,7 +106,7 @@ pub fn quantile_interval(readings: &[f64], p: f64, level: f64) -> Option<Interva
     let tail = tail_of(level);
     // The lower end is the largest rank l with P(fewer than l readings lie below the quantile) within the tail.
     let low = last_within(n, |rank| below.cdf(rank - 1) <= tail)?;
-    // Counted from the top, the upper end is the same question asked of the complement.
+    // Counted from the top, the upper end is the same problem for the complement.
     let above = Binomial::new(1.0 - p, n).ok()?;
     let from_top = last_within(n, |rank| above.cdf(rank - 1) <= tail)?;
     let high = n + 1 - from_top;

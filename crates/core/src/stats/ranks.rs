@@ -1,4 +1,4 @@
-//! Shifts estimated from ranks: robust against the large readings of a busy machine, nearly as sharp as means.
+//! Shifts estimated from ranks: robust against the large readings of a busy machine, and nearly as precise as means.
 //!
 //! Sources: Hodges & Lehmann, "Estimates of Location Based on Rank Tests" (1963); Hollander, Wolfe & Chicken,
 //! "Nonparametric Statistical Methods" (2014), §3.1-3.3 and §4.1-4.3, for the intervals obtained by inverting the
@@ -8,8 +8,8 @@ use super::normal;
 use super::quantile::{Interval, sorted, tail_of};
 use super::selection::{Differences, Walsh, kth};
 
-/// Up to this many readings (on average of each arm) the null distribution is counted out; beyond it the normal
-/// approximation with continuity correction misstates the level by less than 0.001.
+/// Up to this many readings (on average of each arm) the exact null distribution is used; beyond it the normal
+/// approximation with continuity correction has an error of the level of less than 0.001.
 pub const EXACT_UP_TO: usize = 50;
 
 /// An estimated shift with its interval, in the unit of the readings.
@@ -112,7 +112,7 @@ fn mann_whitney_distribution(m: usize, n: usize) -> Vec<f64> {
     counts.iter().map(|&c| c as f64 / total).collect()
 }
 
-/// The rank, counted from either end, that leaves at most half the error outside, and the level it achieves.
+/// The rank, counted from either end, that leaves at most half the error outside, and the level that it achieves.
 fn exact_rank(chances: &[f64], level: f64) -> Option<(u64, f64)> {
     let tail = tail_of(level);
     let (mut rank, mut outside) = (0, 0.0);

@@ -1,26 +1,27 @@
-//! What a program retains for each unit of its work: whether it grows with the work, less and less, or not at all.
+//! How much a program retains for each unit of its work: whether that grows with the work, ever less, or not at all.
 //!
-//! The readings at each size are put together to their mean. The existence of growth and the bytes per unit come from
-//! the straight line by least squares, with Student's interval of its slope. Its form comes from the family
-//! a + b·(n^p − 1)/p, which holds all forms that matter: bounded (p < 0), logarithm (0), root (½), in proportion (1),
-//! faster (> 1). The interval of p is that of the profile of the residual sum of squares.
+//! The readings at each size are averaged. Whether there is growth, and the bytes per unit, come from the straight line
+//! by least squares, with Student's interval of its slope. The form comes from the family a + b·(n^p − 1)/p, which
+//! contains all relevant forms: bounded (p < 0), logarithm (0), root (½), proportional (1), faster (> 1). The interval
+//! of p is that of the profile of the residual sum of squares.
 //!
-//! Sources: Box & Tidwell, "Transformation of the Independent Variables" (1962), for the family; Draper & Smith, "Applied
-//! Regression Analysis" (1998), §2.1 for pure error and lack of fit, §24.6 for the region of a non-linear parameter.
+//! Sources: Box & Tidwell, "Transformation of the Independent Variables" (1962), for the family; Draper & Smith,
+//! "Applied Regression Analysis" (1998), §2.1 for pure error and lack of fit, §24.6 for the region of a non-linear
+//! parameter.
 //!
-//! A figure may depart from every form, as tables that double do. Such lack of fit counts as noise: intervals become
+//! Figures may depart from every form, as tables that double do. Such lack of fit counts as noise: intervals become
 //! wider, and the answer "can't tell".
 
 use super::normal::student;
 use super::ols::fit;
 use super::quantile::Interval;
 
-/// What the readings show. Slopes are in bytes per unit of work.
+/// The result. Slopes are in bytes per unit of work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Retained {
     /// It grows with the work, in proportion or faster.
     Grows {
-        /// What is kept for each unit.
+        /// The bytes that are kept for each unit.
         per_unit: f64,
         /// Its interval.
         interval: Interval,
@@ -32,26 +33,26 @@ pub enum Retained {
         /// The powers of the work that the readings allow.
         power: Interval,
     },
-    /// It grows at first, and beyond some size no more.
+    /// It grows at first, and stops at some size.
     Stops {
         /// The size.
         after: f64,
     },
-    /// It does not grow by as much as would matter.
+    /// There is no growth that matters.
     Constant {
         /// The slopes that the readings allow.
         interval: Interval,
     },
-    /// The readings cannot tell.
+    /// The readings do not decide.
     Unknown(Doubt),
 }
 
-/// Why the readings cannot tell.
+/// Why the readings do not decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
     /// Too few sizes, or sizes too close to each other.
     TooFewSizes,
-    /// Growth of up to this many bytes per unit would go unseen.
+    /// Growth of up to this many bytes per unit would not be detected.
     Noise {
         /// The most that the readings allow.
         at_most: f64,
@@ -63,25 +64,25 @@ pub enum Doubt {
     },
 }
 
-/// Fewer sizes than these show no form.
+/// Fewer sizes than this show no form.
 pub const LEAST_SIZES: usize = 4;
 /// The largest size is at least this many times the smallest.
 pub const LEAST_RANGE: f64 = 4.0;
 
-/// The level at which growth is taken to exist.
+/// The confidence level at which growth is accepted.
 const EXISTS: f64 = 0.99;
-/// The level of the intervals that are shown, and by which forms are told apart.
+/// The level of the intervals that are shown and that distinguish forms.
 const SHOWN: f64 = 0.95;
-/// The powers that are tried; beyond them a step and an explosion look as they do here.
+/// The powers that are tried; larger ones look the same here.
 const POWERS: (f64, f64) = (-6.0, 4.0);
 const STEP: f64 = 0.02;
-/// Growth of fewer bytes over all sizes is that of buffers, arguments and tables, not of the work.
+/// Growth of fewer bytes over all sizes is due to buffers, arguments and tables, not to the work.
 const FEW_BYTES: f64 = 1024.0;
-/// The same where runs of one size differ: the most that a collector saw alive is the larger the more often it looked.
+/// The same where runs of one size differ: a collector that looks more often sees a larger maximum of live data.
 const FEW_UNSTEADY_BYTES: f64 = 8192.0;
-/// Departures by this share of the growth say nothing about its form.
+/// Departures of less than this share of the growth do not matter for its form.
 const RESOLUTION: f64 = 0.002;
-/// Below this power growth is not in proportion, and above [`ROOT`] it is no root.
+/// Below this power growth is not proportional; above [`ROOT`] it is no root.
 const NEARLY_ONE: f64 = 0.9;
 const ROOT: f64 = 0.5;
 
@@ -120,20 +121,20 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     }
 }
 
-/// Readings put together by size, smallest first.
+/// Readings averaged by size, smallest first.
 struct Sizes {
     at: Vec<f64>,
     mean: Vec<f64>,
-    /// The variance of a mean by repeated runs, with its degrees of freedom; none where no size was run twice.
+    /// The variance of a mean from repeated runs, with its degrees of freedom; none where no size was run twice.
     pure: Option<(f64, f64)>,
-    /// The variance of a mean by rounding.
+    /// The variance of a mean from rounding.
     rounding: f64,
 }
 
-/// What the family of forms makes of the readings.
+/// The fit of the family of forms.
 struct Shape {
     power: Interval,
-    /// The best form explains what a constant does not.
+    /// Whether the best form explains more than a constant.
     explains: bool,
 }
 
@@ -153,19 +154,19 @@ impl Sizes {
             sizes.mean.push(mean);
         }
         let per_size = runs / sizes.at.len().max(1) as f64;
-        // Rounded in the same way, readings at one size are no better than one of them.
+        // Readings that were rounded in the same way carry no more information than one of them.
         sizes.rounding = rounded_to(readings).powi(2) / 12.0;
         sizes.pure = (freedom > 0.0).then(|| (squares / freedom / per_size, freedom));
         sizes
     }
 
-    /// Whether no two runs of one size differ.
+    /// Whether runs of one size never differ.
     fn repeats(&self) -> bool {
         self.pure.is_none_or(|(variance, _)| variance == 0.0)
     }
 
-    /// Leaves out the smallest sizes where the same was read at each: a collector that looks at what is alive only when
-    /// there is enough of it has not looked yet, and what grew meanwhile is not known. Tells whether there were any.
+    /// Leaves out the smallest sizes that all gave the same reading: a collector that looks at live data only when
+    /// there is enough of it has not looked yet, so the growth up to there is unknown. Returns whether there were any.
     fn drop_unseen(&mut self) -> bool {
         let same = self.mean.windows(2).take_while(|pair| pair[0] == pair[1]).count();
         self.at.drain(..same);
@@ -173,7 +174,7 @@ impl Sizes {
         same > 0
     }
 
-    /// The larger of two variances of a mean: by the departures from a form, and by repeated runs.
+    /// The larger of two variances of a mean: from the departures from a form, and from repeated runs.
     fn variance(&self, squares: f64, freedom: f64) -> (f64, f64) {
         let lack = (squares / freedom + self.rounding, freedom);
         self.pure.filter(|(variance, _)| *variance > lack.0).unwrap_or(lack)
@@ -191,7 +192,7 @@ impl Sizes {
         Some(Interval { low: line.slope - half, high: line.slope + half, level })
     }
 
-    /// Squares left by the best a + b·g with b ≥ 0; all of them where nothing rises.
+    /// The residual squares of the best a + b·g with b ≥ 0; the total squares where there is no increase.
     fn left_by(&self, g: impl Fn(f64) -> f64) -> f64 {
         let x: Vec<f64> = self.at.iter().map(|n| g(*n)).collect();
         let all = self.about_mean();
@@ -233,7 +234,8 @@ impl Sizes {
         Shape { power, explains: explained > super::normal::fisher(EXISTS, 2.0, freedom) }
     }
 
-    /// From which size on nothing grows that matters, over three sizes at least and a wide enough range of them.
+    /// The size from which on there is no growth that matters, over at least three sizes and a wide enough range of
+    /// them.
     fn level_from(&self, smallest: f64) -> Option<f64> {
         let last = self.at.len() - 1;
         (1..self.at.len().saturating_sub(2))
@@ -245,7 +247,7 @@ impl Sizes {
             })
     }
 
-    /// Whether the last step costs per unit at least two fifths of what all steps do: else it may just have ended.
+    /// Whether the last step costs per unit at least two fifths of the average; otherwise growth may just have ended.
     fn goes_on(&self) -> bool {
         let step = |from: usize, to: usize| (self.mean[to] - self.mean[from]) / (self.at[to] - self.at[from]);
         let last = self.at.len() - 1;
@@ -253,8 +255,8 @@ impl Sizes {
     }
 }
 
-/// Readings that are all multiples of a large power of two are rounded to it, as those of collectors are that count
-/// whole regions of the heap. Of smaller powers it may be chance.
+/// Readings that are all multiples of a large power of two are rounded to it, as those of collectors that count whole
+/// regions of the heap are. For smaller powers it may be chance.
 fn rounded_to(readings: &[(f64, f64)]) -> f64 {
     const REGION: u32 = 20;
     let common = readings.iter().fold(0_u64, |common, (_, bytes)| common | *bytes as u64);

@@ -1,11 +1,11 @@
-//! A seeded generator whose stream never changes, so that a printed seed reproduces a plan and a bootstrap.
+//! A seeded generator whose stream never changes, so that a printed seed reproduces a plan or a bootstrap.
 //!
 //! Source: O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number
 //! Generation" (2014), generator PCG-XSH-RR 64/32, checked against the published output of its demonstration.
 
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 
-/// The stream used when none is named; the one of the reference implementation's own default.
+/// The default stream, that of the reference implementation.
 const STREAM: u64 = 0xda3e_39cb_94b9_5bdb;
 
 /// A PCG XSH RR 64/32 generator: 64 bits of state, 32 bits a step, 2⁶³ streams.
@@ -21,8 +21,8 @@ impl Pcg {
         Pcg::with_stream(seed, STREAM)
     }
 
-    /// The generator of `seed` on a stream of its own; streams of one seed do not overlap in practice.
-    /// The topmost bit of `stream` is not used.
+    /// The generator of `seed` on a separate stream; streams of one seed do not overlap in practice. The topmost bit of
+    /// `stream` is not used.
     pub fn with_stream(seed: u64, stream: u64) -> Pcg {
         let mut pcg = Pcg { state: 0, increment: (stream << 1) | 1 };
         pcg.next_u32();
@@ -45,9 +45,9 @@ impl Pcg {
         (high << 32) | u64::from(self.next_u32())
     }
 
-    /// A number drawn evenly from 0 to `n - 1`, and 0 when `n` is 0.
+    /// A uniform number from 0 to `n - 1`; 0 when `n` is 0.
     ///
-    /// Draws that would favour small numbers are rejected, by the reference implementation's own rule.
+    /// Draws that would favour small numbers are rejected, as in the reference implementation.
     pub fn below(&mut self, n: u32) -> u32 {
         if n == 0 {
             return 0;
@@ -61,12 +61,12 @@ impl Pcg {
         }
     }
 
-    /// A number drawn evenly from [0, 1), in steps of 2⁻⁵³.
+    /// A uniform number from [0, 1), in steps of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Puts `items` in an order drawn evenly from all orders (Fisher and Yates, from the last place down).
+    /// Shuffles `items` uniformly (Fisher and Yates, from the last place down).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for place in (1..items.len()).rev() {
             let bound = u32::try_from(place + 1).unwrap_or(u32::MAX);

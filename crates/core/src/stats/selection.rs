@@ -1,16 +1,16 @@
 //! Order statistics of many sums or differences of few numbers, by counting instead of listing.
 //!
-//! Source: the idea is that of Johnson & Mizoguchi, "Selecting the Kth Element in X + Y and X₁ + X₂ + … + X_m"
-//! (1978); here the k-th value is found by halving the range of representable numbers, which needs at most 64
-//! counts whatever the sample, and yields the very number that sorting would.
+//! Source: the idea is that of Johnson & Mizoguchi, "Selecting the Kth Element in X + Y and X₁ + X₂ + … + X_m" (1978);
+//! here the k-th value is found by bisecting the range of representable numbers, which needs at most 64 counts for any
+//! sample, and returns exactly the number that sorting would.
 
-/// A multiset of numbers that can say how many of them are at most a given one.
+/// A multiset of numbers that can count those up to a limit.
 pub(crate) trait Counted {
-    /// How many numbers there are.
+    /// The number of elements.
     fn total(&self) -> u64;
-    /// How many of them are at most `limit`.
+    /// The number of elements that are at most `limit`.
     fn at_most(&self, limit: f64) -> u64;
-    /// The smallest and the largest of them; asked only when there are some.
+    /// The smallest and the largest element; called only when there are some.
     fn ends(&self) -> (f64, f64);
 }
 
@@ -35,7 +35,7 @@ impl Counted for Walsh {
         let mut partners = self.sorted.len();
         let mut count = 0;
         for (i, &value) in self.sorted.iter().enumerate() {
-            // As values grow their partners below the limit become fewer, so that one pass serves all pairs.
+            // As values grow, fewer partners stay below the limit, so that one pass serves all pairs.
             while partners > i && average(value, self.sorted[partners - 1]) > limit {
                 partners -= 1;
             }
@@ -97,7 +97,7 @@ pub(crate) fn kth(values: &impl Counted, rank: u64) -> f64 {
     let (least, most) = values.ends();
     let (mut low, mut high) = (key(least), key(most));
     while low < high {
-        // Halving without a sum, since keys span the whole of i64.
+        // The midpoint without a sum, since keys span the whole of i64.
         let middle = (low & high) + ((low ^ high) >> 1);
         if values.at_most(number(middle)) >= rank { high = middle } else { low = middle + 1 }
     }

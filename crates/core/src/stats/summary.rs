@@ -1,4 +1,4 @@
-//! What a sample looks like in nine numbers.
+//! Summary statistics of a sample.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::quantile::{median, quantile, sorted};
 /// The usual figures of one sample, all but `n` in the unit of its readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many readings there are.
+    /// The number of readings.
     pub n: usize,
     /// Arithmetic mean; on a busy machine it follows the disturbances, so it is shown but never compared.
     pub mean: f64,
@@ -17,7 +17,7 @@ pub struct Summary {
     pub min: f64,
     /// Largest reading.
     pub max: f64,
-    /// 10th percentile: the undisturbed floor, steadier than the minimum.
+    /// 10th percentile: the undisturbed floor, more stable than the minimum.
     pub p10: f64,
     /// Median.
     pub median: f64,

@@ -1,6 +1,6 @@
-//! What is left of a cost when the harness's own cost, weighed in the same blocks, is taken off.
+//! The cost that remains after subtracting the harness's own cost, weighed in the same blocks.
 //!
-//! Raw, tare and net are kept apart: the net is computed when it is shown, and never replaces the raw readings.
+//! Raw, tare and net are kept separate: the net is computed when it is shown, and never replaces the raw readings.
 
 use serde::Serialize;
 
@@ -8,29 +8,28 @@ use super::bootstrap;
 use super::paired::{Why, blocks_needed};
 use super::quantile::{Interval, median, median_interval};
 
-/// A cost without the harness's own, in the unit of the metric.
+/// A cost without that of the harness, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Net {
-    /// Median over blocks of raw − tare; may be negative, and is then not to be printed as a cost.
+    /// Median over blocks of raw − tare; where it is negative it must not be printed as a cost.
     pub estimate: f64,
     /// The interval of that median, in JSON a pair.
     #[serde(serialize_with = "super::quantile::as_pair")]
     pub interval: Interval,
-    /// When the interval includes 0 or lies below it, or the estimate is less than [`RESOLUTION`] of the tare, and the
-    /// cost is at most the tare: it is too small to be told from the harness, and what can be said is that it is less
-    /// than this, which is never more than the raw cost can be. Not so where each process by itself shows a cost, and
-    /// they only disagree how much: the interval then ends at 0.
+    /// An upper bound of a cost that is too small to be told from the harness: the interval includes 0 or lies below
+    /// it, or the estimate is less than [`RESOLUTION`] of the tare, and the cost is at most the tare. The bound never
+    /// exceeds the possible raw cost. Absent where each process by itself shows a cost and they only disagree about its
+    /// size: the interval then ends at 0.
     pub below_resolution: Option<f64>,
-    /// When the interval includes 0 and reaches beyond the tare: the readings vary so much that neither a cost nor its
-    /// smallness can be told, and what can be said is the interval.
+    /// An upper bound where the interval includes 0 and reaches beyond the tare: the readings vary so much that neither
+    /// a cost nor its smallness is certain, and only the interval can be reported.
     pub unknown: bool,
-    /// How the interval was obtained, in words.
+    /// The method of the interval, in words.
     pub method: &'static str,
 }
 
-/// Two copies of one loop differ by up to about this share of it, for the addresses at which they happen to lie. That is
-/// no noise that more readings average away, and another build or invocation may have it otherwise: intervals are wider by
-/// so much.
+/// Two copies of one loop differ by up to about this share, depending on their addresses. More readings do not average
+/// this out, and another build or invocation may differ, so intervals are widened by this much.
 pub const RESOLUTION: f64 = 0.01;
 
 /// The net of readings taken in blocks: the i-th reading of `raw` and of `tare` belong to block i.
@@ -55,7 +54,7 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let n = groups.iter().map(Vec::len).sum();
     let tares: Vec<f64> = processes.iter().flat_map(|(_, tare)| tare.iter().copied()).collect();
     let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > 0.0));
-    // A cost that each process shows is an amount: their disagreement does not make it less than nothing.
+    // A cost that each process shows is positive, even where processes disagree about its size.
     let found = match certain {
         true => bootstrap::median_of_amounts(&groups, level, seed),
         false => bootstrap::median_of_groups(&groups, level, seed),
@@ -68,8 +67,8 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     Ok(of((net.estimate, net.interval), certain, raw, &tares, net.method))
 }
 
-/// `raw` is the interval of the raw cost by itself, which is asked for only where the difference does not tell. A cost is
-/// `certain` where each process by itself shows one.
+/// `raw` is the interval of the raw cost by itself, computed only where the difference does not decide. A cost is `certain`
+/// where each process by itself shows one.
 fn of(
     (estimate, interval): (f64, Interval),
     certain: bool,
@@ -85,7 +84,7 @@ fn of(
         return known(Interval { low, high: interval.high + resolution, ..interval });
     }
     let raw = raw();
-    // Where the tare is nothing beside the raw cost, the net is as well known as that, and that is never below 0.
+    // Where the tare is negligible beside the raw cost, the net is as certain as the raw cost, which is never below 0.
     let nothing = |raw: &Interval| {
         median_interval(tares, interval.level).is_some_and(|tare| tare.high <= RESOLUTION * raw.low)
     };
@@ -93,8 +92,8 @@ fn of(
         let low = interval.low.max((1.0 - RESOLUTION) * raw.low);
         return known(Interval { low, high: interval.high.min(raw.high), ..interval });
     }
-    // Where the interval lies wholly below 0 the two arms differ by more than noise in the impossible direction, so
-    // the resolution is at least as coarse as its lower end.
+    // Where the interval lies wholly below 0 the two arms differ by more than noise in the impossible direction, so the
+    // resolution is at least as coarse as its lower end.
     let limit = if interval.high > 0.0 { interval.high } else { interval.low.abs() };
     let limit = limit.max(resolution).min(raw.map_or(f64::INFINITY, |raw| raw.high));
     if limit <= tare {

@@ -1,32 +1,33 @@
 //! How much the builds of a range differ for no reason in their source.
 //!
-//! Each build lays out its code anew, which costs or saves a little. Differences of neighbours tell how much where few of
-//! them are steps; where most neighbours differ, they cannot. But layout is small as a rule, steps may have any size, and
-//! values that scatter about one level say more for noise the more of them there are. So sizes of the noise are tried,
-//! for each the likeliest cuts, and that size is believed under which the range is the most probable (MacKay, "Bayesian
-//! Interpolation" (1992)), as far as differences of neighbours show so much.
+//! Each build lays out its code differently, which costs or saves a little. Differences of neighbours show how much
+//! where few of them are steps; where most neighbours differ, they do not. But the effect of layout is usually small,
+//! steps may have any size, and values that scatter about one level are evidence for noise, the more of them the
+//! better. So several sizes of the noise are tried, each with its most likely cuts, and the size is chosen under which
+//! the range is the most probable (MacKay, "Bayesian Interpolation" (1992)), at most as large as the differences of
+//! neighbours.
 
 use super::partition::{Sums, about_median, cheapest};
 use crate::stats::quantile::median;
 
-/// Standard deviations between builds, relative, are like a normal variable of this one: 1 % is common, 3 % is rare, and
-/// 10 % is believed only if many versions show it.
+/// The prior of the standard deviation between builds (relative) is half-normal with this scale: 1 % is common, 3 % is
+/// rare, and 10 % needs the evidence of many versions.
 const USUAL: f64 = 0.012;
 
-/// A new level may lie anywhere within so much of the old one, as a logarithm.
+/// A new level lies anywhere within this distance of the old one, as a logarithm.
 const WITHIN: f64 = 0.3;
 
-/// In fewer versions nothing is seen of it.
+/// With fewer versions it cannot be estimated.
 const FEWEST: usize = 8;
 
 /// The number of versions that are compared together; the cost grows with its square.
 const TOGETHER: usize = 100;
 
-/// The shares of neighbours that differ which are tried.
+/// The shares of differing neighbours that are tried.
 const SHARES: [f64; 4] = [0.02, 0.1, 0.3, 0.6];
 
-/// The variance between versions beyond what their readings explain. `twins` is what visits of the same artefacts show of
-/// it.
+/// The variance between versions beyond what their readings explain. `twins` is the variance between visits of the same
+/// artefacts.
 pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
     if values.len() < FEWEST {
         return 0.0;
@@ -38,14 +39,14 @@ pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
     believed.min(of_neighbours(values, variances))
 }
 
-/// The same from the median difference of neighbours, which is no longer noise where half of them are steps.
+/// The same from the median difference of neighbours, which overestimates where half of them are steps.
 fn of_neighbours(values: &[f64], variances: &[f64]) -> f64 {
     let apart: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let seen = (1.4826 * median(&apart)).powi(2) / 2.0;
     (seen - median(variances)).max(0.0)
 }
 
-/// How improbable the range is if builds differ with this variance, as minus twice a logarithm.
+/// Minus twice the log probability of the range if builds differ with this variance.
 fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 {
     let with = |share: f64| -> f64 {
         let parts = values.chunks(TOGETHER).zip(variances.chunks(TOGETHER));
@@ -57,7 +58,7 @@ fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 
 fn improbable_part(values: &[f64], variances: &[f64], extra: f64, share: f64) -> f64 {
     let variances: Vec<f64> = variances.iter().map(|variance| variance + extra).collect();
     let sums = Sums::of(&about_median(values), &variances);
-    // The level of a stretch is not known before: a sharp one has to be hit among many.
+    // The level of a stretch has a wide prior, so a precise level is penalised.
     let cost =
         |from: usize, to: usize| sums.cost(from, to) + (WITHIN * WITHIN * sums.part(from, to)[0]).ln_1p();
     let scatter = variances.iter().map(|variance| variance.ln()).sum::<f64>();

@@ -1,4 +1,4 @@
-//! From cuts between levels to changes: steps, spikes and reverts, and the versions that may have brought them.
+//! Turns cuts between levels into changes: steps, spikes and reverts, with the versions that may have caused them.
 
 use super::gather::{Artefacts, Gathered};
 use super::places::{Place, Places};
@@ -19,8 +19,8 @@ pub(super) struct Range<'a> {
     pub artefacts: &'a Artefacts,
 }
 
-/// The cuts of an exact series and its levels, in the unit. A cut is before every place whose value is that of no place
-/// that it comes after, each time that both were counted: what is the same later was not brought by the version.
+/// The cuts of an exact series and its levels, in the unit. A cut is before every place whose value differs from those
+/// of all places that it follows. A value that reappears was not caused by the version.
 pub(super) fn exact(places: &Places) -> Steps {
     let mut forest = places.forest();
     let equal = |one: &Place, other: &Place| {
@@ -52,7 +52,7 @@ pub(super) fn exact(places: &Places) -> Steps {
     Steps { cuts, parts, levels, forest, ..Steps::default() }
 }
 
-/// Names the changes. `levels` are in the unit; those of `steps` decide which are alike.
+/// Classifies the changes. `levels` are in the unit; those of `steps` decide which are equal.
 pub(super) fn changes(
     range: &Range<'_>,
     gathered: &Gathered,
@@ -89,7 +89,7 @@ pub(super) fn changes(
     changes
 }
 
-/// Whether two levels are the same as far as can be seen, and much nearer to each other than the step of a cut.
+/// Whether two levels are the same within their errors, and much nearer to each other than the step of a cut.
 fn same_level(steps: &Steps, one: usize, other: usize, cut: &Cut) -> bool {
     let (one, other) = (steps.levels[one], steps.levels[other]);
     let away = (one.0 - other.0).abs();
@@ -97,7 +97,7 @@ fn same_level(steps: &Steps, one: usize, other: usize, cut: &Cut) -> bool {
     away <= ALIKE * one.1.hypot(other.1) && away < step / 2.0
 }
 
-/// The latest change before a cut that the cut takes back and that nothing took back before.
+/// The latest change before a cut that the cut reverts and that was not reverted before.
 fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Option<usize> {
     let mut behind = vec![cut.from];
     while let Some(earlier) = behind.last().and_then(|part| steps.cuts.iter().find(|cut| cut.to == *part)) {
@@ -113,7 +113,7 @@ fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Optio
         .map(|(number, _)| number)
 }
 
-/// Whether a merge has just what its parents have each brought since they parted: then it brings nothing itself.
+/// Whether a merge has just what its parents have each brought since they diverged: then it changes nothing itself.
 fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: bool) -> bool {
     let after = &places.all[cut.at].after;
     let Some((first, others)) = after.split_first() else { return false };
@@ -124,7 +124,7 @@ fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: b
         version.and_then(|version| places.of.get(&version)).map(|place| steps.levels[steps.parts[*place]])
     };
     let Some(first_level) = level(*first) else { return false };
-    // The level if what both sides add adds up, the same if what they multiply multiplies, and the square of the error.
+    // The level if the effects of both sides add, the same if they multiply, and the square of the error.
     let unit = |level: f64| if exact { level } else { level.exp() };
     let (mut sum, mut product, mut error) = (unit(first_level.0), first_level.0, first_level.1.powi(2));
     for other in others {
@@ -162,7 +162,7 @@ fn change(
         if number == 0 {
             before = link;
         }
-        // What the version with the old level has too did not bring the new one.
+        // What the version with the old level also has did not cause the new one.
         let old = range.graph.ancestry(link);
         set.extend(place.between.iter().filter(|version| !old[**version]));
         set.push(place.first());
@@ -175,7 +175,7 @@ fn change(
     let lower = gathered.metric.better == Better::Lower;
     let visits = |at: usize| places.all[at].seen.visits.first().copied();
     let [from, to] = match steps.forest.compared(cut.at).map(|before| (visits(before), visits(cut.at))) {
-        // A level that shifted meanwhile is not the one that this change came from.
+        // A level that drifted in between is not the one that this change started from.
         Some((Some(before), Some(here))) if gathered.shifting => [before, here],
         _ => [from, to],
     };
@@ -208,7 +208,7 @@ fn accepted(history: &History, gathered: &Gathered, set: &[usize]) -> Option<Str
 }
 
 /// Moves the most probable version of noisy changes to the version of their set at which a count of the same subject
-/// changed: work that went or came there is the likelier cause. The set stays as it is.
+/// changed: a change of the work is the more likely cause. The set stays as it is.
 pub(super) fn sharpen(series: &mut [crate::history::Series]) {
     let counts: Vec<(String, usize, f64)> = series
         .iter()

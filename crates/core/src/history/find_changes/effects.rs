@@ -1,4 +1,4 @@
-//! What holds between the first weighed version and the last: the effect, and whether a dearer build pays.
+//! The effect between the first weighed version and the last, and whether a costlier build pays off.
 
 use super::gather::Gathered;
 use super::noisy::Judged;
@@ -12,7 +12,7 @@ use crate::subject::{Arm, Role, Subject};
 /// Counts differ where their ends differ by this many times the shift within a version.
 const MUCH: f64 = 2.0;
 
-/// Beyond this load for each core, wall time says more of other programs than of this one.
+/// Beyond this load for each core, wall time depends more on other programs than on this one.
 const BUSY: f64 = 0.5;
 
 /// The least number of degrees of freedom of a level.
@@ -36,7 +36,7 @@ pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Opti
     }
     let (early, late) = (&gathered.reads[place].seen, &gathered.reads.last()?.seen);
     if gathered.shifting {
-        // What shifted meanwhile may be all that differs between the ends, unless they differ by much more.
+        // A drift in between may explain the whole difference of the ends, unless they differ by much more.
         let spread = |visits: &[f64]| {
             let (least, most) =
                 visits.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), count| {
@@ -79,7 +79,7 @@ fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely })
 }
 
-/// The same where levels are no logarithms: the ratio says the direction only, and the interval is of the difference.
+/// The same where levels are no logarithms: the ratio gives the direction only, and the interval is of the difference.
 fn of_differences(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let level = |version: usize| {
         let place = judged.places.of.get(&version)?;
@@ -93,7 +93,7 @@ fn of_differences(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     (step != 0.0).then_some(Effect { from, to, ratio, interval: Some(interval), surely })
 }
 
-/// For each subject, what its last version costs more to build and to run than its first.
+/// For each subject, how much more its last version costs to build and to run than its first.
 pub(super) fn break_even(
     history: &History,
     series: &[Series],
@@ -105,7 +105,7 @@ pub(super) fn break_even(
             subjects.push(&one.subject);
         }
     }
-    // What one iteration costs, or one unit more of the work, is nothing to set a build against.
+    // The cost of an iteration, or of one more unit of work, cannot be compared with the cost of a build.
     let launched = |subject: &&&str| {
         let whole = |arm: &Arm| matches!(arm.subject, Subject::Command { .. }) && arm.name == **subject;
         history.run.arms_of(Role::Subject).any(whole)
@@ -114,7 +114,7 @@ pub(super) fn break_even(
         let timed = |key: &str| series.iter().find(|one| one.subject == *subject && one.metric == key);
         let (wall, cpu) = (timed("time.wall"), timed("time.cpu"));
         let sure = |time: &&Series| time.whole.as_ref().is_some_and(|whole| whole.surely);
-        // On a busy machine a wall time is mostly that of others.
+        // On a busy machine a wall time is mostly that of other programs.
         let busy = history.run.provenance.load > BUSY * f64::from(history.run.provenance.cores.max(1));
         let wall = wall.filter(|_| !busy || cpu.is_none());
         let time = wall.filter(sure).or(cpu.filter(sure)).or(wall).or(cpu)?;

@@ -1,17 +1,17 @@
-//! The places of a series, and which of the places before it each is compared with.
+//! The places of a series, and the earlier place that each is compared with.
 
-/// A tree, or several. A place that comes after several others, as a merge does, is compared with one of them: the one
-/// that it is equal to, where there is one.
+/// One or several trees. A place that follows several others, as a merge does, is compared with one of them: the one
+/// that it equals, where there is one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
-    /// For each place, those that it comes directly after, the first parent's first.
+    /// For each place, those that it directly follows, the first parent's first.
     before: Vec<Vec<usize>>,
     compared: Vec<Option<usize>>,
     order: Vec<usize>,
 }
 
 impl Forest {
-    /// Every place compared with the first of those that it comes after.
+    /// Every place compared with the first of those that it follows.
     pub fn new(before: Vec<Vec<usize>>) -> Forest {
         let compared = before.iter().map(|before| before.first().copied()).collect();
         let mut forest = Forest { before, compared, order: Vec::new() };
@@ -19,7 +19,7 @@ impl Forest {
         forest
     }
 
-    /// A row of places.
+    /// A line of places.
     pub fn line(count: usize) -> Forest {
         Forest::new((0..count).map(|place| place.checked_sub(1).into_iter().collect()).collect())
     }
@@ -28,7 +28,7 @@ impl Forest {
         self.before.len()
     }
 
-    /// The places that one comes after.
+    /// The places that one follows.
     pub fn before(&self, place: usize) -> &[usize] {
         &self.before[place]
     }
@@ -43,7 +43,7 @@ impl Forest {
         &self.order
     }
 
-    /// Compares a place with another of those that it comes after.
+    /// Compares a place with another of those that it follows.
     pub fn attach(&mut self, place: usize, to: usize) {
         self.compared[place] = Some(to);
         self.sort();
@@ -66,8 +66,8 @@ impl Forest {
         self.order = order;
     }
 
-    /// The number of the part that each place belongs to, once the links of these places to those that they are compared
-    /// with are cut; and how many parts there are.
+    /// The number of the part that each place belongs to, once these places are cut off from those that they are
+    /// compared with; and the number of parts.
     pub fn parts(&self, cuts: &[usize]) -> (Vec<usize>, usize) {
         let mut cut = vec![false; self.len()];
         cuts.iter().for_each(|place| cut[*place] = true);

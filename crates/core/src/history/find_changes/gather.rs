@@ -1,4 +1,4 @@
-//! The readings of one metric of one subject, lined up over the versions.
+//! The readings of one metric of one subject, aligned over the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use crate::stats::quantile::{median, sorted};
 use crate::subject::Arm;
 
-/// Everything that was read for one series.
+/// All readings of one series.
 pub(super) struct Gathered {
     pub subject: String,
     pub metric: Metric,
     pub points: Vec<Point>,
-    /// What was read for each of these.
+    /// The readings of each of these.
     pub reads: Vec<Read>,
     pub exact: bool,
-    /// Whether readings repeat within each visit of a version, and not from one visit to the next.
+    /// Whether readings repeat within each visit of a version, but not from one visit to the next.
     pub shifting: bool,
     /// Whether the values are a series that the user brought, and not readings that Scruple took.
     pub own_series: bool,
     /// Whether some value of a series of the user's own is not above zero, so that steps are differences.
     pub differences: bool,
-    /// Whether readings of the metric are counted, so that a step of any size is of interest.
+    /// Whether the metric is counted, so that a step of any size matters.
     pub counted: bool,
     /// The smallest step between readings, in the unit; 0 where they are continuous.
     pub resolution: f64,
@@ -52,8 +52,8 @@ impl Artefacts {
         self.0[version].unwrap_or(version)
     }
 
-    /// Whether the version may have changed anything: not if its artefacts are those of a version that it comes directly
-    /// after, as far as these are known.
+    /// Whether the version may have changed anything: not if its artefacts are known to be those of a version that it
+    /// directly follows.
     pub fn may_change(&self, graph: &Graph, version: usize) -> bool {
         let (nearest, _) = graph.nearest(version, |other| self.0[other].is_some());
         self.0[version].is_none() || nearest.iter().all(|other| self.0[version] != self.0[*other])
@@ -74,7 +74,7 @@ pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> 
     for subject in subjects {
         let mut by_version: Vec<Option<&Arm>> = vec![None; history.versions.len()];
         for arm in arms.iter().filter(|arm| arm.name == subject) {
-            // What failed is never blamed, not even for what its build cost.
+            // A failed version is never blamed, not even for the cost of its build.
             let named = |version: &crate::history::Version| {
                 Some(&version.commit) == arm.version.as_ref() && !version.state.failed()
             };
@@ -124,7 +124,7 @@ fn series(
         true => None,
         false => cannot(&readings, first.source.contains(SLOPE)),
     };
-    // A zero among positive readings is less than a step, not nothing.
+    // A zero among positive readings means less than one step, not nothing.
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
     let scaled = |reading: f64| if differences { reading } else { reading.max(least).ln() };
     let mut points: Vec<Point> = Vec::new();
@@ -183,8 +183,8 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
     }
 }
 
-/// Readings by block, as they are judged. Where there are several processes, each is one reading, since what a process drew at its start
-/// all its readings share.
+/// Readings by block, as they are judged. With several processes, each process is one reading, since all its readings
+/// share the conditions of its start.
 fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
     let processes: BTreeSet<u32> = sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS).collect();
     let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

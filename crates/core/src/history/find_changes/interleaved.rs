@@ -1,30 +1,30 @@
-//! Versions that were weighed in turns: what each costs once the machine's ups and downs are taken out.
+//! The cost of versions that were weighed in turns, without the fluctuations of the machine.
 //!
-//! The logarithm of a reading is the sum of what its version costs, what its block met, and chance. The first two are
-//! fitted in alternation (Tukey, "Exploratory Data Analysis" (1977), two-way fits), by Huber's estimate instead of the
-//! median, which loses a twentieth of the information instead of a third (Huber, "Robust Estimation of a
+//! The logarithm of a reading is the sum of the cost of its version, an effect of its block, and chance. The first two
+//! are fitted in alternation (Tukey, "Exploratory Data Analysis" (1977), two-way fits), with Huber's estimate instead
+//! of the median, since it loses a twentieth of the information instead of a third (Huber, "Robust Estimation of a
 //! Location Parameter" (1964)).
 
 use std::collections::BTreeMap;
 
 use crate::stats::quantile::median;
 
-/// Beyond this many standard deviations a reading pulls no harder.
+/// A reading beyond this many standard deviations pulls no harder.
 const REACH: f64 = 1.345;
 
-/// A version's own spread weighs as much against the common one as its readings against this many.
+/// A version's own spread is weighed against the common one as its number of readings against this number.
 const SHRINK: f64 = 10.0;
 
 /// The logarithms of one version's readings, by block.
 pub(super) type Cells = BTreeMap<u32, f64>;
 
-/// What remains of versions once blocks are taken out.
+/// What remains of versions after removing the blocks.
 pub(super) struct Turns {
     /// The centre of each version, as a logarithm.
     pub centres: Vec<f64>,
     /// The variance of each centre.
     pub variances: Vec<f64>,
-    /// What each block added to the logarithms; blocks that cannot be told from their version add nothing.
+    /// The effect of each block on the logarithms; 0 for blocks that cannot be separated from their version.
     pub blocks: BTreeMap<u32, f64>,
     /// Degrees of freedom of the variances.
     pub freedom: f64,
@@ -33,7 +33,7 @@ pub(super) struct Turns {
 /// Fits versions and blocks; `floor` is the least standard deviation of a single logarithm.
 ///
 /// None where the versions were not weighed in turns: where fewer than four in five have two readings in blocks that
-/// hold another version too, or where the blocks do not link all versions with each other.
+/// also hold another version, or where the blocks do not connect all versions.
 pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
     let sizes = sizes(versions);
     let shared = |cells: &Cells| cells.keys().filter(|block| sizes[block] > 1).count();
@@ -63,7 +63,7 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
     Some(Turns { centres, variances, blocks, freedom })
 }
 
-/// How many versions each block holds.
+/// The number of versions in each block.
 fn sizes(versions: &[Cells]) -> BTreeMap<u32, usize> {
     let mut sizes = BTreeMap::new();
     for block in versions.iter().flat_map(BTreeMap::keys) {
@@ -72,7 +72,7 @@ fn sizes(versions: &[Cells]) -> BTreeMap<u32, usize> {
     sizes
 }
 
-/// Whether one can go from any version to any other by way of shared blocks.
+/// Whether shared blocks connect every version with every other.
 fn linked(versions: &[Cells]) -> bool {
     let mut reached = vec![false; versions.len()];
     let mut blocks: BTreeMap<u32, bool> = BTreeMap::new();
@@ -97,7 +97,7 @@ fn centre_of(cells: &Cells) -> f64 {
     median(&cells.values().copied().collect::<Vec<f64>>())
 }
 
-/// The centre of each block's residuals; together they add nothing, so that versions keep their level.
+/// The centre of each block's residuals; they sum to zero, so that versions keep their level.
 fn refit_blocks(
     versions: &[Cells],
     centres: &[f64],
@@ -111,8 +111,8 @@ fn refit_blocks(
             residuals.entry(*block).or_default().push(value - centre);
         }
     }
-    // The first fit, when the scale is not known yet, is that of medians. Later ones are sharper; and medians of two or
-    // three versions would make the residual of one of them nothing, and noise seem smaller than it is.
+    // The first fit uses medians, since the scale is not yet known. Later ones are more efficient; and medians of two
+    // or three versions would make the residual of one of them zero, and underestimate the noise.
     let centre = |r: &[f64]| if scale.is_finite() { huber(r, median(r), scale) } else { median(r) };
     let effects: Vec<(u32, f64)> = residuals.iter().map(|(block, r)| (*block, centre(r))).collect();
     let common = median(&effects.iter().map(|effect| effect.1).collect::<Vec<f64>>());
@@ -132,7 +132,7 @@ fn residuals<'a>(
     versions.iter().zip(centres).flat_map(of)
 }
 
-/// The common standard deviation: robust, but of all residuals where more than half of them are none.
+/// The common standard deviation: robust, but of all residuals where more than half of them are zero.
 fn spread(versions: &[Cells], centres: &[f64], blocks: &BTreeMap<u32, f64>) -> f64 {
     let away: Vec<f64> = residuals(versions, centres, blocks).map(f64::abs).collect();
     let robust = 1.4826 * median(&away);
@@ -185,7 +185,7 @@ fn variances(
         let n = cells.len() as f64;
         let own = single(*squares, *inside, n) * lost;
         let value = ((SHRINK * pooled + n * own) / (SHRINK + n)).max(floor * floor);
-        // A block of few versions is itself known badly, which matters where others were not in it.
+        // A block of few versions is itself uncertain, which matters where others were not in it.
         let of_block = |block: &u32| {
             let size = sizes[block] as f64;
             if size > 1.0 { 1.0 + (1.0 - size / all_seen) / size } else { 2.0 }

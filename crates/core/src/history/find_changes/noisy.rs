@@ -1,4 +1,4 @@
-//! One series, judged by the rule that its readings call for.
+//! Judges one series by the rule that its readings call for.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use crate::metric::Pass;
 use crate::stats::paired;
 use crate::stats::quantile::median;
 
-/// The standard deviation between builds of which none is better, relative: code and data come to lie at other
-/// addresses. It is the least that is assumed; a range that shows more is judged by what it shows.
+/// The relative standard deviation between equal builds: code and data have other addresses. This is the least that is
+/// assumed; a range that shows more is judged by what it shows.
 const LAYOUT: f64 = 0.002;
 
 /// A series with its cuts.
 pub(super) struct Judged {
-    /// Whether the series was judged as a noisy one, whose cuts have probabilities anything but 0.
+    /// Whether the series was judged as a noisy one, whose cuts have probabilities.
     pub noisy: bool,
     /// Whether levels are logarithms.
     pub logarithmic: bool,
-    /// What was judged.
+    /// The input of the search.
     pub places: Places,
     pub steps: Steps,
-    /// What each block added to the logarithms.
+    /// The effect of each block on the logarithms.
     pub blocks: BTreeMap<u32, f64>,
     pub cannot: Option<String>,
 }
@@ -49,7 +49,7 @@ impl Judged {
         self.steps.cuts.iter().filter(|_| self.noisy).map(|cut| cut.p)
     }
 
-    /// How many chances it had to be wrong.
+    /// The number of tests in it.
     pub fn tests(&self) -> usize {
         if self.noisy { self.steps.cuts.len().max(1) } else { 0 }
     }
@@ -65,7 +65,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
         return Judged::without(all, gathered.cannot.clone());
     }
     if all.all.len() < 2 {
-        // Several versions with the same artefacts cannot have changed anything, which is an answer.
+        // Several versions with the same artefacts cannot differ, which is a result.
         let cannot = (gathered.points.len() < 2).then(|| "only one version was weighed".to_owned());
         return Judged::without(all, cannot);
     }
@@ -73,7 +73,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     let tick = gathered.resolution / typical;
     let least = if gathered.counted { 0.0 } else { least }.max(tick / 2.0);
     let beside = Beside::of(&all);
-    // Where versions were built once, all builds have the same block, although they followed each other.
+    // Where versions were built once, all builds have the same block, although they were built one after another.
     let built_apart = gathered.metric.pass == Pass::Build && beside.most() < READINGS;
     if beside.none() || built_apart {
         return match gathered.own_series {
@@ -82,7 +82,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
             false => Judged::without(all, Some(one_after_another(gathered))),
         };
     }
-    // A version of which too little was read is one that was not weighed.
+    // A version with too few readings counts as not weighed.
     let enough = |read: &&Read| beside.readings(&all, read.version) >= READINGS;
     let places = Places::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
@@ -111,7 +111,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     Judged { noisy: true, logarithmic: true, steps, places, blocks: fit.blocks, cannot: None }
 }
 
-/// A step of the machine between two versions would look like a step of the code.
+/// A change of the machine between two versions would look like a change of the code.
 fn one_after_another(gathered: &Gathered) -> String {
     let once = gathered.points.iter().all(|point| point.readings.len() < 2);
     let read = match (gathered.metric.pass, once) {
@@ -144,7 +144,7 @@ impl Beside {
         self.0.iter().all(|count| *count == 0)
     }
 
-    /// The largest number of them.
+    /// The largest number of such readings.
     fn most(&self) -> usize {
         self.0.iter().copied().max().unwrap_or(0)
     }
@@ -160,7 +160,7 @@ fn twins(gathered: &Gathered, fit: &interleaved::Turns) -> f64 {
         let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
         median(&values)
     };
-    // Versions that were not judged may have been in blocks that the fit does not know.
+    // Versions that were not judged may be in blocks that the fit does not contain.
     let fitted =
         |read: &&Read| !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block));
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -176,8 +176,7 @@ fn twins(gathered: &Gathered, fit: &interleaved::Turns) -> f64 {
     if free > 0.0 { (squares / free - median(&fit.variances)).max(0.0) } else { 0.0 }
 }
 
-/// Whether the readings of two groups of places differ block by block; where they share too few blocks to tell, nothing
-/// speaks against it.
+/// Whether the readings of two groups of places differ block by block; true where they share too few blocks to decide.
 fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
     let mut sides: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
     for (side, places) in [one, other].into_iter().enumerate() {
@@ -193,7 +192,7 @@ fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
     }
 }
 
-/// A series that the user brought: its changes are those of the values, whatever caused them. Only the line of first
+/// A series that the user brought: every change of the values counts, whatever caused it. Only the line of first
 /// parents is judged, since that is the order of the values.
 fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64) -> Judged {
     let line = all.forest().line_to(all.newest);
@@ -240,7 +239,7 @@ fn errors(logs: &[Vec<f64>], centres: &[f64]) -> Vec<f64> {
     logs.iter().map(|logs| 1.2533 * scale / (logs.len() as f64).sqrt()).collect()
 }
 
-/// The cuts of a series in which steps are differences. There is no ratio but an infinite one, which says the direction.
+/// The cuts of a series in which steps are differences. The only ratio is an infinite one, which gives the direction.
 fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
     let forest = Forest::line(n);
     let starts: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
@@ -261,11 +260,11 @@ fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
 }
 
 fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
-    // Values are exponentials of logarithms here, so that every step has a ratio.
+    // Here values are exponentials of logarithms, so that every step has a ratio.
     let ratio = |change: &changepoint::ChangePoint| change.step.ratio().filter(|r| r.ln().abs() >= least);
     let kept: Vec<(&changepoint::ChangePoint, f64)> =
         series.changes.iter().filter_map(|change| Some((change, ratio(change)?))).collect();
-    // Levels on either side of a step too small to name are one level.
+    // Levels on either side of a step that is too small to report are one level.
     let mut starts = vec![0];
     starts.extend(series.changes.iter().map(|change| change.at));
     let end = |i: usize| starts.get(i + 1).copied().unwrap_or(n);

@@ -1,5 +1,5 @@
-//! The cheapest way to cut a row of values into stretches (Jackson et al., "An Algorithm for Optimal Partitioning of Data
-//! on an Interval" (2005)).
+//! The cheapest way to cut a row of values into stretches (Jackson et al., "An Algorithm for Optimal Partitioning of
+//! Data on an Interval" (2005)).
 
 use crate::stats::quantile::median;
 
@@ -21,7 +21,7 @@ impl Sums {
         [0, 1, 2].map(|i| self.0[to][i] - self.0[from][i])
     }
 
-    /// The squares that one level leaves of a stretch.
+    /// The residual squares of a stretch about one level.
     pub(super) fn cost(&self, from: usize, to: usize) -> f64 {
         cost(self.part(from, to))
     }
@@ -37,18 +37,18 @@ pub(super) fn add(sums: &mut [f64; 3], more: [f64; 3]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// The squares that one level leaves of values with these sums.
+/// The residual squares about one level of values with these sums.
 pub(super) fn cost([weight, sum, squares]: [f64; 3]) -> f64 {
     (squares - sum * sum / weight).max(0.0)
 }
 
-/// Values relative to their median, since sums of squares of nearly equal large numbers lose digits.
+/// Values relative to their median, since sums of squares of nearly equal large numbers lose precision.
 pub(super) fn about_median(values: &[f64]) -> Vec<f64> {
     let centre = median(values);
     values.iter().map(|value| value - centre).collect()
 }
 
-/// The cuts of n values for which stretches and cuts cost least, and what they cost.
+/// The cuts of n values with the least total cost of stretches and cuts, and that cost.
 pub(super) fn cheapest(n: usize, price: f64, cost: impl Fn(usize, usize) -> f64) -> (Vec<usize>, f64) {
     let mut best = vec![0.0; n + 1];
     let mut came_from = vec![0; n + 1];

@@ -1,4 +1,4 @@
-//! The places of a series: versions that follow each other and have the same artefacts, of which at least one was weighed.
+//! The places of a series: consecutive versions with the same artefacts, of which at least one was weighed.
 
 use super::forest::Forest;
 use super::interleaved::Cells;
@@ -10,15 +10,15 @@ pub(super) struct Read {
     pub version: usize,
     /// The version whose artefacts it has.
     pub root: usize,
-    /// Whether the readings are that version's.
+    /// Whether the readings are that version's own.
     pub copied: bool,
     pub seen: Seen,
 }
 
-/// Readings in the two forms that they are judged in.
+/// Readings in the two forms in which they are judged.
 #[derive(Clone)]
 pub(super) struct Seen {
-    /// What each visit counted, where they are counts that agree within each visit.
+    /// The counts of each visit, where they agree within each visit.
     pub visits: Vec<f64>,
     /// Logarithms of the readings, by block.
     pub cells: Cells,
@@ -26,23 +26,23 @@ pub(super) struct Seen {
 
 /// One place.
 pub(super) struct Place {
-    /// Its versions, of which each comes after the first.
+    /// Its versions, which all follow the first.
     pub versions: Vec<usize>,
     pub seen: Seen,
     /// The nearest versions before it that have a place, the first parent's first.
     pub after: Vec<usize>,
-    /// The versions on the way to these, which have none.
+    /// The versions on the way to these, which have no place.
     pub between: Vec<usize>,
 }
 
 impl Place {
-    /// The version that all others of the place come after.
+    /// The version that all others of the place follow.
     pub fn first(&self) -> usize {
         self.versions[0]
     }
 }
 
-/// All places, those of a line of versions beside each other.
+/// All places; those of a line of versions are adjacent.
 pub(super) struct Places {
     pub all: Vec<Place>,
     /// The place of each version that has one.
@@ -85,7 +85,7 @@ impl Places {
         Places { newest: all.len().saturating_sub(1), all, of }.in_lines()
     }
 
-    /// With what each is compared.
+    /// The place that each is compared with.
     pub fn forest(&self) -> Forest {
         let before = |place: &Place| {
             let mut before: Vec<usize> = Vec::new();
@@ -99,7 +99,7 @@ impl Places {
         Forest::new(self.all.iter().map(before).collect())
     }
 
-    /// Puts the places of each line of first parents beside each other, the newest line first.
+    /// Makes the places of each line of first parents adjacent, the newest line first.
     fn in_lines(self) -> Places {
         // The newest version may share its place with an older one.
         let Some(newest) = self.of.last_key_value().map(|(_, place)| *place) else { return self };
@@ -120,14 +120,14 @@ impl Places {
         Places { all, of, newest: at[newest] }
     }
 
-    /// The version before a place that it was compared with, which has another place; and those on the way.
+    /// The version before a place that it was compared with and that has another place; and the versions on the way.
     pub fn link(&self, forest: &Forest, place: usize) -> Option<usize> {
         let compared = forest.compared(place)?;
         self.all[place].after.iter().copied().find(|version| self.of.get(version) == Some(&compared))
     }
 }
 
-/// Readings of a twin in the same block are averaged with those that are there.
+/// Readings of a twin in the same block are averaged with the existing ones.
 fn merge(cells: &mut Cells, more: &Cells) {
     for (block, value) in more {
         cells.entry(*block).and_modify(|there| *there = (*there + value) / 2.0).or_insert(*value);

@@ -1,9 +1,9 @@
 //! Where the level changed among versions whose own uncertainty is known.
 //!
-//! Since each version has several readings, a stretch of a single version can be a level, and two versions suffice.
-//! Candidates are the cuts of the cheapest piecewise constant along each line of versions, and the beginnings of branches;
-//! then the weakest is taken back until each that is left would be improbable. A merge is compared with the parent that
-//! it equals, so that what came over a branch is not put down to it.
+//! Since each version has several readings, a single version can be a level, and two versions suffice. Candidates are
+//! the cuts of the cheapest piecewise constant along each line of versions, and the starts of branches; then the
+//! weakest is removed until each that is left would be improbable in noise. A merge is compared with the parent that it
+//! equals, so that it is not blamed for a change that came over a branch.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -16,26 +16,26 @@ use crate::stats::quantile::{Interval, median};
 /// The level of intervals and of sets.
 pub(super) const LEVEL: f64 = 0.95;
 
-/// A cut costs this much times ln n, in squared standard errors: true ones are seldom missed, false ones left to the
-/// test.
+/// A cut costs this much times ln n, in squared standard errors: few true ones are missed, and the test removes the
+/// false ones.
 const PRICE: f64 = 2.0;
 
-/// Where a branch begins, a step of fewer standard errors than this is not considered any further.
+/// Where a branch starts, a step of fewer standard errors than this is not considered further.
 const PLAUSIBLE: f64 = 2.0;
 
-/// What is known of the values.
+/// The values and what is known about them.
 pub(super) struct Known<'a> {
-    /// One logarithm for each place; those of a line of places stand beside each other.
+    /// One logarithm for each place; those of a line of places are adjacent.
     pub values: &'a [f64],
-    /// Their variances, as far as their readings tell.
+    /// Their variances, from their readings.
     pub variances: &'a [f64],
     /// The degrees of freedom of those.
     pub freedom: f64,
-    /// The variance that visits of the same artefacts show beyond it.
+    /// The additional variance between visits of the same artefacts.
     pub twins: f64,
-    /// How probable any cut may be in noise alone.
+    /// The accepted probability of any cut in noise alone.
     pub error: f64,
-    /// A step that is smaller is not named.
+    /// Smaller steps are not reported.
     pub least: f64,
     /// The newest place.
     pub newest: usize,
@@ -48,7 +48,7 @@ pub(super) struct Known<'a> {
 pub(super) struct Cut {
     /// The first place of the new level.
     pub at: usize,
-    /// The places that it may be instead, with it.
+    /// The places where the change may be instead, including it.
     pub candidates: Vec<usize>,
     /// The numbers of the old level and of the new.
     pub from: usize,
@@ -62,18 +62,18 @@ pub(super) struct Cut {
 /// A series cut into levels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
-    /// The cuts; none comes before a cut that it comes after.
+    /// The cuts; none precedes a cut that it follows.
     pub cuts: Vec<Cut>,
     /// The number of the level that each place has.
     pub parts: Vec<usize>,
     /// The levels, as logarithms, and their standard errors.
     pub levels: Vec<(f64, f64)>,
-    /// With what each place is compared.
+    /// The place that each place is compared with.
     pub forest: Forest,
     /// Standard deviation of values about their level.
     pub noise: f64,
     pub modes: Option<[f64; 2]>,
-    /// The smallest step that lasts which would be found four times in five, as a logarithm.
+    /// The smallest lasting step that would be found four times in five, as a logarithm.
     pub detectable: Option<f64>,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
     }
 }
 
-/// The cuts that are considered, each by the first place of its new level.
+/// The candidates, each by the first place of its new level.
 struct Search<'a> {
     known: &'a Known<'a>,
     forest: Forest,
@@ -109,7 +109,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The cheapest cuts of each line, and the beginnings of branches as far as they are plausible.
+    /// The cheapest cuts of each line, and the starts of branches as far as they are plausible.
     fn begin(&mut self, variances: &[f64]) {
         let n = self.known.values.len();
         let sums = Sums::of(&about_median(self.known.values), variances);
@@ -129,7 +129,7 @@ impl Search<'_> {
         self.cuts.retain(|place| !implausible.contains(place));
     }
 
-    /// Moves every cut to the best place between the two levels that it parts.
+    /// Moves every cut to the best place between the two levels that it separates.
     fn settle(&mut self) {
         for i in 0..self.cuts.len() {
             let fit = Fit::about(self.known, &self.forest, &self.cuts);
@@ -142,8 +142,8 @@ impl Search<'_> {
         self.cuts.dedup();
     }
 
-    /// Compares merges whose level is not that of the parent that they are compared with to one whose level it is, and
-    /// takes back the cut.
+    /// Compares each merge whose level is not that of its compared parent with a parent that has its level, and removes
+    /// the cut.
     fn attach_merges(&mut self) {
         let merges: Vec<usize> =
             self.cuts.iter().copied().filter(|&cut| self.forest.before(cut).len() > 1).collect();
@@ -160,7 +160,7 @@ impl Search<'_> {
         }
     }
 
-    /// What the two levels beside a cut would leave of their values, were the cut before each of their places.
+    /// The residual squares of the two levels beside a cut, for each possible place of the cut.
     fn elsewhere(&self, fit: &Fit, cut: usize) -> Vec<(usize, f64)> {
         let Some(before) = self.forest.compared(cut) else { return Vec::new() };
         let beside = [fit.parts[before], fit.parts[cut]];
@@ -201,12 +201,12 @@ impl Search<'_> {
         let error = left.1.hypot(right.1);
         let t = step.abs() / error;
         let tail = StudentsT::new(0.0, 1.0, fit.freedom).map_or(1.0, |student| student.sf(t));
-        // A stretch of one or two versions may be had in twice as many ways.
+        // A stretch of one or two versions can be chosen in twice as many ways.
         let places = (fit.values.len() - 1) as f64 * if fit.short(from, to) { 2.0 } else { 1.0 };
         Test { p: (2.0 * tail * places).min(1.0), step, error, t }
     }
 
-    /// Levels of few versions must be borne out by readings taken side by side.
+    /// Readings taken side by side must confirm levels of few versions.
     fn confirmed(&self, fit: &Fit, cut: usize) -> bool {
         let before = self.forest.compared(cut).unwrap_or(cut);
         let (from, to) = (fit.parts[before], fit.parts[cut]);
@@ -276,9 +276,9 @@ struct Test {
     t: f64,
 }
 
-/// The levels between cuts, with the variance between versions that they leave.
+/// The levels between cuts, with the remaining variance between versions.
 struct Fit {
-    /// The values, less their median.
+    /// The values minus their median.
     values: Vec<f64>,
     variances: Vec<f64>,
     parts: Vec<usize>,
@@ -319,14 +319,14 @@ impl Fit {
         Fit { values, variances, parts, sizes, levels, freedom, noise }
     }
 
-    /// Whether one of two parts has so few versions that chance finds such a one twice as easily.
+    /// Whether one of two parts has so few versions that chance finds such a part twice as easily.
     fn short(&self, one: usize, other: usize) -> bool {
         self.sizes[one].min(self.sizes[other]) < 3
     }
 }
 
-/// Two levels that at least six stretches keep returning to, as `changepoint` has it for five: here stretches may be
-/// single versions, and a range may well hold two that were taken back.
+/// Two levels to which at least six stretches return (`changepoint` requires five: here stretches may be single
+/// versions, and a range may well hold two reverted changes).
 fn modes(levels: &[(f64, f64)], noise: f64) -> Option<[f64; 2]> {
     if levels.len() < 6 {
         return None;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{Form, Growth, NoFit};
 
-/// The growth on which every point (n, cost) lies to the unit, such as 32 bytes a step and 16 besides.
+/// The growth that every point (n, cost) satisfies exactly, such as 32 bytes for each step and 16 more.
 ///
 /// First a + b·g(n) is tried for every form whose g is a whole number at all sizes; then full polynomials of degree
-/// 2 and 3, which need one size more than they have coefficients, so that at least one point is left to check.
-/// Fails with [`NoFit::NoForm`] when no form is exact, also when one size has two costs or numbers are too large.
+/// 2 and 3, which need one size more than they have coefficients, so that at least one point remains as a check. Fails
+/// with [`NoFit::NoForm`] when no form is exact, also when one size has two costs or numbers are too large.
 pub fn exact(points: &[(u64, u64)]) -> Result<Growth, NoFit> {
     let mut costs = BTreeMap::new();
     let agree = points.iter().all(|&(n, cost)| *costs.entry(n).or_insert(cost) == cost);
@@ -50,7 +50,7 @@ fn two_terms(points: &[(i128, i128)], form: Form) -> Option<Growth> {
         Some((cost - points[0].1).checked_mul(run)? == (g_n - g[0]).checked_mul(rise)?)
     };
     let all = points.iter().zip(&g).all(|point| on_line(point) == Some(true));
-    // A negative slope or two sizes with one g say that the form is not this one.
+    // A negative slope, or two sizes with one g, exclude this form.
     (all && run > 0 && rise > 0).then(|| {
         let at_first = Fraction::new(rise, run).and_then(|slope| slope.times(Fraction::whole(g[0])));
         let intercept = at_first.and_then(|part| Fraction::whole(points[0].1).minus(part));
@@ -158,7 +158,7 @@ impl Fraction {
 ///
 /// For each form the line with the smallest largest distance is found (Chebyshev's, parallel to an edge of the convex
 /// hull). The constant is preferred where it suffices, else the closest form; the others within the tolerance are
-/// named as possible.
+/// listed as possible.
 pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     let sizes: std::collections::BTreeSet<u64> = points.iter().map(|p| p.0).collect();
     if sizes.len() < 3 {
