@@ -1,4 +1,4 @@
-//! A running bench program: started with two pipes, asked line by line, ended when it does not answer.
+//! A running bench program: started with two pipes, queried line by line, ended when it does not answer.
 
 use crate::heap::{self, HeapError};
 use crate::own_environment::withhold;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The longest line that is read; a longer one is not a reply.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// How much of the end of standard error is kept.
+/// The number of bytes that are kept from the end of standard error.
 const TAIL: usize = 4096;
 
 /// A running bench program.
@@ -43,10 +43,10 @@ pub enum BenchError {
     NotStarted {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It ended.
+    /// It has ended.
     #[error("the program ended ({how}){said}")]
     Ended {
         /// How, in words.
@@ -62,7 +62,7 @@ pub enum BenchError {
         /// Whether it used the processor in the second half of that time.
         busy: bool,
     },
-    /// It answered something that is not in the protocol.
+    /// Its answer does not follow the protocol.
     #[error("the answer to ‘{request}’ is not in the protocol: {line}")]
     Garbled {
         /// The request.
@@ -96,15 +96,15 @@ fn seconds(limit: Duration) -> String {
 pub struct Start<'a> {
     /// The file to execute.
     pub path: &'a Path,
-    /// The words, the first being its own name.
+    /// The words; the first is the program's own name.
     pub argv: &'a [OsString],
-    /// Pads the environment by that many bytes.
+    /// The number of bytes by which the environment is padded.
     pub padding: usize,
     /// Attach the allocation counter, with its files in this folder.
     pub count_in: Option<&'a Path>,
     /// The working folder; Scruple's own where none is named.
     pub folder: Option<&'a Path>,
-    /// Variables on top of Scruple's own.
+    /// Variables added to Scruple's own.
     pub env: &'a [(OsString, OsString)],
     /// Whether `env` is the whole environment.
     pub whole_env: bool,
@@ -209,7 +209,7 @@ impl BenchProgram {
         }
     }
 
-    /// Asks the program to end, and ends it if it does not within a moment.
+    /// Asks the program to end, and kills it if it does not end soon.
     pub fn finish(self) {
         self.finish_within(Duration::from_secs(2));
     }
@@ -234,17 +234,17 @@ impl BenchProgram {
         self.heap.as_ref().map(|session| session.read().map(|_| ()))
     }
 
-    /// Nanoseconds of one cycle of the core that the program was on last; see [`core_speed`].
+    /// The length in nanoseconds of one cycle of the core on which the program last ran; see [`core_speed`].
     pub fn cycle(&self) -> Option<f64> {
         core_speed::cycle_beside(self.child.id())
     }
 
-    /// How long the program's threads have waited for a core so far, in nanoseconds, where the kernel tells.
+    /// How long the program's threads have waited for a core so far, in nanoseconds, where the kernel reports it.
     pub fn waited(&self) -> Option<u64> {
         scheduler_waits::waited(self.child.id())
     }
 
-    /// What the scheduler says of the program's threads, where the kernel tells.
+    /// The scheduler's record of the program's threads, where the kernel keeps one.
     pub fn threads(&self) -> Option<Threads> {
         scheduler_waits::threads(self.child.id())
     }
@@ -281,7 +281,7 @@ impl BenchProgram {
         }
     }
 
-    /// Waits for bytes and takes what is there.
+    /// Waits for bytes and reads what is available.
     fn fill(&mut self, wait: Duration) -> Result<(), BenchError> {
         let mut poll = libc::pollfd { fd: self.replies.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid pollfd is passed with the count 1.
@@ -303,7 +303,7 @@ impl BenchProgram {
         }
     }
 
-    /// User and system time of the process in nanoseconds, as far as the kernel's ticks tell.
+    /// User and system time of the process in nanoseconds, as precise as the kernel's ticks.
     fn processor_time(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -325,7 +325,7 @@ impl BenchProgram {
         if !self.buffer.is_empty() {
             how.push_str(", in the middle of a line");
         }
-        // Its last output may not have arrived yet; a process that it left behind may hold the pipe open.
+        // Its last output may not have arrived yet; a process that it left behind may keep the pipe open.
         let is_reading = || self.reader.as_ref().is_some_and(|reader| !reader.is_finished());
         while is_reading() && began.elapsed() < Duration::from_secs(3) {
             std::thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
 //! The kernel's clocks.
 
-/// Nanoseconds on a clock of the kernel; none where there is no such clock (any more).
+/// The time of a clock of the kernel in nanoseconds; none where that clock does not exist, or no longer.
 #[inline]
 pub(crate) fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,4 @@
-//! Weighing a command: one launch in one pass, and the readings it yields.
+//! Weighs a command: one launch in one pass, and its readings.
 
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Options, Outcome, Shield};
@@ -26,7 +26,7 @@ pub struct Job {
     pub program: Program,
     /// Its arguments; the first is the program's name.
     pub argv: Vec<OsString>,
-    /// Variables set on top of Scruple's own environment.
+    /// Variables added to Scruple's own environment.
     pub env: Vec<(OsString, OsString)>,
     /// The environment of the memory and counting passes; none for Scruple's own.
     pub counted_env: Option<Vec<(OsString, OsString)>>,
@@ -36,7 +36,7 @@ pub struct Job {
     pub input: Input,
     /// Standard output and error.
     pub output: Output,
-    /// A launch that takes longer is ended.
+    /// A launch that takes longer is killed.
     pub time_limit: Option<Duration>,
     /// Fixed addresses in the memory and counting passes.
     pub fixed_addresses: bool,
@@ -44,20 +44,20 @@ pub struct Job {
     pub shield: Option<Shield>,
 }
 
-/// What one launch yielded.
+/// The result of one launch.
 #[derive(Clone, Debug)]
 pub struct Weighing {
     /// The readings of the pass.
     pub readings: Vec<Reading>,
     /// How the program ended.
     pub ending: Ending,
-    /// What it wrote, where that was captured.
+    /// Its standard output, where that was captured.
     pub captured: Option<Captured>,
-    /// The end of what it wrote to standard error, where that was captured.
+    /// The end of its standard error, where that was captured.
     pub last_words: String,
-    /// Processes that outlived it and were ended.
+    /// Processes that outlived it and were killed.
     pub left_behind: u32,
-    /// Why real-time scheduling was refused, or ended early.
+    /// Why real-time scheduling was refused, or stopped early.
     pub shield_lost: Option<String>,
     /// From before the start to after the end.
     pub wall: Duration,
@@ -72,7 +72,7 @@ pub enum WeighError {
     /// Its input or output could not be opened.
     #[error("{0}")]
     Streams(#[from] io::Error),
-    /// The script of readings has nothing for it.
+    /// The script of readings has none for it.
     #[error("{0}")]
     Script(String),
 }
@@ -82,10 +82,10 @@ pub trait Weigher {
     /// Launches the job once in that pass. Launches of one block share its padding.
     fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError>;
 
-    /// Launches the job once while its memory is watched from outside. No figure of the launch counts but those.
+    /// Launches the job once while its memory is watched from outside. No other figure of such a launch is used.
     fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError>;
 
-    /// How many launches the counting pass needs until every instrument has had one.
+    /// The number of launches of the counting pass in which every instrument runs once.
     fn counting_launches(&self) -> u32;
 }
 
@@ -95,7 +95,7 @@ pub struct Commands {
     interrupted: Arc<AtomicBool>,
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
-    /// Whether Go programs run in the trees of the jobs that were traced, by their words.
+    /// Whether Go programs were seen in the process trees of jobs that were traced, by the jobs' words.
     runs_go: HashMap<(PathBuf, Vec<OsString>), bool>,
 }
 
@@ -103,7 +103,7 @@ pub struct Commands {
 pub(crate) const PADDING: &str = "SCRUPLE_PADDING";
 
 impl Commands {
-    /// A weigher that counts with these instruments in the counting pass.
+    /// A weigher that uses these instruments in the counting pass.
     pub fn new(
         launcher: Launcher,
         interrupted: Arc<AtomicBool>,
@@ -192,17 +192,17 @@ impl Commands {
     }
 }
 
-/// What identifies a job.
+/// The identity of a job.
 fn words(job: &Job) -> (PathBuf, Vec<OsString>) {
     (job.program.path.clone(), job.argv.clone())
 }
 
-/// How long the watcher sleeps between two samples at first.
+/// How long the watcher initially sleeps between two samples.
 const WATCHING: Duration = Duration::from_millis(1);
 
 impl Weigher for Commands {
     fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError> {
-        // Each instrument has launches of its own: one that counts allocations would count those of the other.
+        // Each instrument has its own launches: one that counts allocations would count those of the other.
         let mut instruments = std::mem::take(&mut self.instruments);
         let chosen = match pass {
             Pass::Counting if !instruments.is_empty() => {
@@ -214,7 +214,7 @@ impl Weigher for Commands {
         if chosen.as_ref().is_some_and(|instrument| instrument.reads_go())
             && !self.runs_go.contains_key(&words(job))
         {
-            // No memory pass has told; what goes wrong here goes wrong below as well.
+            // There was no memory pass; errors of this launch appear again below.
             let _ = self.weigh_once(job, Pass::Memory, padding, None);
         }
         let weighing = self.weigh_once(job, pass, padding, chosen);
@@ -224,7 +224,7 @@ impl Weigher for Commands {
 
     fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
         let (stop, launcher) = (AtomicBool::new(false), self.launcher.pid());
-        // A program with real-time priority would keep the watcher from running.
+        // A program with real-time priority would starve the watcher.
         let job = Job { shield: None, ..job.clone() };
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| memory_map::watch(launcher, WATCHING, &stop));
@@ -240,7 +240,7 @@ impl Weigher for Commands {
     }
 }
 
-/// The figures of a course that are kept beside the others.
+/// The figures of a memory course that are kept with the others.
 pub(crate) fn seen(course: &Course) -> Vec<Reading> {
     let of = |key: &str, value: Option<u64>, lacking: &str| match value {
         Some(value) => Reading::of(declared(key), value as f64, "smaps, from outside"),
@@ -257,7 +257,7 @@ pub(crate) fn seen(course: &Course) -> Vec<Reading> {
 }
 
 impl Weighing {
-    /// Readings for which nothing was run.
+    /// Readings of metrics for which nothing was launched.
     pub(crate) fn not_launched(readings: Vec<Reading>) -> Weighing {
         Weighing {
             readings,
@@ -321,8 +321,8 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
     readings
 }
 
-/// The most that any thread of a program can have waited for a core. The kernel's account is an average over the cores in
-/// use: all that it counts may have been on the core of that thread.
+/// The longest time that any thread of a program can have waited for a core. The kernel's account is an average over
+/// the cores in use, so in the worst case all of it concerns the core of that thread.
 fn contended(outcome: &Outcome) -> Reading {
     let metric = declared("time.contended");
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -338,9 +338,9 @@ fn contended(outcome: &Outcome) -> Reading {
 const OTHERS_RAN: &str =
     "other threads or processes ran, and the kernel does not keep how long they waited for a core";
 
-/// Whether threads or processes besides the first one ran. Both figures come from one clock of the scheduler: of 2000
-/// launches of programs with one thread, the account was never above the thread's own time, and at most 2 µs below it,
-/// for being rounded down; one thread more, which does nothing, takes 16 µs.
+/// Whether threads or processes besides the first one ran. Both figures come from one clock of the scheduler: in 2000
+/// launches of programs with one thread, the account was never above the thread's own time, and at most 2 µs below it
+/// because of rounding; one more thread, even an idle one, takes 16 µs.
 fn others_ran(first_thread: u64, all: u64) -> bool {
     all > first_thread + first_thread / 200 + 5_000
 }

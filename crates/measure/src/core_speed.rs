@@ -1,7 +1,7 @@
-//! How fast the core runs: the time of one cycle, from a chain of additions each of which waits for the one before.
+//! The speed of the core: the time of one cycle, from a chain of dependent additions.
 //!
 //! A dependent addition of two registers takes one cycle on every processor of the last decades (Fog, "Instruction
-//! tables", 2024), whatever else the core does beside it, so that the time of the chain is the time of so many cycles.
+//! tables", 2024), whatever else the core executes in parallel, so the chain takes as many cycles as it has additions.
 
 use crate::clock;
 use crate::scheduler_waits;
@@ -13,12 +13,12 @@ const PASSES: u64 = 2000;
 /// How often the chain is run. The fastest run counts, because interruptions only make runs longer.
 const TRIES: u32 = 3;
 
-/// Nanoseconds of one cycle of the core on which this program last ran; none where the architecture or the system does not
-/// let it be told. Takes some 20 µs.
+/// The length in nanoseconds of one cycle of the core on which this program last ran; none where the architecture or
+/// the system does not allow the measurement. Takes about 20 µs.
 pub fn cycle_beside(program: u32) -> Option<f64> {
     let own = affinity()?;
     let core = scheduler_waits::last_core(program)?;
-    // Where the core is not to be had, the one that this thread is on says more than nothing: cores mostly share a clock.
+    // Where that core is not available, this thread's core is used: cores mostly share a clock.
     move_to(&only(core)?);
     let found = cycle();
     move_to(&own);
@@ -99,7 +99,7 @@ fn only(core: usize) -> Option<libc::cpu_set_t> {
     }
 }
 
-/// Lets this thread use these cores; where the kernel refuses, it stays where it is.
+/// Sets the cores of this thread; where the kernel refuses, they stay as they are.
 fn move_to(cores: &libc::cpu_set_t) {
     // SAFETY: the kernel reads a valid set of the size given.
     unsafe { libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), cores) };

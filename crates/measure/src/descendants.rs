@@ -1,8 +1,8 @@
-//! Every process below one.
+//! All descendants of a process.
 
 use std::fs;
 
-/// The processes below `root`, found through the kernel's lists of children: parents before their children.
+/// The processes below `root`, from the kernel's lists of children: parents before their children.
 pub(crate) fn descendants(root: i32) -> Vec<i32> {
     let mut found: Vec<i32> = Vec::new();
     let mut next = 0;

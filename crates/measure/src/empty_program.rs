@@ -1,4 +1,4 @@
-//! The empty program: what a launch costs when there is nothing to run.
+//! The empty program: the cost of a launch without any work.
 
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,7 +14,7 @@ const CODE: [u8; 12] = [0x00, 0x00, 0x80, 0xd2, 0xa8, 0x0b, 0x80, 0xd2, 0x01, 0x
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u16 = 183;
 
-/// An ELF file of one segment that exits at once: header, one program header, code.
+/// An ELF file of one segment that exits immediately: header, one program header, code.
 fn image() -> Vec<u8> {
     const BASE: u64 = 0x40_0000;
     const HEADERS: u64 = 64 + 56;

@@ -1,4 +1,4 @@
-//! Facts about this machine, and what about it disturbs measurements.
+//! Facts about this machine, and properties of it that disturb measurements.
 
 use scruple_core::provenance::Provenance;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub fn load() -> f64 {
     read("/proc/loadavg").split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
 }
 
-/// A digest of a file's contents (FNV-1a, 64 bits, as hexadecimal), to tell builds apart.
+/// A digest of a file's contents (FNV-1a, 64 bits, in hexadecimal), to distinguish builds.
 pub fn file_digest(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -67,13 +67,13 @@ pub fn file_digest(path: &Path) -> Option<String> {
     Some(format!("{hash:016x}"))
 }
 
-/// The frequency governor of the first core, where the kernel shows one.
+/// The frequency governor of the first core, where the kernel reports one.
 pub fn governor() -> Option<String> {
     let text = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     (!text.trim().is_empty()).then(|| text.trim().to_owned())
 }
 
-/// Whether boost frequencies are on, where the kernel tells.
+/// Whether boost frequencies are enabled, where the kernel reports it.
 pub fn boost() -> Option<bool> {
     match read("/sys/devices/system/cpu/intel_pstate/no_turbo").trim() {
         "0" => return Some(true),

@@ -1,4 +1,4 @@
-//! Instruments: what is read of a launch besides the clock and the kernel's accounts.
+//! Instruments: readers of a launch besides the clock and the kernel's accounts.
 
 use crate::launch::{Launch, Outcome};
 use crate::program::Program;
@@ -7,10 +7,10 @@ use std::ffi::OsString;
 
 /// Something that is attached to a launch and read afterwards.
 ///
-/// An instrument lives for one launch. It says beforehand whether it can weigh a program, because a figure that cannot
-/// be had is absent for a reason and never zero.
+/// An instrument lives for one launch. It reports beforehand whether it can weigh a program, because an unavailable
+/// figure is absent with a reason and never zero.
 pub trait Instrument: Send {
-    /// Its name, as it stands in `source` and in messages.
+    /// Its name, used in `source` and in messages.
     fn name(&self) -> &'static str;
 
     /// Whether it can weigh this program here, and if not, why.
@@ -19,7 +19,7 @@ pub trait Instrument: Send {
     /// The keys of the metrics it reads, so that those it cannot read are shown as absent.
     fn metrics(&self) -> &'static [&'static str];
 
-    /// Whether it reads Go programs, which have to be traced for it: only trees in which one was seen are.
+    /// Whether it reads Go programs, which have to be traced: only trees in which a Go program was seen are traced.
     fn reads_go(&self) -> bool {
         false
     }
@@ -31,8 +31,8 @@ pub trait Instrument: Send {
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading>;
 }
 
-/// A program with the address sanitizer refuses to run when another library is loaded before it, unless this option
-/// is set. The colon at the end tells the allocation counter which part it may hide from the program.
+/// A program with the address sanitizer refuses to run when another library is loaded before it, unless this option is
+/// set. The colon at the end tells the allocation counter which part it may hide from the program.
 pub(crate) fn let_sanitizers_be_second(env: &mut Vec<(OsString, OsString)>) {
     let own = env.iter().position(|(name, _)| name == "ASAN_OPTIONS").map(|at| env.remove(at).1);
     let mut value = own.unwrap_or_default();

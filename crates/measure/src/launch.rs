@@ -1,4 +1,4 @@
-//! Requests to the launcher, and its answers.
+//! Requests to the launcher and its answers.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -6,10 +6,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// One program to be started, weighed and waited for.
+/// One program to start, weigh and wait for.
 #[derive(Debug)]
 pub struct Launch {
-    /// The file to execute; already resolved, so that no search path is walked while the clock runs.
+    /// The file to execute, already resolved, so that no search path is walked while the clock runs.
     pub path: PathBuf,
     /// The argument words; the first is the program's own name for itself.
     pub argv: Vec<OsString>,
@@ -19,24 +19,24 @@ pub struct Launch {
     pub folder: PathBuf,
     /// Standard input, output and error.
     pub stdio: [OwnedFd; 3],
-    /// Everything else.
+    /// Other options.
     pub options: Options,
 }
 
-/// How a program is to be run and watched.
+/// How a program is run and watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// The process tree is ended when it takes longer.
+    /// The process tree is killed when it takes longer.
     pub time_limit: Option<Duration>,
     /// Stop the process and its descendants at their exits, and read their peak memory there.
     pub trace_memory: bool,
     /// Look for Go programs in the tree, and read their counters from their memory, stopped at their exits.
     pub read_counters: bool,
-    /// A launch before this one has shown that a Go program runs in the tree.
+    /// An earlier launch has shown that a Go program runs in the tree.
     pub runs_go: bool,
-    /// Turn off the randomisation of addresses, so that memory figures repeat.
+    /// Disable the randomisation of addresses, so that memory figures repeat.
     pub fixed_addresses: bool,
-    /// Run with a real-time priority, on these cores if any are named.
+    /// Run with a real-time priority, on these cores if any are given.
     pub shield: Option<Shield>,
 }
 
@@ -45,7 +45,7 @@ pub struct Options {
 pub struct Shield {
     /// The cores; none for all.
     pub cores: Vec<usize>,
-    /// After this long the program falls back to ordinary scheduling, so that it cannot starve the machine.
+    /// After this time the program returns to ordinary scheduling, so that it cannot starve the machine.
     pub cap: Duration,
 }
 
@@ -56,13 +56,13 @@ pub enum Ending {
     Exited(i32),
     /// A signal ended it.
     Signaled(i32),
-    /// It was ended because it exceeded its time limit.
+    /// It was killed because it exceeded its time limit.
     TimedOut,
-    /// It was ended because the user interrupted.
+    /// It was killed because the user interrupted.
     Interrupted,
 }
 
-/// What the launcher saw of one program.
+/// The measurements of one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// From before the start to after the end, in nanoseconds.
@@ -71,12 +71,12 @@ pub struct Outcome {
     pub ending: Ending,
     /// Processor time in user mode, of the process and the children it waited for, in nanoseconds.
     pub user: u64,
-    /// Processor time in the kernel, likewise.
+    /// Processor time in the kernel, for the same processes.
     pub system: u64,
     /// Time on a core and time ready but waiting for one, of the first thread, in nanoseconds.
     pub scheduled: Option<(u64, u64)>,
-    /// How long work waited for a core while it ran, averaged over the cores, in nanoseconds; none where the kernel keeps
-    /// no account of pressure.
+    /// How long work waited for a core while it ran, averaged over the cores, in nanoseconds; none where the kernel
+    /// keeps no account of pressure.
     pub pressure: Option<u64>,
     /// Page faults without and with reading from a disk.
     pub faults: (u64, u64),

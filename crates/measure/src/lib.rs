@@ -1,4 +1,4 @@
-//! Starts programs and reads what they cost.
+//! Starts programs and measures their costs.
 //!
 //! The only crate that touches the machine, and the only one with `unsafe` code.
 #![allow(unsafe_code)]

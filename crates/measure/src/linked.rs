@@ -1,6 +1,6 @@
-//! What a program's file says of how it came to be: its compilers, and the shared libraries that it loads at its start.
+//! What a program's file says about its origin: its compilers, and the shared libraries that it loads at its start.
 //!
-//! Nothing is run: the file is read, and libraries are looked up where the dynamic loader looks for them.
+//! No program is run: the file is read, and libraries are searched where the dynamic loader searches for them.
 
 use crate::host::file_digest;
 use object::{Object, ObjectSection, ReadCache};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// More libraries than this are not looked up.
 const LIBRARIES: usize = 100;
 
-/// Texts of compilers are cut here.
+/// Texts of compilers are truncated to this length.
 const TEXT: usize = 200;
 
 /// Entries of the dynamic section, by the ELF specification: a library that is needed, and where libraries are.
@@ -19,7 +19,7 @@ const NEEDED: u64 = 1;
 const RPATH: u64 = 15;
 const RUNPATH: u64 = 29;
 
-/// What is known of a program's file.
+/// What is known about a program's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linked {
     /// The compilers that it names; none where it names none.
@@ -28,7 +28,7 @@ pub struct Linked {
     pub libraries: BTreeMap<String, String>,
 }
 
-/// What one file says.
+/// The information in one file.
 #[derive(Default)]
 struct Read {
     toolchain: Option<String>,
@@ -37,7 +37,7 @@ struct Read {
     folders: Vec<PathBuf>,
 }
 
-/// Looks at a program. Of what is no ELF file, nothing is known.
+/// Reads a program's file. Of anything but an ELF file, nothing is known.
 pub fn linked(program: &Path) -> Linked {
     let Some(read) = read(program) else { return Linked::default() };
     let places = places();
@@ -68,7 +68,7 @@ pub fn linked(program: &Path) -> Linked {
 }
 
 fn read(path: &Path) -> Option<Read> {
-    // Libraries may have hundreds of megabytes, of which only the heads and a few small sections are wanted.
+    // Libraries may have hundreds of megabytes, of which only the headers and a few small sections are needed.
     let data = ReadCache::new(fs::File::open(path).ok()?);
     let file = object::File::parse(&data).ok()?;
     let section = |name: &str| file.section_by_name(name).and_then(|section| section.data().ok());
@@ -78,7 +78,7 @@ fn read(path: &Path) -> Option<Read> {
         build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
         ..Read::default()
     };
-    // Other word sizes and byte orders are rare, and then nothing is known of the libraries.
+    // Other word sizes and byte orders are rare; nothing is known about their libraries.
     if !(file.is_64() && file.is_little_endian()) {
         return Some(read);
     }
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Option<Read> {
     Some(read)
 }
 
-/// The texts of a comment section, which compilers and linkers add theirs to.
+/// The texts of a comment section, to which compilers and linkers add theirs.
 fn compilers(data: &[u8]) -> Option<String> {
     let texts = data.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).trim().to_owned());
     let all: BTreeSet<String> = texts.filter(|text| !text.is_empty()).collect();
@@ -112,7 +112,7 @@ fn compilers(data: &[u8]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Where the dynamic loader looks besides the folders that a file names.
+/// The folders that the dynamic loader searches besides those that a file names.
 fn places() -> Vec<PathBuf> {
     let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> =

@@ -1,8 +1,8 @@
-//! The memory map of a process: how much of it is shared or private, clean or dirty, mapped from files or anonymous,
-//! by access rights; and its course over time.
+//! The memory map of a process: how much of it is shared or private, clean or dirty, mapped from files or anonymous, by
+//! access rights; and its course over time.
 //!
-//! Private dirty memory is what a process alone costs, and the figure to compare versions by: the proportional and
-//! unique sizes move with whatever else happens to map the same libraries.
+//! Private dirty memory is the cost of a process alone, and the figure for comparing versions: proportional and unique
+//! sizes depend on which other processes map the same libraries.
 
 mod course;
 
@@ -19,26 +19,26 @@ use std::io;
 pub struct Amount {
     /// Address space, whether used or not.
     pub size: u64,
-    /// In memory now.
+    /// Resident.
     pub resident: u64,
-    /// In memory, each page divided by the number of processes that share it.
+    /// Resident, each page divided by the number of processes that share it.
     pub proportional: u64,
-    /// Shared with other processes, and as on disk.
+    /// Shared with other processes, unchanged from disk.
     pub shared_clean: u64,
-    /// Shared with other processes, and changed.
+    /// Shared with other processes, modified.
     pub shared_dirty: u64,
-    /// This process's own, and as on disk.
+    /// Private, unchanged from disk.
     pub private_clean: u64,
-    /// This process's own, and changed: what it alone costs.
+    /// Private and modified: the cost of this process alone.
     pub private_dirty: u64,
-    /// Moved out of memory.
+    /// Swapped out.
     pub swapped: u64,
     /// In huge pages.
     pub huge: u64,
 }
 
 impl Amount {
-    /// What would be free if the process were gone (USS).
+    /// What would be freed if the process ended (USS).
     pub fn unique(&self) -> u64 {
         self.private_clean.saturating_add(self.private_dirty)
     }
@@ -58,7 +58,7 @@ impl Amount {
 }
 
 words! {
-    /// What a mapping is for.
+    /// The purpose of a mapping.
     pub enum Class {
         /// A file's machine code.
         Code = "code",
@@ -66,17 +66,17 @@ words! {
         ReadOnly = "read-only data",
         /// A file's variables.
         Data = "data",
-        /// A file in another way: written to and shared, or kept from being read.
+        /// Another mapping of a file: written to and shared, or inaccessible.
         File = "mapped files",
         /// The heap of `brk`.
         Heap = "heap",
-        /// Memory without a file: allocators, runtimes, the stacks of threads.
+        /// Memory without a file: allocators, runtimes, stacks of threads.
         Anonymous = "anonymous",
         /// The stack of the first thread.
         Stack = "stack",
-        /// Shared memory without a name in any folder.
+        /// Shared memory without a file name.
         SharedMemory = "shared memory",
-        /// What the kernel maps by itself.
+        /// Mapped by the kernel itself.
         Kernel = "kernel",
     }
 }
@@ -95,13 +95,13 @@ pub struct Mapping {
     pub permissions: String,
     /// The file or the kernel's name for it; empty for anonymous memory.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub class: Class,
-    /// How much it holds.
+    /// The amount.
     pub amount: Amount,
 }
 
-/// Writes an amount together with its unique part, which follows from the others.
+/// Serializes an amount with its unique part, which follows from the others.
 pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Whole<'a> {
@@ -122,21 +122,21 @@ pub struct MemoryMap {
 /// A row of the table: the mappings of one class and one permission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MapRow {
-    /// What they are for.
+    /// Their purpose.
     pub class: Class,
     /// Whether there is a file behind them.
     pub from_file: bool,
-    /// What may be done with them.
+    /// Their permissions.
     pub permissions: String,
-    /// How many they are.
+    /// The number of mappings.
     pub mappings: usize,
-    /// How much they hold.
+    /// Their total amount.
     #[serde(flatten, serialize_with = "with_unique")]
     pub amount: Amount,
 }
 
 impl MemoryMap {
-    /// Reads the map of a process. Walking its page tables holds the process up: about 15 µs for each megabyte.
+    /// Reads the map of a process. Walking its page tables delays the process: about 15 µs for each megabyte.
     pub fn of(pid: i32) -> io::Result<MemoryMap> {
         MemoryMap::parse(&fs::read_to_string(format!("/proc/{pid}/smaps"))?)
             .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
@@ -158,7 +158,7 @@ impl MemoryMap {
         Ok(map)
     }
 
-    /// The table: one row for each class and permission that holds anything, files before anonymous memory.
+    /// The table: one row for each class and permission that occurs, files before anonymous memory.
     pub fn table(&self) -> Vec<MapRow> {
         let mut rows: BTreeMap<(Class, &str), MapRow> = BTreeMap::new();
         for mapping in &self.mappings {
@@ -175,14 +175,14 @@ impl MemoryMap {
         rows.into_values().filter(|row| row.amount.resident > 0 || row.amount.swapped > 0).collect()
     }
 
-    /// All of it.
+    /// The total.
     pub fn total(&self) -> Amount {
         let mut total = Amount::default();
         self.mappings.iter().for_each(|mapping| total.add(&mapping.amount));
         total
     }
 
-    /// All that has a file behind it, and all that has none.
+    /// The totals with a file and without one.
     pub fn mapped_and_anonymous(&self) -> (Amount, Amount) {
         let mut both = (Amount::default(), Amount::default());
         for mapping in &self.mappings {
@@ -198,7 +198,7 @@ fn head(line: &str) -> Option<Mapping> {
     let mut words = line.split_whitespace();
     let (_, permissions) = (words.next()?, words.next()?);
     let inode = words.nth(2)?;
-    // The name is the rest of the line and may hold blanks.
+    // The name is the rest of the line and may contain blanks.
     let at = line.find(&format!(" {inode} ")).map(|at| at + inode.len() + 2);
     let name = at.and_then(|at| line.get(at..)).unwrap_or("").trim().to_owned();
     Some(Mapping {

@@ -1,4 +1,4 @@
-//! Finding the file that a command names, and knowing what kind of file it is.
+//! Finds the file that a command names, and determines what kind of file it is.
 
 use object::{Architecture, Object, ObjectSection};
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ pub enum NotFound {
 }
 
 impl Program {
-    /// Finds a program as a shell would, but once, before anything is measured.
+    /// Finds a program as a shell would, but only once, before anything is measured.
     pub fn find(name: &OsStr, folder: &Path) -> Result<Program, NotFound> {
         let shown = name.to_string_lossy().into_owned();
         if name.as_bytes().contains(&b'/') {
@@ -76,7 +76,7 @@ impl Program {
         Ok(elf_kind(&data))
     }
 
-    /// The program that runs in the end: the interpreter of a script, looked up through `env` where it is named so.
+    /// The program that finally runs: the interpreter of a script, resolved through `env` where the script uses that.
     pub fn resolved(&self) -> Program {
         let mut program = self.clone();
         for _ in 0..4 {
@@ -103,7 +103,7 @@ impl Program {
         program
     }
 
-    /// Whether executing it changes the user, so that nothing may be preloaded.
+    /// Whether executing it changes the user, so that nothing can be preloaded.
     pub fn changes_user(&self) -> bool {
         self.path.metadata().is_ok_and(|data| data.mode() & 0o6000 != 0)
     }

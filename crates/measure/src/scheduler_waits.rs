@@ -1,39 +1,39 @@
-//! What the kernel's scheduler says of a process: on which core it was last, and how long it waited for one.
+//! The scheduler's record of a process: its last core, and how long it waited for one.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The core on which the first thread of a process was last.
+/// The core on which the first thread of a process last ran.
 pub(crate) fn last_core(process: u32) -> Option<usize> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, which may hold anything, ends at the last parenthesis; the core is field 39, and the name field 2.
+    // The name, which may contain anything, ends at the last parenthesis; the core is field 39, and the name field 2.
     stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
 }
 
-/// What the scheduler says of the threads of a process that live, by their ids.
+/// The scheduler's record of the living threads of a process, by thread id.
 #[derive(Clone, Debug)]
 pub struct Threads(BTreeMap<u32, Thread>);
 
-/// For how long a thread ran, and for how long it was ready to run and waited for a core, in nanoseconds.
+/// How long a thread ran, and how long it was ready to run and waited for a core, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
     ran: u64,
     waited: u64,
 }
 
-/// What the threads of a program did between two looks, in nanoseconds.
+/// The threads of a program between two readings, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Since {
-    /// For how long all of them ran.
+    /// How long all of them ran.
     pub ran: u64,
-    /// For how long the thread ran that ran most.
+    /// How long the thread ran that ran most.
     pub busiest_ran: u64,
-    /// For how long all others ran, or were ready to and waited for a core.
+    /// How long all others ran, or were ready to and waited for a core.
     pub others: u64,
 }
 
 impl Threads {
-    /// What was done since an earlier look.
+    /// The difference from an earlier reading.
     pub fn since(&self, before: &Threads) -> Since {
         let done = self.0.iter().map(|(id, now)| {
             let then = before.0.get(id).copied().unwrap_or_default();
@@ -47,7 +47,7 @@ impl Threads {
     }
 }
 
-/// The threads of a process; none where the kernel does not tell.
+/// The threads of a process; none where the kernel does not report them.
 pub(crate) fn threads(process: u32) -> Option<Threads> {
     let listed = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of_thread = |path: std::path::PathBuf| -> Option<(u32, Thread)> {
@@ -60,8 +60,8 @@ pub(crate) fn threads(process: u32) -> Option<Threads> {
     (!known.is_empty()).then_some(Threads(known))
 }
 
-/// How long the threads of a process that live were ready to run and waited for a core, in nanoseconds; none where the
-/// kernel does not keep it.
+/// How long the living threads of a process were ready to run and waited for a core, in nanoseconds; none where the
+/// kernel does not record it.
 pub(crate) fn waited(process: u32) -> Option<u64> {
     threads(process).map(|threads| threads.0.values().map(|thread| thread.waited).sum())
 }

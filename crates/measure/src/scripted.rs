@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A script: for each arm by name, the launches of each pass in order. The last launch repeats when more are asked for.
+/// A script: for each arm by name, the launches of each pass in order. The last launch repeats when more are requested.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -34,16 +34,16 @@ pub struct Entry {
     pub exit: i32,
     /// The signal that ended it, instead of an exit.
     pub signal: Option<i32>,
-    /// What it wrote to standard output.
+    /// Its standard output.
     #[serde(default)]
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     #[serde(default)]
     pub stderr: String,
-    /// Processes it left behind.
+    /// Processes that it left behind.
     #[serde(default)]
     pub left_behind: u32,
-    /// What a watcher would have seen; the entry stands in place of a pass under the name ‘map’.
+    /// The record of a watcher; the entry replaces a pass and is named ‘map’.
     #[serde(default)]
     pub watched: Option<Watched>,
 }
@@ -54,12 +54,12 @@ pub struct Entry {
 pub struct Watched {
     /// The memory map of the largest process, in the kernel's text.
     pub smaps: String,
-    /// Milliseconds, and bytes resident, proportional and unique.
+    /// Milliseconds, and resident, proportional and unique bytes.
     pub moments: Vec<(u64, u64, u64, u64)>,
 }
 
 impl Watched {
-    /// The course that it tells of; the map is that of the largest moment.
+    /// The described course; the map is that of the largest moment.
     fn course(&self) -> Result<Course, String> {
         let moment = |(at, resident, proportional, unique): &(u64, u64, u64, u64)| Moment {
             at: Duration::from_millis(*at),
@@ -147,7 +147,7 @@ fn declared_or_custom(key: &str, pass: Pass) -> Metric {
     metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, pass))
 }
 
-/// Any injective stand-in serves: scripted outputs are only compared with each other.
+/// Any injective substitute is sufficient: scripted outputs are only compared with each other.
 fn digest_of(text: &str) -> Digest {
     let hash = text.bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
     Digest { hash, length: text.len() as u64 }

@@ -1,4 +1,4 @@
-//! Where a measured program's input comes from and where its output goes.
+//! The input and the output of a measured program.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -6,21 +6,21 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-/// Where standard input comes from.
+/// The source of standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// Nothing: the null device.
+    /// The null device.
     #[default]
     Null,
     /// Scruple's own standard input.
     Inherit,
-    /// A file, opened afresh for each launch.
+    /// A file, opened again for each launch.
     File(PathBuf),
     /// A file's contents through a pipe.
     Pipe(PathBuf),
 }
 
-/// Where standard output and error go.
+/// The destination of standard output and error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// The null device.
@@ -34,16 +34,16 @@ pub enum Output {
     Pipe,
 }
 
-/// What a stream carried: enough to tell two outputs apart.
+/// A summary of a stream that distinguishes outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// FNV-1a (64 bits) of all bytes.
     pub hash: u64,
-    /// All bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 
-/// What was captured of both streams.
+/// The captured streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
     /// Standard output.
@@ -52,7 +52,7 @@ pub struct Captured {
     pub stderr: Digest,
 }
 
-/// What is kept of a launch's output that would else be discarded.
+/// What is kept of a launch's output that would otherwise be discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
     /// Nothing.
@@ -63,7 +63,7 @@ pub(crate) enum Capture {
     Digests,
 }
 
-/// What was captured of the streams: digests where they were asked for, and the end of standard error.
+/// What was captured of the streams: digests where they were requested, and the end of standard error.
 pub(crate) type Yield = (Option<Captured>, String);
 
 /// The digest of a stream, and its last bytes.
@@ -82,7 +82,7 @@ enum Ends {
     Capturing(JoinHandle<io::Result<Carried>>, JoinHandle<io::Result<Carried>>),
 }
 
-/// How much of the end of a stream is kept.
+/// How many bytes are kept from the end of a stream.
 const TAIL: usize = 2048;
 
 impl Streams {
@@ -99,7 +99,7 @@ impl Streams {
             );
             return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
         }
-        // Standard output stays what it is in the timing pass: a program may choose its buffers by it.
+        // Standard output stays the same in the timing pass: a program may choose its buffering by it.
         if *output == Output::Null && capture == Capture::LastWords {
             let (reader, writer) = io::pipe()?;
             let ends = Ends::LastWords(std::thread::spawn(move || digest(reader)));
@@ -130,7 +130,7 @@ impl Streams {
             Ends::LastWords(err) => (None, carried(err).map_or(String::new(), |(_, tail)| text(&tail))),
             Ends::Capturing(out, err) => match (carried(out), carried(err)) {
                 (Some((stdout, _)), Some((stderr, tail))) => (Some(Captured { stdout, stderr }), text(&tail)),
-                // What could not be read to its end cannot be compared.
+                // A stream that could not be read to its end cannot be compared.
                 (_, err) => (None, err.map_or(String::new(), |(_, tail)| text(&tail))),
             },
         })
@@ -156,7 +156,7 @@ fn open_input(input: &Input) -> io::Result<OwnedFd> {
             let mut file = File::open(path).map_err(|error| named(error, "cannot read input from", path))?;
             let (reader, mut writer) = io::pipe()?;
             std::thread::spawn(move || {
-                // A write error means that the program stopped reading, which is no error.
+                // A write error means that the program stopped reading, which is not an error.
                 let _ = io::copy(&mut file, &mut writer).and_then(|_| writer.flush());
             });
             Ok(reader.into())
@@ -176,7 +176,7 @@ fn dup(stream: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
     stream.as_fd().try_clone_to_owned()
 }
 
-/// Reads a stream to its end and hashes all of it, so that the sizes of its pieces do not matter.
+/// Reads a stream to its end and hashes all of it, independently of the sizes of its pieces.
 fn digest(mut stream: impl Read) -> io::Result<Carried> {
     let mut buffer = vec![0; 1 << 20];
     let mut digest = Digest { hash: 0xcbf2_9ce4_8422_2325, length: 0 };
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((digest.length, tail.len()), (5_000_000, TAIL));
     }
 
-    /// Hands out so many zeros, and a one at the end, in pieces of at most so many bytes.
+    /// Returns this many zeros, and a one at the end, in pieces of at most this many bytes.
     struct Pieces {
         left: u64,
         piece: usize,

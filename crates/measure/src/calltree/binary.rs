@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::rc::Rc;
 
-/// The programs and libraries of two profiles. Each is read when one of its functions is asked for first.
+/// The programs and libraries of two profiles. Each is read when the first of its functions is needed.
 #[derive(Default)]
 pub struct Binaries {
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
@@ -21,15 +21,15 @@ pub struct Binaries {
 
 /// A program or library.
 struct Binary {
-    /// Of the whole file.
+    /// The digest of the whole file.
     digest: u64,
-    /// Whether its code can be taken apart.
+    /// Whether its code can be disassembled.
     decodes: bool,
-    /// What is loaded: address and bytes.
+    /// The loaded segments: address and bytes.
     segments: Vec<(u64, Vec<u8>)>,
     /// Names by address.
     symbols: BTreeMap<u64, String>,
-    /// What the loader puts where: a name by the place of its address.
+    /// Relocations: a name by the place of its address.
     slots: HashMap<u64, String>,
     /// Addresses of code and data, where they are fixed when the program is linked.
     fixed: Option<(u64, u64)>,
@@ -42,9 +42,9 @@ impl Binaries {
     }
 
     /// Whether these functions of one program and those of the other have the same code, as far as it was executed in
-    /// either; none where that cannot be said.
+    /// either; none where that cannot be determined.
     pub fn same(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
-        // What stands for a process or an interruption has no code of its own.
+        // Processes and interruptions that are shown as functions have no code.
         if a.1.iter().all(|one| a.0.tree.functions[*one].module.is_empty()) {
             return Some(true);
         }
@@ -98,7 +98,7 @@ impl Binaries {
         Some(places.iter().all(same))
     }
 
-    /// How much of the executed code of two functions is alike, from 0 to 1 (Dice, over instructions).
+    /// The similarity of the executed code of two functions, from 0 to 1 (Dice, over instructions).
     pub fn likeness(&self, a: (&Side, usize), b: (&Side, usize)) -> f64 {
         let code = |(side, function): (&Side, usize)| {
             let one = &side.functions[function];
@@ -181,7 +181,7 @@ impl Binary {
         (!instruction.is_invalid()).then(|| (instruction, offsets, &bytes[..instruction.len()]))
     }
 
-    /// What the instruction at an address does, as a number; the function that it is in begins at `function`.
+    /// The operation of the instruction at an address, as a number; the function that contains it starts at `function`.
     fn instruction(&self, function: u64, address: u64) -> Option<u64> {
         let (instruction, offsets, bytes) = self.decoded(address)?;
         let mut bytes = bytes.to_vec();
@@ -191,13 +191,13 @@ impl Binary {
         if target != 0 {
             hide(offsets.immediate_offset(), offsets.immediate_size());
             match self.target(target) {
-                // A jump within the function is known by its place there; so is one that no name stands for.
+                // A jump within the function is identified by its offset there; so is a target without a name.
                 None if target >= function => {
                     (target - function, instruction.code() as u32).hash(&mut hasher)
                 }
                 name => name.hash(&mut hasher),
             }
-            // A short jump and a long one do the same.
+            // Short and long jumps are equivalent.
             let kind = instruction.mnemonic() as u32;
             kind.hash(&mut hasher);
             return Some(hasher.finish());
@@ -222,7 +222,7 @@ impl Binary {
         Some(hasher.finish())
     }
 
-    /// The function that a call leads to, by name, through a stub if need be.
+    /// The name of the function that a call leads to, through a stub if need be.
     fn target(&self, address: u64) -> Option<String> {
         if let Some(name) = self.symbols.get(&address) {
             return Some(normal(&demangle(name)));

@@ -1,10 +1,10 @@
-//! Which of Valgrind's tools counts here, and why no better one.
+//! Which of Valgrind's tools is used, and why no better one.
 
 use super::error::Unavailable;
 use super::install::{Tool, Valgrind};
 use std::path::{Path, PathBuf};
 
-/// What counts, the best first.
+/// The tools, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValgrindTool {
     /// The call tree: contexts, allocations, whole trees of processes.
@@ -33,14 +33,14 @@ pub struct Counter {
     pub(super) library: Option<PathBuf>,
     /// Which tool.
     pub kind: ValgrindTool,
-    /// Valgrind's version.
+    /// Why each better tool cannot be used.
     pub version: String,
     /// Why each better tool cannot be used.
     pub refused: Vec<(ValgrindTool, Unavailable)>,
 }
 
 impl Counter {
-    /// The best tool that works here; the call tree is compiled for it if need be, and kept in `cache`.
+    /// The best tool that works here; the call tree is compiled for it if necessary, and kept in `cache`.
     ///
     /// # Errors
     /// Why there is none at all.
@@ -77,7 +77,7 @@ impl Counter {
         Err(Unavailable::NoTool("callgrind"))
     }
 
-    /// What counts, and why nothing better does, as one sentence.
+    /// The tool, and why no better one is used, in one sentence.
     pub fn describe(&self) -> String {
         let name = match self.kind {
             ValgrindTool::Calltree => format!("the call tree (valgrind {})", self.version),

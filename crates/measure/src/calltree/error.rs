@@ -1,4 +1,4 @@
-//! What can go wrong with the call tree.
+//! Errors of the call tree.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// Why an instrument of Valgrind cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// The tool knows where arguments and results are on two architectures.
+    /// The tool knows the calling conventions of two architectures.
     #[error("the call tree is for Linux on x86-64 and aarch64")]
     Platform,
     /// No `valgrind` on the search path.
     #[error("valgrind is not installed: install the package ‘valgrind’")]
     NoValgrind,
-    /// It is there, but does not say its version.
+    /// It is installed, but does not print its version.
     #[error("{path} does not tell its version ({why}): install valgrind anew")]
     NoVersion {
         /// The program that was asked.
@@ -57,7 +57,7 @@ pub enum Unavailable {
     Cache {
         /// Folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// It was compiled, but does not count.
@@ -65,7 +65,7 @@ pub enum Unavailable {
     NotWorking {
         /// Valgrind's version.
         version: String,
-        /// What a trial showed.
+        /// What a test run showed.
         why: String,
     },
     /// A tool that comes with Valgrind is missing.
@@ -81,10 +81,10 @@ pub enum CalltreeError {
     Folder {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A profile holds what the tool does not write.
+    /// A profile contains something that the tool does not write.
     #[error("the profile {path} is damaged: {why}")]
     Damaged {
         /// Which.

@@ -1,4 +1,4 @@
-//! Compiles the tool for the Valgrind that is installed, once per version, and keeps it.
+//! Compiles the tool for the installed Valgrind, once for each version, and keeps it.
 
 use super::error::Unavailable;
 use crate::program::Program;
@@ -29,7 +29,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "translate.c"
 ];
 
-/// A Valgrind tool runs without a C library, at an address where no program is.
+/// A Valgrind tool runs without a C library, at an address that programs do not use.
 const FLAGS: [&str; 19] = [
     "-std=gnu11",
     "-O2",
@@ -47,7 +47,7 @@ const FLAGS: [&str; 19] = [
     "_start",
     "-Wl,-Ttext-segment=0x58000000",
     "-Wl,--build-id=none",
-    // See main.c: line and unwinding tables are not read at the program's start.
+    // See main.c: line and unwinding tables are not read when the program starts.
     "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
     "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
     "-s",
@@ -61,7 +61,7 @@ pub(super) struct Valgrind {
     /// The launcher itself, not a shell script that sets variables before it.
     pub(super) launcher: PathBuf,
     pub(super) version: String,
-    /// The folders that tools, headers and libraries are looked for in.
+    /// The folders that are searched for tools, headers and libraries.
     prefix: PathBuf,
 }
 
@@ -89,7 +89,7 @@ impl Valgrind {
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.trim().strip_prefix("valgrind-").filter(|_| output.status.success());
         let version = version.ok_or_else(|| unknown(format!("it said ‘{}’", said.trim().escape_debug())))?;
-        // Debian puts a script before it, which changes the environment of the program.
+        // Debian puts a script in front of it, which changes the environment of the program.
         let behind = path.with_file_name("valgrind.bin");
         let launcher = if behind.is_file() { behind } else { path.to_owned() };
         let real = fs::canonicalize(&launcher).unwrap_or(launcher.clone());
@@ -97,7 +97,7 @@ impl Valgrind {
         Ok(Valgrind { launcher, version: version.to_owned(), prefix })
     }
 
-    /// The folder with the tools that come with it.
+    /// The folder with the tools that come with Valgrind.
     pub(super) fn tools(&self) -> Option<PathBuf> {
         let folders = ["libexec/valgrind", "lib/valgrind", "lib64/valgrind"];
         let holds = |folder: &PathBuf| folder.join("default.supp").is_file();
@@ -125,7 +125,7 @@ impl Valgrind {
         Ok(folder)
     }
 
-    /// The core, the translator and what they need of the compiler's library, in the order of linking.
+    /// The core, the translator and the parts of the compiler's library that they need, in link order.
     fn archives(&self) -> Result<Vec<PathBuf>, Unavailable> {
         let names = ["coregrind", "vex", "gcc-sup"].map(|name| format!("lib{name}-{ARCHITECTURE}-linux.a"));
         let multiarch = format!("lib/{}-linux-gnu/valgrind", std::env::consts::ARCH);
@@ -140,7 +140,7 @@ impl Valgrind {
 }
 
 impl Tool {
-    /// The tool for the Valgrind that is on the search path: from the folder where it is kept, else compiled now.
+    /// The tool for the Valgrind on the search path: from the cache, or compiled now.
     ///
     /// # Errors
     /// What is missing, and how to get it.
@@ -174,7 +174,7 @@ impl Tool {
         if folder.join("complete").is_file() {
             return Ok(tool);
         }
-        // What is left of an attempt that was broken off.
+        // Remains of an interrupted attempt.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("source")).map_err(kept(&folder))?;
         let built = compile(valgrind, &folder, &headers, &archives).and_then(|()| tool.try_out());
@@ -186,7 +186,7 @@ impl Tool {
         Ok(tool)
     }
 
-    /// Counts a tiny program: a folder from which nothing may be executed, for one, shows only so.
+    /// Runs a tiny program under the tool: some failures, such as a folder mounted noexec, appear only then.
     fn try_out(&self) -> Result<(), Unavailable> {
         let fails = |why: String| Unavailable::NotWorking { version: self.version.clone(), why };
         let out = self.library.join("trial");

@@ -1,4 +1,4 @@
-//! The call tree of one launch after the other.
+//! The call tree of successive launches.
 
 use super::counter::Counter;
 use super::error::CalltreeError;
@@ -11,7 +11,7 @@ use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 
-/// Takes the call tree of each launch, with whatever makes counts vary taken out of the way.
+/// Records the call tree of each launch, with sources of variation removed.
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
@@ -20,7 +20,7 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// By this counter, which must be the call tree; profiles are in `folder` while a program runs.
+    /// Uses this counter, which must be the call tree; profiles are in `folder` while a program runs.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
         Trees { counter: counter.clone(), folder: folder.to_owned(), session: None, taken: None }
     }

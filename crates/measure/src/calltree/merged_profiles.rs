@@ -1,4 +1,4 @@
-//! The profiles of one program as one call tree, with names under which versions of it can be compared.
+//! The profiles of one program as one call tree, with names that can be compared across versions.
 
 use super::profile::{Function, Profile, Profiles};
 use super::symbols::demangle;
@@ -6,7 +6,7 @@ use scruple_core::explain::{self, Cost, Tree, is_library, normal};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// The name of the file that a program is itself, whatever it is called.
+/// The name that stands for the file of the program itself, whatever it is called.
 const PROGRAM: &str = "program";
 
 /// Functions by file, address, name, and whether the file is the program itself.
@@ -15,20 +15,20 @@ type Known = HashMap<(Option<String>, u64, Option<String>, bool), usize>;
 /// One of two programs that are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// All contexts of all processes, below a root that stands for none.
+    /// All contexts of all processes, below a root without a function.
     pub tree: Tree,
-    /// The functions of the tree as the profiles have them, in the same order.
+    /// The functions of the tree as in the profiles, in the same order.
     pub functions: Vec<Function>,
-    /// Instructions that were executed in each function: the distance from its beginning, and the length.
+    /// Instructions that were executed in each function: the offset from its start, and the length.
     pub executed: Vec<BTreeMap<u64, u8>>,
     /// How often each instruction was executed, by file and address.
     pub counts: HashMap<(String, u64), u64>,
-    /// Functions with names, and those without, by what they cost themselves.
+    /// Functions with names, and those without, by their own cost.
     pub named: (u64, u64),
 }
 
 impl Side {
-    /// The tree of these profiles; each process is below the root.
+    /// Builds the tree of these profiles; each process is below the root.
     pub fn of(profiles: &Profiles) -> Side {
         let mut side = Side::default();
         let root = side.function(Function::default(), explain::Function::default());
@@ -113,7 +113,7 @@ impl Side {
         }
     }
 
-    /// A function that stands for something else: a process, an interruption.
+    /// A function that stands for something else: a process or an interruption.
     fn special(&mut self, named: explain::Function) -> usize {
         match self.tree.functions.iter().position(|known| *known == named) {
             Some(known) => known,
@@ -126,7 +126,7 @@ fn base(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
-/// The file that the process is itself: the one that it begins in, after the loader.
+/// The file of the program itself: the one in which the process starts, after the loader.
 fn own_file(profile: &Profile) -> Option<&str> {
     let is_loader = |object: &str| base(object).starts_with("ld-") || base(object).starts_with("ld64");
     let starts = ["_start", "_rt0_amd64_linux", "_rt0_arm64_linux"];
@@ -140,7 +140,7 @@ fn own_file(profile: &Profile) -> Option<&str> {
     by_start.or_else(by_word).and_then(|function| function.object.as_deref())
 }
 
-/// The function under names that hold in other versions as well.
+/// The function under names that are the same in other versions.
 fn named(function: &Function, is_own: bool) -> explain::Function {
     let shown = function.name.as_deref().map(demangle).unwrap_or_default();
     let name = normal(&shown);

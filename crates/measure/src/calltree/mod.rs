@@ -1,7 +1,7 @@
 //! Instructions, calls and allocations by calling context, counted exactly by a Valgrind tool of our own.
 //!
 //! The tool is `instruments/calltree` in the project's tree: a separate program in C under Valgrind's licence, whose
-//! sources are carried along and compiled on first use ([`Tool::prepare`]). Where it cannot be had, [`Counter`] falls
+//! sources are embedded and compiled on first use ([`Tool::prepare`]). Where that is not possible, [`Counter`] falls
 //! back to callgrind and then to cachegrind, and says why.
 
 mod binary;
@@ -28,6 +28,6 @@ pub use session::{CalltreeSession, Counted, Settings};
 pub use sources::{Amount, SourceCosts};
 pub use symbols::{Frame, Location, Symbols, demangle};
 
-/// What one instruction is, wherever a count stands.
+/// The definition of one instruction, shown wherever a count is shown.
 pub const DEFINITION: &str = "instructions in user space of the processor that Valgrind shows to the program; a repeated \
      string instruction counts once for each repetition; the kernel's own are not counted";

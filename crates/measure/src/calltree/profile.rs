@@ -1,4 +1,4 @@
-//! What the tool counted.
+//! The counts of the tool.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use std::collections::HashMap;
 pub struct Profiles {
     /// In the order of processes and parts.
     pub processes: Vec<Profile>,
-    /// Processes that ended by force, whose counts are lost.
+    /// Processes that were killed, whose counts are lost.
     pub lost: Vec<i32>,
 }
 
-/// What one process counted until it ended, executed another program, or was asked.
+/// The counts of one process until it ended, executed another program, or was asked for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The process.
@@ -22,7 +22,7 @@ pub struct Profile {
     pub part: u32,
     /// The program's words.
     pub words: Vec<String>,
-    /// The name that the program or somebody outside gave to this part.
+    /// The name that the program or a controlling process gave to this part.
     pub label: Option<String>,
     /// Why it ends here.
     pub end: End,
@@ -30,7 +30,7 @@ pub struct Profile {
     pub total: u64,
     /// The tree, empty where only the total was counted; parents before children, the root first.
     pub contexts: Vec<Context>,
-    /// Calls that lead back to a context on the path.
+    /// Calls that return to a context on the path.
     pub recursive: Vec<RecursiveCalls>,
     /// Functions, by the index that contexts and runs use.
     pub functions: Vec<Function>,
@@ -52,7 +52,7 @@ pub enum End {
     Exit,
     /// It executed another program.
     Exec,
-    /// The program, or somebody outside, asked for it.
+    /// The program, or a controlling process, requested it.
     Request,
 }
 
@@ -61,9 +61,9 @@ pub enum End {
 pub struct Function {
     /// The symbol; none where no symbol covers the code.
     pub name: Option<String>,
-    /// The file; none for code that the program made itself.
+    /// The file; none for code that the program generated.
     pub object: Option<String>,
-    /// Where it begins, by the file's own addresses.
+    /// Its start, in the file's own addresses.
     pub offset: u64,
 }
 
@@ -76,9 +76,9 @@ pub struct Context {
     pub function: Option<usize>,
     /// Calls from the parent.
     pub calls: u64,
-    /// Instructions in this context itself.
+    /// Own instructions of this context.
     pub own: u64,
-    /// What it did with the heap.
+    /// Its own use of the heap.
     pub heap: Heap,
 }
 
@@ -87,9 +87,9 @@ pub struct Context {
 pub struct Heap {
     /// Blocks.
     pub allocations: u64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
-    /// Blocks given back.
+    /// Blocks freed.
     pub frees: u64,
 }
 
@@ -109,9 +109,9 @@ pub struct RecursiveCalls {
 pub struct Run {
     /// The index of the function; none where no symbol covers it.
     pub function: Option<usize>,
-    /// The file; none for code that the program made itself.
+    /// The file; none for code that the program generated.
     pub object: Option<String>,
-    /// The address of the first one, by the file's own addresses.
+    /// The address of the first one, in the file's own addresses.
     pub offset: u64,
     /// The length of each in bytes.
     pub lengths: Vec<u8>,
@@ -119,14 +119,14 @@ pub struct Run {
     pub count: u64,
 }
 
-/// What one function did in all its contexts.
+/// The counts of one function in all its contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTotals {
-    /// Instructions of its own.
+    /// Own instructions.
     pub own: u64,
-    /// Instructions of its own and of what it called.
+    /// Instructions including callees.
     pub inclusive: u64,
-    /// Calls of it, recursive ones among them.
+    /// Calls, including recursive ones.
     pub calls: u64,
     /// Its own allocations.
     pub heap: Heap,
@@ -146,7 +146,7 @@ impl Profiles {
         self.processes.iter().map(|profile| profile.total).sum()
     }
 
-    /// All allocations of all processes; none where no allocator was seen in any.
+    /// All allocations of all processes; none where no allocator was seen in any of them.
     pub fn heap(&self) -> Option<Heap> {
         let seen = self.processes.iter().filter(|profile| profile.heap_functions > 0);
         seen.map(Profile::heap).reduce(|mut sum, heap| {
@@ -166,7 +166,7 @@ impl Profile {
         sum
     }
 
-    /// Instructions of each context and of all below it. A recursive call is inside its function already.
+    /// Instructions of each context including those below it. A recursive call is already inside its function.
     pub fn inclusive(&self) -> Vec<u64> {
         let mut sums: Vec<u64> = self.contexts.iter().map(|context| context.own).collect();
         for at in (0..self.contexts.len()).rev() {

@@ -1,4 +1,4 @@
-//! Reads the files that the tool writes; `profile.c` of the tool is the other side. What is read may be damaged.
+//! Reads the files that the tool writes (see `profile.c` of the tool). They may be damaged.
 
 use super::error::CalltreeError;
 use super::profile::{Context, End, Function, Heap, Profile, Profiles, RecursiveCalls, Run};
@@ -175,7 +175,7 @@ impl Reader {
         let (id, parent, function): (u32, u32, u32) = (words.number()?, words.number()?, words.number()?);
         let own = words.number()?;
         let heap = Heap { allocations: words.number()?, bytes: words.number()?, frees: words.number()? };
-        // Only the first one is without a parent; each comes after its own.
+        // Only the first one has no parent; each comes after its parent.
         let parent = match parent {
             0 if self.profile.contexts.is_empty() => None,
             id => Some(Reader::known(&self.contexts, id, "context")?),
@@ -216,7 +216,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The parts must make up the whole.
+    /// Checks that the parts add up to the total.
     fn finish(self) -> Result<Profile, String> {
         let profile = self.profile;
         if !self.ended {

@@ -1,4 +1,4 @@
-//! One launch under a counter: the words before the program's own, and what is read afterwards.
+//! One launch under a counter: the words before the program's own, and the results.
 
 use super::counter::{Counter, ValgrindTool};
 use super::error::CalltreeError;
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How to count.
+/// The kind of count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Nothing but all instructions: cheapest.
+    /// Only all instructions together, which is the cheapest.
     pub total_only: bool,
-    /// What the kernel gives the program as random is the same in each run (the call tree only).
+    /// The kernel's random input to the program is the same in each run (the call tree only).
     pub fixed_random: bool,
-    /// Others may zero, write and label counts while the program runs, by `vgdb`.
+    /// Other processes may reset, write and label counts while the program runs, with `vgdb`.
     pub control: bool,
 }
 
-/// A launch that is counted. Its files go away with it.
+/// A launch that is counted. Its files are removed with it.
 #[derive(Debug)]
 pub struct CalltreeSession {
     counter: Counter,
@@ -31,10 +31,10 @@ pub struct CalltreeSession {
     folder: PathBuf,
 }
 
-/// What was counted.
+/// The result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// By what.
+    /// The tool.
     pub by: ValgrindTool,
     /// All instructions of all processes.
     pub total: u64,
@@ -45,7 +45,7 @@ pub struct Counted {
 }
 
 impl CalltreeSession {
-    /// A session with files in a folder of its own below this one.
+    /// Creates a session with files in a folder of its own below this one.
     ///
     /// # Errors
     /// If that folder cannot be made.
@@ -56,19 +56,19 @@ impl CalltreeSession {
     ) -> Result<CalltreeSession, CalltreeError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Of one length always: the path is among the words that Valgrind hands on.
+        // Always of the same length, because the path is among the words that Valgrind passes on.
         let folder = below.join(format!("counted-{:07}-{number:06}", std::process::id()));
         let made = std::path::absolute(&folder).and_then(|path| fs::create_dir(&path).map(|()| path));
         let folder = made.map_err(|source| CalltreeError::Folder { path: folder, source })?;
         Ok(CalltreeSession { counter: counter.clone(), settings, folder })
     }
 
-    /// Where the profiles go: each process adds its number and that of the part.
+    /// Where the profiles are written: each process adds its number and that of the part.
     pub fn out(&self) -> PathBuf {
         self.folder.join("out")
     }
 
-    /// The words to put before the program's path and arguments, the first being the file to execute.
+    /// The words to put before the program's path and arguments; the first is the file to execute.
     pub fn words(&self) -> Vec<OsString> {
         let with = |option: &str, name: &str| {
             let mut word = OsString::from(option);
@@ -102,7 +102,7 @@ impl CalltreeSession {
         words
     }
 
-    /// What to set in the program's environment.
+    /// The variables to set in the program's environment.
     pub fn environment(&self) -> Option<(OsString, OsString)> {
         let library = self.counter.library.as_ref()?;
         Some(("VALGRIND_LIB".into(), library.clone().into()))
@@ -115,16 +115,16 @@ impl CalltreeSession {
         words.push(program.into());
         words.extend(launch.argv.drain(..).skip(1));
         launch.argv = words;
-        // The user's own settings of Valgrind would be added to ours.
+        // The user's own Valgrind settings would be added to ours.
         launch.env.retain(|(name, _)| name != "VALGRIND_OPTS" && name != "VALGRIND_LIB");
         launch.env.extend(self.environment());
     }
 
-    /// Has a process of this launch, which must allow control, `zero` its counts, `dump LABEL` or begin `phase LABEL`.
-    /// It may be waiting for something meanwhile.
+    /// Makes a process of this launch, which must allow control, `zero` its counts, `dump LABEL` them or start `phase
+    /// LABEL`. The process may be blocked meanwhile.
     ///
     /// # Errors
-    /// What `vgdb`, which passes the order on, said instead of doing so.
+    /// The message of `vgdb`, which passes the command on.
     pub fn order(&self, process: i32, order: &str) -> Result<(), CalltreeError> {
         let mut prefix = OsString::from("--vgdb-prefix=");
         prefix.push(self.folder.join("vgdb"));
@@ -140,10 +140,10 @@ impl CalltreeSession {
         Err(CalltreeError::Failed(all.trim().escape_debug().to_string()))
     }
 
-    /// What was counted, after the program has ended.
+    /// Reads the counts after the program has ended.
     ///
     /// # Errors
-    /// If there is nothing to be read, or a part of it is lost or damaged.
+    /// If there are none, or some are lost or damaged.
     pub fn read(&self) -> Result<Counted, CalltreeError> {
         if let Some(line) = self.failure() {
             return Err(CalltreeError::Failed(line));
@@ -184,7 +184,7 @@ impl CalltreeSession {
         named.map(|file| file.path()).collect()
     }
 
-    /// The line in which Valgrind says what went wrong inside of itself, or that it cannot run the program.
+    /// The line in which Valgrind reports an internal error, or that it cannot run the program.
     pub(crate) fn failure(&self) -> Option<String> {
         let signs = [
             "Assertion",

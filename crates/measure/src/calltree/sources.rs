@@ -1,4 +1,4 @@
-//! Instructions by source function and line, with inlined functions by themselves.
+//! Instructions by source function and line, with inlined functions listed separately.
 
 use super::profile::{Profile, Profiles, Run};
 use super::symbols::{Frame, Symbols};
@@ -7,19 +7,19 @@ use std::collections::HashMap;
 /// Instructions of one source function or line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// What: the function, and for lines file and line as well. Where nothing is known, the name is file and address
-    /// of the code.
+    /// The function, and for lines also file and line. Where nothing is known, the name is the file and the address of
+    /// the code.
     pub frame: Frame,
     /// Whether a function or line is known.
     pub is_known: bool,
-    /// How many.
+    /// The number of instructions.
     pub instructions: u64,
 }
 
-/// Where instructions come from in the source.
+/// The source locations of the instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceCosts {
-    /// By function, the largest first. What is inlined counts for the function that was inlined.
+    /// By function, the largest first. Inlined code counts for the function that was inlined.
     pub functions: Vec<Amount>,
     /// By line, the largest first; only code with lines.
     pub lines: Vec<Amount>,

@@ -1,5 +1,5 @@
-//! From addresses to names and lines: symbols, debugging information, inlined calls. Files are read when one of their
-//! addresses is asked for first.
+//! From addresses to names and lines: symbols, debugging information, inlined calls. A file is read when the first of
+//! its addresses is needed.
 
 use super::debug_file::{self, Reader};
 use addr2line::Context;
@@ -7,7 +7,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// One function that an address is in, as the source has it.
+/// One function that contains an address, as in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The function's name as its language writes it; none where neither a symbol nor debugging information has one.
@@ -21,31 +21,31 @@ pub struct Frame {
 /// An address in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The functions, innermost first: all but the last are inlined into the next. Empty if nothing is known.
+    /// The functions, innermost first: each is inlined into the next. Empty if nothing is known.
     pub frames: Vec<Frame>,
-    /// What to write where nothing is known: file and address.
+    /// The text to show where nothing is known: file and address.
     pub place: String,
 }
 
-/// Knows the files of a profile.
+/// The files of a profile.
 #[derive(Default)]
 pub struct Symbols {
     files: HashMap<String, Option<Known>>,
 }
 
 struct Known {
-    /// Sorted by address: where it begins and ends, and the name as it is linked.
+    /// Sorted by address: start, end, and the linker's name.
     symbols: Vec<(u64, u64, String)>,
     lines: Option<Context<Reader>>,
 }
 
 impl Symbols {
-    /// Knows nothing yet.
+    /// Starts without any file.
     pub fn new() -> Symbols {
         Symbols::default()
     }
 
-    /// What is at an address of a file, by the file's own addresses; none for code that no file holds.
+    /// What is at an address of a file, in the file's own addresses; none for code outside of any file.
     pub fn locate(&mut self, object: Option<&str>, offset: u64) -> Location {
         let Some(path) = object else {
             return Location { frames: Vec::new(), place: "code that the program made itself".to_owned() };
@@ -65,7 +65,7 @@ impl Symbols {
 }
 
 impl Location {
-    /// The innermost name, or what to write in its place.
+    /// The innermost name, or the text to show instead.
     pub fn name(&self) -> &str {
         self.frames.first().and_then(|frame| frame.name.as_deref()).unwrap_or(&self.place)
     }
@@ -101,7 +101,7 @@ impl Known {
         frames
     }
 
-    /// The symbol whose code covers the address; one without a length ends where the next begins.
+    /// The symbol whose code contains the address; one without a length ends where the next starts.
     fn symbol(&self, offset: u64) -> Option<&str> {
         let after = self.symbols.partition_point(|(begin, _, _)| *begin <= offset);
         let (begin, end, name) = self.symbols[..after].last()?;
@@ -127,7 +127,7 @@ pub fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
-    // The version that a symbol of a library carries is no part of the function's name.
+    // The version suffix of a library's symbol does not belong to the function's name.
     let bare = name.split_once("@").map_or(name, |(bare, _)| bare);
     if !bare.starts_with("_Z") {
         return name.to_owned();

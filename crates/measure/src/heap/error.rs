@@ -1,4 +1,4 @@
-//! What can go wrong while counting.
+//! Errors of the allocation counter.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ pub enum HeapError {
     Folder {
         /// What could not be written.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The folder forbids running code from it, and so does memory.
+    /// The folder does not allow running code from it, and neither does memory.
     #[error("cannot load code from {path} (mounted noexec?) and not from memory either: {source}")]
     NoExecutableMemory {
         /// The library.
         path: PathBuf,
-        /// What the system said to the second attempt.
+        /// The system's error in the second attempt.
         source: io::Error,
     },
     /// The data file could not be read.
@@ -30,13 +30,13 @@ pub enum HeapError {
     Read {
         /// The data file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The data file holds what no library of ours writes.
+    /// The data file contains something that the library never writes.
     #[error("the counts are damaged: {0}")]
     Damaged(&'static str),
-    /// No process made a record: the library was not loaded.
+    /// No process has a record: the library was not loaded.
     #[error(
         "no process loaded the allocation counter: the program is static or privileged, or it was started with another environment"
     )]

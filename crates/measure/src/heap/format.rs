@@ -1,7 +1,7 @@
 //! Reads the data file that the preload library writes (`preload/layout.h` describes it).
 //!
-//! The file was writable by every counted program, so nothing in it is believed: lengths are bounded by what was
-//! read, sums saturate, and a number that cannot be is an error or 0, never a panic.
+//! Every counted program could write to the file, so nothing in it is trusted: lengths are bounded by what was read,
+//! sums saturate, and an impossible number is an error or 0, never a panic.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, TreePeak, Un
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
 const VERSION: u32 = 2;
-/// Units that may be claimed: 256 MiB of small pages at most.
+/// The most units that are accepted: 256 MiB of small pages.
 pub(super) const LIMIT: u32 = 65_536;
-/// The smallest unit, of which the library maps the header.
+/// The smallest unit; the library maps its header.
 pub(super) const HEADER: usize = 4096;
 
 const SLOT: usize = 128;
@@ -35,7 +35,7 @@ pub(super) fn header(mode: Peak, unit: u32) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes of the file hold units that were claimed, after its header.
+/// The number of bytes of the file with claimed units, after its header.
 pub(super) fn claimed_bytes(header: &[u8], unit: u32) -> Result<u64, HeapError> {
     check(header, None, unit)?;
     Ok(u64::from(word(header, 24).min(LIMIT)) * u64::from(unit))
@@ -94,14 +94,14 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
     Ok(totals)
 }
 
-/// The peak of all processes together; none where a process had no place to say what it has.
+/// The peak of all processes together; none where a process had no slot for its own.
 fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePeak> {
     let (settled, at_once, turned_away) = (long(file, 32) as i64, word(file, 44), word(file, 48));
     let (_, largest) = totals.largest_peak()?;
     if totals.refused > 0 || turned_away > 0 {
         return None;
     }
-    // Each thread that was there at once may have had a batch that it had not settled.
+    // Each thread that ran at that time may have had an unsettled batch.
     slots.sort_unstable_by(|a, b| b.cmp(a));
     let threads: u64 = slots.iter().take(at_once as usize).sum();
     let peak = largest.peak.max(u64::try_from(settled).unwrap_or(0));
@@ -148,7 +148,7 @@ struct Head {
     exe: String,
 }
 
-/// One thread's account, or a sum of them.
+/// The account of one thread, or a sum of accounts.
 #[derive(Default)]
 struct Slot {
     allocations: u64,
@@ -179,7 +179,7 @@ impl Gathered {
 
     fn finish(self, mode: Peak) -> Option<Process> {
         let head = self.head?;
-        // A slot is handed on only after its thread has ended, so this bounds how many there were at once.
+        // A slot is reused only after its thread has ended, so this bounds how many there were at once.
         let error = self.slots.saturating_sub(1).saturating_mul(BATCH);
         let counts = counts(&self.sum, head.live, head.peak, error, mode);
         Some(Process {
@@ -232,7 +232,7 @@ impl Note {
     }
 }
 
-/// Programs announced of which no record came; one for each process.
+/// Programs that were announced but left no record; one for each process.
 fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<Unseen> {
     let mut last: HashMap<i32, u32> = HashMap::new();
     for (unit, pid) in began {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const KEYS: &[&str] =
     &["malloc.count", "malloc.bytes", "malloc.frees", "malloc.live", "malloc.peak", "malloc.tree_peak"];
 
-/// What only a counter that notes the size of each request can tell.
+/// The metrics that only a counter which stores the size of each request can read.
 pub const REQUESTED_KEYS: &[&str] = &["malloc.requested_live", "malloc.requested_peak"];
 
 /// Counts the allocations of one launch at a time.
@@ -28,7 +28,7 @@ impl HeapInstrument {
         HeapInstrument { folder: folder.to_owned(), peak: Peak::Usable, session: None }
     }
 
-    /// One that reads live and peak memory in requested bytes, and nothing else: every block is larger while it counts.
+    /// One that reads only live and peak memory in requested bytes: every block is larger while it counts.
     pub fn of_requests(folder: &Path) -> HeapInstrument {
         HeapInstrument { peak: Peak::Requested, ..HeapInstrument::new(folder) }
     }
@@ -105,14 +105,14 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
     figures.into_iter().flatten().collect()
 }
 
-/// Why there is no peak of a tree.
+/// Why there is no peak of the process tree.
 const CROWDED: &str = "more processes were there at once than the counter has room for";
 
 fn absent(keys: &[&str], why: &str) -> Vec<Reading> {
     keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
 }
 
-/// Counts of a part of the tree would look like those of the whole.
+/// The count of a part of the tree must not look like that of the whole.
 fn partial(totals: &Totals) -> String {
     let seen = totals.counts().allocations;
     let mut parts: Vec<String> =

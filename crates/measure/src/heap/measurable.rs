@@ -1,4 +1,4 @@
-//! Whether the allocations of a program can be counted, found out before it is started.
+//! Whether the allocations of a program can be counted, determined before it is started.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,12 +15,12 @@ use super::system;
 /// Why the allocations of a program cannot be counted from outside.
 #[derive(Debug, thiserror::Error)]
 pub enum Unmeasurable {
-    /// The program cannot be looked at.
+    /// The program cannot be read.
     #[error("{path} cannot be read: {source}")]
     Unreadable {
         /// The program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Neither a program of this system nor a script with an interpreter line.
@@ -32,10 +32,10 @@ pub enum Unmeasurable {
     /// Linked statically: its `malloc` is part of itself.
     #[error("{0} is linked statically, so that nothing can stand before its malloc")]
     Static(PathBuf),
-    /// A Go program: its runtime takes memory from the system directly.
+    /// A Go program: its runtime takes memory directly from the system.
     #[error("{0} is a Go program, which does not allocate through malloc: take the figures of its runtime")]
     Go(PathBuf),
-    /// Runs with privileges that its caller does not have, so the loader ignores what the caller wants loaded.
+    /// It runs with privileges that its caller does not have, so the loader ignores preloaded libraries.
     #[error("{0} runs with other privileges than its caller's (setuid, setgid or capabilities)")]
     Privileged(PathBuf),
     /// Started by a loader that is neither glibc's nor musl's.
@@ -53,10 +53,10 @@ pub enum Unmeasurable {
     OwnAllocator {
         /// The program.
         path: PathBuf,
-        /// The function, or the text of its messages, that gives it away.
+        /// The function, or the text of its messages, that identifies it.
         symbol: String,
     },
-    /// The program asks an allocator by names of its own.
+    /// The program calls an allocator by names of its own.
     #[error("{path} calls {symbol} of its allocator directly, past malloc")]
     PastMalloc {
         /// The program.
@@ -67,15 +67,15 @@ pub enum Unmeasurable {
 }
 
 impl Unmeasurable {
-    /// Whether the program runs with the counter in it, which yet does not see all that it allocates.
+    /// Whether the program runs with the counter loaded although the counter does not see all allocations.
     pub(super) fn hides_allocations(&self) -> bool {
         matches!(self, Unmeasurable::OwnAllocator { .. } | Unmeasurable::PastMalloc { .. })
     }
 }
 
 /// Whether the allocations of `program`, a path to an executable file, can be counted; for a script, those of its
-/// interpreter. The answer is about the file: a program may still start others that cannot be counted, which
-/// [`super::Totals::unseen`] tells afterwards.
+/// interpreter. The answer concerns the file only: a program may start others that cannot be counted, which
+/// [`super::Totals::unseen`] reports afterwards.
 pub fn measurable(program: &Path) -> Result<(), Unmeasurable> {
     let mut program = program.to_path_buf();
     for _ in 0..5 {
@@ -87,7 +87,7 @@ pub fn measurable(program: &Path) -> Result<(), Unmeasurable> {
     Err(Unmeasurable::NotElf(program))
 }
 
-/// The program that runs a script; `#!/usr/bin/env NAME` is looked up as `env` does.
+/// The program that runs a script; `#!/usr/bin/env NAME` is resolved like `env` does.
 fn interpreter(program: &Path) -> Result<Option<PathBuf>, Unmeasurable> {
     let unreadable = |source| Unmeasurable::Unreadable { path: program.into(), source };
     let mut start = Vec::new();
@@ -187,11 +187,11 @@ fn look_inside<R: ReadCacheOps>(
     Ok(Ok(()))
 }
 
-/// What an allocator that is linked into a program defines: `malloc` itself, or its own names for it.
+/// Symbols that an allocator linked into a program defines: `malloc` itself, or its own names.
 const ALLOCATORS: [&str; 7] =
     ["malloc", "_rjem_malloc", "je_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "sn_malloc"];
 
-/// Beginnings of the names by which programs ask an allocator in a library directly.
+/// Prefixes of the names by which programs call an allocator in a library directly.
 const PAST_MALLOC: [&str; 14] = [
     "mallocx",
     "rallocx",
@@ -209,7 +209,7 @@ const PAST_MALLOC: [&str; 14] = [
     "scalable_malloc",
 ];
 
-/// How the messages of allocators begin: a stripped program has no names left.
+/// Prefixes of allocators' messages: a stripped program has no names.
 const MESSAGES: [&str; 3] = ["<jemalloc>: ", "mimalloc: ", "tcmalloc: "];
 
 fn holds(text: &[u8], part: &[u8]) -> bool {

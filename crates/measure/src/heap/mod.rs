@@ -1,8 +1,8 @@
-//! Counts what a program allocates, exactly and while it runs almost as fast as alone.
+//! Counts the allocations of a program exactly, at nearly its normal speed.
 //!
-//! A small library is loaded before the program's own (`LD_PRELOAD`) and stands before `malloc` and its relatives.
-//! Each thread adds to a slot of its own in a file that all processes of the tree map, so that nothing is lost when
-//! a process is killed, calls `_exit` or replaces itself, and so that a reader may look at any time.
+//! A small library is loaded before the program's own (`LD_PRELOAD`) and intercepts `malloc` and its relatives. Each
+//! thread adds to its own slot in a file that all processes of the tree map, so that nothing is lost when a process is
+//! killed, calls `_exit` or replaces itself, and the file can be read at any time.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! The numbers agree with valgrind's "total heap usage" to the call and the byte. Where a program's allocations do
-//! not pass through a replaceable `malloc`, [`measurable`] says so beforehand, [`HeapSession::read`] fails if nothing was
-//! counted at all, and [`Totals::unseen`] names the programs of the tree that were started and not counted.
+//! The numbers agree exactly with valgrind's "total heap usage". Where a program's allocations do not pass through a
+//! replaceable `malloc`, [`measurable`] reports that beforehand, [`HeapSession::read`] fails if nothing was counted at
+//! all, and [`Totals::unseen`] names the programs of the tree that were started and not counted.
 
 mod error;
 mod format;
@@ -36,15 +36,15 @@ pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, HeapSession};
 pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};
 
-/// What is kept beside calls and requested bytes. Each has a library of its own, so that none pays for another.
+/// What is recorded besides calls and requested bytes. Each mode has its own library, so that none pays for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peak {
     /// Nothing: the cheapest.
     Off,
-    /// Live and peak bytes as the allocator sees them (`malloc_usable_size`). Where blocks lie in memory is
-    /// unaffected, so resident memory and addresses are those of the plain program.
+    /// Live and peak bytes as the allocator sees them (`malloc_usable_size`). The placement of blocks is unaffected, so
+    /// resident memory and addresses are those of the plain program.
     Usable,
-    /// Live and peak bytes as requested, which is what DHAT shows. Every block grows by two bytes, so take no figure
-    /// of resident memory or time from such a run.
+    /// Live and peak bytes as requested, which is what DHAT shows. Every block grows by two bytes, so figures of
+    /// resident memory or time from such a run are not valid.
     Requested,
 }

@@ -1,4 +1,4 @@
-//! One counting session: the library on disk, the data file, and the environment that brings both to a program.
+//! One counting session: the library on disk, the data file, and the environment that passes both to a program.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{HeapError, Peak, Totals, format, measurable, system};
 
-/// Names the data file to the library.
+/// The variable that names the data file to the library.
 pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
@@ -28,10 +28,10 @@ fn library(peak: Peak) -> &'static [u8] {
     }
 }
 
-/// One counting session, ready to decorate one launch.
+/// One counting session, for one launch.
 ///
 /// Dropping it removes its files, so keep it until the whole tree of processes has ended: a program started later with
-/// the same environment would say on its stderr that the library cannot be preloaded.
+/// the same environment would print on its stderr that the library cannot be preloaded.
 #[derive(Debug)]
 pub struct HeapSession {
     peak: Peak,
@@ -41,7 +41,7 @@ pub struct HeapSession {
     data_path: PathBuf,
 }
 
-/// Where the library can be loaded from. Either goes away when dropped.
+/// Where the library can be loaded from. Removed when dropped.
 #[derive(Debug)]
 enum Library {
     File(PathBuf),
@@ -49,8 +49,8 @@ enum Library {
 }
 
 impl HeapSession {
-    /// Writes library and data file to `dir`, which the program must be able to reach. Where `dir` forbids running
-    /// code from it, the library is kept in memory instead; then processes of another user or process namespace
+    /// Writes library and data file to `dir`, which the program must be able to reach. Where `dir` does not allow
+    /// running code from it, the library is kept in memory instead; then processes of another user or process namespace
     /// cannot load it.
     pub fn start(dir: &Path, peak: Peak) -> Result<HeapSession, HeapError> {
         if library(peak).is_empty() {
@@ -70,7 +70,7 @@ impl HeapSession {
         Ok(session)
     }
 
-    /// What to set in the environment of the launch, given the `LD_PRELOAD` it has already: our library comes first.
+    /// The variables to set for the launch, given its existing `LD_PRELOAD`: our library comes first.
     pub fn environment(&self, existing_ld_preload: Option<&OsStr>) -> Vec<(OsString, OsString)> {
         let mut preload = self.library.path().into_os_string();
         if let Some(existing) = existing_ld_preload.filter(|existing| !existing.is_empty()) {
@@ -80,8 +80,8 @@ impl HeapSession {
         vec![(PRELOAD_VARIABLE.into(), preload), (DATA_VARIABLE.into(), self.data_path.clone().into())]
     }
 
-    /// What was counted so far: after the run, all of it; during it, a moment's view. Fails with
-    /// [`HeapError::NotLoaded`] if no process loaded the library, so that what was not counted never reads as 0.
+    /// The counts so far: all of them after the run, a snapshot during it. Fails with [`HeapError::NotLoaded`] if no
+    /// process loaded the library, so that allocations that were not counted are never reported as 0.
     pub fn read(&self) -> Result<Totals, HeapError> {
         let damaged = |source| HeapError::Read { path: self.data_path.clone(), source };
         let length = self.data.metadata().map_err(damaged)?.len();
@@ -110,7 +110,7 @@ impl HeapSession {
 
 impl Drop for HeapSession {
     fn drop(&mut self) {
-        // Nothing useful can be done about a file that is gone already or cannot go.
+        // A file that is already gone or cannot be removed needs no action.
         let _ = fs::remove_file(&self.data_path);
     }
 }
@@ -132,9 +132,9 @@ impl Drop for Library {
     }
 }
 
-/// Whether a program does not get all its memory through our `malloc`. One that is not position-independent and takes
-/// the address of `malloc` looks from inside as if it had one of its own, and one with an allocator under other names
-/// looks as if it had none: the file tells.
+/// Whether a program gets memory from an allocator other than our `malloc`. The file must decide: a program that is not
+/// position-independent and takes the address of `malloc` looks from inside as if it had its own, and one with an
+/// allocator under other names looks as if it had none.
 fn foreign_malloc(exe: &str, noticed: bool) -> bool {
     match measurable(Path::new(exe)) {
         Ok(()) => false,
@@ -142,7 +142,8 @@ fn foreign_malloc(exe: &str, noticed: bool) -> bool {
     }
 }
 
-/// A file if code may be loaded from `dir` and the loader can read its name, which ends at a colon or blank.
+/// A file in `dir`, if code may be loaded from there and the loader can read the file's name, which ends at a colon or
+/// blank.
 fn place_library(dir: &Path, peak: Peak) -> Result<Library, HeapError> {
     let nameable = !dir.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n'));
     if nameable {
@@ -166,7 +167,7 @@ fn create(dir: &Path, extension: &str, mode: u32) -> Result<(File, PathBuf), Hea
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        // Of one length always: programs that copy their environment allocate for these names.
+        // Always of the same length: programs that copy their environment allocate for these names.
         let path = dir.join(format!("scruple-heap-{:07}-{number:06}.{extension}", std::process::id()));
         let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
         match opened {
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Runs a small tree of processes when only so many records may be made.
+    /// Runs a small tree of processes with room for only this many records.
     fn run(limit: u32) -> Totals {
         let folder = tempfile::tempdir().unwrap();
         let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();

@@ -1,4 +1,4 @@
-//! The few calls to the system that the standard library does not offer.
+//! The few system calls that the standard library does not offer.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::CStr;
@@ -16,7 +16,7 @@ pub(super) fn page_size() -> u32 {
     u32::try_from(size).unwrap_or(4096)
 }
 
-/// Whether the file may be mapped as code: not if its file system is mounted noexec.
+/// Whether the file may be mapped as code, which is not possible if its file system is mounted noexec.
 pub(super) fn can_map_code(file: &File) -> bool {
     let protection = libc::PROT_READ | libc::PROT_EXEC;
     // SAFETY: a fresh mapping at an address of the kernel's choice, which nobody reads.
@@ -40,7 +40,7 @@ pub(super) fn memory_file(name: &CStr) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(file) })
 }
 
-/// The user and group that programs started by this process run as.
+/// The user and group of programs started by this process.
 pub(super) fn user_and_group() -> (u32, u32) {
     // SAFETY: neither takes arguments nor can fail.
     unsafe { (libc::getuid(), libc::getgid()) }

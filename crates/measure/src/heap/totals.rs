@@ -1,54 +1,55 @@
-//! What was counted.
+//! The counts of a session.
 
 use super::Peak;
 
 /// Everything one session has counted.
 #[derive(Clone, Debug)]
 pub struct Totals {
-    /// What was kept.
+    /// What was recorded.
     pub mode: Peak,
-    /// One record for each program image and each forked copy that allocated or freed, in the order they began.
+    /// One record for each program image and each forked copy that allocated or freed, in the order in which they
+    /// started.
     pub processes: Vec<Process>,
     /// Programs that counted processes started and that did not load the counter: their allocations are missing.
     pub unseen: Vec<Unseen>,
     /// Counts of threads and processes for which no record could be made: part of the sums, but of no record.
     pub unattributed: Counts,
-    /// How many threads and processes that were.
+    /// The number of these threads and processes.
     pub refused: u32,
-    /// The most that all processes together had in use at one time; none where it was not kept.
+    /// The most that all processes together had in use at one time; none where it was not recorded.
     pub tree: Option<TreePeak>,
 }
 
-/// The peak of all processes of a tree together. What a forked process inherited counts once, with its parent, and
-/// nothing of a process that has ended counts any longer.
+/// The peak of all processes of a tree together. Memory that a forked process inherited counts once, for its parent,
+/// and memory of a process that has ended no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreePeak {
-    /// Bytes, usable or requested after [`Totals::mode`].
+    /// Bytes, usable or requested depending on [`Totals::mode`].
     pub peak: u64,
-    /// By how much it may be off: 0 where one thread was alive at a time, else 64 KiB for every further one.
+    /// The possible error: 0 where one thread was alive at a time, else 64 KiB for every further one.
     pub error: u64,
 }
 
-/// What one process has counted since it was started or forked.
+/// The counts of one process since it was started or forked.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Its id.
     pub pid: i32,
     /// The id of the process that started it.
     pub parent: i32,
-    /// How it began.
+    /// How it started.
     pub origin: Origin,
     /// Path of the program (the last 127 bytes of a longer one).
     pub exe: String,
     /// Threads that ever allocated or freed.
     pub threads: u32,
-    /// Whether the program gets memory from an allocator that the counter cannot stand before: those calls are missing.
+    /// Whether the program gets memory from an allocator that the counter cannot intercept: those calls are missing.
     pub foreign_malloc: bool,
     /// The counts.
     pub counts: Counts,
 }
 
-/// How a process began.
+/// How a process started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A program was loaded.
@@ -57,50 +58,50 @@ pub enum Origin {
     Fork,
 }
 
-/// A program that was started and made no record.
+/// A program that was started and left no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
     /// The process.
     pub pid: i32,
-    /// What was started, as its parent named it (the last 111 bytes of a longer name).
+    /// The program, as its parent named it (the last 111 bytes of a longer name).
     pub path: String,
 }
 
-/// Calls and bytes. A call that fails counts for nothing, nor does `free(NULL)`; `realloc` of a block is one
-/// allocation of the new size and one free.
+/// Calls and bytes. A call that fails does not count, nor does `free(NULL)`; `realloc` of a block is one allocation of
+/// the new size and one free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Blocks handed out.
+    /// Blocks allocated.
     pub allocations: u64,
     /// Bytes requested for them.
     pub bytes: u64,
-    /// Blocks given back.
+    /// Blocks freed.
     pub frees: u64,
-    /// Live memory, where it was kept.
+    /// Live memory, where it was recorded.
     pub live: Option<Live>,
 }
 
-/// Memory in use, usable or requested bytes after [`Totals::mode`].
+/// Memory in use, usable or requested bytes depending on [`Totals::mode`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// Bytes given back.
+    /// Bytes freed.
     pub freed: u64,
-    /// Bytes in use at the end (or when read). In a forked process this began with its parent's.
+    /// Bytes in use at the end (or when read). In a forked process this starts with its parent's.
     pub bytes: i64,
     /// The most bytes ever in use.
     pub peak: u64,
-    /// By how much `peak` may be off: 0 in a process with one thread, else 64 KiB for every further thread that was
-    /// alive at once.
+    /// The possible error of `peak`: 0 in a process with one thread, else 64 KiB for every further thread that was
+    /// alive at the same time.
     pub peak_error: u64,
 }
 
 impl Counts {
-    /// Blocks handed out less blocks given back; a forked process gives back its parent's too.
+    /// Blocks allocated minus blocks freed; a forked process frees its parent's blocks too.
     pub fn live_blocks(&self) -> i64 {
         (self.allocations as i64).wrapping_sub(self.frees as i64)
     }
 
-    /// Adds calls and bytes. Live memory adds up as if all had been in use at once: an upper bound for the tree.
+    /// Adds calls and bytes. Live memory is added as if all had been in use at once: an upper bound for the tree.
     pub(super) fn add(&mut self, other: &Counts) {
         self.allocations = self.allocations.saturating_add(other.allocations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -124,8 +125,8 @@ impl Live {
 }
 
 impl Totals {
-    /// Sums over all processes. `live` is the sum of the processes' own: see [`Totals::largest_peak`] for one that
-    /// was surely reached.
+    /// Sums over all processes. `live` is the sum of the processes' own; [`Totals::largest_peak`] is one that was
+    /// certainly reached.
     pub fn counts(&self) -> Counts {
         let mut sum = self.unattributed;
         for process in &self.processes {
@@ -134,7 +135,7 @@ impl Totals {
         sum
     }
 
-    /// The process with the highest peak: the tree needed at least this much.
+    /// The process with the highest peak, a lower bound for the tree.
     pub fn largest_peak(&self) -> Option<(&Process, Live)> {
         let peaks = self.processes.iter().filter_map(|process| Some((process, process.counts.live?)));
         peaks.max_by_key(|(_, live)| live.peak)
@@ -145,7 +146,7 @@ impl Totals {
         self.processes.iter().map(|process| u64::from(process.threads)).sum()
     }
 
-    /// Whether every program of the tree was counted: none unseen, none with an allocator of its own.
+    /// Whether every program of the tree was counted: none unseen, and none with its own allocator.
     pub fn whole(&self) -> bool {
         self.unseen.is_empty() && !self.processes.iter().any(|process| process.foreign_malloc)
     }

@@ -11,12 +11,12 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a program may take to end after it was told to. Where a tool counts, it writes down its counts meanwhile.
+/// How long a program may take to end after it was asked to. A tool may be writing its counts during that time.
 const END: Duration = Duration::from_secs(60);
 
-/// A bench program under way, and what counts it.
+/// A running bench program, and the counter.
 pub struct CountedBench {
-    /// The program, to be asked.
+    /// The program.
     pub program: BenchProgram,
     counting: Running,
 }
@@ -42,7 +42,7 @@ impl Instructions {
         Ok(CountedBench { program: BenchProgram::start(&start)?, counting })
     }
 
-    /// Ends the program; all instructions of the process and its children.
+    /// Ends the program and returns all instructions of the process and its children.
     ///
     /// # Errors
     /// If it does not end well, or its counts are lost.
@@ -63,7 +63,7 @@ impl Instructions {
     }
 }
 
-/// The start as a launch, with everything that a launch says of the program itself.
+/// The start as a launch, with everything that a launch records about the program.
 fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
     let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
     let mut env: Vec<(OsString, OsString)> = if start.whole_env { Vec::new() } else { inherited().collect() };

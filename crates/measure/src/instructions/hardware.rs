@@ -5,18 +5,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 
-/// What is counted.
+/// The events that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Instructions that were completed.
+    /// Retired instructions.
     Instructions,
     /// Cycles of the core.
     Cycles,
-    /// Branches that were predicted wrongly.
+    /// Mispredicted branches.
     BranchMisses,
-    /// Accesses that the last level of cache did not serve.
+    /// Accesses that missed the last level of cache.
     CacheMisses,
-    /// Page faults: counted by the kernel, so that it is there without a counter in the processor.
+    /// Page faults: counted by the kernel, so available without a counter in the processor.
     PageFaults,
 }
 
@@ -33,7 +33,7 @@ impl Event {
     }
 }
 
-/// The first version of the kernel's structure, which every kernel takes.
+/// The first version of the kernel's structure, which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -55,10 +55,10 @@ const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
-/// How long the counter was wanted and how long it had its place in the processor are read with it.
+/// The times for which the counter was requested and was running are read with it.
 const TIMES: u64 = 1 | 2;
 
-/// A counter that waits for programs to be executed.
+/// A counter that starts when a program is executed.
 #[derive(Debug)]
 pub struct Hardware(File);
 
@@ -71,8 +71,8 @@ impl Hardware {
         Hardware::attach(Event::Instructions, 0).map(drop)
     }
 
-    /// Counts, in user space, what the next child of a process (0: of the calling thread) and all below it do from its
-    /// `exec` on. Each launch needs a counter of its own: once the kernel has started one, it may take that for done.
+    /// Counts, in user space, what the next child of a process (0: of the calling thread) and all its descendants do
+    /// from its `exec` on. Each launch needs a new counter: the kernel starts one only once.
     ///
     /// # Errors
     /// Why that cannot be counted.
@@ -97,10 +97,10 @@ impl Hardware {
         Ok(Hardware(unsafe { File::from_raw_fd(file as i32) }))
     }
 
-    /// What was counted so far.
+    /// The count so far.
     ///
     /// # Errors
-    /// Where the counter had to share its place in the processor, so that its number is of a part of the time only.
+    /// Where the counter had to share its register in the processor, so that its number covers only a part of the time.
     pub fn read(&self) -> Result<u64, String> {
         let mut bytes = [0; 24];
         let mut file = &self.0;

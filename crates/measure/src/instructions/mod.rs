@@ -1,5 +1,5 @@
-//! How many instructions a command executes: by the processor's counter where there is one, else by the call tree in
-//! its cheapest form, with whatever makes counts vary taken out of the way.
+//! Counts the instructions of a command: by the processor's counter where there is one, else by the call tree in its
+//! cheapest mode, with sources of variation removed.
 
 mod bench;
 mod hardware;
@@ -18,10 +18,10 @@ use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 
-/// The metric that a tool can count too; the others are the processor's alone.
+/// The metric that a tool can count too; only the processor can count the others.
 const KEY: &str = "instructions";
 
-/// What the processor's counters say.
+/// The source of each of the processor's counts.
 pub const KEYS: &[&str] = &[KEY, "cycles", "branch.misses", "cache.misses"];
 
 const EVENTS: [(Event, &str); 4] = [
@@ -41,7 +41,7 @@ pub struct Instructions {
     running: Running,
 }
 
-/// What counts here.
+/// The means of counting here.
 #[derive(Clone)]
 enum Means {
     Hardware,
@@ -61,10 +61,10 @@ impl Instructions {
         Instructions { launcher, folder, cache, means: None, running: Running::Nothing }
     }
 
-    /// What counts here, as one sentence.
+    /// The means of counting here, in one sentence.
     ///
     /// # Errors
-    /// Why nothing can.
+    /// Why there is none.
     pub fn describe(&mut self) -> Result<String, String> {
         Ok(match self.means()? {
             Means::Hardware => "the processor’s counter, in user space".to_owned(),
@@ -91,7 +91,7 @@ impl Instructions {
         Ok(means)
     }
 
-    /// What was counted of the program that has just ended.
+    /// The counts of the program that has just ended.
     fn readings(&mut self) -> Vec<Reading> {
         match std::mem::replace(&mut self.running, Running::Nothing) {
             Running::Nothing => Vec::new(),
@@ -187,9 +187,9 @@ impl Instrument for Instructions {
 pub struct Measured {
     /// Each count, in order.
     pub counts: Vec<u64>,
-    /// By what, and why by nothing better.
+    /// The means, and why no better one is used.
     pub by: String,
-    /// What one instruction is.
+    /// The definition of one instruction.
     pub definition: &'static str,
 }
 

@@ -1,12 +1,11 @@
-//! Takes away what makes one launch of a program differ from the next: addresses, variables, hash seeds, the number of
-//! processors.
+//! Removes differences between launches of a program: addresses, variables, hash seeds, the number of processors.
 
 use crate::launch::Launch;
 use crate::program::Program;
 use crate::runtimes::ghc;
 use std::ffi::{OsStr, OsString};
 
-/// Variables that programs need to work as they do elsewhere.
+/// Variables that programs need to work normally.
 const KEPT: [&str; 12] = [
     "PATH",
     "HOME",
@@ -22,25 +21,25 @@ const KEPT: [&str; 12] = [
     "GHCRTS",
 ];
 
-/// Beginnings and ends of the names of variables that tell programs where their parts are.
+/// Prefixes and suffixes of the names of variables that tell programs where their parts are.
 const BEGINNINGS: [&str; 16] = [
     "LC_", "XDG_", "PYTHON", "PERL", "RUBY", "GEM_", "NODE_", "GO", "RUST", "CARGO_", "JAVA_", "JDK_",
     "OCAML", "GUILE_", "LUA_", "SSL_",
 ];
 const ENDS: [&str; 3] = ["_HOME", "_PATH", "_ROOT"];
 
-/// What is set for every program. Those who do not have the runtime do not look at the variable.
+/// Variables that are set for every program. Programs without the runtime in question ignore them.
 const SET: [(&str, &str); 5] = [
     ("PYTHONHASHSEED", "0"),
     ("PERL_HASH_SEED", "0"),
     ("PERL_PERTURB_KEYS", "0"),
-    // Which of several threads works on what is decided by the clock.
+    // Timing decides which of several threads does which work.
     ("GOMAXPROCS", "1"),
     ("LC_ALL", "C.UTF-8"),
 ];
 
-/// Changes a launch so that its instructions repeat: fixed addresses, the whole path as the program's name, and an
-/// environment of few variables in one order. What was set for this command is kept.
+/// Changes a launch so that its instructions repeat: fixed addresses, the full path as the program's name, and an
+/// environment of few variables in one order. Variables that were set for this command are kept.
 pub fn steady(launch: &mut Launch) {
     launch.options.fixed_addresses = true;
     if let Some(name) = launch.argv.first_mut() {
@@ -61,7 +60,7 @@ pub fn steady(launch: &mut Launch) {
         }
     }
     add_word(&mut env, "GODEBUG", ",", "asyncpreemptoff", "=1");
-    // The clock of GHC's runtime; a program that does not let its options be set would refuse to run.
+    // Turns off the timer of GHC's runtime; a program that does not accept runtime options would refuse to run.
     if ghc::profiles(&Program { path: launch.path.clone() }).heap_by_type {
         add_word(&mut env, "GHCRTS", " ", "-V", "0");
     }
@@ -72,7 +71,7 @@ pub fn steady(launch: &mut Launch) {
 
 fn is_kept(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    // The rest of its own variables would change with each session of a terminal.
+    // The other GHC variables change with each terminal session.
     KEPT.contains(&name)
         || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
         || ENDS.iter().any(|end| name.ends_with(end))
@@ -83,7 +82,7 @@ fn replace(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
     env.push((name.into(), value));
 }
 
-/// Adds a setting to a variable that holds several, unless it is there already.
+/// Adds a setting to a variable that holds several, unless it is already there.
 fn add_word(env: &mut Vec<(OsString, OsString)>, name: &str, between: &str, setting: &str, value: &str) {
     let mut text =
         env.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone()).unwrap_or_default();

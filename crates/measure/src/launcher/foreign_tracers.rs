@@ -1,5 +1,5 @@
-//! Programs that trace others themselves, such as debuggers and strace. A process can have one tracer only, so they are
-//! not traced by the launcher.
+//! Programs that trace others themselves, such as debuggers and strace. A process can have only one tracer, so the
+//! launcher does not trace them.
 
 use object::{Object, ObjectSymbol, ReadCache};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ fn traces(path: &str) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(file);
     let Ok(file) = object::File::parse(&cache) else { return false };
-    // Go programs have no C library: the call is in a package of theirs, which is linked only where it is used.
+    // Go programs have no C library: the call is in a Go package, which is linked only where it is used.
     file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name() == Ok("ptrace"))
         || file.symbols().any(|symbol| {
             matches!(

@@ -1,4 +1,4 @@
-//! The Go processes of a tree: recognised as they execute their program, read as they leave.
+//! The Go processes of a tree: recognised when they execute their program, read when they exit.
 
 use super::trace::field;
 use crate::runtimes::go::{self, Exit, Layouts, counters};
@@ -32,7 +32,7 @@ impl GoProcesses {
         }
     }
 
-    /// A thread is about to exit. Each thread stops there, and the last one to stop sees the final counters.
+    /// A thread is about to exit. Each thread stops there, and the last one sees the final counters.
     pub(super) fn leaves(&mut self, thread: libc::pid_t) {
         let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
         let Some(told) = self.running.get_mut(&pid) else { return };

@@ -1,9 +1,8 @@
-//! The launcher: a small process forked before anything grows, which starts measured programs and waits for them.
+//! The launcher: a small process forked early, which starts measured programs and waits for them.
 //!
-//! A process that starts others pays for its own size: copying page tables, waking threads, its high-water mark
-//! handed on across exec. The launcher stays small and single-threaded, so the clock stops as soon as the kernel can
-//! wake it. It is also the reaper of every orphan of a measured program, which is how whole trees are accounted for
-//! and ended.
+//! A process that starts others pays for its own size: copying page tables, waking threads, and a high-water mark that
+//! exec preserves. The launcher stays small and single-threaded, so the clock stops as soon as the kernel can wake it.
+//! It is also the reaper of every orphan of a measured program, so that whole trees are accounted for and ended.
 
 mod foreign_tracers;
 mod go_processes;
@@ -34,9 +33,9 @@ pub enum LaunchError {
     NotStarted {
         /// The program.
         program: String,
-        /// What was tried.
+        /// The step that failed.
         step: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The launcher process itself failed.
@@ -45,7 +44,7 @@ pub enum LaunchError {
 }
 
 impl Launcher {
-    /// Forks the launcher. To be called early, from a process that has no other threads yet.
+    /// Forks the launcher. Call this early, in a process that has no other threads yet.
     pub fn start() -> io::Result<Launcher> {
         let mut ends = [0; 2];
         // SAFETY: `ends` is an array of two integers, as socketpair demands.
@@ -72,7 +71,8 @@ impl Launcher {
         self.pid
     }
 
-    /// Runs one program to its end. When `interrupted` becomes true the program's tree is ended and the outcome says so.
+    /// Runs one program to its end. When `interrupted` becomes true the program's tree is killed and the outcome says
+    /// so.
     pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<Outcome, LaunchError> {
         wire::send_launch(self.socket.as_fd(), launch)?;
         let mut told = false;
@@ -80,7 +80,8 @@ impl Launcher {
             if interrupted.load(Ordering::Relaxed) {
                 told = true;
                 // SAFETY: plain system call; the launcher takes this signal as the word to end what it runs. It is sent
-                // again until the answer comes, since a signal that arrives just before the launcher blocks is not seen.
+                // again until the answer comes, since a signal that arrives just before the launcher blocks is not
+                // seen.
                 unsafe { libc::kill(self.pid, libc::SIGTERM) };
             }
         }
@@ -105,7 +106,7 @@ impl Drop for Launcher {
     }
 }
 
-/// What to do about a program that exists but cannot be started.
+/// Advice for a program that exists but cannot be started.
 fn advice(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::ENOEXEC) => {

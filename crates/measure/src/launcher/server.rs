@@ -1,4 +1,4 @@
-//! The launcher's own loop: take a request, run it, answer.
+//! The launcher's main loop: receive a request, run it, answer.
 
 use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Set by the signal that asks the launcher to end the running program.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// The process that the launcher works for.
+/// The process that the launcher serves.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 
 /// How often the timer wakes a waiting launcher once a limit is near or past.
@@ -82,13 +82,13 @@ fn settle(parent: libc::pid_t) {
     }
 }
 
-/// Whether the process that asks has closed its end.
+/// Whether the requesting process has closed its end.
 fn orphaned() -> bool {
     // SAFETY: a system call that cannot fail.
     unsafe { libc::getppid() != PARENT.load(Ordering::Relaxed) }
 }
 
-/// Interrupts blocking calls at the first limit and every tick from then on.
+/// Interrupts blocking calls at the first limit and at every tick from then on.
 fn set_timer(first: Option<Duration>) {
     let interval = |duration: Duration| libc::timeval {
         tv_sec: duration.as_secs() as libc::time_t,
@@ -103,7 +103,7 @@ fn set_timer(first: Option<Duration>) {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) };
 }
 
-/// Why a tree is being ended, seen between two waits.
+/// Why a tree is being ended, as determined between two waits.
 pub(super) struct Watch<'a> {
     pid: libc::pid_t,
     started: Instant,
@@ -114,7 +114,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Called whenever a wait was interrupted: ends or unshields the tree when it is time.
+    /// Called whenever a wait was interrupted: kills or unshields the tree when it is time.
     pub(super) fn look(&mut self) {
         let elapsed = self.started.elapsed();
         let options = &self.request.options;
@@ -140,7 +140,7 @@ impl Watch<'_> {
     }
 }
 
-/// Waits for the program and for the processes it left behind, and collects the kernel's accounts.
+/// Waits for the program and for the processes that it left behind, and collects the kernel's accounts.
 fn follow(spawned: &Spawned, request: &wire::Request, pressure: Option<u64>) -> Outcome {
     let options = &request.options;
     let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();

@@ -1,4 +1,4 @@
-//! Starting one program with as little as possible between the clock and its first instruction.
+//! Starts one program with as little as possible between the clock and its first instruction.
 
 use super::system_call::system_call;
 use super::wire::Request;
@@ -39,10 +39,10 @@ impl Spawned {
     }
 }
 
-/// The steps of a start, so that a failure can be named.
+/// The steps of a start, named in errors.
 const STEPS: [&str; 3] = ["enter its working folder", "connect its standard streams", "execute it"];
 
-/// All that the child needs, laid out before the clock starts; the child shares our memory until it executes.
+/// All that the child needs, prepared before the clock starts; the child shares our memory until it executes.
 struct Child {
     path: *const c_char,
     folder: *const c_char,
@@ -61,9 +61,10 @@ struct Child {
 const STACK: usize = 256 * 1024;
 const TOUCHED: usize = 16 * 1024;
 
-/// Starts the program. The clone shares memory, so that the cost of the start does not depend on anyone's size, and has
-/// a stack of its own. We are not suspended until the exec, as vfork would have it: being woken in the middle of the
-/// start and going back to sleep costs the program's own time. Until the process has ended we only wait for it.
+/// Starts the program. The clone shares memory, so that the cost of the start does not depend on any process's size,
+/// and has its own stack. Unlike with vfork, the launcher is not suspended until the exec: waking up in the middle of
+/// the start and going back to sleep would cost the program's own time. Until the process has ended the launcher only
+/// waits for it.
 pub(super) fn spawn(request: &Request) -> Result<Spawned, (String, io::Error)> {
     let mut child = Box::new(lay_out(request));
     let mut stack = vec![0_u8; STACK];
@@ -123,7 +124,7 @@ fn core_set(shield: &Shield) -> (libc::cpu_set_t, bool) {
 }
 
 /// The child between clone and exec: system calls only, no allocation, nothing that could unwind, and no function of
-/// the C library: those set the `errno` of the launcher, which goes on meanwhile.
+/// the C library: those set the `errno` of the launcher, which keeps running.
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
     // SAFETY: the argument is the `Child` that the parent keeps and leaves alone until we have ended, and every pointer
     // in it is valid as long.

@@ -1,14 +1,15 @@
-//! System calls that leave no trace in the memory of this process but what the kernel is asked to write.
+//! System calls that write nothing to this process's memory except what the kernel is asked to write.
 //!
-//! A child that shares its parent's memory shares the C library's `errno` too, so it must not call functions that set it.
+//! A child that shares its parent's memory also shares the C library's `errno`, so it must not call functions that set
+//! it.
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("the launcher makes its system calls itself, and knows how on x86-64 and aarch64 only");
 
-/// The result is the kernel's: below zero, it is an error number with its sign changed.
+/// Returns the kernel's result: a negative value is a negated error number.
 ///
 /// # Safety
-/// As the system call itself: pointers must be valid for what it reads and writes.
+/// The same as for the system call itself: pointers must be valid for what it reads and writes.
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn system_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let result;
@@ -30,10 +31,10 @@ pub(super) unsafe fn system_call(number: libc::c_long, arguments: [usize; 4]) ->
     result
 }
 
-/// The result is the kernel's: below zero, it is an error number with its sign changed.
+/// Returns the kernel's result: a negative value is a negated error number.
 ///
 /// # Safety
-/// As the system call itself: pointers must be valid for what it reads and writes.
+/// The same as for the system call itself: pointers must be valid for what it reads and writes.
 #[cfg(target_arch = "aarch64")]
 pub(super) unsafe fn system_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let result;

@@ -1,9 +1,9 @@
-//! Following the processes of a tree, from the start of the program until the last of them has ended.
+//! Follows the processes of a tree, from the start of the program until the last of them has ended.
 //!
-//! `ru_maxrss` keeps the launcher's own high-water mark across exec, and a zombie has no memory left to look at. A
-//! traced process stops on its way out while its memory is still there, and the kernel's VmHWM then is the peak of the
-//! program's own address space and of nothing else. Processes that the program makes have nothing of the launcher's, so
-//! that their `ru_maxrss` is as good, and is there even for those that were killed.
+//! `ru_maxrss` keeps the launcher's own high-water mark across exec, and a zombie has no memory left. A traced process stops
+//! at its exit while its memory still exists, and the kernel's VmHWM then is the peak of the program's own address
+//! space alone. Processes that the program creates inherit nothing from the launcher, so their `ru_maxrss` is equally
+//! good, and exists even for those that were killed.
 
 use super::foreign_tracers::Tracers;
 use super::go_processes::GoProcesses;
@@ -22,7 +22,7 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
-/// The error of the kernel's high-water marks, in bytes: it adds up counters of its cores only now and then.
+/// The error of the kernel's high-water marks, in bytes: it adds up the counters of its cores only from time to time.
 const BLUR: u64 = 1 << 20;
 
 /// Traces a tree of processes, and keeps what is read of each at its exit.
@@ -30,7 +30,7 @@ pub(super) struct Follower {
     main: libc::pid_t,
     attached: bool,
     known: HashSet<libc::pid_t>,
-    /// The processes that the program and its descendants made, unlike their threads.
+    /// The processes (not threads) that the program and its descendants created.
     made: HashSet<libc::pid_t>,
     /// The first process has executed a second program.
     replaced: bool,
@@ -44,7 +44,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// A follower of the tree that begins with this process; none where nothing of it is asked for.
+    /// A tracer of the tree that starts with this process; none where no figure requires one.
     pub(super) fn of(main: libc::pid_t, options: &Options) -> Option<Follower> {
         (options.trace_memory || options.read_counters).then(|| Follower {
             main,
@@ -154,15 +154,16 @@ impl Follower {
         }
     }
 
-    /// A process has ended and been reaped. Its account covers the children that it waited for, which is of the tree too.
+    /// A process has ended and been reaped. Its account covers the children that it waited for, which belong to the
+    /// tree too.
     pub(super) fn reaped(&mut self, pid: libc::pid_t, usage: &libc::rusage) {
         if let Some(go) = &mut self.go {
             go.ends(pid);
         }
         let Some(memory) = &mut self.memory else { return };
         let peak = usage.ru_maxrss as u64 * 1024;
-        // The first process began in the launcher's memory, whose mark stands in its account. What is above that mark
-        // is its own: memory that it held before it executed another program.
+        // The first process started in the launcher's memory, whose mark is in its account. Anything above that mark is
+        // its own: memory that it held before it executed another program.
         let is_own = match pid == self.main {
             true => self.replaced && self.mark.is_some_and(|mark| peak > mark + BLUR),
             false => self.made.contains(&pid),
@@ -177,7 +178,7 @@ impl Follower {
     }
 }
 
-/// Resets the launcher's high-water mark to what it holds now, where the kernel permits it.
+/// Resets the launcher's high-water mark to its current size, where the kernel permits it.
 pub(super) fn forget_own_mark() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
@@ -187,7 +188,7 @@ fn own_mark() -> Option<u64> {
     field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)
 }
 
-/// The process that an event is about.
+/// The process of an event.
 fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
     let mut number: libc::c_ulong = 0;
     // SAFETY: the kernel writes one long to where the pointer leads.
@@ -196,7 +197,7 @@ fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
     (result == 0).then_some(number as libc::pid_t)
 }
 
-/// A group stop has no signal information; a signal on its way has.
+/// A group stop has no signal information; a pending signal has.
 fn is_group_stop(pid: libc::pid_t, signal: c_int) -> bool {
     if !matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
         return false;
@@ -214,7 +215,7 @@ fn ptrace(request: libc::c_uint, pid: libc::pid_t, data: usize) {
     unsafe { libc::ptrace(request, pid, ptr::null_mut::<u8>(), data) };
 }
 
-/// Blocks until some process changes state; false when there is none left.
+/// Blocks until some process changes state; false when none is left.
 fn wait_for_any(watch: &mut Watch<'_>) -> bool {
     loop {
         // SAFETY: an all-zero siginfo is valid, and the kernel fills it in.

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// How long a tree may take to end itself after being asked to, before it is killed.
+/// How long a tree may take to end after being asked to, before it is killed.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 
 /// How long processes that outlive the program may take to end by themselves.
@@ -48,9 +48,9 @@ fn own_id() -> i32 {
     std::process::id() as i32
 }
 
-/// Waits a moment for processes that outlived the program, then ends them, and adds up their accounts.
-/// `at_once` skips the wait, because the tree is being ended anyway. A traced tree is traced to its end; the kernel
-/// then reports threads and grandchildren too, whose time is already in that of their parents, so it is not added.
+/// Waits a short time for processes that outlived the program, then ends them, and adds up their accounts. `at_once`
+/// skips the wait, because the tree is being ended anyway. A traced tree is traced to its end; the kernel then also
+/// reports threads and grandchildren, whose time is already in that of their parents, so it is not added.
 pub(super) fn end_what_is_left(
     group: libc::pid_t,
     at_once: bool,

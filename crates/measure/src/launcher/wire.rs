@@ -80,7 +80,7 @@ pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> io::Result<Answer> {
     Ok(serde_json::from_slice(&receive_exactly(socket, u64::from_le_bytes(length) as usize)?)?)
 }
 
-/// Whether something can be read within that many milliseconds.
+/// Whether something can be read within this many milliseconds.
 pub(super) fn readable(socket: BorrowedFd<'_>, milliseconds: i32) -> io::Result<bool> {
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd is passed with the count 1.
@@ -123,7 +123,7 @@ fn receive_exactly(socket: BorrowedFd<'_>, length: usize) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Room for one control message with three descriptors, aligned as the kernel wants it.
+/// Room for one control message with three descriptors, aligned as the kernel requires.
 #[repr(align(8))]
 struct Control([u8; 64]);
 

@@ -1,22 +1,22 @@
-//! Whether a server keeps up with the rate at which requests are due, told from how long they waited through the window.
+//! Whether a server keeps up with the rate at which requests are due, from how long they waited during the window.
 //!
-//! A server that is too slow has a queue that stands and grows: whatever is due later waits longer. A queue that a stall
-//! has made dissolves again, so that there are times of little waiting until the end. The two are told apart by the
-//! least that was waited over a while, as Nichols and Jacobson do ("Controlling queue delay", 2012).
+//! A server that is too slow has a queue that never empties and grows: whatever is due later waits longer. A queue
+//! after a stall empties again, so that there are times of little waiting until the end. The minimum wait over some
+//! time distinguishes the two, as in Nichols and Jacobson ("Controlling queue delay", 2012).
 
 use super::result::Part;
 use scruple_core::knee::BEHIND;
 
-/// Fewer parts of a window than this tell nothing of its course.
+/// With fewer parts than this, a window has no usable course.
 const FEWEST: usize = 4;
 
-/// Fewer requests than this are under way by chance, and are no backlog.
+/// Fewer requests than this may be in flight by chance, and are no backlog.
 const QUEUE: f64 = 5.0;
 
-/// By how much the answers were behind the requests at the end of a window, in nanoseconds: what the quietest part of the
-/// last quarter waited more than the quietest of the first, carried on over the window, but no longer than answers came
-/// behind its end. It is 0 where it is too short to be told from ordinary slowness. `last_done` is when the last request
-/// was done, on the same scale as the parts.
+/// How far the answers were behind the requests at the end of a window, in nanoseconds: how much longer the quietest
+/// part of the last quarter waited than the quietest of the first, extrapolated over the window, but no longer than
+/// answers arrived after its end. It is 0 where it is too short to be distinguished from ordinary slowness. `last_done`
+/// is when the last request was done, on the same scale as the parts.
 pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
     let middle = |part: &Part| (part.from + part.to) as f64 / 2.0;
     let told: Vec<(f64, u64)> =
@@ -46,14 +46,14 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A part whose requests all waited so many nanoseconds.
+    /// A part whose requests all waited this many nanoseconds.
     fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
         let response = Buckets::of(waited.map(|waited| (waited, answered)).into_iter().collect());
         Part { from, to, answered, response, ..Part::default() }
     }
 
-    /// How far behind a server is whose requests waited so many milliseconds, by the millisecond at which they were
-    /// due, in a window of a second.
+    /// How far behind a server is, given the wait in milliseconds of the request due at each millisecond, in a window
+    /// of one second.
     fn after(waited: impl Fn(f64) -> f64) -> f64 {
         let slice = |index: i64| {
             let (from, to) = (index * 1000 * MS / 32, (index + 1) * 1000 * MS / 32);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_backlog_that_grows_is_as_long_as_its_draining() {
-        // A quarter of the rate is answered: the answers of a second take four.
+        // A quarter of the rate is answered: the answers to one second take four.
         let found = after(|at| 10.0 + 3.0 * at);
         assert!((found / 3000.0 - 1.0).abs() < 0.01, "{found}");
         let found = after(|at| 1.0 + at / 10.0);
@@ -87,13 +87,13 @@ mod tests {
     fn answers_that_always_take_long_are_not_behind() {
         assert_eq!(after(|_| 700.0), 0.0);
         assert_eq!(after(|at| 900.0 - at / 2.0), 0.0);
-        // Some wait longer than others, and by chance the last of them.
+        // Some wait longer than others, by chance also the last ones.
         assert_eq!(after(|at| 5.0 + at % 7.0), 0.0);
     }
 
     #[test]
     fn what_is_given_up_early_is_behind_by_no_more_than_was_waited() {
-        // Interrupted at the end of the window: nothing came behind it.
+        // Interrupted at the end of the window: nothing arrived after it.
         let each = |answered| -> Vec<Part> {
             let waited = |i: i64| (i < 5).then_some(i as u64 * 100_000_000);
             (0..10).map(|i| part(i * 100 * MS, (i + 1) * 100 * MS, answered, waited(i))).collect()

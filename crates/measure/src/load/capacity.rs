@@ -1,4 +1,4 @@
-//! The highest rate at which a server keeps its promises: the search of `scruple_core::knee`, carried out.
+//! The highest rate at which a server keeps its limits: runs the search of `scruple_core::knee`.
 
 use super::{
     Arrivals, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target, WarmUp,
@@ -9,7 +9,7 @@ use scruple_core::knee::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a search has found, and what it rests on.
+/// The result of a search, with its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
     /// The interval of the highest sustainable rate.
@@ -25,33 +25,34 @@ pub struct Capacity {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The rate asked for, in requests per second.
+    /// The requested rate, in requests per second.
     pub rate: f64,
-    /// What was concluded.
+    /// The outcome.
     pub outcome: Outcome,
     /// The limits that were broken, as they were written.
     pub broken: Vec<String>,
-    /// Everything that was seen.
+    /// All results.
     pub load: LoadResult,
 }
 
-/// A measurement takes at least so many requests.
+/// A measurement takes at least this many requests.
 const FEWEST: f64 = 2000.0;
 
-/// And at most this many times the duration of the plan, however low the rate.
+/// A measurement takes at most this many times the duration of the plan, however low the rate.
 const LONGEST: f64 = 10.0;
 
-/// The parts of a measurement whose requests are counted together: long against the bunches in which requests are slow.
+/// The length of the parts of a measurement whose requests are counted together: long compared with groups of slow
+/// requests.
 const STRETCHES: usize = 8;
 
-/// A generator that is late by less than this part of the shortest limit does not matter.
+/// A generator that is late by less than this share of the shortest limit does not matter.
 const PART: f64 = 0.1;
 
-/// Less than the kernel’s time to wake a thread cannot be asked of a generator.
+/// The kernel's time to wake a thread, a lower bound for the generator's precision.
 const PUNCTUAL: Duration = Duration::from_micros(200);
 
-/// Searches the highest rate at which the server keeps to `slo`. The plan gives everything but the rate; its duration is
-/// that of one measurement, which is prolonged where it would hold fewer than 2000 requests.
+/// Searches the highest rate at which the server keeps `slo`. The plan gives everything but the rate; its duration is
+/// that of one measurement, extended where it would contain fewer than 2000 requests.
 ///
 /// # Errors
 /// When the server cannot be loaded, or no longer.
@@ -67,7 +68,7 @@ pub fn capacity(
         Pace::Open { arrivals, .. } => arrivals,
         Pace::Closed => Arrivals::Constant,
     };
-    // Known before anything is measured, so that good and bad measurements are void for the same reason.
+    // Fixed before the search, so that good and bad measurements become void for the same reason.
     let lateness = slo
         .shortest()
         .map_or(LATE, |limit| Duration::from_nanos((limit * PART) as u64).clamp(PUNCTUAL, LATE));
@@ -113,7 +114,7 @@ fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) 
     let behind = load.behind as f64 / load.span.max(1) as f64;
     let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share(), behind };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
-    // Only the generator's faults make a measurement void; a server that gives in has answered the question.
+    // Only faults of the generator make a measurement void; a server that breaks down is a result.
     let ours = load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"));
     let counts = slo.limits.iter().map(|limit| {
         let stretches = load.counted().chunks(load.counted().len().div_ceil(STRETCHES).max(1));

@@ -9,7 +9,7 @@ pub(crate) fn now() -> u64 {
     crate::clock::read(libc::CLOCK_MONOTONIC).unwrap_or_default()
 }
 
-/// What a descriptor is watched for.
+/// The events that a descriptor is watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
     /// Bytes to read, or the end of them.
@@ -30,9 +30,9 @@ impl Interest {
 /// One thing that happened to a watched descriptor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// The token it was registered with.
+    /// The token with which it was registered.
     pub(crate) token: u64,
-    /// There may be something to read, an end or an error among it.
+    /// There may be something to read, including an end or an error.
     pub(crate) readable: bool,
     /// There may be room to write.
     pub(crate) writable: bool,
@@ -81,7 +81,7 @@ impl Poller {
         }
     }
 
-    /// Looks for events up to so often without waiting for them, and returns how many there are.
+    /// Polls for events this many times without waiting, and returns how many there are.
     pub(crate) fn look(&mut self, times: u32) -> io::Result<usize> {
         for _ in 0..times {
             let found = self.wait(0)?;
@@ -93,10 +93,10 @@ impl Poller {
     }
 
     /// Waits at most `timeout` nanoseconds for events, and returns how many there are. An interruption by a signal
-    /// counts as none, and so does finding out what this kernel knows.
+    /// counts as none, and so does the first call that tests the kernel's abilities.
     ///
-    /// Kernels before 5.11 only know whole milliseconds; there the wait is rounded down, so that the caller, who looks at
-    /// the clock and waits again, ends up polling through the last fraction instead of being late.
+    /// Kernels before 5.11 only support whole milliseconds; there the wait is rounded down, so that the caller, which
+    /// checks the clock and waits again, polls through the last fraction instead of being late.
     #[inline]
     pub(crate) fn wait(&mut self, timeout: u64) -> io::Result<usize> {
         let room = self.events.len() as libc::c_int;

@@ -10,14 +10,14 @@ use super::tls::Tls;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     /// There is none; a retry is due at some time.
     Down,
-    /// The kernel is at it.
+    /// The kernel is connecting.
     Connecting,
-    /// TLS is at it.
+    /// The TLS handshake is under way.
     Handshaking,
     /// Requests can be sent.
     Up,
@@ -25,11 +25,11 @@ pub(crate) enum Link {
 
 pub(crate) struct Connection {
     pub(crate) link: Link,
-    /// Counts the sockets this connection has had, so that events of an earlier one are told apart.
+    /// Counts the sockets that this connection has had, to recognise events of earlier ones.
     pub(crate) generation: u32,
-    /// When the present attempt to connect began.
+    /// When the current attempt to connect started.
     pub(crate) since: u64,
-    /// Attempts that have failed since the last that succeeded.
+    /// Attempts that have failed since the last success.
     pub(crate) failed_attempts: u32,
     /// When it last became free, for a closed loop.
     pub(crate) freed: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Connection {
     outgoing: Outgoing,
 }
 
-/// What is left of a sending that the socket did not take at once.
+/// The rest of a message that the socket did not accept at once.
 #[derive(Default)]
 struct Outgoing {
     bytes: Vec<u8>,
@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// Watches a socket that has begun to connect.
+    /// Watches a socket that is connecting.
     pub(crate) fn begin(
         &mut self,
         socket: OwnedFd,
@@ -89,12 +89,12 @@ impl Connection {
         Ok(())
     }
 
-    /// How the attempt of the kernel has ended.
+    /// The result of the kernel's attempt.
     pub(crate) fn connected(&self) -> io::Result<()> {
         self.socket.as_ref().map_or(Err(io::ErrorKind::NotConnected.into()), socket::outcome)
     }
 
-    /// Lets go of the socket. With a request under way the other end sees a reset.
+    /// Closes the socket. With a request in flight the other end sees a reset.
     pub(crate) fn close(&mut self) {
         let busy = self.exchanges().next().is_some();
         if let Some(socket) = self.socket.take()
@@ -112,7 +112,7 @@ impl Connection {
         self.outgoing.at = 0;
     }
 
-    /// What events of the present socket carry.
+    /// The token of events of the current socket.
     pub(crate) fn token(&self, index: usize) -> u64 {
         u64::from(self.generation) << 32 | index as u64
     }
@@ -124,12 +124,12 @@ impl Connection {
             && self.http2.as_ref().is_none_or(|http2| http2.is_free())
     }
 
-    /// The requests under way.
+    /// The requests in flight.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
         self.exchange.into_iter().chain(self.http2.iter().flat_map(|http2| http2.exchanges()))
     }
 
-    /// Sends what HTTP/2 itself has to say.
+    /// Sends control frames of HTTP/2.
     pub(crate) fn send_frames(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         let Some(http2) = &mut self.http2 else { return Ok(()) };
         let bytes = http2.take_outgoing();
@@ -145,7 +145,7 @@ impl Connection {
         self.socket.as_ref().map_or(Ok(0), |socket| socket::receive(socket, buffer))
     }
 
-    /// Sends bytes of the application, through TLS where there is any; what the socket does not take waits.
+    /// Sends bytes of the application, through TLS where it is used; what the socket does not accept is kept.
     pub(crate) fn send(&mut self, bytes: &[u8], index: usize, poller: &Poller) -> Result<(), Failure> {
         if let Some(tls) = &mut self.tls {
             let sealed = tls.seal(bytes)?;
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Sends what TLS itself has to say.
+    /// Sends records of TLS itself.
     pub(crate) fn send_handshake(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         let bytes = tls.pending()?;
@@ -182,7 +182,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Goes on sending when there is room.
+    /// Continues sending when there is room.
     pub(crate) fn send_more(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         while !self.all_sent() {
             let Some(socket) = &self.socket else { return Err(Failure::ClosedEarly) };
@@ -209,16 +209,16 @@ impl Connection {
 /// The class of an error of an established connection.
 pub(crate) fn broken(error: &io::Error) -> Failure {
     match error.kind() {
-        // Writing to what the other end has closed: it closed without answering.
+        // Writing to a connection that the other end has closed: it closed without answering.
         io::ErrorKind::BrokenPipe => Failure::ClosedEarly,
         _ => Failure::Reset,
     }
 }
 
-/// The class of an error in making a connection.
+/// The class of an error while connecting.
 pub(crate) fn unconnected(error: &io::Error) -> Failure {
     match error.kind() {
-        // A Unix socket whose file is gone is as dead as a port that nobody listens on.
+        // A Unix socket whose file is gone corresponds to a port on which nothing listens.
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Failure::Refused,
         io::ErrorKind::ConnectionReset => Failure::Reset,
         _ => Failure::Unconnected,

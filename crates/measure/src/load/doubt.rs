@@ -1,15 +1,15 @@
-//! What is to be said against figures.
+//! Doubts: reasons not to trust figures.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that is to be said against the figures.
+/// A reason not to trust the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// A stable word for it.
+    /// A stable code.
     pub code: String,
-    /// Whether it makes the figures void, rather than only worth a remark.
+    /// Whether it makes the figures void, rather than only calling for a remark.
     pub voids: bool,
-    /// A sentence that says what was seen and what may help.
+    /// A sentence that says what was observed and what may help.
     pub text: String,
 }
 
@@ -18,14 +18,14 @@ impl Doubt {
         Doubt { code: code.to_owned(), voids, text }
     }
 
-    /// The system did not give the priority that was asked for.
+    /// The system did not grant the requested priority.
     pub(crate) fn priority_refused() -> Doubt {
         let text =
             "the system does not allow a real-time priority here, so other programs can delay the generator";
         Doubt::new("priority-refused", false, text.to_owned())
     }
 
-    /// Rows that are taken once were all taken.
+    /// All rows of data that is used once were used.
     pub(crate) fn used_up() -> Doubt {
         let text = "the data that are taken once were used up, and no session began from then on: give more rows, or \
                     take them in turn";

@@ -1,17 +1,17 @@
-//! Every single request, told to whoever wants to write it down.
+//! Passes every single request to a consumer, such as a file.
 
 use super::failure::Failure;
 use super::record::Exchange;
 use std::sync::mpsc::Sender;
 
-/// One request as it was. Times are nanoseconds since the start of its turn; negative in a warm-up before it.
+/// One request. Times are nanoseconds since the start of its turn; negative in a warm-up before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EachRequest {
     /// Which of the plan's requests it was.
     pub request: u32,
     /// When it was due.
     pub due: i64,
-    /// When it was sent; when it failed, where it never was.
+    /// When it was sent, or failed without being sent.
     pub sent: i64,
     /// When it was answered, or failed.
     pub done: i64,
@@ -34,19 +34,19 @@ pub struct Batch {
     pub requests: Vec<EachRequest>,
 }
 
-/// Where the requests of a turn are told.
+/// Where the requests of a turn are sent.
 #[derive(Clone, Debug)]
 pub struct Listeners {
     /// The server's place among those of the run.
     pub server: usize,
     /// The turn.
     pub turn: u32,
-    /// Takes them in batches, so that the generator is not held up by a file.
+    /// Takes them in batches, so that a file does not delay the generator.
     pub sender: Sender<Batch>,
 }
 
 impl PartialEq for Listeners {
-    /// They are not compared: plans that differ in them alone send the same.
+    /// They are not compared: plans that differ only in them send the same.
     fn eq(&self, _: &Listeners) -> bool {
         true
     }
@@ -55,7 +55,7 @@ impl PartialEq for Listeners {
 /// Requests in a batch.
 const BATCH: usize = 4096;
 
-/// What one thread tells.
+/// The batch of one thread.
 pub(crate) struct Telling {
     to: Listeners,
     start: u64,
@@ -94,11 +94,11 @@ impl Telling {
         }
     }
 
-    /// Hands over what has not been handed over yet.
+    /// Passes on the remaining requests.
     pub(crate) fn flush(&mut self) {
         let requests = std::mem::replace(&mut self.requests, Vec::with_capacity(BATCH));
         if !requests.is_empty() {
-            // Who does not listen any more has told why.
+            // A consumer that has stopped listening has reported the reason itself.
             let _ = self.to.sender.send(Batch { server: self.to.server, turn: self.to.turn, requests });
         }
     }

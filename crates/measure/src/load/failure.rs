@@ -10,7 +10,7 @@ pub enum Failure {
     Refused,
     /// The connection could not be made for another reason: no route, no descriptor, no answer in time.
     Unconnected,
-    /// TLS could not be agreed on, or broke.
+    /// The TLS handshake failed, or the connection broke.
     Tls,
     /// The connection was reset.
     Reset,
@@ -18,7 +18,7 @@ pub enum Failure {
     ClosedEarly,
     /// The connection was closed in the middle of the answer.
     HalfResponse,
-    /// What came is not HTTP.
+    /// The answer is not HTTP.
     Garbage,
     /// No answer came in time.
     TimedOut,
@@ -30,7 +30,7 @@ pub enum Failure {
     ValueMissing,
     /// The answer redirects to another server, or too often.
     Redirected,
-    /// It was due, but until the end no connection was free to send it on.
+    /// It was due, but no connection became free to send it on.
     Unsent,
 }
 
@@ -101,7 +101,7 @@ impl Failures {
         self.0[class as usize]
     }
 
-    /// All of them.
+    /// The sum of all classes.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -116,7 +116,7 @@ impl Failures {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 
-    /// Adds so many of one class.
+    /// Adds this many of one class.
     pub fn record(&mut self, class: Failure, requests: u64) {
         self.0[class as usize] += requests;
     }

@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-/// What is known of a response when its last byte has arrived.
+/// A complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The status code.
     pub(crate) status: u16,
-    /// Bytes of content, after the framing is taken off.
+    /// Bytes of content, without the framing.
     pub(crate) body: u64,
     /// Whether the connection may carry another request.
     pub(crate) keep_alive: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Garbage(pub(crate) &'static str);
 
-/// What the end of the stream means where it came.
+/// The meaning of the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtEnd {
     /// Not a byte of the response had arrived.
@@ -28,20 +28,20 @@ pub(crate) enum AtEnd {
     Complete(Head),
 }
 
-/// The bytes a head may have before it is taken for garbage.
+/// The largest head that is accepted.
 const LONGEST_HEAD: usize = 256 * 1024;
 
-/// The content that is kept for a check; what lies behind is counted only.
+/// How much content is kept for a check; the rest is only counted.
 const KEPT: usize = 1 << 20;
 
-/// The reader of one connection. Between responses it holds nothing.
+/// The reader of one connection. Between responses it is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     state: State,
     head: Head,
     /// The part of a head (or of a line between chunks) that has arrived so far.
     pending: Vec<u8>,
-    /// The last head that arrived in one portion, and what it says: the next is often the same.
+    /// The last head that arrived in one portion, with its meaning: the next is often the same.
     last: Option<(Vec<u8>, Parsed)>,
     /// The head and the content of the response, where they are kept.
     pub(crate) kept_head: Vec<u8>,
@@ -53,7 +53,7 @@ pub(crate) struct Reader {
 pub(crate) struct Expect {
     /// The request was HEAD: the response has no content, whatever its head says.
     pub(crate) no_body: bool,
-    /// Head and content are to be kept, because a check wants to see them.
+    /// Head and content are kept, because a check needs them.
     pub(crate) keep: bool,
 }
 
@@ -78,7 +78,7 @@ enum Framing {
 }
 
 impl Reader {
-    /// Takes in `bytes`. Returns how many of them belonged to the response, and the response if it is complete.
+    /// Processes `bytes`. Returns how many of them belonged to the response, and the response if it is complete.
     pub(crate) fn feed(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, Option<Head>), Garbage> {
         let mut at = 0;
         loop {
@@ -127,7 +127,7 @@ impl Reader {
         }
     }
 
-    /// What the end of the stream means here.
+    /// The meaning of the end of the stream now.
     pub(crate) fn end(&mut self) -> AtEnd {
         match self.state {
             State::Head if self.pending.is_empty() => AtEnd::Nothing,
@@ -136,7 +136,7 @@ impl Reader {
         }
     }
 
-    /// Forgets whatever had arrived.
+    /// Discards a partial response.
     pub(crate) fn reset(&mut self) {
         self.state = State::Head;
         self.head = Head::default();
@@ -145,7 +145,7 @@ impl Reader {
         self.kept_body.clear();
     }
 
-    /// What is kept of the answer, lent for as long as it is looked at.
+    /// The kept parts of the answer, lent while it is examined.
     pub(crate) fn take_kept(&mut self) -> (Vec<u8>, Vec<u8>) {
         (std::mem::take(&mut self.kept_head), std::mem::take(&mut self.kept_body))
     }
@@ -161,7 +161,7 @@ impl Reader {
         std::mem::take(&mut self.head)
     }
 
-    /// Reads the head, which nearly always arrives in one portion and is then parsed where it lies.
+    /// Reads the head, which nearly always arrives in one portion and is then parsed in place.
     fn feed_head(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, bool), Garbage> {
         if bytes.is_empty() {
             return Ok((0, false));
@@ -212,8 +212,8 @@ impl Reader {
         Ok((used, true))
     }
 
-    /// Parses a head at the beginning of `bytes`. A head ends where it says, whatever follows, so that bytes that begin
-    /// with the last head say the same again.
+    /// Parses a head at the beginning of `bytes`. A head does not depend on what follows it, so bytes that start with
+    /// the last head have the same meaning.
     fn parse_or_recall(&mut self, bytes: &[u8]) -> Result<Option<Parsed>, Garbage> {
         if let Some((head, parsed)) = &self.last
             && bytes.starts_with(head)
@@ -230,7 +230,7 @@ impl Reader {
         Ok(parsed)
     }
 
-    /// Takes up to `left` bytes of content and leaves in `state` how many are still to come.
+    /// Takes up to `left` bytes of content and stores in `state` how many are still to come.
     fn content(&mut self, bytes: &[u8], left: u64, expect: Expect) -> usize {
         let used = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         if expect.keep {
@@ -259,7 +259,7 @@ impl Reader {
         Ok((end + 1, Some(line)))
     }
 
-    /// Acts on a line between chunks; true when it was the last of the response.
+    /// Processes a line between chunks; true when it was the last of the response.
     fn between_chunks(&mut self, line: &[u8]) -> Result<bool, Garbage> {
         match self.state {
             State::ChunkSize => {
@@ -283,7 +283,7 @@ impl Reader {
     }
 }
 
-/// What a head says.
+/// The meaning of a head.
 #[derive(Clone, Copy, Debug)]
 struct Parsed {
     length: usize,

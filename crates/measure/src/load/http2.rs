@@ -1,4 +1,4 @@
-//! HTTP/2 without a runtime: the protocol is h2's, fed from memory and polled by hand when bytes have come or are to go.
+//! HTTP/2 without a runtime: h2 implements the protocol; it is fed from memory and polled by hand on input and output.
 
 use super::failure::Failure;
 use super::record::Exchange;
@@ -37,7 +37,7 @@ pub(crate) struct Http2 {
 pub(crate) struct Done {
     pub(crate) exchange: Exchange,
     pub(crate) status: u16,
-    /// With so many bytes of content, or in this way.
+    /// With this many bytes of content, or failed in this way.
     pub(crate) outcome: Result<u64, Failure>,
     /// The head and the content, where they are kept.
     pub(crate) kept: (HeaderMap, Vec<u8>),
@@ -58,10 +58,10 @@ enum State {
     Reading(RecvStream),
 }
 
-/// The content that is kept for a check; what lies behind is counted only.
+/// How much content is kept for a check; the rest is only counted.
 const KEPT: usize = 1 << 20;
 
-/// The room offered to the server for content under way, so that it is never held up by us.
+/// The receive window for content in flight, large enough that we never delay the server.
 const WINDOW: u32 = 16 << 20;
 
 /// Prepares a request.
@@ -80,7 +80,7 @@ pub(crate) fn encode(request: &super::request::Request, target: &Target) -> Resu
         .map_err(|error| text("the method", error.to_string()))?;
     let mut builder = Request::builder().method(method).uri(uri).version(Version::HTTP_2);
     for (name, value) in &request.headers {
-        // What HTTP/1.1 says about a connection is forbidden here.
+        // These headers of HTTP/1.1 are forbidden here.
         let about_connection = ["host", "connection", "keep-alive", "transfer-encoding", "upgrade"];
         if !about_connection.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)) {
             builder = builder.header(name.as_str(), value.as_str());
@@ -94,7 +94,7 @@ pub(crate) fn encode(request: &super::request::Request, target: &Target) -> Resu
 }
 
 impl Http2 {
-    /// A connection that may carry up to `most` requests at a time. Its preface waits to be sent.
+    /// A connection that may carry up to `most` requests at a time. Its preface is waiting to be sent.
     pub(crate) fn new(most: usize) -> Result<Http2, Failure> {
         let pipe = Pipe::default();
         let mut builder = h2::client::Builder::new();
@@ -114,17 +114,17 @@ impl Http2 {
         !self.closing && self.streams.len() < self.most.min(self.sender.current_max_send_streams())
     }
 
-    /// Whether nothing is under way and no more requests can be sent; or, with `once`, one has been answered.
+    /// Whether nothing is in flight and no more requests can be sent; or, with `once`, one has been answered.
     pub(crate) fn is_over(&self, once: bool) -> bool {
         self.streams.is_empty() && (self.closing || (once && self.served))
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
         self.streams.iter().map(|stream| stream.exchange)
     }
 
-    /// Begins a request.
+    /// Starts a request.
     pub(crate) fn start(&mut self, request: &Encoded, exchange: Exchange) -> Result<(), Failure> {
         let ready = self.sender.poll_ready(&mut context());
         if !matches!(ready, Poll::Ready(Ok(()))) {
@@ -150,10 +150,10 @@ impl Http2 {
         self.turn()
     }
 
-    /// Takes in bytes. Adds what they have ended to `done`, judged by the checks of `requests`.
+    /// Processes bytes. Appends the exchanges that they end to `done`, judged by the checks of `requests`.
     ///
     /// # Errors
-    /// When the connection is broken; what is still under way on it has failed then.
+    /// When the connection is broken; everything in flight on it has then failed.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
@@ -164,7 +164,7 @@ impl Http2 {
         let turned = self.turn();
         self.poll_streams(requests, done);
         turned?;
-        // Room for more content is announced only now that some has been taken.
+        // The window is extended only now that content has been taken.
         self.turn()
     }
 
@@ -186,7 +186,7 @@ impl Http2 {
         if self.streams.len() < before { self.turn() } else { Ok(()) }
     }
 
-    /// How requests fail that are under way when the stream of bytes ends.
+    /// How requests in flight fail when the stream of bytes ends.
     pub(crate) fn at_end(&self, exchange: &Exchange) -> Failure {
         let begun = self.streams.iter().any(|stream| stream.exchange == *exchange && stream.status > 0);
         if begun { Failure::HalfResponse } else { Failure::ClosedEarly }
@@ -226,7 +226,7 @@ impl Http2 {
         std::mem::take(&mut self.pipe.lock().outgoing)
     }
 
-    /// Lets the protocol act on what has come and say what it has to say.
+    /// Lets the protocol process its input and produce its output.
     fn turn(&mut self) -> Result<(), Failure> {
         match Pin::new(&mut self.connection).poll(&mut context()) {
             Poll::Pending => Ok(()),
@@ -271,7 +271,7 @@ impl Stream {
                         let room = KEPT.saturating_sub(self.kept.len()).min(bytes.len());
                         self.kept.extend_from_slice(&bytes[..room]);
                     }
-                    // More room than was taken cannot be given back, so that this cannot fail.
+                    // No more than was taken is returned, so this cannot fail.
                     let _ = body.flow_control().release_capacity(bytes.len());
                 }
             }

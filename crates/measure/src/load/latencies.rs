@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The longest latency told apart from longer ones: an hour.
+/// The largest latency that is distinguished from larger ones: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// A distribution of durations in nanoseconds, to three significant digits.
@@ -27,7 +27,7 @@ pub(crate) fn histogram<C: Counter>() -> Histogram<C> {
 }
 
 impl Latencies {
-    /// None yet.
+    /// An empty one.
     pub fn new() -> Latencies {
         Latencies { counts: histogram() }
     }
@@ -41,14 +41,14 @@ impl Latencies {
         self.counts.saturating_record(nanoseconds);
     }
 
-    /// Adds those that are in buckets.
+    /// Adds bucket counts.
     pub fn add_buckets(&mut self, buckets: &Buckets) {
         for (value, count) in &buckets.0 {
             self.counts.saturating_record_n(*value, *count);
         }
     }
 
-    /// The occupied buckets by themselves.
+    /// The occupied buckets alone.
     pub fn buckets(&self) -> Buckets {
         Buckets(self.sparse())
     }
@@ -64,11 +64,11 @@ impl Latencies {
 
     /// Adds those of another distribution.
     pub fn add(&mut self, other: &Latencies) {
-        // All have the same bounds, so that this cannot fail.
+        // All have the same bounds, so this cannot fail.
         let _ = self.counts.add(&other.counts);
     }
 
-    /// How many there are.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
@@ -93,7 +93,7 @@ impl Latencies {
         self.counts.len() - self.counts.count_between(0, nanoseconds)
     }
 
-    /// The occupied buckets, each with its highest value in nanoseconds and its count: all that is known of it.
+    /// The occupied buckets, each with its highest value in nanoseconds and its count.
     pub fn sparse(&self) -> Vec<(u64, u64)> {
         self.counts
             .iter_recorded()
@@ -110,8 +110,8 @@ impl Latencies {
         latencies
     }
 
-    /// The percentile distribution in the text format of HdrHistogram (`.hgrm`), values in milliseconds, as its plotters
-    /// read it.
+    /// The percentile distribution in the text format of HdrHistogram (`.hgrm`), values in milliseconds, for its
+    /// plotters.
     pub fn hgrm(&self) -> String {
         let mut text = format!(
             "{:>12} {:>14} {:>10} {:>14}\n\n",
@@ -148,25 +148,25 @@ impl Latencies {
     }
 }
 
-/// A distribution that takes memory for what it holds only, to three significant digits as the others. Recording takes
-/// some 10 ns.
+/// A distribution whose memory grows with its content only, to three significant digits like the others. Recording
+/// takes about 10 ns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sparse(HashMap<u64, u64, BuildHasherDefault<Mixed>>);
 
 impl Sparse {
     /// Adds one latency.
     pub(crate) fn record(&mut self, nanoseconds: u64) {
-        // Buckets with 11 significant binary digits, named by their highest value, as HdrHistogram has them.
+        // Buckets with 11 significant binary digits, identified by their highest value, as in HdrHistogram.
         let dropped = (64 - nanoseconds.leading_zeros()).saturating_sub(11);
         *self.0.entry(nanoseconds | ((1_u64 << dropped) - 1)).or_default() += 1;
     }
 
-    /// Adds what others hold.
+    /// Adds another one.
     pub(crate) fn add(&mut self, other: &Sparse) {
         other.0.iter().for_each(|(value, count)| *self.0.entry(*value).or_default() += count);
     }
 
-    /// The occupied buckets, rising.
+    /// The occupied buckets, in increasing order.
     pub(crate) fn buckets(&self) -> Buckets {
         let mut buckets: Vec<(u64, u64)> = self.0.iter().map(|(value, count)| (*value, *count)).collect();
         buckets.sort_unstable();
@@ -174,7 +174,7 @@ impl Sparse {
     }
 }
 
-/// Spreads numbers over the table; nobody from outside chooses latencies so that they collide.
+/// Spreads numbers over the table; collisions cannot be provoked from outside.
 #[derive(Clone, Default)]
 pub(crate) struct Mixed(u64);
 
@@ -193,12 +193,13 @@ impl Hasher for Mixed {
     }
 }
 
-/// A distribution as its occupied buckets alone, rising: the highest value of each in nanoseconds, and its count.
+/// A distribution as its occupied buckets alone, in increasing order: the highest value of each in nanoseconds, and its
+/// count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buckets(Vec<(u64, u64)>);
 
 impl Buckets {
-    /// The distribution of buckets that rise.
+    /// The distribution of buckets in increasing order.
     pub fn of(buckets: Vec<(u64, u64)>) -> Buckets {
         Buckets(buckets)
     }
@@ -208,7 +209,7 @@ impl Buckets {
         &self.0
     }
 
-    /// How many there are.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|(_, count)| count).sum()
     }
@@ -234,7 +235,7 @@ impl Buckets {
         self.0.iter().map(|(value, count)| *value as f64 * *count as f64).sum()
     }
 
-    /// How many are at least so long.
+    /// How many are at least this long.
     pub fn from(&self, nanoseconds: u64) -> u64 {
         let first = self.0.partition_point(|(value, _)| *value < nanoseconds);
         self.0[first..].iter().map(|(_, count)| count).sum()

@@ -1,4 +1,4 @@
-//! From what the threads bring home to what came of the run.
+//! Merges the records of the threads into the result of the run.
 
 use super::doubt::Doubt;
 use super::failure::Failures;
@@ -11,7 +11,7 @@ use super::stalls::{self, Stall};
 use super::{backlog, verdict};
 use scruple_core::warm_up;
 
-/// What one thread brings home.
+/// The record of one thread.
 pub(crate) struct ThreadResult {
     pub(crate) recorder: Recorder,
     pub(crate) ended: Ended,
@@ -20,14 +20,14 @@ pub(crate) struct ThreadResult {
     /// Whether there were more time-outs than the plan allows.
     pub(crate) gave_up: bool,
     pub(crate) backlog_most: u64,
-    /// Sessions that were under way at the end.
+    /// Sessions in progress at the end.
     pub(crate) unfinished: u64,
-    /// Whether data that are taken once were used up.
+    /// Whether data that is used once ran out.
     pub(crate) used_up: bool,
 }
 
-/// Adds up what the threads bring home, and takes off the warm-up. `started` is on the monotonic clock and since 1970;
-/// `aborted` is why the load was given up, if it was.
+/// Adds up the records of the threads, and removes the warm-up. `started` is on the monotonic clock and since 1970;
+/// `aborted` is why the load was aborted, if it was.
 pub(crate) fn merge(
     plan: &Plan,
     threads: Vec<ThreadResult>,
@@ -81,7 +81,7 @@ pub(crate) fn merge(
     if plan.rate().is_some() {
         let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
         let behind = backlog::behind(result.counted(), last as i64 - started.0 as i64);
-        // What waits at the end because the server stood still is no sign that it is too slow.
+        // Requests that wait at the end because the server stalled do not show that it is too slow.
         let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
         result.behind = if (stood as u64) < behind { behind } else { 0 };
     }
@@ -93,10 +93,10 @@ pub(crate) fn merge(
     result
 }
 
-/// The parts in the order of time. They lie where the plan has them, whatever was due in them; where only the number of
-/// requests ends the run, a part is the time in which its share of them was sent.
+/// The parts in the order of time. They are where the plan puts them; where only the number of requests ends the run, a
+/// part is the time in which its share of them was sent.
 fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool) -> Vec<Part> {
-    // Users may have sent all that they were to send before the end.
+    // Users may have sent everything before the end.
     let by_clock = plan.rate().is_some() && plan.scenario.is_none() || plan.max_requests.is_none();
     let mut parts: Vec<Part> = (0..=plan.parts as usize).map(|index| part(index, recorders, start)).collect();
     let (span, of) = (plan.span() as i64, i64::from(plan.parts));
@@ -106,7 +106,7 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool) -> Vec<P
         }
         (parts[0].from, parts[0].to) = (-(plan.warm_up_before() as i64), 0);
     }
-    // Of a run that ended early there are only the parts that it came to.
+    // A run that ended early has only the parts that it reached.
     let used = match by_clock && whole {
         true => parts.len(),
         false => parts.iter().rposition(|part| part.due > 0).map_or(0, |last| last + 1),
@@ -151,7 +151,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
     part
 }
 
-/// What belongs to each row of the plan in a part.
+/// The share of each row of the plan in a part.
 fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
     let all = recorders.first().map_or(0, |recorder| recorder.kinds.len());
     let row = |row: usize| {
@@ -167,7 +167,7 @@ fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
     (0..all).map_while(row).collect()
 }
 
-/// A part lasts until the next begins, and the last as long as its requests at their own pace.
+/// A part lasts until the next starts, and the last as long as its requests at their own pace.
 fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], start: u64) {
     if !by_clock {
         parts.retain(|part| part.due > 0);
@@ -187,7 +187,7 @@ fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], st
     }
 }
 
-/// How many of the first parts are warm-up: a beginning that decays, and in which the server did not stand still.
+/// How many of the first parts are warm-up: a start that decays, and in which the server did not stall.
 fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
     match plan.warm_up {
         WarmUp::Off => 0,
@@ -206,7 +206,7 @@ fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
     }
 }
 
-/// Requests for a median that warm-up is told from.
+/// The least number of requests for a median that may show warm-up.
 const MEDIAN_OF: u64 = 10;
 
 fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {

@@ -1,14 +1,14 @@
-//! Load on a server, and the truth about its latency.
+//! Puts a server under load and measures its latency.
 //!
 //! A [`Session`] keeps the connections to a server. A turn of it has one schedule, from the first request to the last;
-//! parts of the turn are moments on its clock, and marks are moments at which somebody else reads the server's accounts
-//! meanwhile. What the threads write down is merged once the turn is over: the parts, the stalls among them, what of
-//! the beginning is warm-up, whether the server kept up, and what is to be said against the figures. Nothing is thrown
-//! away: what does not count stays in the parts that do not.
+//! parts of the turn are moments on its clock, and marks are moments at which another thread reads the server's
+//! accounts. The records of the threads are merged when the turn is over: the parts, the stalls in them, the warm-up,
+//! whether the server kept up, and the doubts about the figures. Nothing is discarded: what does not count stays in
+//! parts that do not count.
 //!
-//! [`run`] drives one server with one plan and says how long answers took: from the time a request was due, so that a
-//! stall of the server counts for every request that it held up, and not only for those that happened to be under way.
-//! It also says how late the generator was itself, and declares figures void that it spoilt.
+//! [`run`] drives one server with one plan and reports response times: from the time when a request was due, so that a
+//! stall of the server counts for every request that it delayed, and not only for those in flight at that moment. It
+//! also reports how late the generator was itself, and declares figures void that it spoilt.
 
 mod abort;
 mod backlog;

@@ -1,10 +1,10 @@
-//! The times at which one thread of an open loop is to send.
+//! The times at which one thread of an open loop sends.
 
 use super::plan::Arrivals;
 use super::scenario::{Stage, time_of};
 use scruple_core::stats::rng::Pcg;
 
-/// The times of one thread, from the first on. A rate is shared so that the threads together have evenly spaced times
+/// The times of one thread, from the first on. A rate is divided so that the threads together have evenly spaced times
 /// (or, for Poisson, so that their streams add up to one of the whole rate).
 pub(crate) struct Schedule {
     start: u64,
@@ -18,17 +18,17 @@ pub(crate) struct Schedule {
     next: Option<u64>,
 }
 
-/// How the rate runs.
+/// How the rate changes.
 pub(crate) enum Shape {
-    /// It stays what it is.
+    /// It is constant.
     Constant,
     /// In stages; the rate itself is then 1.
     Stages(Vec<Stage>),
-    /// The times of this very thread, in nanoseconds from the start, each with the number of what is due then.
+    /// The times of this thread, in nanoseconds from the start, each with the number of what is due then.
     Listed(Vec<(u64, u32)>),
 }
 
-/// What one thread of several has to send.
+/// The share of one thread.
 pub(crate) struct Share {
     pub(crate) rate: f64,
     pub(crate) arrivals: Arrivals,
@@ -84,7 +84,7 @@ impl Schedule {
         (self.left, self.next) = (0, None);
     }
 
-    /// Goes on to the time after it.
+    /// Advances to the time after it.
     pub(crate) fn advance(&mut self) {
         if self.left == 0 {
             self.next = None;

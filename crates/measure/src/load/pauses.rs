@@ -1,13 +1,13 @@
-//! Slow requests held against pauses of the server that are known from elsewhere.
+//! Compares slow requests with pauses of the server that are known from elsewhere.
 
 use super::record::Slow;
 use super::result::LoadResult;
 
 impl LoadResult {
-    /// How many of the requests slower than `nanoseconds` were slow for these pauses, and how many there are; of the
-    /// slowest requests that were kept. Pauses are times since the start of the measured span. A request was slow for
-    /// them when those that fell into its time are at least half as long as it was longer than the median: one that was
-    /// under way during a pause merely by chance, because it waited for something else, was not.
+    /// How many of the requests slower than `nanoseconds` were slow because of these pauses, and how many there are,
+    /// among the slowest requests that were kept. Pauses are times since the start of the measured span. A request was
+    /// slow because of pauses when those that overlap it are at least half as long as its excess over the median: one
+    /// that was in flight during a pause by chance, because it waited for something else, was not.
     pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
         let (pauses, median) = (apart(pauses), self.response.quantile(0.5).unwrap_or(0));
         let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
@@ -15,7 +15,7 @@ impl LoadResult {
     }
 }
 
-/// Pauses in the order of time, those that overlap put together.
+/// Pauses in the order of time, with overlapping ones merged.
 fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut sorted = pauses.to_vec();
     sorted.sort_unstable();
@@ -30,7 +30,7 @@ fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 fn is_slow_for(slow: &Slow, pauses: &[(u64, u64)], median: u64) -> bool {
-    // The whole pause counts, since who is due late in it waits for those that it held up before.
+    // The whole pause counts, since a request that is due late in it waits for those that it delayed before.
     let within = pauses.iter().filter(|(from, to)| slow.intended < *to && *from < slow.done);
     let paused: u64 = within.map(|(from, to)| to - from).sum();
     paused > 0 && 2 * paused >= slow.response.saturating_sub(median)

@@ -1,4 +1,4 @@
-//! How a server is to be loaded.
+//! Plans: how a server is loaded.
 
 use super::each::Listeners;
 use super::request::Request;
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Plan {
     /// The kinds of requests; at least one.
     pub requests: Vec<Request>,
-    /// How the next request is chosen among them.
+    /// How the next request is chosen.
     pub order: Order,
     /// What users do, where they do more than send single requests.
     pub scenario: Option<Arc<Scenario>>,
@@ -20,10 +20,10 @@ pub struct Plan {
     pub pace: Pace,
     /// Connections that are opened before the clock starts, over all threads.
     pub connections: u32,
-    /// Up to how many connections may be opened when a request is due and none is free; fewer than `connections` means
+    /// The most connections that may be opened when a request is due and none is free; no more than `connections` means
     /// that none are added. Only for an open loop.
     pub grow_to: u32,
-    /// Requests under way at a time on one HTTP/2 connection.
+    /// Requests in flight at a time on one HTTP/2 connection.
     pub streams: u32,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
@@ -33,30 +33,30 @@ pub struct Plan {
     pub duration: Duration,
     /// Sending stops earlier when this many were sent.
     pub max_requests: Option<u64>,
-    /// How long an answer may take, from the sending; and how long is waited for answers after the last sending.
+    /// The time-out of an answer, from the sending; also the time to wait for answers after the last sending.
     pub timeout: Duration,
-    /// After so many time-outs the run is given up, which is an error; none for no such bound.
+    /// After this many time-outs the run is aborted with an error; none for no such bound.
     pub most_timeouts: Option<u64>,
-    /// What is taken off at the beginning.
+    /// The warm-up.
     pub warm_up: WarmUp,
-    /// Equal parts of the duration that have distributions of their own.
+    /// Equal parts of the duration with separate distributions.
     pub parts: u32,
-    /// Moments at which [`super::Moment::Mark`] is told, as shares of the duration, rising and between 0 and 1.
+    /// Moments at which [`super::Moment::Mark`] is reported, as shares of the duration, increasing and between 0 and 1.
     pub marks: Vec<f64>,
-    /// The generator is late where the 99th percentile of its lateness is more than this. It is given beforehand, so that
-    /// what is void does not depend on what was measured.
+    /// The generator counts as late where the 99th percentile of its lateness exceeds this. It is fixed beforehand, so
+    /// that validity does not depend on the measurements.
     pub lateness: Duration,
-    /// Decides the order of weighted requests and the gaps of Poisson arrivals.
+    /// The seed of the order of weighted requests and of the gaps of Poisson arrivals.
     pub seed: u64,
     /// Whether the last microseconds before a sending are spent polling.
     pub polling: Polling,
     /// The cores the threads are pinned to, in turn; none for all.
     pub cores: Vec<usize>,
-    /// Who is told every single request, if anybody.
+    /// Who receives every single request, if anybody.
     pub each: Option<Listeners>,
-    /// Whether responses are counted for those who watch the load while it goes on.
+    /// Whether responses are counted for observers while the load runs.
     pub live: bool,
-    /// Ask for a real-time priority for the generator's threads; where it is refused a doubt says so.
+    /// Request a real-time priority for the generator's threads; a doubt reports a refusal.
     pub priority: bool,
 }
 
@@ -67,7 +67,7 @@ pub enum Order {
     /// At random by weight.
     #[default]
     Weighted,
-    /// One after the other, from the first again after the last; each thread by itself.
+    /// In turn, from the first again after the last; each thread separately.
     InTurn,
 }
 
@@ -76,11 +76,11 @@ pub enum Order {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// Of what it is.
+    /// What it covers.
     pub of: RowOf,
 }
 
-/// What a row of a report is of.
+/// What a row of a report covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowOf {
@@ -88,7 +88,7 @@ pub enum RowOf {
     Request,
     /// The requests of a group.
     Group,
-    /// Whole sessions, from their first request being due to their last answer.
+    /// Whole sessions, from when their first request is due to their last answer.
     Session,
 }
 
@@ -98,7 +98,7 @@ pub enum RowOf {
 pub enum Pace {
     /// A connection sends its next request when the last has been answered.
     Closed,
-    /// Requests are sent at set times, whatever the server does; latency counts from those times.
+    /// Requests are sent at fixed times, whatever the server does; latency counts from those times.
     Open {
         /// Requests per second.
         rate: f64,
@@ -111,29 +111,29 @@ pub enum Pace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// All alike.
+    /// All equal.
     #[default]
     Constant,
-    /// Exponentially distributed, as from many users who know nothing of one another.
+    /// Exponentially distributed, as from many independent users.
     Poisson,
 }
 
-/// What is taken off at the beginning.
+/// What is removed at the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarmUp {
-    /// A beginning that decays, found afterwards; less than half.
+    /// A start that decays, determined afterwards; less than half.
     #[default]
     Auto,
     /// Nothing.
     Off,
-    /// This much, before the duration begins.
+    /// A fixed time before the duration starts.
     For(Duration),
 }
 
-/// Whether the generator polls for some microseconds rather than sleep: in an open loop before a sending, which makes it
-/// punctual to about a microsecond; in a closed one for the next answer of several, which spares the server the waking of
-/// it, as long as answers do come within that time.
+/// Whether the generator polls for some microseconds rather than sleep: in an open loop before a sending, which makes
+/// it punctual to about a microsecond; in a closed one for the next of several answers, which saves the server from
+/// waking it, as long as answers arrive within that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Polling {
@@ -146,17 +146,17 @@ pub enum Polling {
     Off,
 }
 
-/// How often a closed loop looks for answers again before it sleeps: some 5 µs. Eight times as long brought a tenth more
+/// How often a closed loop polls for answers before it sleeps: about 5 µs. Eight times as long brought a tenth more
 /// requests from nginx with 100 connections, and took more processor time than wrk does.
 const LOOKS: u32 = 16;
 
-/// How long before a sending the polling begins, in nanoseconds.
+/// How long before a sending the polling starts, in nanoseconds.
 pub(crate) const POLLED: u64 = 50_000;
 
-/// The parts of a plan that asks for no other number.
+/// The default number of parts.
 const PARTS: u32 = 40;
 
-/// What a generator may be late by at the 99th percentile, where nothing else is asked.
+/// The default limit of the generator's lateness at the 99th percentile.
 pub const LATE: Duration = Duration::from_millis(5);
 
 impl Plan {
@@ -189,7 +189,7 @@ impl Plan {
         }
     }
 
-    /// Whether it can be carried out.
+    /// Checks whether it can be carried out.
     ///
     /// # Errors
     /// What is wrong with it, as a sentence.
@@ -233,13 +233,13 @@ impl Plan {
         }
     }
 
-    /// Whether requests are due at set times: in an open loop, and for users who think.
+    /// Whether requests are due at fixed times: in an open loop, and for users who think.
     pub fn by_clock(&self) -> bool {
         self.rate().is_some() || self.scenario.is_some()
     }
 
-    /// What reports have rows for besides the whole: kinds of requests, in the order of the plan, then groups of them,
-    /// then sessions.
+    /// The rows of reports besides the whole: kinds of requests, in the order of the plan, then groups of them, then
+    /// sessions.
     pub fn rows(&self) -> Vec<Row> {
         let row = |name: &str, of: RowOf| Row { name: name.to_owned(), of };
         let mut rows: Vec<Row> = self.requests.iter().map(|r| row(&r.name, RowOf::Request)).collect();
@@ -253,7 +253,8 @@ impl Plan {
         rows
     }
 
-    /// How long requests are due, in nanoseconds: less than the duration where the most requests are due before its end.
+    /// How long requests are due, in nanoseconds: less than the duration where the most requests are due before its
+    /// end.
     pub fn span(&self) -> u64 {
         let duration = self.duration.as_nanos() as u64;
         match (self.rate(), self.max_requests) {
@@ -264,7 +265,7 @@ impl Plan {
         }
     }
 
-    /// The time before the duration in which requests are sent already, in nanoseconds.
+    /// The time before the duration in which requests are already sent, in nanoseconds.
     pub(crate) fn warm_up_before(&self) -> u64 {
         match self.warm_up {
             WarmUp::For(time) => time.as_nanos() as u64,
@@ -272,7 +273,7 @@ impl Plan {
         }
     }
 
-    /// How often the threads of a closed loop look for answers again before they sleep, on a machine with this many cores.
+    /// How often the threads of a closed loop poll for answers before they sleep, on a machine with this many cores.
     pub(crate) fn looks(&self, cores: usize) -> u32 {
         match (self.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Open { .. }) => 0,

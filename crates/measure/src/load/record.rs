@@ -1,4 +1,4 @@
-//! What one generator thread writes down, request by request, without allocating.
+//! The record of one generator thread, request by request, without allocating.
 
 use super::failure::{Failure, Failures};
 use super::latencies::{Sparse, histogram};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
     pub(crate) request: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Exchange {
     pub(crate) user: u32,
 }
 
-/// Who sends requests that belong to no session.
+/// The user of requests that belong to no session.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// When a slow request was due, sent and done, in nanoseconds since the first request was due.
@@ -38,10 +38,10 @@ pub struct Slow {
     pub done: u64,
 }
 
-/// How many of the slowest requests are kept by each thread.
+/// How many of the slowest requests each thread keeps.
 const SLOWEST: usize = 1024;
 
-/// Kinds of requests that get a distribution of their own.
+/// The most kinds of requests that get a distribution of their own.
 pub(crate) const NAMED: usize = 64;
 
 pub(crate) struct PartRecord {
@@ -50,7 +50,7 @@ pub(crate) struct PartRecord {
     pub(crate) open: Option<OpenRecord>,
     pub(crate) due: u64,
     pub(crate) answered: u64,
-    /// Good answers that came in its time, whenever they were due.
+    /// Good answers that arrived in its time, whenever they were due.
     pub(crate) came: u64,
     pub(crate) failures: Failures,
     pub(crate) bytes: u64,
@@ -59,7 +59,7 @@ pub(crate) struct PartRecord {
     pub(crate) span: Option<(u64, u64)>,
 }
 
-/// What only an open loop has.
+/// Distributions that only an open loop has.
 pub(crate) struct OpenRecord {
     /// From due to sent.
     pub(crate) lag: Histogram<u32>,
@@ -67,7 +67,7 @@ pub(crate) struct OpenRecord {
     pub(crate) lateness: Histogram<u32>,
 }
 
-/// What was recorded of one row of the report.
+/// The record of one row of the report.
 pub(crate) struct KindRecord {
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
@@ -76,7 +76,7 @@ pub(crate) struct KindRecord {
     pub(crate) parts: Vec<KindPart>,
 }
 
-/// What was recorded of one row in one part.
+/// The record of one row in one part.
 #[derive(Clone, Default)]
 pub(crate) struct KindPart {
     pub(crate) answered: u64,
@@ -105,7 +105,7 @@ impl KindRecord {
     }
 }
 
-/// Responses and failures since the beginning of a turn.
+/// Responses and failures since the start of a turn.
 #[derive(Default)]
 pub(crate) struct LiveRecord {
     pub(crate) response: [u64; LIVE_BOUNDS.len() + 1],
@@ -125,10 +125,10 @@ pub(crate) struct Recorder {
     sessions: Vec<Option<u32>>,
     /// Answers and failures.
     totals: (u64, u64),
-    /// What is told of responses while the turn goes on, where anybody wants to know.
+    /// Published responses while the turn runs, where that was asked for.
     pub(crate) live: Option<Box<LiveRecord>>,
     pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
-    /// What finds stalls.
+    /// The detector of stalls.
     pub(crate) listener: Listener,
     pub(crate) connect: Histogram<u32>,
     pub(crate) reconnects: u64,
@@ -139,12 +139,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// One that nothing is written down in.
+    /// An empty record that is never written to.
     pub(crate) fn empty() -> Recorder {
         Recorder::with(0, 0, false)
     }
 
-    /// One for a turn.
+    /// The record of a turn.
     pub(crate) fn new(plan: &Plan) -> Recorder {
         let rows = plan.rows();
         let place = |name: &str, of: RowOf| {
@@ -216,7 +216,7 @@ impl Recorder {
         }
     }
 
-    /// A good answer has arrived whole; `now` is the part that goes on.
+    /// A good answer has arrived completely; `now` is the current part.
     pub(crate) fn answered(&mut self, exchange: &Exchange, done: u64, now: Option<u16>, bytes: u64) {
         self.listener.answer(done);
         if let Some(record) = now.and_then(|part| self.parts.get_mut(usize::from(part))) {
@@ -234,7 +234,7 @@ impl Recorder {
         self.latency(exchange, done, true);
     }
 
-    /// A session has ended that began at a time in a part: well, or because a request of it failed.
+    /// A session has ended that started at a time in a part, successfully or because a request of it failed.
     pub(crate) fn session(
         &mut self,
         session: u32,
@@ -251,8 +251,8 @@ impl Recorder {
         }
     }
 
-    /// A request has failed. Those that were waited for in vain count in the latencies with the time that was waited,
-    /// so that giving up does not make a server look fast; those that failed at once do not count there at all.
+    /// A request has failed. Requests that timed out count in the latencies with the time that was waited, so that
+    /// giving up does not make a server look fast; those that failed at once do not count there.
     pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure) {
         match class {
             Failure::TimedOut | Failure::Unsent => self.listener.give_up(done),
@@ -301,7 +301,7 @@ impl Recorder {
         }
     }
 
-    /// Everything counted so far: answers and failures.
+    /// All answers and failures so far.
     pub(crate) fn totals(&self) -> (u64, u64) {
         self.totals
     }

@@ -1,4 +1,4 @@
-//! What is asked of the server, and which answers count as good.
+//! The requests to the server, and which answers count as good.
 
 use super::http1;
 use serde::{Deserialize, Serialize};
@@ -21,34 +21,34 @@ pub struct Request {
     pub body: Vec<u8>,
     /// How often it is drawn, relative to the others; positive.
     pub weight: f64,
-    /// What a good answer looks like.
+    /// The check of its answers.
     pub check: Check,
-    /// The requests that it is put together with in a row of their own, if any.
+    /// The group of requests with which it shares a row, if any.
     pub group: Option<String>,
-    /// Whether its answers are kept until they have been looked at, because more than its check wants to see them.
+    /// Whether its answers are kept until they have been examined, because more than the check needs them.
     pub keep: bool,
 }
 
-/// What a good answer looks like.
+/// The check of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// The good statuses, each a code (`200`) or a class (`2xx`); 2xx and 3xx when empty.
     #[serde(default, deserialize_with = "statuses")]
     pub status: Vec<String>,
-    /// A text that the first MiB of the content contains.
+    /// A text that the first MiB of the content must contain.
     #[serde(default)]
     pub contains: Option<String>,
-    /// The fewest bytes of content.
+    /// The least number of bytes of content.
     #[serde(default)]
     pub min_bytes: Option<u64>,
-    /// The most bytes of content.
+    /// The largest number of bytes of content.
     #[serde(default)]
     pub max_bytes: Option<u64>,
-    /// Headers, each with a text that its value contains.
+    /// Headers, each with a text that its value must contain.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// JSON pointers (RFC 6901) into the content, each with the value that stands there.
+    /// JSON pointers (RFC 6901) into the content, each with the expected value.
     #[serde(default)]
     pub json: BTreeMap<String, Value>,
 }
@@ -61,12 +61,12 @@ pub(crate) enum Failed {
 }
 
 impl Check {
-    /// Whether it looks at more than the status and the length.
+    /// Whether it examines more than the status and the length.
     pub(crate) fn looks_inside(&self) -> bool {
         self.contains.is_some() || !self.headers.is_empty() || !self.json.is_empty()
     }
 
-    /// Judges a complete answer. `head` and `body` are only looked at if [`Check::looks_inside`].
+    /// Judges a complete answer. `head` and `body` are only read if [`Check::looks_inside`].
     pub(crate) fn judge<'a>(
         &self,
         status: u16,
@@ -118,7 +118,7 @@ fn status_matches(pattern: &str, status: u16) -> bool {
             .all(|(wanted, found)| wanted.eq_ignore_ascii_case(&b'x') || wanted == found)
 }
 
-/// Whether two values are the same; numbers are, whether or not they are written with a point.
+/// Whether two values are equal; numbers are, with or without a decimal point.
 fn equal(left: &Value, right: &Value) -> bool {
     left == right || left.is_number() && right.is_number() && left.as_f64() == right.as_f64()
 }
@@ -171,7 +171,7 @@ impl Request {
         bytes
     }
 
-    /// Whether it can be written without breaking the framing.
+    /// Checks whether it can be written without breaking the framing.
     ///
     /// # Errors
     /// What is wrong with it, as a sentence.
@@ -228,8 +228,8 @@ fn statuses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
         .collect())
 }
 
-/// Reads a file of requests: a line `METHOD PATH`, or `PATH` alone, begins one; lines `Name: value` behind it are its
-/// headers and a line `@FILE` its content. Empty lines and lines that begin with `#` are passed over.
+/// Reads a file of requests: a line `METHOD PATH`, or `PATH` alone, starts one; lines `Name: value` after it are its
+/// headers, and a line `@FILE` its content. Empty lines and lines that start with `#` are skipped.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence that names the line.

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use super::doubt::Doubt;
 use super::failure::Failures;
@@ -9,7 +9,7 @@ use super::shared::Ended;
 use super::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
-/// What came of a run, without the warm-up unless it is said otherwise.
+/// The result of a run, without the warm-up unless stated otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadResult {
     /// How it ended.
@@ -18,7 +18,7 @@ pub struct LoadResult {
     pub started: (u64, u64),
     /// The span in which requests were due, in nanoseconds.
     pub span: u64,
-    /// By how much the answers were behind the requests at its end, in nanoseconds; 0 where the server kept up.
+    /// How far the answers were behind the requests at its end, in nanoseconds; 0 where the server kept up.
     pub behind: u64,
     /// Requests that were due: answered, failed or interrupted.
     pub due: u64,
@@ -30,42 +30,42 @@ pub struct LoadResult {
     pub idle_failures: Failures,
     /// Bytes of content received.
     pub bytes: u64,
-    /// From the time a request was due to its answer. In a closed loop it is due when the connection has become free.
+    /// From the time a request was due to its answer. In a closed loop it is due when the connection becomes free.
     pub response: Latencies,
     /// From the sending to the answer.
     pub service: Latencies,
     /// From the time a request was due to its sending; empty in a closed loop.
     pub lag: Latencies,
-    /// The part of the lag that is the generator's own fault: from due to noticed; empty in a closed loop.
+    /// The part of the lag that the generator caused: from due to noticed; empty in a closed loop.
     pub lateness: Latencies,
-    /// From the beginning of a connection until it could be used, TLS included; all connections of the run.
+    /// From the start of a connection until it could be used, including TLS; all connections of the run.
     pub connect: Latencies,
     /// The most requests that waited for a free connection at one time.
     pub backlog: u64,
-    /// Connections that were made anew.
+    /// Connections that were made again.
     pub reconnects: u64,
-    /// The parts of the run, the warm-up included.
+    /// The parts of the run, including the warm-up.
     pub parts: Vec<Part>,
-    /// How many of the first parts were taken for warm-up.
+    /// How many of the first parts count as warm-up.
     pub warm_up: usize,
-    /// When nothing was answered although something was due, the warm-up included.
+    /// Times without answers although something was due, including the warm-up.
     pub stalls: Vec<Stall>,
-    /// The figures of each kind of request, the warm-up included.
+    /// The figures of each kind of request, including the warm-up.
     pub kinds: Vec<Kind>,
     /// The slowest requests, the slowest first.
     pub slowest: Vec<Slow>,
     /// What the generator itself consumed.
     pub generator: GeneratorCost,
-    /// Sessions that were under way at the end.
+    /// Sessions in progress at the end.
     pub unfinished: u64,
-    /// What is to be said against the figures.
+    /// The doubts about the figures.
     pub doubts: Vec<Doubt>,
 }
 
-/// A part of the run: what was due in it, and what came of that, whenever it was answered.
+/// A part of the run: what was due in it, and its outcome, whenever it was answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// Its beginning in nanoseconds since the start of the measured span; negative in the warm-up before it.
+    /// Its start in nanoseconds since the start of the measured span; negative in the warm-up before it.
     pub from: i64,
     /// Its end.
     pub to: i64,
@@ -73,7 +73,7 @@ pub struct Part {
     pub due: u64,
     /// Good answers to them.
     pub answered: u64,
-    /// Good answers that came in its time, whenever they were due.
+    /// Good answers that arrived in its time, whenever they were due.
     pub came: u64,
     /// Failures by class.
     pub failures: Failures,
@@ -89,18 +89,18 @@ pub struct Part {
     pub lag: Buckets,
     /// From due to noticed.
     pub lateness: Buckets,
-    /// What of it belongs to each row of the plan; empty where there is one only, or more than 64.
+    /// The share of each row of the plan; empty where there is only one row, or more than 64.
     pub rows: Vec<PartRow>,
 }
 
 /// A row of the plan in a part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartRow {
-    /// Good answers; for a session, those that came to their end.
+    /// Good answers; for a session, completed sessions.
     pub answered: u64,
-    /// Failures by class; for a session, those that ended for it.
+    /// Failures by class; for a session, those that ended it.
     pub failures: Failures,
-    /// From due to answered; for a session, from its first request being due to its last answer.
+    /// From due to answered; for a session, from when its first request was due to its last answer.
     pub response: Buckets,
 }
 
@@ -113,7 +113,7 @@ impl PartRow {
 }
 
 impl Part {
-    /// The part as one row of the plan sees it.
+    /// The part restricted to one row of the plan.
     pub fn row(&self, index: usize) -> Part {
         let row = self.rows.get(index).cloned().unwrap_or_default();
         Part {
@@ -128,7 +128,7 @@ impl Part {
         }
     }
 
-    /// Several parts as one, from the beginning of the first to the end of the last.
+    /// Several parts as one, from the start of the first to the end of the last.
     pub fn together<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Part {
         let mut whole: Option<Part> = None;
         for part in parts {
@@ -163,7 +163,7 @@ impl Part {
 pub struct Kind {
     /// Its name.
     pub name: String,
-    /// Of what it is.
+    /// What it covers.
     pub of: RowOf,
     /// Good answers.
     pub answered: u64,
@@ -173,7 +173,7 @@ pub struct Kind {
     pub service: Option<Latencies>,
 }
 
-/// What the generator's threads consumed while requests were sent and answered, all numbers summed over the threads.
+/// The consumption of the generator's threads while requests were sent and answered, summed over the threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorCost {
     /// Threads.
@@ -186,9 +186,9 @@ pub struct GeneratorCost {
     pub system: u64,
     /// Time ready but waiting for a core, in nanoseconds.
     pub waited: u64,
-    /// Times it was made to give up its core.
+    /// How often it was made to give up its core.
     pub preempted: u64,
-    /// Requests it handled, the warm-up and failures included.
+    /// Requests that it handled, including warm-up and failures.
     pub requests: u64,
 }
 
@@ -207,12 +207,12 @@ impl GeneratorCost {
 }
 
 impl LoadResult {
-    /// Whether the figures may be used: nothing that is said against them makes them void.
+    /// Whether the figures may be used: no doubt makes them void.
     pub fn valid(&self) -> bool {
         !self.doubts.iter().any(|doubt| doubt.voids)
     }
 
-    /// Good answers per second, over the span and whatever time the answers were behind at its end.
+    /// Good answers per second, over the span and the time by which the answers were behind at its end.
     pub fn rate(&self) -> f64 {
         if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
     }
@@ -222,7 +222,7 @@ impl LoadResult {
         &self.parts[self.warm_up.min(self.parts.len())..]
     }
 
-    /// What was taken for warm-up.
+    /// The warm-up.
     pub fn cut(&self) -> &[Part] {
         &self.parts[..self.warm_up.min(self.parts.len())]
     }

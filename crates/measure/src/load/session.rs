@@ -1,8 +1,8 @@
-//! A server under load: finds the address, keeps the connections, starts the threads of a turn together, and brings
-//! their records home.
+//! A server under load: finds the address, keeps the connections, starts the threads of a turn together, and collects
+//! their records.
 //!
-//! A turn has one clock: one schedule from its first request to its last. Its parts, and the marks at which the server's
-//! accounts are read, are moments on that clock; nothing waits for anything at them.
+//! A turn has one clock and one schedule, from its first request to its last. Its parts, and the marks at which the
+//! server's accounts are read, are moments on that clock; nothing waits at them.
 
 use super::abort::Watched;
 use super::failure::Failure;
@@ -52,7 +52,7 @@ pub enum LoadError {
         /// The limit.
         limit: u64,
     },
-    /// Answers were waited for in vain, more often than the plan allows.
+    /// Answers timed out more often than the plan allows.
     #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
     Silent {
         /// How many.
@@ -68,42 +68,42 @@ pub enum LoadError {
     Interrupted,
 }
 
-/// What is told while a turn goes on.
+/// What is reported while a turn runs.
 #[derive(Clone, Copy)]
 pub enum Moment<'a> {
-    /// How it goes, about four times a second.
+    /// The progress, about four times a second.
     Progress(&'a Progress),
-    /// One of the marks of the plan has been reached: 0 is before the first request, the one behind the last of the plan
-    /// is after the last answer.
+    /// A mark of the plan has been reached: 0 is before the first request, and the one after the last of the plan is
+    /// after the last answer.
     Mark(usize, Handled<'a>),
 }
 
-/// How many requests have been answered or have failed. The load goes on while it is asked.
+/// How many requests have been answered or have failed. The load continues meanwhile.
 #[derive(Clone, Copy)]
 pub struct Handled<'a> {
     shared: &'a Shared,
-    /// What came of a turn that is over.
+    /// The result of a turn that is over.
     whole: Option<u64>,
 }
 
 impl Handled<'_> {
-    /// So many by now.
+    /// A fixed number.
     pub fn now(self) -> u64 {
         self.whole.unwrap_or_else(|| self.shared.handled())
     }
 }
 
-/// A server with the connections to it. They last from one turn to the next.
+/// A server with its connections, which last from one turn to the next.
 pub struct Session {
     shared: Arc<Shared>,
     generators: Vec<Generator>,
 }
 
 impl Session {
-    /// Prepares everything that does not depend on one turn. Connections are made by the first turn.
+    /// Prepares everything that does not depend on one turn. The first turn makes the connections.
     ///
     /// # Errors
-    /// When the plan is impossible, or nobody listens.
+    /// When the plan is impossible, or nothing listens.
     pub fn new(target: &Target, plan: &Plan) -> Result<Session, LoadError> {
         plan.validate().map_err(LoadError::Plan)?;
         let most = plan.connections.max(plan.grow_to);
@@ -121,14 +121,14 @@ impl Session {
         Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })
     }
 
-    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its pace,
-    /// its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two time-outs, one
-    /// for connections that are to be made and one for answers after the last request.
+    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its
+    /// pace, its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two
+    /// time-outs, one for connections and one for answers after the last request.
     ///
-    /// `interrupted` ends it early with the figures so far.
+    /// `interrupted` ends it early; the figures so far are returned.
     ///
     /// # Errors
-    /// When no connection can be made, or more is waited for in vain than the plan allows. Whatever else happens once
+    /// When no connection can be made, or more answers time out than the plan allows. Anything else that happens once
     /// requests are sent is a figure and no error.
     pub fn turn(
         &mut self,
@@ -146,7 +146,7 @@ impl Session {
 
 /// Loads a server as planned, in a session of one turn.
 ///
-/// `interrupted` ends it early with the figures so far. `progress` is called about four times a second.
+/// `interrupted` ends it early; the figures so far are returned. `progress` is called about four times a second.
 ///
 /// # Errors
 /// As for [`Session::new`] and [`Session::turn`].
@@ -159,7 +159,7 @@ pub fn run(
     run_watched(target, plan, interrupted, progress, &|| {})
 }
 
-/// As [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
+/// Like [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
 ///
 /// # Errors
 /// As for [`run`].
@@ -215,12 +215,12 @@ enum Report {
 /// Where the threads wait for each other.
 struct Gate {
     start: Start,
-    /// Opened by whoever waits for the threads, once all are ready.
+    /// Opened by the thread that waits for the others, once all are ready.
     open: Barrier,
     end: Barrier,
 }
 
-/// The moment at which the threads begin, on both clocks; 0 until it is known.
+/// The moment at which the threads start, on both clocks; 0 until it is known.
 #[derive(Default)]
 struct Start {
     monotonic: AtomicU64,
@@ -287,9 +287,9 @@ fn together(
     })
 }
 
-/// What the thread that waits for the others looks out for.
+/// What the waiting thread watches for.
 struct Watch {
-    /// Where the marks lie, in nanoseconds from the start, or in requests.
+    /// The positions of the marks, in nanoseconds from the start, or in requests.
     marks: Vec<u64>,
     by_count: bool,
     reached: usize,
@@ -298,7 +298,7 @@ struct Watch {
     told_at: u64,
 }
 
-/// How often progress is told.
+/// How often progress is reported.
 const TOLD: u64 = 250_000_000;
 
 impl Watch {
@@ -315,7 +315,7 @@ impl Watch {
         Watch { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
     }
 
-    /// How long nothing is to be looked at.
+    /// How long nothing needs attention.
     fn pause(&self, start: &Start) -> Duration {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         let waiting = self.marks.len() > 1;
@@ -328,8 +328,8 @@ impl Watch {
         Duration::from_nanos(pause)
     }
 
-    /// All threads are ready: sets the moment at which they begin, unless one of them could not. The first mark is told
-    /// before it, so that nothing has been handled by then, unless there is a warm-up in between.
+    /// All threads are ready: sets the moment at which they start, unless one of them could not get ready. The first
+    /// mark is reported before it, so that nothing has been handled by then, unless there is a warm-up in between.
     fn begin(&mut self, shared: &Shared, plan: &Plan, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
         if shared.stopped() {
             return;
@@ -365,7 +365,7 @@ impl Watch {
         }
     }
 
-    /// Marks that a short or interrupted turn never came to are passed over; the last is its end.
+    /// Marks that a short or interrupted turn never reached are skipped; the last is its end.
     fn finish(&self, shared: &Shared, start: &Start, handled: u64, tell: &mut dyn FnMut(Moment<'_>)) {
         let elapsed = clock::now().saturating_sub(start.monotonic.load(Ordering::Relaxed));
         tell(Moment::Progress(&Progress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));

@@ -1,4 +1,4 @@
-//! What the threads of a run share.
+//! State that the threads of a run share.
 
 use super::failure::{Failure, Failures};
 use super::http1::Expect;
@@ -10,15 +10,15 @@ use super::tls::TlsSetup;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How a run came to its end.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// As planned.
     Planned,
-    /// The user interrupted; what was under way is not counted.
+    /// The user interrupted; requests in flight are not counted.
     Interrupted,
-    /// A limit that ends the load was exceeded; what was under way is not counted.
+    /// A limit that aborts the load was exceeded; requests in flight are not counted.
     Aborted,
     /// For two seconds no connection could be made.
     ServerGone,
@@ -30,10 +30,10 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<TlsSetup>,
     /// The requests as bytes, in the order of the plan.
     pub(crate) encoded: Vec<Vec<u8>>,
-    /// The same for HTTP/2; empty where that is not spoken.
+    /// The same for HTTP/2; empty where that is not used.
     pub(crate) frames: Vec<http2::Encoded>,
     pub(crate) expected: Vec<Expect>,
-    /// The sums of weights up to and with each request.
+    /// The cumulative weights of the requests.
     pub(crate) cumulated: Vec<f64>,
     pub(crate) cores: usize,
     pub(crate) live: Vec<Live>,
@@ -73,18 +73,18 @@ impl Shared {
         })
     }
 
-    /// Whether HTTP/2 is spoken.
+    /// Whether HTTP/2 is used.
     pub(crate) fn http2(&self) -> bool {
         !self.frames.is_empty()
     }
 
-    /// Forgets what the last turn told.
+    /// Clears what the last turn published.
     pub(crate) fn begin(&self) {
         self.stop.store(false, Ordering::Relaxed);
         self.live.iter().for_each(Live::clear);
     }
 
-    /// Tells all threads to stop: the user wants it, or one of them could not start or has given up.
+    /// Tells all threads to stop: the user interrupted, or one of them could not start or gave up.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -101,12 +101,12 @@ impl Shared {
     }
 }
 
-/// What the reader has to know of a request.
+/// What the reader needs to know about a request.
 fn expected(request: &Request) -> Expect {
     Expect { no_body: request.method == "HEAD", keep: request.keeps() }
 }
 
-/// What a thread tells while it runs.
+/// What a thread publishes while it runs.
 #[derive(Default)]
 pub(crate) struct Live {
     pub(crate) answered: AtomicU64,
@@ -114,13 +114,13 @@ pub(crate) struct Live {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
-    /// What [`Progress`] has of the same names, where the plan asks for it.
+    /// The fields of [`Progress`] with the same names, where the plan asks for them.
     pub(crate) response: [AtomicU64; LIVE_BOUNDS.len() + 1],
     pub(crate) sum: AtomicU64,
     pub(crate) failures: [AtomicU64; Failure::ALL.len()],
 }
 
-/// The bounds between which responses are counted while a load goes on, in nanoseconds.
+/// The bounds of the live histogram of responses, in nanoseconds.
 pub const LIVE_BOUNDS: [u64; 20] = {
     let us = 1_000;
     let ms = 1_000 * us;
@@ -158,7 +158,7 @@ impl Live {
     }
 }
 
-/// How a run is going, for a line on the screen.
+/// The progress of a run, for a line on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Seconds since requests began to be sent.
@@ -171,12 +171,12 @@ pub struct Progress {
     pub rate: f64,
     /// Requests that wait for a free connection.
     pub backlog: u64,
-    /// The median response of late, in nanoseconds; with several threads the largest of theirs. 0 before any answer.
+    /// The recent median response, in nanoseconds; with several threads the largest of theirs. 0 before any answer.
     pub p50: u64,
-    /// The 99th percentile of late, likewise.
+    /// The recent 99th percentile, in the same way.
     pub p99: u64,
-    /// Responses since the beginning of the turn by the first of [`LIVE_BOUNDS`] that they are within, and those beyond the
-    /// last; all 0 where the plan does not ask for it. So are the next two.
+    /// Responses since the start of the turn by the first of [`LIVE_BOUNDS`] that they do not exceed, and those beyond
+    /// the last; all 0 where the plan does not ask for it. So are the next two.
     pub response: [u64; LIVE_BOUNDS.len() + 1],
     /// Their sum in nanoseconds.
     pub sum: u64,

@@ -7,11 +7,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Starts to connect a non-blocking socket; when it becomes writable, [`outcome`] tells how that went.
+/// Starts to connect a non-blocking socket; when it becomes writable, [`outcome`] gives the result.
 ///
 /// # Errors
-/// What the kernel says at once: refused, no route, no descriptors left, or (`WouldBlock`) a full queue at a Unix
-/// socket, which only trying again later resolves.
+/// The kernel's immediate error: refused, no route, no descriptors left, or (`WouldBlock`) a full queue at a Unix
+/// socket, for which only trying again later helps.
 pub(crate) fn connect(address: &Address) -> io::Result<OwnedFd> {
     let (domain, name) = match address {
         Address::Tcp(to) => (Domain::for_address(*to), SockAddr::from(*to)),
@@ -28,7 +28,7 @@ pub(crate) fn connect(address: &Address) -> io::Result<OwnedFd> {
     }
 }
 
-/// How a connect that was under way has ended.
+/// The result of a connect that was under way.
 pub(crate) fn outcome(socket: &OwnedFd) -> io::Result<()> {
     SockRef::from(socket).take_error()?.map_or(Ok(()), Err)
 }
@@ -38,22 +38,22 @@ pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     SockRef::from(socket).send_with_flags(bytes, libc::MSG_NOSIGNAL)
 }
 
-/// Receives what is there; 0 is the end of the stream.
+/// Receives what is available; 0 is the end of the stream.
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     (&*SockRef::from(socket)).read(buffer)
 }
 
-/// Closes a socket so that the other end sees a reset: thousands of closed connections would otherwise keep their
-/// ports waiting for a minute and starve the next run.
+/// Closes a socket so that the other end sees a reset: thousands of closed connections would otherwise keep their ports
+/// for a minute and prevent the next run.
 pub(crate) fn abandon(socket: OwnedFd) {
-    // Where this is refused, the socket is closed as sockets usually are.
+    // Where this is refused, the socket is closed in the usual way.
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
 }
 
 /// Raises this process's limit of open descriptors to at least `wanted` if it may.
 ///
 /// # Errors
-/// The limit that holds, when it is lower than `wanted`.
+/// The limit, when it is lower than `wanted`.
 pub fn allow_descriptors(wanted: u64) -> Result<(), u64> {
     // SAFETY: plain data, filled in and read by the kernel.
     unsafe {

@@ -1,11 +1,11 @@
-//! Times in which nothing was answered although something was due.
+//! Times without any answer although something was due.
 
 use serde::{Deserialize, Serialize};
 
-/// A time in which nothing was answered, in nanoseconds since the start; negative in a warm-up before it.
+/// A time without answers, in nanoseconds since the start; negative in a warm-up before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// When the last answer before it came, or the first request was due that waited.
+    /// When the last answer before it came, or the first waiting request was due.
     pub from: i64,
     /// When the next answer came, or the last of the requests was given up.
     pub to: i64,
@@ -13,13 +13,13 @@ pub struct Stall {
     pub requests: u64,
 }
 
-/// Shorter stalls are not told from ordinary slowness, in nanoseconds.
+/// Shorter stalls are not distinguished from ordinary slowness, in nanoseconds.
 const SHORTEST: u64 = 5_000_000;
 
-/// Nor are those that are shorter than so many of the times from one answer to the next.
+/// Nor are stalls shorter than this many times the usual time between answers.
 const ORDINARY: u64 = 20;
 
-/// A stall is met by at least so many requests: of one or two it cannot be said that the server stood still.
+/// A stall affects at least this many requests: one or two do not show that the server stood still.
 const FEWEST: u64 = 3;
 
 /// A time without an answer, as one thread saw it.
@@ -33,7 +33,7 @@ pub(crate) struct Quiet {
     waiting: u64,
 }
 
-/// What one thread keeps in mind in order to find stalls.
+/// The state from which one thread detects stalls.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     waiting: u64,
@@ -42,9 +42,9 @@ pub(crate) struct Listener {
     /// Since when something is due and nothing was answered.
     since: Option<u64>,
     last: u64,
-    /// When the generator looked for answers last.
+    /// When the generator last polled for answers.
     looked: Option<u64>,
-    /// From when on it had not looked, because it was busy sending or kept from its core.
+    /// Since when it had not polled, because it was busy sending or had no core.
     blind: Option<u64>,
     quiet: Vec<Quiet>,
     /// The times from answer to answer while something was due, and their number.
@@ -58,7 +58,8 @@ impl Listener {
         self.since.get_or_insert(at);
     }
 
-    /// The generator has begun to look for answers, meant to wait for them until a time, and now has what there is.
+    /// The generator has started to poll for answers, meant to wait for them until a time, and now has the available
+    /// ones.
     pub(crate) fn looked(&mut self, begun: u64, until: u64, now: u64) {
         let before = self.looked.replace(now).unwrap_or(begun);
         self.blind = if begun > before + SHORTEST / 5 {
@@ -79,7 +80,7 @@ impl Listener {
         self.since = (self.waiting > 0).then_some(now);
     }
 
-    /// A request is given up: that is no answer.
+    /// A request is given up, which is no answer.
     pub(crate) fn give_up(&mut self, now: u64) {
         if self.waiting <= 1 {
             self.note(now);

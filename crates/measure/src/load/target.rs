@@ -1,4 +1,4 @@
-//! Where the load goes: an address, and what is spoken there.
+//! The target of a load: an address and a protocol.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The version of HTTP that is spoken.
+/// The version of HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1, one request at a time on a connection.
@@ -38,14 +38,14 @@ pub enum Trust {
     System,
     /// The authorities, or the server's own certificate, in a PEM file.
     File(PathBuf),
-    /// Anyone: the connection is encrypted and the certificate not looked at.
+    /// Anyone: the connection is encrypted and the certificate is not checked.
     Anyone,
 }
 
 /// A server to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The addresses it may have; the first that accepts a connection is used.
+    /// Its possible addresses; the first that accepts a connection is used.
     pub addresses: Vec<Address>,
     /// The `Host` of requests, and the name in the certificate.
     pub host: String,
@@ -64,7 +64,7 @@ pub enum TargetError {
     /// No host or socket path.
     #[error("‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock")]
     Nobody(String),
-    /// The port is not one.
+    /// The port is invalid.
     #[error("‘{0}’ is not a port: a number from 1 to 65535 is expected")]
     Port(String),
     /// The host has no address.
@@ -72,14 +72,14 @@ pub enum TargetError {
     Unknown {
         /// The host.
         host: String,
-        /// What the resolver says.
+        /// The resolver's error.
         why: String,
     },
 }
 
 impl Target {
-    /// Reads `http://host:port/path`, `https://…`, `host:port`, `:port`, or `unix:/path/to.sock` (with `:/path` behind
-    /// it for a path). Returns the target and the path with its query. Looks up host names.
+    /// Parses `http://host:port/path`, `https://…`, `host:port`, `:port`, or `unix:/path/to.sock` (optionally followed
+    /// by `:/path`). Returns the target and the path with its query. Looks up host names.
     ///
     /// # Errors
     /// When the text names no server, or the host has no address.
@@ -119,7 +119,7 @@ impl Target {
         Ok((Target { addresses, host: shown, tls, protocol: Protocol::Http1 }, path))
     }
 
-    /// A server behind a Unix socket, spoken to in plain HTTP/1.1.
+    /// A server at a Unix socket, with plain HTTP/1.1.
     pub fn unix(path: &Path) -> Target {
         Target {
             addresses: vec![Address::Unix(path.to_owned())],

@@ -1,8 +1,8 @@
-//! The calling thread of the generator: how it is set up, and what it has consumed.
+//! The calling thread of the generator: its set-up and its consumption.
 
 use super::plan::Plan;
 
-/// Pins the thread, makes its timers precise and asks for priority. False when priority was asked for and refused.
+/// Pins the thread, makes its timers precise and requests priority. False when priority was requested and refused.
 pub(super) fn settle_thread(plan: &Plan, number: u32) -> bool {
     // SAFETY: plain system calls about the calling thread; the structures are valid when zero and outlive the calls.
     unsafe {
@@ -19,7 +19,7 @@ pub(super) fn settle_thread(plan: &Plan, number: u32) -> bool {
     }
 }
 
-/// What a thread has consumed, times in nanoseconds.
+/// The consumption of a thread, times in nanoseconds.
 pub(super) struct Consumed {
     /// In user mode.
     pub user: u64,
@@ -27,11 +27,11 @@ pub(super) struct Consumed {
     pub system: u64,
     /// Waiting for a core.
     pub waited: u64,
-    /// How often another thread took its core.
+    /// How often another thread preempted it.
     pub preempted: u64,
 }
 
-/// What the calling thread has consumed so far.
+/// The consumption of the calling thread so far.
 pub(super) fn consumed() -> Consumed {
     // SAFETY: the kernel fills in plain data that is valid when zero.
     let usage = unsafe {

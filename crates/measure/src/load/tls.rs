@@ -1,4 +1,4 @@
-//! TLS as a filter between bytes: the handshake and the records are rustls's, the socket stays ours.
+//! TLS as a filter between bytes: rustls implements handshake and records, the socket stays ours.
 
 use super::failure::Failure;
 use super::target::{Protocol, Target, Trust};
@@ -21,7 +21,7 @@ pub(crate) struct Tls {
     session: ClientConnection,
 }
 
-/// What trusts the authorities of a file, or where none is named those of the system.
+/// A verifier that trusts the authorities of a file, or of the system where none is given.
 ///
 /// # Errors
 /// The certificates cannot be read, in words.
@@ -48,7 +48,7 @@ fn configuration(trust: &Trust) -> Result<ClientConfig, String> {
 }
 
 impl TlsSetup {
-    /// Reads the authorities and fixes the versions and the protocol offered.
+    /// Reads the authorities and sets the versions and the offered protocol.
     pub(crate) fn new(target: &Target, trust: &Trust) -> Result<TlsSetup, String> {
         let mut config = configuration(trust)?;
         config.alpn_protocols = match target.protocol {
@@ -84,7 +84,7 @@ impl Tls {
         self.pending()
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub(crate) fn pending(&mut self) -> Result<Vec<u8>, Failure> {
         let mut sealed = Vec::new();
         while self.session.wants_write() {
@@ -96,7 +96,7 @@ impl Tls {
     /// Decrypts what was received and appends it to `plain`.
     ///
     /// # Errors
-    /// What is wrong with it, for a message.
+    /// The error, for a message.
     pub(crate) fn open(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
         while !bytes.is_empty() {
             let taken = self.session.read_tls(&mut bytes).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Whom TLS trusts, and what is said of a server that is not trusted.
+//! Whom TLS trusts, and the messages for servers that are not trusted.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -9,7 +9,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where systems keep the authorities they trust.
+/// Where systems keep trusted authorities.
 const SYSTEM_LISTS: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -42,7 +42,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if read.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(read) }
 }
 
-/// Decides about the certificates that servers show, and checks that they hold the keys.
+/// Verifies the certificates of servers, and that they hold the keys.
 #[derive(Debug)]
 pub(super) struct Verifier {
     accepted: Accepted,
@@ -51,23 +51,23 @@ pub(super) struct Verifier {
 
 #[derive(Debug)]
 enum Accepted {
-    /// Every certificate.
+    /// Accept every certificate.
     All,
-    /// The certificates of a file, and whatever is signed by one of them.
+    /// Accept the certificates of a file, and anything signed by one of them.
     Named {
         certificates: Vec<CertificateDer<'static>>,
-        /// The ordinary way; none where no certificate of the file can be an authority.
+        /// The standard verifier; none where no certificate of the file can be an authority.
         signed: Option<Arc<WebPkiServerVerifier>>,
     },
 }
 
 impl Verifier {
-    /// Accepts every certificate.
+    /// A verifier that accepts every certificate.
     pub(super) fn of_anyone(provider: Arc<CryptoProvider>) -> Verifier {
         Verifier { accepted: Accepted::All, provider }
     }
 
-    /// Accepts the certificates of a file, and whatever is signed by one of them.
+    /// A verifier that accepts the certificates of a file, and anything signed by one of them.
     pub(super) fn of_file(path: &Path, provider: Arc<CryptoProvider>) -> Result<Verifier, String> {
         let certificates = certificates(path)?;
         let authorities = Arc::new(roots(&certificates));
@@ -88,7 +88,8 @@ impl ServerCertVerifier for Verifier {
         let Accepted::Named { certificates, signed } = &self.accepted else {
             return Ok(ServerCertVerified::assertion());
         };
-        // What openssl makes by default calls itself an authority, which as such may not be a server.
+        // Certificates that openssl makes by default claim to be an authority, which may not be used as a server's
+        // certificate.
         if certificates.iter().any(|known| known == end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -123,7 +124,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// What went wrong, in words, and what may help.
+/// The error in words, with possible remedies.
 pub(super) fn words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(reason) => certificate(reason),
@@ -155,7 +156,7 @@ fn certificate(reason: &CertificateError) -> String {
         }
         Revoked => "the server’s certificate was revoked",
         BadEncoding => "the server’s certificate cannot be read",
-        // A bad signature too: two authorities may have the same name.
+        // A bad signature may also mean this: two authorities may have the same name.
         _ => "the server’s certificate is not trusted, nor signed by anyone who is",
     };
     format!(

@@ -1,4 +1,4 @@
-//! What is to be said against the figures of a run, the generator's own faults first.
+//! The doubts about the figures of a run, the generator's own faults first.
 
 use super::doubt::Doubt;
 use super::failure::Failure;
@@ -7,7 +7,7 @@ use super::result::LoadResult;
 use super::shared::Ended;
 use scruple_core::unit::{Unit, grouped, quantity};
 
-/// Below this the generator's lateness is not worth a remark, in nanoseconds: what the kernel needs to wake a thread.
+/// Below this lateness of the generator there is no remark, in nanoseconds: the kernel's time to wake a thread.
 const PUNCTUAL: f64 = 50_000.0;
 
 pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
@@ -73,8 +73,8 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// A generator that was late by more than the plan allows made the figures void. One that was late by less, but by more
-/// than a tenth of what it reports, made the server look slower than it is, and that is said.
+/// A generator that was late by more than the plan allows makes the figures void. One that was late by less, but by
+/// more than a tenth of what it reports, made the server look slower than it is, which is reported.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let time = |nanoseconds: f64| quantity(nanoseconds, &Unit::Nanoseconds);
     let late = result.lateness.quantile(0.99)? as f64;

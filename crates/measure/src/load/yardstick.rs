@@ -1,4 +1,4 @@
-//! A server to hold others against: nginx, which answers every request with a file of a given length.
+//! A reference server for comparison: nginx, which answers every request with a file of a given length.
 
 use super::cost::start::ServerCommand;
 use super::{Address, Request, Target};
@@ -8,27 +8,27 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// Where system-wide servers lie, which users rarely have in their search path.
+/// Where servers are installed that are rarely on users' search path.
 const SERVERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
-/// The folder of what is served, in its own.
+/// The folder of the served files, inside its own.
 const ROOT: &str = "root";
 
-/// nginx with one process, set up in a folder of its own and not started yet.
+/// nginx with one process, set up in a folder of its own and not yet started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nginx {
-    /// How it is started.
+    /// The command that starts it.
     pub command: ServerCommand,
     /// Its address on this machine: a free port, or a Unix socket where the other server has one.
     pub target: Target,
-    /// The file that it answers with.
+    /// The file that it serves.
     page: PathBuf,
 }
 
 /// Why there is no such server.
 #[derive(Debug, thiserror::Error)]
 pub enum NginxError {
-    /// It is not there.
+    /// It is not installed.
     #[error("nginx is not installed: it is neither in PATH nor in /usr/sbin or /usr/local/sbin")]
     Missing,
     /// Its files could not be written, or no port was free.
@@ -37,7 +37,7 @@ pub enum NginxError {
 }
 
 impl Nginx {
-    /// Sets it up in an empty folder, beside a server that is loaded at `other`.
+    /// Sets it up in an empty folder, for comparison with a server at `other`.
     ///
     /// # Errors
     /// When it is not installed, or its files cannot be written.
@@ -74,7 +74,7 @@ impl Nginx {
         Request::get("/page")
     }
 
-    /// Makes its answers that long.
+    /// Sets the length of its answers.
     ///
     /// # Errors
     /// When the file cannot be written.

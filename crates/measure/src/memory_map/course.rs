@@ -11,29 +11,29 @@ use std::time::{Duration, Instant};
 /// The memory of a process and its descendants at one moment, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Moment {
-    /// When, from the beginning of watching; nanoseconds in JSON.
+    /// The time since watching started; nanoseconds in JSON.
     #[serde(serialize_with = "nanoseconds")]
     pub at: Duration,
-    /// How many processes there were.
+    /// The number of processes.
     pub processes: usize,
-    /// In memory, over all of them; shared pages count in each.
+    /// Resident memory of all of them; shared pages count in each.
     pub resident: u64,
-    /// The part of it without a file behind it: what they alone have, and what fork left shared.
+    /// The part of it without a file: what they alone have, and what fork left shared.
     pub anonymous: u64,
-    /// The largest that any of them has been.
+    /// The largest resident size that any of them has reached.
     #[serde(skip)]
     pub peak: u64,
-    /// Taken more rarely, because it holds the processes up.
+    /// Read less often, because it delays the processes.
     #[serde(flatten)]
     pub divided: Option<Divided>,
 }
 
-/// The memory of processes in view of what they share, in bytes.
+/// The memory of processes with sharing taken into account, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Divided {
-    /// In memory, each page divided by the number of processes that share it.
+    /// Resident, each page divided by the number of processes that share it.
     pub proportional: u64,
-    /// What is theirs alone.
+    /// Private memory.
     pub unique: u64,
 }
 
@@ -41,29 +41,29 @@ fn nanoseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::O
     serializer.serialize_u64(duration.as_nanos() as u64)
 }
 
-/// The memory of a tree of processes from its beginning to its end.
+/// The memory of a tree of processes from its start to its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// The moments, at most some thousands: of a longer course every second one is given up again and again, the
-    /// smaller of two.
+    /// The moments, at most some thousands: in a longer course every second one is dropped repeatedly, the smaller one
+    /// of two.
     pub moments: Vec<Moment>,
-    /// The map of the largest process, at the look at which the tree was largest.
+    /// The map of the largest process, read when the tree was largest.
     pub largest: Option<Largest>,
 }
 
-/// A look at one process.
+/// A snapshot of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Largest {
     /// The process.
     pub pid: i32,
-    /// The kernel's name for it.
+    /// The kernel's name of it.
     pub name: String,
-    /// When, from the beginning of watching; nanoseconds in JSON.
+    /// The time since watching started; nanoseconds in JSON.
     #[serde(serialize_with = "nanoseconds")]
     pub at: Duration,
-    /// How many processes the tree had then.
+    /// The number of processes of the tree at that time.
     pub processes: usize,
-    /// What the whole tree had in memory then.
+    /// The resident memory of the whole tree at that time.
     pub resident: u64,
     /// Its map.
     #[serde(skip)]
@@ -71,12 +71,12 @@ pub struct Largest {
 }
 
 impl Course {
-    /// The moment at which most was in memory.
+    /// The moment with the most resident memory.
     pub fn peak(&self) -> Option<&Moment> {
         self.moments.iter().max_by_key(|moment| moment.resident)
     }
 
-    /// The most that was seen with shared pages divided, and the most that was theirs alone.
+    /// The largest observed proportional and private size.
     pub fn divided_peaks(&self) -> Option<Divided> {
         let divided = self.moments.iter().filter_map(|moment| moment.divided);
         divided.reduce(|most, one| Divided {
@@ -85,17 +85,17 @@ impl Course {
         })
     }
 
-    /// The kernel's own high-water mark of the largest process, which misses nothing between two moments.
+    /// The kernel's own high-water mark of the largest process, which covers the time between moments too.
     pub fn high_water(&self) -> u64 {
         self.moments.iter().map(|moment| moment.peak).max().unwrap_or(0)
     }
 }
 
-/// Moments that are kept.
+/// The most moments that are kept.
 const MOST: usize = 4000;
 
-/// How rarely the costly looks are taken: a look that took some time is followed by this many times as long without.
-/// A launch that is only there to be looked at may be held up; a process that does its work may hardly be.
+/// How rarely expensive readings are taken: after one that took some time, this many times as long passes without. A
+/// launch whose only purpose is the reading may be delayed; a process that does its work hardly at all.
 #[derive(Clone, Copy)]
 enum Rarely {
     ForALaunch = 10,
@@ -104,10 +104,10 @@ enum Rarely {
 
 /// Watches the descendants of a process (of the launcher, for instance) until `stop`.
 ///
-/// The cheap figures are taken at every interval, which grows with the time watched; the divided ones and the map so
-/// rarely that they take up no more than a tenth of the time.
+/// The cheap figures are read at every interval, which grows with the time watched; the proportional ones and the map
+/// so rarely that they take at most a tenth of the time.
 pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> Course {
-    // Between its fork and its exec, a child is a copy of the launcher and not yet what is to be watched.
+    // Between its fork and its exec, a child is a copy of the launcher and is not watched yet.
     let words = |pid: i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let roots = words(root);
     let tree = || {
@@ -126,7 +126,7 @@ pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> Course {
 pub enum Extent {
     /// The process alone.
     Alone,
-    /// It and all below it, but not the process that looks.
+    /// It and its descendants, except the watching process.
     Tree,
 }
 
@@ -141,7 +141,7 @@ impl Extent {
     }
 }
 
-/// Watches a process until it ends, or until `stop`. Nothing holds it up for more than a hundredth of the time.
+/// Watches a process until it ends, or until `stop`. It is delayed for at most a hundredth of the time.
 pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &AtomicBool) -> Course {
     let tree = || match fs::exists(format!("/proc/{pid}/status")) {
         Ok(true) => extent.of(pid),
@@ -150,7 +150,7 @@ pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &Atomic
     follow(tree, interval, Rarely::ForAnybodysProcess, stop)
 }
 
-/// One look at a process.
+/// Reads one process once.
 pub fn look(pid: i32, extent: Extent) -> Course {
     let mut follower = Follower::new(Rarely::ForAnybodysProcess);
     follower.look(&extent.of(pid));
@@ -189,10 +189,10 @@ impl Follower {
         Follower { rarely, began: now, next_look: now, course: Course::default() }
     }
 
-    /// Takes one moment of these processes; false where none of them is there.
+    /// Records one moment of these processes; false where none of them exists.
     fn look(&mut self, tree: &[i32]) -> bool {
         let mut moment = moment(tree, self.began.elapsed());
-        // A process that has ended and is not yet waited for has no memory.
+        // A process that has ended and has not been reaped has no memory.
         if moment.processes == 0 {
             return false;
         }
@@ -222,7 +222,7 @@ impl Follower {
     }
 }
 
-/// The processor time of the calling thread: a look that waits for a core does not hold up the program.
+/// The processor time of the calling thread: a reading that waits for a core does not delay the program.
 fn own_time() -> Duration {
     Duration::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
@@ -253,7 +253,7 @@ fn resident(pid: i32) -> u64 {
     moment(&[pid], Duration::ZERO).resident
 }
 
-/// None where the kernel does not let us look at any of them.
+/// None where the kernel does not let us read any of them.
 fn divided(tree: &[i32]) -> Option<Divided> {
     let mut sum: Option<Divided> = None;
     for pid in tree {

@@ -1,4 +1,4 @@
-//! The folder that holds the agent, the hooks and the answers, and the environment that brings a program to them.
+//! The folder with the agent, the hooks and the answers, and the environment that makes a program use them.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Compiled by build.rs; empty where it could not be.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtimes.so"));
 
-/// The agent finds its folder by this name in `LD_PRELOAD`.
+/// The variable under which the agent finds its folder, inside `LD_PRELOAD`.
 const NAME: &str = "libscruple-runtimes.so";
 
 const HOOKS: [(&str, &str); 5] = [
@@ -31,12 +31,12 @@ pub(super) struct Place {
     _lock: File,
 }
 
-/// What can be asked of runtimes beyond their totals.
+/// What runtimes can be asked for beyond their totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// When each collection began and ended.
+    /// The start and end of each collection.
     EveryCollection,
-    /// What is alive after collections of the whole heap, which the runtime is made to do.
+    /// Live data after full collections, which the runtime is made to perform.
     FullCollections,
 }
 
@@ -53,7 +53,7 @@ const PREFIX: &str = "scruple-runtimes-";
 const LOCK: &str = "in-use";
 
 impl Place {
-    /// Makes the folder where code may be loaded from and the loader can read the name.
+    /// Creates the folder where code may be loaded from and the loader can read the name.
     pub(super) fn make() -> Result<Place, String> {
         if LIBRARY.is_empty() {
             return Err("the runtimes' agent exists for Linux on x86-64 and aarch64 only".to_owned());
@@ -105,7 +105,7 @@ impl Place {
         self.folder.join(NAME)
     }
 
-    /// Leaves or removes the mark by which agent and hooks know what is asked for.
+    /// Creates or removes the mark file that tells agent and hooks what is asked for.
     pub(super) fn mark(&self, mark: Mark, wanted: bool) -> io::Result<()> {
         let path = self.folder.join(mark.name());
         if wanted {
@@ -118,7 +118,7 @@ impl Place {
         }
     }
 
-    /// Puts the agent before whatever is preloaded already.
+    /// Puts the agent before anything that is already preloaded.
     pub(super) fn preload(&self, env: &mut Vec<(OsString, OsString)>) {
         let mut value = self.library().into_os_string();
         let existing = env.iter().position(|(name, _)| name == "LD_PRELOAD").map(|at| env.remove(at).1);
@@ -133,7 +133,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Nothing useful can be done about a folder that is gone already or cannot go.
+        // A folder that is already gone or cannot be removed needs no action.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -9,18 +9,18 @@ const SIZE: usize = 8192;
 const TEXT: usize = 512;
 const SPILLED: u64 = u64::MAX;
 
-/// How the process went on, as far as the agent saw.
+/// The last state of the process that the agent saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It was still running when it was last heard of: it was killed, or left by a way that the agent does not see.
+    /// Still running at the last report: it was killed, or ended in a way that the agent does not see.
     Running,
     /// It exited.
     Exited,
-    /// It became another program.
+    /// It executed another program.
     Executed,
 }
 
-/// What the agent noted of one process.
+/// The agent's record of one process.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) runtime: Runtime,
@@ -29,12 +29,12 @@ pub(super) struct Record {
     flags: u32,
     pub(super) values: Vec<u64>,
     pub(super) text: Vec<u8>,
-    /// When collections held the process up, from and to, in nanoseconds on the monotonic clock; where that was asked for.
+    /// The pauses for collections, start and end in nanoseconds on the monotonic clock; where they were asked for.
     pub(super) pauses: Vec<(u64, u64)>,
 }
 
 impl Record {
-    /// The record of a forked process, of which only a hook's answer is there.
+    /// The record of a forked process, of which only a hook's answer exists.
     pub(super) fn of_fork(runtime: Runtime, pid: i32) -> Record {
         Record {
             runtime,
@@ -50,7 +50,7 @@ impl Record {
     pub(super) fn forked(&self) -> bool {
         self.flags & 1 != 0
     }
-    /// A forked process that only became another program: its runtime did nothing in it.
+    /// A forked process that only executed another program: its runtime did nothing in it.
     pub(super) fn only_executed(&self) -> bool {
         self.forked() && self.state == State::Executed
     }
@@ -67,7 +67,7 @@ impl Record {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 
-    /// Why a process that should have told its figures has not.
+    /// Why a process that should have reported its figures has not.
     pub(super) fn silence(&self) -> String {
         match self.state {
             State::Running => format!(
@@ -90,14 +90,14 @@ pub(super) struct Answer {
     pub(super) text: String,
 }
 
-/// Everything a launch left behind.
+/// All records of a launch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Left {
     pub(super) records: Vec<Record>,
     pub(super) answers: Vec<Answer>,
 }
 
-/// Reads what is there and removes it, so that the next launch begins with an empty folder.
+/// Reads the folder and empties it, so that the next launch starts with an empty one.
 pub(super) fn take(folder: &Path) -> Left {
     let mut left = Left::default();
     let Ok(entries) = fs::read_dir(folder) else { return left };

@@ -1,4 +1,4 @@
-//! What an executable file says of itself: the facts by which runtimes are recognised.
+//! Facts of an executable file by which runtimes are recognised.
 
 use object::read::elf::{Dyn, FileHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -12,9 +12,9 @@ pub(super) struct Elf {
     pub(super) needed: Vec<String>,
     /// A dynamic linker loads it, so that the agent can be loaded too.
     pub(super) dynamic: bool,
-    /// Its own symbols are there, not only those for the loader.
+    /// It has its own symbols, not only those for the loader.
     pub(super) symbols: bool,
-    /// What the compilers wrote.
+    /// The compilers' notes.
     pub(super) comment: String,
     sections: HashSet<String>,
     exported: HashSet<String>,
@@ -23,7 +23,7 @@ pub(super) struct Elf {
     constants: Vec<u8>,
 }
 
-/// The symbols that matter; a large program has a million others.
+/// The relevant symbols; a large program has a million others.
 const LOCAL: [&str; 8] = [
     "CCS_MAIN",
     "stats",
@@ -36,7 +36,7 @@ const LOCAL: [&str; 8] = [
 ];
 
 impl Elf {
-    /// Reads the file; none where it is not an executable of 64 bits.
+    /// Reads the file; none where it is not a 64-bit executable.
     pub(super) fn read(path: &Path) -> Option<Elf> {
         Elf::parse(&std::fs::read(path).ok()?)
     }
@@ -83,7 +83,7 @@ impl Elf {
         self.local.contains(name)
     }
 
-    /// Whether it needs a library whose name begins so; the name, if so.
+    /// The library that it needs whose name has this prefix, if any.
     pub(super) fn needs(&self, library: &str) -> Option<&str> {
         self.needed.iter().map(String::as_str).find(|name| name.starts_with(library))
     }
@@ -93,7 +93,7 @@ impl Elf {
         self.note.as_deref()
     }
 
-    /// Whether its constants hold this text; slower than the rest.
+    /// Whether its constants contain this text; slower than the rest.
     pub(super) fn holds(&self, text: &str) -> bool {
         let first = text.as_bytes()[0];
         let mut rest = self.constants.as_slice();

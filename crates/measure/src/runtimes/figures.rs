@@ -1,11 +1,11 @@
-//! What one process tells of its runtime, and how the figures of a tree of processes become readings.
+//! The figures of one process's runtime, and how those of a tree of processes become readings.
 
 use super::Runtime;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
 
-/// How the figures of several processes are put together.
+/// How the figures of several processes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// Added up: bytes, counts, times.
@@ -14,16 +14,16 @@ pub enum Merge {
     Max,
 }
 
-/// One number that a runtime told.
+/// One number that a runtime reported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The metric's key: a declared one, or `<runtime>.<word>` for what only this runtime has.
     pub key: &'static str,
     /// The unit.
     pub unit: Unit,
-    /// What it is worth.
+    /// Its quality.
     pub quality: Quality,
-    /// How it is put together with those of other processes.
+    /// How it is combined with those of other processes.
     pub merge: Merge,
     /// The number.
     pub value: f64,
@@ -69,16 +69,16 @@ impl Figure {
     }
 }
 
-/// What became of one process of a runtime.
+/// The outcome for one process of a runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
     /// The runtime.
     pub runtime: Runtime,
     /// The process.
     pub pid: i32,
-    /// Its figures, or why it told none.
+    /// Its figures, or why it reported none.
     pub figures: Result<Vec<Figure>, String>,
-    /// Why this process did not tell what its runtime could have told.
+    /// Why this process did not report what its runtime could have reported.
     pub missing: Option<&'static str>,
 }
 
@@ -95,11 +95,11 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
-/// What collections take, where zero is no answer.
+/// Times of collections, for which zero is no valid answer.
 const TIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 
-/// What is alive after a collection of the whole heap that was asked for, at most: what leaks are judged by. Nobody is
-/// asked for it otherwise.
+/// The largest live size after a full collection that was requested: leaks are judged by it. It is read only for that
+/// purpose.
 pub const LIVE: &str = "heap.live";
 
 /// The reading of [`LIVE`] for the whole tree.
@@ -111,7 +111,7 @@ pub(super) fn live(told: &[Told], nothing: &str) -> Reading {
     }
 }
 
-/// The readings of a whole tree. `nothing` is the reason to give where no process told of a runtime.
+/// The readings of a whole tree. `nothing` is the reason to give where no process reported a runtime.
 pub(super) fn readings(told: &[Told], nothing: &str) -> Vec<Reading> {
     let mut readings: Vec<Reading> = COMMON
         .iter()
@@ -145,7 +145,7 @@ struct Total {
     source: String,
 }
 
-/// The total of one metric; or why there is none, where a recognised runtime is the reason.
+/// The total of one metric, or why there is none if that is the fault of a recognised runtime.
 fn total(told: &[Told], key: &str) -> Result<Total, Option<String>> {
     if let Some(why) = partial(told, key) {
         return Err(Some(why));
@@ -187,7 +187,8 @@ fn never_collected(told: &[Told]) -> bool {
     told.iter().all(|process| collections(process).is_none_or(|count| count == 0.0))
 }
 
-/// Partial is never shown as whole: one process that does not tell what its runtime counts makes the total absent.
+/// Partial sums are never shown as totals: one process that does not report what its runtime counts makes the total
+/// absent.
 fn partial(told: &[Told], key: &str) -> Option<String> {
     let has = |process: &&Told| process.figures.iter().flatten().any(|figure| figure.key == key);
     let any = told.iter().any(|process| has(&process));

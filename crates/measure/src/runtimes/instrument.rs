@@ -1,4 +1,4 @@
-//! The instrument: brings the agent to a launch, and reads what the runtimes left.
+//! The instrument: adds the agent to a launch, and reads the records of the runtimes.
 
 use super::agent_folder::{Mark, Place};
 use super::agent_records::{self, Answer, Left, Record};
@@ -13,7 +13,7 @@ use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
 
-/// Asks every language runtime that shows itself in the processes of a launch.
+/// Queries every language runtime in the processes of a launch.
 #[derive(Debug, Default)]
 pub struct Runtimes {
     place: Option<Place>,
@@ -33,30 +33,30 @@ impl Runtimes {
         Runtimes::default()
     }
 
-    /// Lets runtimes log every collection, for the distribution and the moments of pauses; [`Runtimes::logs`] and
-    /// [`Runtimes::pauses`] have them afterwards.
+    /// Makes runtimes log every collection, for the distribution and the times of pauses; [`Runtimes::logs`] and
+    /// [`Runtimes::pauses`] return them afterwards.
     pub fn logging_collections(mut self) -> Runtimes {
         self.log_collections = true;
         self
     }
 
-    /// Makes runtimes collect their whole heap again and again, and reads what is alive then, as [`figures::LIVE`]. Other
-    /// figures of such a launch are not those of the program alone.
+    /// Makes runtimes perform full collections repeatedly, and reads the live size after them, as [`figures::LIVE`].
+    /// Other figures of such a launch are not those of the program alone.
     pub fn collecting_fully(mut self) -> Runtimes {
         self.collect_fully = true;
         self
     }
 
-    /// What each process of the last launch told.
+    /// The outcome for each process of the last launch.
     pub fn told(&self) -> &[Told] {
         &self.told
     }
 
-    /// When collections held a process of the last launch up, from and to, in nanoseconds on the monotonic clock. Go's
-    /// are read from its memory instead, by [`go::counters`].
+    /// When collections stopped a process of the last launch, start and end in nanoseconds on the monotonic clock.
+    /// Those of Go are read from its memory instead, by [`go::counters`].
     ///
     /// # Errors
-    /// Which runtime collected without saying when.
+    /// Which runtime collected without recording when.
     pub fn pauses(&self) -> Result<&[(u64, u64)], String> {
         let collected = |told: &&Told| {
             told.figures
@@ -66,7 +66,7 @@ impl Runtimes {
         let mut collected = self.told.iter().filter(collected);
         match collected.clone().find(|told| !told.runtime.tells_when()) {
             Some(told) => Err(format!("the runtime ({}) does not say when it collects", told.runtime.word())),
-            // Without the agent in it, or without its runtime's consent, a program tells the sum only.
+            // Without the agent, or without its runtime's consent, a program reports only the sum.
             None if collected.any(|told| told.missing.is_some() || told.pid == 0) => {
                 Err("the runtime could not be asked for each collection of this program".to_owned())
             }
@@ -86,7 +86,7 @@ impl Instrument for Runtimes {
     }
 
     fn available(&self, program: &Program) -> Result<(), String> {
-        // The loader of another kind of machine would complain of our library on standard error.
+        // The loader of another architecture would report an error about our library on standard error.
         let foreign = matches!(program.kind(), Ok(FileKind::Elf { native: false, .. }));
         match program.changes_user() || foreign {
             true => Err(recognise::nothing(program)),
@@ -108,7 +108,7 @@ impl Instrument for Runtimes {
             None => Place::make()?,
         };
         let place = self.place.insert(place);
-        // An interrupted launch may have left something.
+        // An interrupted launch may have left files.
         let _ = agent_records::take(place.folder());
         place
             .mark(Mark::EveryCollection, self.log_collections)
@@ -138,7 +138,7 @@ impl Instrument for Runtimes {
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
-                // The log has the collections of other Go programs in the tree as well.
+                // The log also contains the collections of other Go programs in the tree.
                 launch.options.read_counters = self.cut.is_none();
             }
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
@@ -209,7 +209,7 @@ fn told(record: &Record, left: &Left) -> Told {
     }
 }
 
-/// Hooks answer in forked children too, of which the agent keeps no record.
+/// Hooks also answer in forked children, of which the agent keeps no record.
 fn of_forks(left: &Left) -> Vec<Told> {
     let known = |answer: &Answer| {
         left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
@@ -248,7 +248,7 @@ fn of_cut(cut: Cut) -> Told {
     Told { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
 }
 
-/// Adds words to a variable behind the user's own, unless those already ask for something of the kind.
+/// Appends words to a variable after the user's own, unless those already set the same.
 fn append(
     env: &mut Vec<(OsString, OsString)>,
     name: &str,

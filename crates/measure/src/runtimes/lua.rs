@@ -1,4 +1,4 @@
-//! Lua 5.4: the collector's cycles, counted by a finaliser that arms itself again.
+//! Lua 5.4: the collector's cycles, counted by a finaliser that re-creates itself.
 
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;

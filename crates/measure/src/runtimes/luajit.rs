@@ -1,4 +1,4 @@
-//! LuaJIT: the collector's cycles, counted by a finaliser that arms itself again.
+//! LuaJIT: the collector's cycles, counted by a finaliser that re-creates itself.
 
 use super::elf::Elf;
 use super::lua::tell;

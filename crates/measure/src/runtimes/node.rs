@@ -16,14 +16,14 @@ fn find(elf: &Elf) -> Option<Found> {
     node.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
 }
 
-/// What the hook writes, one for each thread that ran to its end.
+/// The record of the hook, one for each thread that ran to its end.
 #[derive(Deserialize)]
 struct Heap {
     start: f64,
     allocated: f64,
     peak: f64,
     live: f64,
-    /// What is alive after full collections that were asked for.
+    /// The live size after full collections that were requested.
     #[serde(default)]
     reachable: Option<f64>,
     kinds: BTreeMap<String, CollectionKind>,
@@ -54,7 +54,7 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures(&heaps))
 }
 
-/// When collections held a thread up, from and to, in nanoseconds on the monotonic clock.
+/// When collections stopped a thread, start and end in nanoseconds on the monotonic clock.
 pub(super) fn pauses(answer: &Answer) -> Vec<(u64, u64)> {
     serde_json::from_str::<Heap>(&answer.text).map(|heap| heap.pauses).unwrap_or_default()
 }
@@ -68,7 +68,7 @@ fn figures(heaps: &[Heap]) -> Vec<Figure> {
     };
     let count = |kind: &CollectionKind| kind.count;
     let mut figures = vec![
-        // What stood on the heap before the hook ran was allocated too.
+        // Data that was on the heap before the hook ran was allocated too.
         Figure::near("alloc.bytes", sum(&|heap| heap.start + heap.allocated)),
         Figure::exact("gc.count", sum(&|heap| kinds(heap, None, &count))),
         Figure::exact("gc.minor", sum(&|heap| kinds(heap, Some(true), &count))),

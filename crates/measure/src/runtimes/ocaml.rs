@@ -1,4 +1,4 @@
-//! OCaml 4 and 5, native code and bytecode: the summary that `OCAMLRUNPARAM=v=0x400` gives as the program exits.
+//! OCaml 4 and 5, native code and bytecode: the summary that `OCAMLRUNPARAM=v=0x400` prints at the program's exit.
 
 use super::agent_records::{Answer, Record};
 use super::elf::{Elf, word_after};
@@ -49,8 +49,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     }
 }
 
-/// What was alive at the end; or, where the heap had been much larger before, the heap, which is a tenth larger than
-/// what was alive in it.
+/// The live size at the end; or, where the heap had been much larger before, the heap size, which exceeds the live size
+/// by a tenth.
 fn live(record: &Record, figures: &[Figure]) -> Option<Figure> {
     let peak = figures.iter().find(|figure| figure.key == "heap.peak")?.value;
     let at_end = record.reported().then(|| record.values[0] as f64 * WORD)?;
@@ -58,7 +58,7 @@ fn live(record: &Record, figures: &[Figure]) -> Option<Figure> {
     Some(if peak > 1.5 * at_end + SLACK { Figure::estimated(LIVE, peak) } else { Figure::near(LIVE, at_end) })
 }
 
-/// The figures of a summary; none where the text holds none.
+/// The figures of a summary; none where the text contains none.
 pub(super) fn summary(text: &str) -> Option<Vec<Figure>> {
     let value = |name: &str| {
         text.lines()

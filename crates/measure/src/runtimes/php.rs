@@ -1,4 +1,4 @@
-//! PHP: its memory manager is given handlers that count and pass on to itself; no setting of PHP's is touched.
+//! PHP: handlers in its memory manager count and call the original functions; no setting of PHP is changed.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
@@ -34,7 +34,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         Figure::exact("alloc.objects", value(0)),
         Figure::exact("heap.peak", value(2)),
     ];
-    // Up to PHP 8.2 the status begins with runs and collected; later with truth values, which no threshold follows.
+    // Up to PHP 8.2 the status starts with runs and collected; later with booleans that no threshold follows.
     if record.values[5] >= 10_001 {
         figures.push(Figure::exact("gc.count", value(3)));
     }

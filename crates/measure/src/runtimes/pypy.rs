@@ -1,4 +1,4 @@
-//! PyPy: its own log of collections, through `PYPYLOG`, which every build grants.
+//! PyPy: its own log of collections, through `PYPYLOG`, which every build permits.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;

@@ -1,4 +1,5 @@
-//! CPython: its allocators are wrapped before it starts, and a function joins `gc.callbacks`; no Python code runs.
+//! CPython: its allocators are wrapped before it starts, and a function is added to `gc.callbacks`; no Python code
+//! runs.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
@@ -38,7 +39,7 @@ fn find(elf: &Elf) -> Option<Found> {
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let value = |at: usize| record.values[at] as f64;
-    // The raw domain is the interpreter's own and differs by a call between runs; it is kept apart.
+    // The raw domain is the interpreter's own and differs by one call between runs; it is kept separate.
     let calls = value(CALLS + 1) + value(CALLS + 2);
     if calls < 64.0 {
         // A program that only links the library, or whose settings put other allocators in the place of ours.

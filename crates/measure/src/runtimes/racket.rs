@@ -43,7 +43,7 @@ fn log(text: &str) -> Option<Vec<Figure>> {
     let mut longest = 0.0_f64;
     let mut live = 0.0_f64;
     for line in text.lines().filter(|line| !line.contains(":atexit ")) {
-        // The words before the last `@` end with the pause; the size before stands behind the first.
+        // The words before the last `@` end with the pause; the size before is after the first.
         let Some((before, _)) = line.rsplit_once(" @ ") else { continue };
         let pause = before.rsplit(' ').next().and_then(|word| word.trim_end_matches("ms").parse().ok());
         longest = longest.max(pause.unwrap_or(0.0));

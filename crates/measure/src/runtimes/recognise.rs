@@ -1,4 +1,4 @@
-//! What a program's file tells beforehand: its runtime, how it will be asked, and what can and cannot be had.
+//! What a program's file shows beforehand: its runtime, how that will be queried, and which figures are available.
 
 use super::elf::Elf;
 use super::figures::COMMON;
@@ -13,19 +13,19 @@ pub struct Recognised {
     pub runtime: Runtime,
     /// Its version, where the file says so.
     pub version: Option<String>,
-    /// By what it was recognised.
+    /// The mark by which it was recognised.
     pub by: &'static str,
-    /// How it will be asked.
+    /// How it will be queried.
     pub asked: &'static str,
-    /// The common metrics that can be had.
+    /// The available common metrics.
     pub metrics: Vec<&'static str>,
-    /// Those that cannot, each with the reason and what could be done.
+    /// The others, each with the reason and possible remedies.
     pub lacking: Vec<(&'static str, String)>,
 }
 
-/// The runtimes of a program, as its file and those of its interpreters tell; empty where none is known.
+/// The runtimes of a program, from its file and those of its interpreters; empty where none is known.
 ///
-/// More may show themselves when it runs: a wrapper executes another program, and every process is looked at anew.
+/// More may appear when it runs: a wrapper executes another program, and every process is examined.
 pub fn recognise(program: &Program) -> Vec<Recognised> {
     let resolved = program.resolved();
     let Some(elf) = Elf::read(&resolved.path) else { return Vec::new() };
@@ -58,7 +58,7 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
             metrics,
             lacking,
         });
-        // A Haskell program may link OCaml's words by chance, but a program is rarely of two runtimes; libraries are.
+        // A Haskell program may contain OCaml's words by chance, but a program rarely has two runtimes; libraries do.
         if matches!(runtime, Runtime::Ghc | Runtime::Ocaml | Runtime::Racket | Runtime::Go) {
             break;
         }
@@ -66,7 +66,7 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
     found
 }
 
-/// Why no process told of a runtime, in the words that stand where a figure is missing.
+/// Why no process reported a runtime, in the words of an absent figure.
 pub(super) fn nothing(program: &Program) -> String {
     if program.changes_user() {
         return "the program runs as another user, so nothing may be loaded into it".to_owned();
@@ -88,7 +88,7 @@ pub(super) fn nothing(program: &Program) -> String {
     }
 }
 
-/// The version stands in the build information as a word of its own, `go1.…`.
+/// The version is a separate word, `go1.…`, in the build information.
 fn go_version(program: &Program) -> Option<String> {
     let data = std::fs::read(&program.path).ok()?;
     let file = object::File::parse(&*data).ok()?;

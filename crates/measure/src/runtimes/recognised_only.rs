@@ -1,5 +1,5 @@
-//! Runtimes that are recognised and not asked, so that what they cannot tell is said: Perl, Erlang and Elixir, Chez
-//! Scheme, Mono, .NET.
+//! Runtimes that are recognised but not queried, so that the missing figures have a reason: Perl, Erlang and Elixir,
+//! Chez Scheme, Mono, .NET.
 
 use super::elf::Elf;
 use super::figures::COMMON;
@@ -63,7 +63,7 @@ pub(super) const MONO_VM: Adapter = adapter("mono", &all(MONO), |elf| {
     found(elf.exports("mono_jit_init") || elf.needs("libmonosgen").is_some(), BY_SYMBOLS)
 });
 
-/// The host of .NET, and programs that were published with a host of their own.
+/// The host of .NET, and programs that were published with their own host.
 pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), |elf| {
     let host = elf.holds("hostfxr_main_startupinfo") || elf.exports("coreclr_initialize");
     found(host, "the name of its host library in the file")

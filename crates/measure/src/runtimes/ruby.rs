@@ -1,4 +1,4 @@
-//! Ruby: a few lines of its own that run as the process exits and read `GC.stat`.
+//! Ruby: a few lines of Ruby that run at the process's exit and read `GC.stat`.
 
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
@@ -39,7 +39,7 @@ fn answered(text: &str) -> Result<Vec<Figure>, String> {
     let (Some(objects), Some(count)) = (value("total_allocated_objects"), value("count")) else {
         return Err("ruby's answer is not understood".to_owned());
     };
-    // Slots only: what strings and arrays keep outside of them comes from malloc, and malloc.bytes counts it.
+    // Slots only: the content of strings and arrays outside of them comes from malloc, and malloc.bytes counts it.
     let slots = value("slot_bytes").unwrap_or_else(|| objects * value("slot_size").unwrap_or(40.0));
     let mut figures = vec![
         Figure::near("alloc.bytes", slots),
@@ -52,7 +52,7 @@ fn answered(text: &str) -> Result<Vec<Figure>, String> {
     figures.extend(value("gc_ns").map(|time| Figure::noisy("gc.time", time)));
     figures.extend(value("longest").map(|seconds| Figure::noisy("gc.pause_max", seconds * 1e9)));
     if let (Some(pages), Some(size)) = (value("heap_allocated_pages"), value("page_size")) {
-        // Pages at exit: Ruby seldom gives any back.
+        // Pages at exit: Ruby rarely returns any.
         figures.push(Figure::estimated("heap.peak", pages * size));
     }
     Ok(figures)

@@ -1,4 +1,4 @@
-//! Steel Bank Common Lisp: a file of ours is loaded before the program's, where the command line has room for one.
+//! Steel Bank Common Lisp: a file of ours is loaded before the program's, where the command line permits it.
 
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
@@ -47,7 +47,7 @@ fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
 const WRAPPERS: [&str; 10] =
     ["chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout"];
 
-/// Which word of a wrapper's command line is SBCL, if any is.
+/// The position of SBCL in a wrapper's command line, if it is there.
 pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
     let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
     if !WRAPPERS.contains(&name(argv.first()?)?.as_str()) {
@@ -60,7 +60,7 @@ pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
 
 /// The command line with our file loaded first; none where that would change what the program does.
 ///
-/// `--script F` stands for a list of options; written out, there is room among them.
+/// `--script F` abbreviates a list of options; written out, ours fits among them.
 pub(super) fn with_hook(argv: &[OsString], hook: &Path) -> Option<Vec<OsString>> {
     const RUNTIME: [&str; 3] = ["--noinform", "--disable-ldb", "--lose-on-corruption"];
     let mut words: Vec<OsString> = argv.first().cloned().into_iter().collect();

@@ -11,7 +11,7 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Runtime {
-    /// Haskell, by the Glasgow compiler.
+    /// Haskell, compiled with GHC.
     Ghc = 1,
     /// CPython.
     Python,
@@ -77,15 +77,15 @@ pub const ALL: [Runtime; 20] = [
     Runtime::Dotnet,
 ];
 
-/// What a runtime's file declares.
+/// The declaration in a runtime's file.
 pub(super) struct Adapter {
     /// Its word in keys, sources and messages.
     pub(super) word: &'static str,
-    /// The common metrics that it cannot tell, why not, and what else to look at.
+    /// The common metrics that it cannot report, why not, and an alternative.
     pub(super) lacks: &'static [(&'static str, &'static str)],
     /// Recognises it in a file.
     pub(super) find: fn(&Elf) -> Option<Found>,
-    /// Reads what a process of it told; `answers` are those of the same process.
+    /// Reads the record of one of its processes; `answers` are those of the same process.
     pub(super) tell: fn(&Record, &[&Answer]) -> Result<Vec<Figure>, String>,
 }
 
@@ -93,11 +93,11 @@ pub(super) struct Adapter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) version: Option<String>,
-    /// By what it was recognised.
+    /// The mark by which it was recognised.
     pub(super) by: &'static str,
-    /// How it will be asked.
+    /// How it will be queried.
     pub(super) asked: &'static str,
-    /// What cannot be had of this very build, beyond what the runtime lacks anyway.
+    /// Metrics that this build does not report, beyond what the runtime lacks anyway.
     pub(super) not: Vec<(&'static str, &'static str)>,
 }
 
@@ -148,7 +148,7 @@ impl Runtime {
         ALL.into_iter().find(|runtime| *runtime as u32 == number && *runtime != Runtime::Go)
     }
 
-    /// Whether it tells this metric at all.
+    /// Whether it reports this metric.
     pub(super) fn counts(self, key: &str) -> bool {
         match COMMON.contains(&key) {
             true => self.why_not(key).is_none(),
@@ -156,25 +156,25 @@ impl Runtime {
         }
     }
 
-    /// Why it never tells this common metric, and what else to look at; none where it does.
+    /// Why it never reports this common metric, with an alternative; none where it does.
     pub fn why_not(self, key: &str) -> Option<&'static str> {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
     }
 
-    /// Whether a forked process of it tells totals that contain its parent's, or nothing: the agent knows what the others
-    /// began with.
+    /// Whether a forked process of it reports totals that contain its parent's, or nothing: for the others the agent
+    /// knows the values at the fork.
     pub(super) fn counts_from_its_parent(self) -> bool {
         use Runtime::{Lua, Luajit, Ocaml, Pypy, R, Racket, Sbcl};
         matches!(self, Ocaml | Racket | Lua | Luajit | Pypy | R | Sbcl)
     }
 
-    /// Whether it says when each of its collections begins and ends.
+    /// Whether it records when each of its collections starts and ends.
     pub fn tells_when(self) -> bool {
         use Runtime::{Ghc, Go, Guile, Jvm, Node, Python};
         matches!(self, Ghc | Go | Guile | Jvm | Node | Python)
     }
 
-    /// Why it does not tell this metric.
+    /// Why it does not report this metric.
     pub(super) fn lacks(self, key: &str) -> String {
         match self.why_not(key) {
             Some(why) => format!("{}: {why}", self.word()),

@@ -1,17 +1,17 @@
-//! Instructions and calls by function, whoever counted them.
+//! Instructions and calls by function, from any tool.
 
 use super::callgrind::{self, Function};
 use crate::calltree::{self, Symbols, demangle};
 use std::collections::{BTreeMap, HashMap};
 
-/// What one function did in one stretch of load.
+/// The counts of one function in one stretch of load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Instructions of its own.
+    /// Own instructions.
     pub own: u64,
-    /// Instructions of its own and of all it called; recursion counts once.
+    /// Instructions including callees; recursion counts once.
     pub inclusive: u64,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
 }
 
@@ -20,12 +20,12 @@ pub struct Sums {
 pub struct Stretch {
     /// All instructions.
     pub total: u64,
-    /// By function; what is executed outside of any has no name.
+    /// By function; code outside of any function has no name.
     pub functions: BTreeMap<Function, Sums>,
 }
 
 impl Stretch {
-    /// Adds what callgrind counted of a process.
+    /// Adds callgrind's counts of a process.
     pub fn add_callgrind(&mut self, profile: &callgrind::Profile) {
         self.total += profile.total;
         for (function, costs) in &profile.functions {
@@ -36,7 +36,7 @@ impl Stretch {
         }
     }
 
-    /// Adds what the call tree counted of a process.
+    /// Adds the call tree's counts of a process.
     pub fn add_calltree(&mut self, profile: &calltree::Profile, names: &mut FunctionNames) {
         self.total += profile.total;
         let places = Places::of(profile, names);
@@ -45,7 +45,7 @@ impl Stretch {
             let sums = self.functions.entry(places.name(index)).or_default();
             sums.own += context.own;
             sums.calls += context.calls;
-            // A function that is called from itself, however far below, counts its callees once.
+            // The callees of a function that calls itself, at any depth, count once.
             if !places.is_below_itself(profile, index) {
                 sums.inclusive += inclusive[index];
             }
@@ -56,7 +56,7 @@ impl Stretch {
     }
 }
 
-/// Which function each context is of, under its name.
+/// The function of each context, by name.
 struct Places {
     of_context: Vec<usize>,
     named: Vec<Function>,

@@ -1,27 +1,27 @@
 //! Reads the profiles that Valgrind's callgrind writes: instructions and calls by function.
 //!
 //! Format: "Callgrind Format Specification" of the Valgrind manual. Names are compressed (`(7) main` defines, `(7)`
-//! refers), positions may be relative, and the cost behind a `calls=` line is the callee's inclusive one.
+//! refers), positions may be relative, and the cost after a `calls=` line includes that of the callee's callees.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// A function, told apart by the file that holds it.
+/// A function, identified together with the file that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Function {
-    /// Its name, without the marks that callgrind gives recursive instances.
+    /// Its name, without callgrind's marks of recursive instances.
     pub name: String,
     /// The executable or library; empty where callgrind does not know.
     pub object: String,
 }
 
-/// What was counted of one function.
+/// The counts of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Instructions of its own, those of functions inlined into it among them.
+    /// Own instructions, including those of functions inlined into it.
     pub own: u64,
-    /// Instructions of its own and of all it called; recursion counts once.
+    /// Instructions including callees; recursion counts once.
     pub inclusive: u64,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Adds another, such as that of another process of the same server.
+    /// Adds another one, such as that of another process of the same server.
     pub fn add(&mut self, other: &Profile) {
         add(&mut self.total, other.total);
         for (function, costs) in &other.functions {
@@ -75,10 +75,10 @@ struct Reader {
     function: Function,
     callee_object: Option<String>,
     callee: Function,
-    /// Calls whose cost stands in the next line.
+    /// Calls whose cost is in the next line.
     calls: Option<u64>,
     own: HashMap<Function, u64>,
-    /// The sum of it.
+    /// The sum of the costs.
     all: u64,
     /// By caller and callee: calls and inclusive instructions.
     edges: HashMap<(Function, Function), (u64, u64)>,
@@ -188,7 +188,7 @@ impl Reader {
             profile.functions.entry(function.clone()).or_default().own = *own;
         }
         for (function, costs) in &mut profile.functions {
-            // What came in by calls; nobody calls the first function, so it is what it did and caused.
+            // The cost of calls to it; nothing calls the first function, so its cost is its own plus its callees'.
             let from_below = costs.own.saturating_add(below.get(function).copied().unwrap_or(0));
             let inclusive = entered.get(function).copied().unwrap_or(from_below);
             costs.inclusive = inclusive.max(costs.own).min(profile.total);
@@ -197,7 +197,7 @@ impl Reader {
     }
 }
 
-/// Inclusive costs of a damaged file may be larger than 64 bits hold; they are held against the total later.
+/// Inclusive costs of a damaged file may exceed 64 bits; they are compared with the total later.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
@@ -225,7 +225,7 @@ mod tests {
         Corpus::named("callgrind").is_survived_by_text(|text| drop(parse(text)));
     }
 
-    /// A part of a real profile: `main` calls `work` ten times, which calls `fib` once each, which recurses.
+    /// A part of a real profile: `main` calls `work` ten times, which each time calls `fib` once, which recurses.
     const REAL: &str = "\
 # callgrind format
 version: 1

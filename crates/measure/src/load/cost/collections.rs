@@ -1,7 +1,7 @@
-//! What a language runtime tells of a request: bytes it allocated, collections, time in them, and whether slow requests
-//! met a collection. The server runs twice with the agent of `runtimes` in it, serves a few and then many requests, and
-//! the difference is divided by the difference of the counts, so that what it allocates once cancels out. Pauses are
-//! those of the second life, and are held against the requests of that same life.
+//! What a language runtime reports for a request: allocated bytes, collections, time in them, and whether slow requests
+//! coincided with a collection. The server runs twice with the agent of `runtimes`, serves few and then many requests,
+//! and the difference of the figures is divided by the difference of the counts, so that one-time costs cancel. Pauses
+//! are those of the second run, and are compared with the requests of that run.
 
 use super::start::ServerCommand;
 use crate::instrument::Instrument;
@@ -19,13 +19,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The figures that grow with the requests; the others, such as the longest pause, cannot be divided by them.
+/// The figures that grow with the requests; others, such as the longest pause, cannot be divided by them.
 const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor", "gc.major", "gc.time"];
 
-/// How often the stops of a Go server are read: it keeps 256 of them, and may collect some hundred times a second.
+/// How often the pauses of a Go server are read: it keeps 256 of them, and may collect some hundred times a second.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a server's runtime tells.
+/// The figures of a server's runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collections {
     /// Readings per request, by the keys of the counters.
@@ -34,13 +34,13 @@ pub struct Collections {
     pub pauses: Result<Pauses, String>,
 }
 
-/// Why a runtime tells nothing.
+/// Why there are no figures of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Untold {
-    /// There is none that is known, as in most servers.
+    /// There is no known runtime, as in most servers.
     #[error("{0}")]
     NoRuntime(String),
-    /// There may be one, but it could not be asked, or did not answer.
+    /// There may be one, but it could not be queried, or did not answer.
     #[error("{0}")]
     Failed(String),
 }
@@ -51,16 +51,16 @@ impl From<String> for Untold {
     }
 }
 
-/// The pauses for collections in one stretch of load, and the slow requests that met them.
+/// The pauses for collections in one stretch of load, and the slow requests that coincided with them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pauses {
-    /// How many there were.
+    /// The number of pauses.
     pub count: usize,
-    /// How long they were together, in nanoseconds; those of several processes add up.
+    /// Their total length, in nanoseconds; those of several processes add up.
     pub total: u64,
     /// The longest, in nanoseconds.
     pub longest: u64,
-    /// The stretch, in nanoseconds.
+    /// The length of the stretch, in nanoseconds.
     pub span: u64,
     /// Good answers in it.
     pub requests: u64,
@@ -68,16 +68,16 @@ pub struct Pauses {
     pub limit: u64,
     /// The slow requests.
     pub slow: usize,
-    /// Those of them that were slow for pauses; none where the server fell behind its requests, since then all of them
+    /// Those of them that waited for a pause; none where the server fell behind its requests, since then all of them
     /// waited in its backlog.
     pub met: Option<usize>,
 }
 
 impl Pauses {
-    /// Holds pauses, from and to on the monotonic clock, against the requests of a load.
+    /// Compares pauses (start and end on the monotonic clock) with the requests of a load.
     pub fn of(load: &LoadResult, pauses: &[(u64, u64)]) -> Pauses {
         let start = load.started.0;
-        // Requests that were due in the span may be answered behind it.
+        // Requests that were due in the span may be answered after it.
         let span = load.span.max(load.generator.elapsed);
         let within: Vec<(u64, u64)> = pauses
             .iter()
@@ -100,10 +100,10 @@ impl Pauses {
     }
 }
 
-/// Asks a server's runtime. `load` sends that many requests, and fails unless all are answered.
+/// Queries a server's runtime. `load` sends the given number of requests, and fails unless all are answered.
 ///
 /// # Errors
-/// Why nothing is told, as a clause.
+/// Why there are no figures, as a clause.
 pub fn weigh(
     server: &ServerCommand,
     target: &Target,
@@ -125,7 +125,7 @@ pub fn weigh(
             let of = |readings: &[Reading]| readings.iter().find(|reading| reading.key == *key).cloned();
             let (before, after) = (of(&few)?, of(&many)?);
             let (low, high) = (before.value.ok()?, after.value.clone().ok()?);
-            // Where the requests led to no collection, the time is that of the server's own beginning and end.
+            // Where the requests caused no collection, the time is that of the server's start and end.
             if *key == "gc.time" && !grew(&few, &many, "gc.count") {
                 return None;
             }
@@ -138,7 +138,7 @@ pub fn weigh(
     }
 }
 
-/// Whether a counter is larger in the second life of the server.
+/// Whether a counter is larger in the second run of the server.
 fn grew(few: &[Reading], many: &[Reading], key: &str) -> bool {
     let of = |readings: &[Reading]| {
         readings.iter().find(|reading| reading.key == key).and_then(|reading| reading.value.clone().ok())
@@ -146,18 +146,18 @@ fn grew(few: &[Reading], many: &[Reading], key: &str) -> bool {
     matches!((of(few), of(many)), (Some(few), Some(many)) if many > few)
 }
 
-/// The reason that the runtime's figures share.
+/// The common reason of the runtime's absent figures.
 fn why(readings: &[Reading]) -> String {
     let reason = readings.iter().find_map(|reading| reading.value.clone().err());
     reason.unwrap_or_else(|| "no language runtime told anything".to_owned())
 }
 
-/// One life of the server.
+/// One run of the server.
 struct Life {
     load: LoadResult,
-    /// Everything that the runtime tells.
+    /// All figures of the runtime.
     readings: Vec<Reading>,
-    /// From and to on the monotonic clock, or why they are not known.
+    /// Start and end on the monotonic clock, or why they are not known.
     pauses: Result<Vec<(u64, u64)>, String>,
 }
 
@@ -190,15 +190,15 @@ fn told(
     };
     runtimes.decorate(&mut launch)?;
     let decorated = ServerCommand { argv: launch.argv.clone(), env: launch.env.clone(), ..server.clone() };
-    // Where the agent cannot be loaded, the runtime's report is cut out of standard error.
+    // Where the agent cannot be loaded, the runtime's report is extracted from standard error.
     let [_, _, stderr] = launch.stdio;
     let running = decorated.start_heard(target, patience, interrupted, stderr.into());
     let mut running = running.map_err(|error| error.to_string())?;
-    // A Go server has no exit of its own to be stopped at, but its counters stand in its memory at any time. It may be
-    // below a wrapper, and is looked for meanwhile.
+    // A Go server does not stop at its exit, but its counters can be read from its memory at any time. It may run below
+    // a wrapper, and is searched meanwhile.
     let (loaded, stops) = watched(running.pid(), || load(requests));
     let exits = counters::while_running(running.pid());
-    // Most runtimes leave in good order when interrupted; one that is ended says nothing.
+    // Most runtimes end in good order when interrupted; one that is killed reports nothing.
     let status = running.leave(target);
     let load = loaded?;
     let ending =
@@ -220,10 +220,10 @@ fn told(
     }
 }
 
-/// Stops from and to, in nanoseconds since 1970, or why they are not known.
+/// Start and end of pauses, in nanoseconds since 1970, or why they are not known.
 type Stops = Result<Vec<(u64, u64)>, String>;
 
-/// Does something, and reads meanwhile when a Go process is stopped.
+/// Runs an action, and reads meanwhile when a Go process pauses.
 fn watched<T>(pid: i32, work: impl FnOnce() -> T) -> (T, Stops) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

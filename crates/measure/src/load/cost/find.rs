@@ -1,12 +1,12 @@
-//! Which process listens on a port or a Unix socket.
+//! Finds the process that listens on a port or a Unix socket.
 
 use std::fs;
 use std::path::Path;
 
-/// The process that listens on a TCP port; of a family that shares the socket, the one at the top.
+/// The process that listens on a TCP port; of a family that shares the socket, the topmost one.
 ///
 /// # Errors
-/// When nobody listens there, or it may not be seen who does.
+/// When no process listens there, or the listener may not be inspected.
 pub fn listening_on_port(port: u16) -> Result<i32, String> {
     let mut sockets = Vec::new();
     for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -15,7 +15,7 @@ pub fn listening_on_port(port: u16) -> Result<i32, String> {
     owner(&sockets, &format!("port {port}"))
 }
 
-/// The process that listens on a Unix socket; of a family that shares it, the one at the top.
+/// The process that listens on a Unix socket; of a family that shares it, the topmost one.
 ///
 /// # Errors
 /// As for [`listening_on_port`].
@@ -32,7 +32,7 @@ pub fn listening_on_socket(path: &Path) -> Result<i32, String> {
     owner(&sockets, &format!("the socket {wanted}"))
 }
 
-/// The inodes of the sockets that listen on a port, in the text of /proc/net/tcp.
+/// The inodes of the sockets that listen on a port, from the text of /proc/net/tcp.
 fn listeners(table: &str, port: u16) -> Vec<u64> {
     const LISTENING: &str = "0A";
     table

@@ -1,9 +1,9 @@
 //! Instructions and calls per request, by function: the server runs under Valgrind and serves batches of requests of
-//! several lengths. The regression of what was counted on the requests is what one costs, with an interval for what is not
-//! the same in each batch, such as a collection; what happens once, and what a batch as such costs, cancels out.
+//! several lengths. The regression of the counts on the requests gives the cost of one, with an interval for what
+//! differs between batches, such as a collection; one-time costs and the cost of a batch itself cancel.
 //!
-//! The call tree is told where batches begin and end while the server runs. Where it is not to be had, callgrind counts two
-//! lives of the server. Neither sees an instruction of the kernel; `sampled` does.
+//! The call tree is told where batches start and end while the server runs. Where it is not available, callgrind counts
+//! two runs of the server. Neither counts instructions of the kernel; `sampled` does.
 
 use super::by_function::{FunctionNames, Stretch};
 use super::callgrind::Function;
@@ -22,39 +22,39 @@ use std::time::Duration;
 /// Instructions per request in user space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instructions {
-    /// All of them.
+    /// The total.
     pub total: Bounds,
-    /// By function, the one with most instructions of its own first.
+    /// By function, the one with most own instructions first.
     pub functions: Vec<FunctionCost>,
     /// The requests of each batch.
     pub batches: Vec<u64>,
-    /// What counted, and why nothing better did.
+    /// The tool, and why no better one was used.
     pub by: String,
 }
 
-/// What one function costs per request.
+/// The cost of one function per request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCost {
-    /// The function; without a name, what is executed outside of any.
+    /// The function; without a name for code outside of any function.
     pub function: Function,
-    /// Instructions of its own.
+    /// Own instructions.
     pub own: Bounds,
-    /// Instructions of its own and of all it calls.
+    /// Instructions including callees.
     pub inclusive: Bounds,
-    /// How often it is called.
+    /// Number of calls.
     pub calls: f64,
 }
 
-/// How long a server may take to start under simulation, which is some fifty times slower.
+/// How long a server may take to start under Valgrind, which is about fifty times slower.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long it may take to come to rest behind a batch.
+/// How long it may take to become idle after a batch.
 const REST: Duration = Duration::from_secs(5);
 
-/// Each of the three lengths of batches comes so often.
+/// How often each of the three lengths of batches is run.
 const ROUNDS: u32 = 2;
 
-/// Sends that many requests to the server, and fails unless all are answered.
+/// Sends the given number of requests to the server, and fails unless all are answered.
 pub type Load<'a> = dyn FnMut(u64) -> Result<LoadResult, String> + 'a;
 
 /// Whether instructions can be weighed here, and if not, why.
@@ -66,7 +66,7 @@ pub fn available() -> Result<(), String> {
     found.map(drop).map_err(|_| "valgrind is not installed".to_owned())
 }
 
-/// Weighs a server by so many requests, in batches. `cache` is where the call tree is kept once it is compiled.
+/// Weighs a server with this many requests, in batches. `cache` is where the compiled call tree is kept.
 ///
 /// # Errors
 /// Why it cannot be weighed, as a clause.
@@ -140,11 +140,11 @@ struct Life<'a> {
     counter: &'a Counter,
 }
 
-/// The parts of processes, by the labels that they were given.
+/// The parts of processes, by their labels.
 type Labelled = BTreeMap<usize, Stretch>;
 
 impl Life<'_> {
-    /// One life with several batches; none where processes cannot be given orders, or came or went meanwhile.
+    /// One run with several batches; none where processes do not accept commands, or started or ended meanwhile.
     fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<Stretch>>, String> {
         let (folder, session) = self.session(true)?;
         let first = batches.iter().copied().min().unwrap_or(1);
@@ -175,7 +175,7 @@ impl Life<'_> {
         Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
     }
 
-    /// One whole life.
+    /// One whole run.
     fn whole(&self, requests: u64, load: &mut Load<'_>) -> Result<Stretch, String> {
         let (folder, session) = self.session(false)?;
         self.serve(&session, &mut |_| load(requests).map(drop))?;
@@ -229,7 +229,7 @@ impl Life<'_> {
     }
 }
 
-/// What was counted between two orders, by the number of the batch.
+/// The counts between two commands, by the number of the batch.
 fn labelled(profiles: &Profiles) -> Labelled {
     let (mut found, mut names) = (Labelled::new(), FunctionNames::default());
     let asked = profiles.processes.iter().filter(|profile| profile.end == End::Request);
@@ -243,8 +243,8 @@ fn labelled(profiles: &Profiles) -> Labelled {
     found
 }
 
-/// Go's runtime interrupts its own threads by signals, which callgrind does not survive; it can be asked not to. Whoever
-/// does not have that runtime does not look at the variable.
+/// Go's runtime interrupts its own threads by signals, which callgrind does not survive; this setting turns that off.
+/// Programs without that runtime ignore the variable.
 fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
     const NAME: &str = "GODEBUG";
     let own = server.env.iter().rev().find(|(name, _)| name == NAME).map(|(_, value)| value.clone());
@@ -259,7 +259,7 @@ fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
     Some((NAME.into(), value))
 }
 
-/// A folder that goes away with its contents.
+/// A folder that is removed with its contents.
 struct Folder(PathBuf);
 
 impl Folder {

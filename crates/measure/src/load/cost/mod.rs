@@ -1,7 +1,7 @@
-//! What a request costs the server, seen from outside.
+//! The cost of a request to the server, measured from outside.
 //!
-//! Counters of the server are read around windows of load of different lengths at the same rate; the regression of their
-//! growth on the requests is the cost per request. Which counters is open: [`sheet`] takes any that count upwards.
+//! Counters of the server are read around windows of load of different lengths at the same rate; the regression of
+//! their growth on the requests gives the cost per request. [`sheet`] accepts any counters that only grow.
 
 pub mod by_function;
 pub mod callgrind;
@@ -18,8 +18,8 @@ mod unseen;
 
 use std::process::{Command, Stdio};
 
-/// Whether a tool does its work here, tried on a program that does nothing; else `missing` where it cannot be started,
-/// and `forbidden` where it fails.
+/// Whether a tool works here, tried on a program that does nothing; else `missing` where it cannot be started, and
+/// `forbidden` where it fails.
 fn works(mut tool: Command, missing: &str, forbidden: &str) -> Result<(), String> {
     match tool.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Err(_) => Err(missing.to_owned()),

@@ -1,7 +1,7 @@
 //! Time per request by function, kernel included: the `perf` program samples the server's stacks by the processor-time
 //! clock while it is loaded.
 //!
-//! On loopback the kernel does part of the client's receiving in the server's sends, and bills it to the server.
+//! On loopback the kernel does part of the client's receiving within the server's sends, and charges it to the server.
 
 use super::tree::Tree;
 use scruple_core::stats::Interval;
@@ -19,31 +19,31 @@ pub struct Sampled {
     pub total: f64,
     /// The part spent in the kernel, in nanoseconds per request.
     pub kernel: f64,
-    /// By function, the one with most time of its own first.
+    /// By function, the one with most own time first.
     pub functions: Vec<FunctionTime>,
 }
 
-/// What one function takes per request.
+/// The time of one function per request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionTime {
-    /// Its name; in brackets the file where there is no name.
+    /// Its name; the file in brackets where there is no name.
     pub name: String,
-    /// The executable, library or kernel that holds it.
+    /// The executable, library or kernel that contains it.
     pub object: String,
-    /// Whether it is the kernel's.
+    /// Whether it belongs to the kernel.
     pub kernel: bool,
-    /// Nanoseconds per request in it.
+    /// Own time in nanoseconds per request.
     pub own: f64,
-    /// Nanoseconds per request in it and in all it calls.
+    /// Time including callees, in nanoseconds per request.
     pub inclusive: f64,
-    /// Where the latter lies at 95 %, if samples are independent.
+    /// The 95 % interval of the latter, assuming independent samples.
     pub interval: Interval,
 }
 
 const MISSING: &str = "perf is not installed";
 const FORBIDDEN: &str = "perf may not sample that process: see kernel.perf_event_paranoid";
 
-/// Samples per second: not a divisor of anything periodic.
+/// Samples per second: chosen to avoid resonance with periodic work.
 const FREQUENCY: u64 = 997;
 
 /// Whether a process can be sampled here; tried on one that does nothing.
@@ -83,7 +83,7 @@ pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Resu
         .stderr(Stdio::null())
         .spawn()
         .map_err(|_| MISSING.to_owned())?;
-    // It attaches within milliseconds and does not say when.
+    // It attaches within milliseconds and does not report when.
     std::thread::sleep(Duration::from_millis(300));
     if let Ok(Some(_)) = perf.try_wait() {
         return Err(FORBIDDEN.to_owned());
@@ -117,7 +117,7 @@ impl Drop for File {
     }
 }
 
-/// A place in a stack: name and object.
+/// A position in a stack: name and object.
 type Frame = (String, String);
 
 /// A sample: its period in nanoseconds, and the stack from the innermost function outwards.
@@ -142,7 +142,7 @@ fn parse(text: &str) -> Vec<Stack> {
     stacks
 }
 
-/// Reads `55d2 main (/bin/x)`.
+/// Parses `55d2 main (/bin/x)`.
 fn frame(line: &str) -> Option<Frame> {
     let (address, rest) = line.split_once(char::is_whitespace)?;
     address.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;

@@ -12,14 +12,14 @@ use scruple_core::unit::Unit;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
     /// The windows, in the order in which they were run.
     pub windows: Vec<Window>,
     /// One row for each counter, in the order in which the first window read them.
     pub rows: Vec<Row>,
-    /// How the server's memory grew.
+    /// How much the server's memory grew.
     pub growth: Vec<Growth>,
     /// The memory map before the first window and after the last.
     pub maps: (MemoryMap, MemoryMap),
@@ -28,14 +28,14 @@ pub struct Sheet {
 /// One window of load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Requests that reached the server: answered or failed. 0 where the window does not count by itself, because the next
-    /// goes on from its beginning.
+    /// Requests that reached the server: answered or failed. 0 where the window is not counted separately, because the
+    /// next one continues from its start.
     pub requests: u64,
     /// How long it took, in nanoseconds.
     pub elapsed: u64,
     /// How much each counter grew, with the key of the metric.
     pub grown: Vec<(String, f64)>,
-    /// The server's memory behind it.
+    /// The server's memory after it.
     pub memory: Memory,
 }
 
@@ -46,20 +46,20 @@ pub struct Row {
     pub key: String,
     /// Its unit.
     pub unit: Unit,
-    /// What its readings are worth.
+    /// The quality of its readings.
     pub quality: Quality,
     /// The instrument.
     pub source: String,
-    /// How much it grows in a second without requests; already taken off the rest.
+    /// Its growth per second without requests, which has been subtracted from the other figures.
     pub idle: f64,
-    /// What a request adds and what a window as such adds, or why that cannot be said.
+    /// The cost of a request and the cost of a window itself, or why they are not known.
     pub cost: Result<PerRequest, String>,
 }
 
-/// How one measure of memory grew.
+/// The growth of one measure of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
-    /// What grew: `resident`, `proportional` or `private dirty`.
+    /// The measure: `resident`, `proportional` or `private dirty`.
     pub of: &'static str,
     /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
     pub per_thousand: Bounds,
@@ -70,8 +70,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Whether it surely grows, by enough to be more than the allocator settling (a page per 1000 requests, and in all
-    /// more than an allocator takes from the kernel at a time), and lately perhaps at least half as fast as on the whole:
+    /// Whether it certainly grows, by more than an allocator that is settling (a page per 1000 requests, and in all
+    /// more than an allocator takes from the kernel at a time), and lately possibly at least half as fast as overall:
     /// an allocator takes memory in large steps, so that a small leak shows in few of them.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
@@ -83,28 +83,28 @@ impl Growth {
     }
 }
 
-/// Where counters are read: everything that counts upwards, each from a beginning of its own. A counter that cannot be
-/// read says why.
+/// A source of counters: everything that only grows, each from its own start. A counter that cannot be read gives the
+/// reason.
 pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
-/// Runs one window of load, and calls the second argument before it closes the connections, as [`crate::load::run_watched`]
-/// does.
+/// Runs one window of load, and calls the second argument before it closes the connections, like
+/// [`crate::load::run_watched`].
 pub type Drive<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, LoadError> + 'a;
 
-/// What threads take with them when they end; absent where threads that were never seen had too much of the time.
+/// Figures that are lost when threads end; absent where threads that were never seen used too much of the time.
 const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
 
-/// How long a server is given to come to rest before it is read.
+/// How long to wait until a server is idle before it is read.
 const REST: Duration = Duration::from_millis(500);
 
-/// What glibc's allocator takes from the kernel at a time, in bytes.
+/// The size in which glibc's allocator takes memory from the kernel, in bytes.
 const ARENA: f64 = 132.0 * 1024.0;
 
-/// The confidence of every interval.
+/// The confidence level of every interval.
 pub(super) const LEVEL: f64 = 0.95;
 
-/// The lengths of windows for a number of requests in all: each of three lengths in turn, so that a drift of the server
-/// is not taken for the cost of requests.
+/// The lengths of windows for a total number of requests: three lengths in turn, so that a drift of the server is not
+/// taken for the cost of requests.
 pub fn windows(requests: u64, rounds: u32) -> Vec<u64> {
     let unit = (requests / (6 * u64::from(rounds.max(1)))).max(1);
     (0..rounds.max(1))
@@ -114,7 +114,7 @@ pub fn windows(requests: u64, rounds: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Weighs a server: a window of idleness, one of warm-up, then those of `lengths`, each a run of `plan` with that many
+/// Weighs a server: an idle window, a warm-up window, then those of `lengths`, each a run of `plan` with that many
 /// requests. `more` are counters besides the kernel's, such as those of an allocation counter or a language runtime.
 ///
 /// # Errors
@@ -138,21 +138,21 @@ pub fn weigh(
     Ok(watch.finish())
 }
 
-/// What was read at the beginning of a window.
+/// The readings at the start of a window.
 #[derive(Clone, Debug)]
 struct Before {
     accounts: Accounts,
     counters: Vec<Reading>,
     began: Instant,
-    /// How many requests had been handled before the accounts were read, and after.
+    /// The number of handled requests before the accounts were read, and after.
     handled: (u64, u64),
 }
 
-/// Requests that were handled while accounts were read belong to neither side. A window counts where these are fewer than
-/// this share of its own.
+/// Requests that were handled while accounts were read belong to neither side. A window is used where these are fewer
+/// than this share of its own.
 const BLUR: f64 = 0.05;
 
-/// A server that is being weighed, window by window; other servers may have theirs in between.
+/// A server that is being weighed, window by window; windows of other servers may come between.
 #[derive(Clone, Debug)]
 pub struct Watch {
     tree: Tree,
@@ -165,7 +165,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at the server while nothing is asked of it.
+    /// Reads the server's counters while it has no requests.
     ///
     /// # Errors
     /// When it is gone.
@@ -192,7 +192,7 @@ impl Watch {
         drive: &mut Drive<'_>,
         more: &mut Counters<'_>,
     ) -> Result<LoadResult, LoadError> {
-        // What the threads of the connections before do while they end is no cost of this window.
+        // What the threads of earlier connections do while they end is no cost of this window.
         self.tree.wait_for_rest(REST);
         self.begin(&|| 0, more)?;
         let at_end = Mutex::new(None);
@@ -207,7 +207,7 @@ impl Watch {
         Ok(load)
     }
 
-    /// Begins a window; `handled` tells how many requests of a load have been handled by now.
+    /// Starts a window; `handled` returns the number of requests of a load that have been handled so far.
     ///
     /// # Errors
     /// When the server is gone.
@@ -228,8 +228,8 @@ impl Watch {
         Ok(Before { accounts, counters, began: Instant::now(), handled })
     }
 
-    /// Ends a window that has begun; `handled` tells how many requests of the load have been handled by now. `at_end` was
-    /// read before the connections were closed, where they are. Of a server that has ended in the window there is nothing.
+    /// Ends a window; `handled` returns the number of requests of the load that have been handled so far. `at_end` was
+    /// read before the connections were closed, if they were. A server that ended in the window gives no window.
     pub fn end(
         &mut self,
         handled: &dyn Fn() -> u64,
@@ -240,7 +240,7 @@ impl Watch {
         self.close(after, at_end);
     }
 
-    /// Ends the window at what was read, if it is long enough for that.
+    /// Ends the window with these readings, if it is long enough.
     fn close(&mut self, mut after: Before, at_end: Option<&LivingThreads>) -> bool {
         let Some(before) = self.before.take() else { return false };
         let middle = |(from, to): (u64, u64)| (from + to) / 2;
@@ -265,8 +265,8 @@ impl Watch {
         true
     }
 
-    /// Ends a window and begins the next: connections stay as they are, and the load goes on. A window in which too little
-    /// was handled to tell goes on instead.
+    /// Ends a window and starts the next: connections stay open, and the load continues. A window in which too few
+    /// requests were handled is continued instead.
     ///
     /// # Errors
     /// When the server is gone.
@@ -278,13 +278,13 @@ impl Watch {
         Ok(())
     }
 
-    /// How many windows it has had.
+    /// The number of windows so far.
     pub fn windows(&self) -> usize {
         self.windows.len()
     }
 
-    /// The cost per request of each window but the first so many, by the key of the counter's metric; what the server does
-    /// without requests is taken off.
+    /// The cost per request of each window after the first `skip`, by the key of the counter's metric, minus the
+    /// server's growth without requests.
     pub fn costs_from(&self, first: usize) -> Vec<Vec<(String, f64)>> {
         let idle =
             |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
@@ -317,8 +317,7 @@ impl Watch {
 }
 
 impl Sheet {
-    /// The sheet of these windows. `known` says what the counters are, and `idle` how much they grow in a second
-    /// without load.
+    /// The sheet of these windows. `known` describes the counters, and `idle` is their growth per second without load.
     pub fn of(
         known: &[Reading],
         windows: Vec<Window>,
@@ -337,8 +336,8 @@ fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
     readings
 }
 
-/// How much each counter grows in a second without load: the least of three short looks, since what happens once (a
-/// page read in, a timer) is no steady background.
+/// How much each counter grows in a second without load: the least of three short observations, since one-time events
+/// (a page read in, a timer) are no steady background.
 fn idle(tree: &Tree, more: &mut Counters<'_>) -> Result<Vec<(String, f64)>, String> {
     let mut least: Vec<(String, f64)> = Vec::new();
     for _ in 0..3 {
@@ -400,8 +399,8 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
     }
 }
 
-/// The kernel divides processor time into user and system by ticks. Where so few fell into the windows that a part is
-/// known less well than to the whole, nothing is known of it.
+/// The kernel divides processor time into user and system by ticks. Where too few ticks fell into the windows for the
+/// parts to be known within the whole, they are absent.
 fn divide_by_ticks(rows: &mut [Row]) {
     let each = |row: &Row| row.cost.as_ref().ok().map(|cost| cost.each);
     let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };

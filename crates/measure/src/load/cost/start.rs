@@ -1,4 +1,4 @@
-//! A server that Scruple starts itself, and ends.
+//! A server that Scruple starts and ends itself.
 
 use crate::load::{Address, Target};
 use crate::own_environment::withhold;
@@ -23,7 +23,7 @@ pub struct ServerCommand {
     pub folder: Option<PathBuf>,
 }
 
-/// A server that runs. Dropping it ends it and everything it started.
+/// A running server. Dropping it ends it and everything it started.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -41,10 +41,10 @@ pub enum ServerError {
     Start {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// Something else already answers there.
+    /// Another program already answers there.
     #[error("something already listens at {0}: end it, or load it as it is, without a command behind ‘--’")]
     Occupied(String),
     /// It ended before it answered.
@@ -63,12 +63,12 @@ pub enum ServerError {
         /// Where a connection was expected.
         address: String,
     },
-    /// The user has seen enough.
+    /// The user interrupted.
     #[error("interrupted while the server was starting")]
     Interrupted,
 }
 
-/// How long a server may take to end by itself when asked to.
+/// How long a server may take to end when asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl ServerCommand {
@@ -90,7 +90,7 @@ impl ServerCommand {
         self.start_heard(target, patience, interrupted, Stdio::null())
     }
 
-    /// As [`ServerCommand::start`], with a standard error that somebody listens to.
+    /// Like [`ServerCommand::start`], but with a standard error that is read.
     ///
     /// # Errors
     /// As for [`ServerCommand::start`].
@@ -161,7 +161,7 @@ impl Server {
         self.ended
     }
 
-    /// Asks it to end, waits, and ends it by force if it does not. Its instruments write their results in this time.
+    /// Asks it to end, waits, and kills it if it does not. Its instruments write their results in this time.
     pub fn stop(&mut self, signal: i32) -> Option<ExitStatus> {
         if self.status().is_none() {
             self.signal(signal);
@@ -175,7 +175,7 @@ impl Server {
         if status.is_none() {
             self.ended = self.child.wait().ok();
         }
-        // What a wrapper has left may still listen, and keep the next server from its port.
+        // A process left by a wrapper may still listen, and keep the next server from its port.
         let began = Instant::now();
         while self.is_inhabited() && began.elapsed() < GRACE {
             std::thread::sleep(Duration::from_millis(1));
@@ -183,8 +183,8 @@ impl Server {
         self.ended
     }
 
-    /// Interrupts it, so that it leaves in good order, and ends it by force if it does not. Servers that look for
-    /// interruptions between requests are knocked at meanwhile.
+    /// Interrupts it, so that it ends in good order, and kills it if it does not. Servers that check for interruptions
+    /// between requests are sent connections meanwhile.
     pub fn leave(&mut self, target: &Target) -> Option<ExitStatus> {
         if self.status().is_none() {
             self.signal(libc::SIGINT);
@@ -197,7 +197,7 @@ impl Server {
         self.stop(libc::SIGTERM)
     }
 
-    /// Whether a process of its group still runs. One that has ended may wait for long to be reaped by others.
+    /// Whether a process of its group still runs. One that has ended may take long to be reaped by others.
     fn is_inhabited(&self) -> bool {
         let own = self.pid().to_string();
         let runs = |stat: &str| {

@@ -1,5 +1,5 @@
-//! System calls per request, counted by `strace` in a window of its own: it slows a server down many times over, so that
-//! nothing else may be measured meanwhile.
+//! System calls per request, counted by `strace` in a separate window: it slows a server down many times over, so
+//! nothing else may be measured in that window.
 
 use super::tree::Tree;
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ pub fn available() -> Result<(), String> {
     super::works(tried, MISSING, FORBIDDEN)
 }
 
-/// Counts the system calls of a tree while `load` runs, which returns how many requests it sent. The result is calls
-/// per request by name.
+/// Counts the system calls of a tree while `load` runs, which returns how many requests it sent. The result is the
+/// number of calls per request by name.
 ///
 /// # Errors
 /// Why they cannot be counted, as a clause.
@@ -37,7 +37,7 @@ pub fn count(
     }
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut tracer = spawned.map_err(|_| MISSING.to_owned())?;
-    // It attaches within milliseconds and does not say when.
+    // It attaches within milliseconds and does not report when.
     std::thread::sleep(Duration::from_millis(300));
     if let Ok(Some(_)) = tracer.try_wait() {
         return Err(FORBIDDEN.to_owned());

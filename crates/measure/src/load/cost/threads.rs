@@ -1,11 +1,11 @@
-//! The living threads of a tree of processes. The kernel forgets what a thread had waited and how often it was switched
-//! when it ends, but not the processor time it had, so that the time of the ended tells how much is missing.
+//! The living threads of a tree of processes. When a thread ends the kernel discards its waiting time and its switches,
+//! but not its processor time, so the processor time of ended threads shows how much is missing.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What one thread has counted since it began.
+/// The counts of one thread since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Processor time in nanoseconds.
@@ -21,16 +21,16 @@ pub struct Counts {
 pub struct LivingThreads {
     /// By process and thread.
     each: BTreeMap<(i32, i32), Counts>,
-    /// The processor time of the tree in nanoseconds, that of the ended included.
+    /// The processor time of the tree in nanoseconds, including ended threads.
     pub cpu: u64,
 }
 
-/// What threads have counted between two moments.
+/// The counts of threads between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Of all threads that were seen.
     pub seen: Counts,
-    /// The processor time of threads and processes that were not, because they began and ended in between.
+    /// The processor time of threads and processes that were not seen, because they started and ended in between.
     pub unseen: u64,
 }
 
@@ -45,13 +45,13 @@ impl LivingThreads {
         }
     }
 
-    /// The counts of all of them.
+    /// The sum over all of them.
     pub fn sum(&self) -> Counts {
         self.each.values().fold(Counts::default(), |sum, counts| sum.plus(*counts))
     }
 
-    /// What has been counted since `before`. Threads that began in between count from nothing. `at_end` was read while
-    /// those lived that have ended by now, such as the threads of connections before these are closed.
+    /// The counts since `before`. Threads that started in between count from zero. `at_end` was read while threads were
+    /// alive that have since ended, such as those of connections before these are closed.
     pub fn since(&self, before: &LivingThreads, at_end: &LivingThreads) -> Counted {
         let mut last = at_end.each.clone();
         for (id, counts) in &self.each {
@@ -83,7 +83,7 @@ impl Counts {
         })
     }
 
-    /// The later of two readings of one thread: a thread that is just ending may be read as if it had done nothing.
+    /// The later of two readings of one thread: a thread that is just ending may be read as having done nothing.
     fn most(self, other: Counts) -> Counts {
         Counts {
             cpu: self.cpu.max(other.cpu),

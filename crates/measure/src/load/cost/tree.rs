@@ -1,4 +1,4 @@
-//! What a tree of processes has consumed so far, from the kernel's own accounts.
+//! The consumption of a tree of processes so far, from the kernel's accounts.
 
 use super::threads::LivingThreads;
 use crate::descendants::descendants;
@@ -15,14 +15,14 @@ pub struct Tree {
     root: i32,
 }
 
-/// The accounts of a tree at one moment; all but the memory only ever grow while its processes live.
+/// The accounts of a tree at one moment; all but the memory only grow while its processes live.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// The processes.
     pub processes: Vec<i32>,
-    /// Processor time in nanoseconds, ended threads and awaited children included.
+    /// Processor time in nanoseconds, including ended threads and awaited children.
     pub cpu: u64,
-    /// Its part in user mode, in nanoseconds; the kernel divides by ticks, so over a short time it is an estimate.
+    /// The part in user mode, in nanoseconds; the kernel divides by ticks, so over a short time it is an estimate.
     pub user: u64,
     /// Time in which living threads were ready but waited for a core, in nanoseconds.
     pub waited: u64,
@@ -32,7 +32,7 @@ pub struct Accounts {
     pub switches: (u64, u64),
     /// Bytes read from and written to block devices.
     pub blocks: (u64, u64),
-    /// Memory, where it was read; that takes the kernel longer than all other accounts together.
+    /// Memory, where it was read, which takes the kernel longer than all other accounts together.
     pub memory: Memory,
     /// Its living threads.
     pub living: LivingThreads,
@@ -45,7 +45,7 @@ pub struct Memory {
     pub resident: u64,
     /// Resident, shared pages divided among those that share them.
     pub proportional: u64,
-    /// Written by one process alone: what the tree would free by ending.
+    /// Written by one process alone: what would be freed if the tree ended.
     pub private_dirty: u64,
 }
 
@@ -62,19 +62,19 @@ impl Tree {
         }
     }
 
-    /// The process at the top.
+    /// The process at the root.
     pub fn root(&self) -> i32 {
         self.root
     }
 
-    /// Its processes that live now, the root first.
+    /// Its living processes, the root first.
     pub fn processes(&self) -> Vec<i32> {
         let mut found = vec![self.root];
         found.extend(descendants(self.root));
         found
     }
 
-    /// The memory maps of all its processes, one behind the other; those that may not be read are left out.
+    /// The memory maps of all its processes, concatenated; those that may not be read are left out.
     pub fn memory_map(&self) -> MemoryMap {
         let maps = self.processes().into_iter().filter_map(|pid| MemoryMap::of(pid).ok());
         MemoryMap { mappings: maps.flat_map(|map| map.mappings).collect() }
@@ -92,7 +92,7 @@ impl Tree {
         sum
     }
 
-    /// Reads the accounts, the memory not among them.
+    /// Reads all accounts but the memory.
     ///
     /// # Errors
     /// When the root is gone or cannot be read.
@@ -108,8 +108,8 @@ impl Tree {
         Ok(sum)
     }
 
-    /// Waits until none of its threads runs or waits for a core, such as those that end with their connections; no longer
-    /// than `patience`, because some servers are never at rest.
+    /// Waits until none of its threads runs or waits for a core, such as those that end with their connections; at most
+    /// for `patience`, because some servers are never idle.
     pub fn wait_for_rest(&self, patience: Duration) {
         let began = Instant::now();
         while began.elapsed() < patience && self.processes().into_iter().any(is_at_work) {
@@ -117,7 +117,7 @@ impl Tree {
         }
     }
 
-    /// Reads what its living threads have counted, and nothing else.
+    /// Reads only the counts of its living threads.
     pub fn living(&self) -> LivingThreads {
         let (mut living, processes) = (LivingThreads::default(), self.processes());
         processes.iter().for_each(|pid| living.add(*pid));
@@ -127,9 +127,9 @@ impl Tree {
 }
 
 impl Accounts {
-    /// Counts what threads take with them on from `before`, thread by thread, so that the difference is right although
-    /// threads began or ended in between; `at_end` was read while they lived. Returns the processor time of those that
-    /// were never seen.
+    /// Counts from `before` on what is lost when threads end, thread by thread, so that the difference is right
+    /// although threads started or ended in between; `at_end` was read while they lived. Returns the processor time of
+    /// threads that were never seen.
     pub fn go_on_from(&mut self, before: &Accounts, at_end: Option<&LivingThreads>) -> u64 {
         let counted = self.living.since(&before.living, at_end.unwrap_or(&self.living));
         self.waited = before.waited + counted.seen.waited;
@@ -180,7 +180,7 @@ fn is_at_work(pid: i32) -> bool {
     fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(running)
 }
 
-/// What the stat file of a process says, its awaited children included.
+/// The stat file of a process, including its awaited children.
 struct Times {
     /// Its own processor time in nanoseconds, ended threads included.
     own: u64,
@@ -194,7 +194,7 @@ struct Times {
 impl Times {
     fn of(pid: i32) -> Option<Times> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may contain anything; the fields proper begin behind its closing bracket with the third.
+        // The name may contain anything; the other fields start after its closing bracket with the third.
         let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
         let number =
             |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
@@ -213,7 +213,7 @@ impl Times {
     }
 }
 
-/// The number behind `name:` in a file of such lines.
+/// The number after `name:` in a file of such lines.
 pub(super) fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
@@ -230,7 +230,7 @@ fn ticks_per_second() -> u64 {
     u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
 }
 
-/// The processor time of another process in nanoseconds, ended threads included: the ticks of its stat file are a
+/// The processor time of another process in nanoseconds, including ended threads: the ticks of its stat file are a
 /// hundred thousand times coarser.
 fn cpu_clock(pid: i32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;

@@ -1,10 +1,11 @@
-//! How much of a server's processor time was of threads that nobody saw, because they began and ended under load.
+//! How much of a server's processor time belongs to threads that were never seen, because they started and ended under
+//! load.
 
 use super::sheet::LEVEL;
 use scruple_core::per_request;
 use scruple_core::unit::share;
 
-/// More than this share of the processor time, and more nanoseconds than this, are too much.
+/// A larger share of the processor time than this, with more nanoseconds than this, is too much.
 const MOST: (f64, f64) = (0.05, 100_000.0);
 
 /// The processor time of threads that were never seen, window by window.
@@ -23,10 +24,10 @@ impl Unseen {
         self.all.push(all as f64);
     }
 
-    /// Why nothing can be said of what threads take with them when they end, where unseen threads had too much.
+    /// Why counts that are lost when threads end are absent, where unseen threads used too much time.
     ///
-    /// A few threads in every window are no cost of requests: each window begins with a connection that only shows that
-    /// the server is there, for which some servers have a thread.
+    /// A few threads in every window are not a cost of requests: each window starts with a connection that only shows
+    /// that the server is there, for which some servers start a thread.
     pub(super) fn too_much(&self) -> Option<String> {
         let (unseen, all) = (self.unseen.iter().sum::<f64>(), self.all.iter().sum::<f64>());
         let part = unseen / all.max(1.0);

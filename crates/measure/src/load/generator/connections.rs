@@ -1,4 +1,4 @@
-//! The generator's dealings with its connections: making them, reading from them, and what happens when they break.
+//! The generator's connections: making them, reading from them, and handling their failures.
 
 use super::super::clock;
 use super::super::connection::{Link, broken, unconnected};
@@ -22,7 +22,7 @@ impl Generator {
         Ok(count)
     }
 
-    /// Acts on the events that the poller has got hold of.
+    /// Handles the events that the poller has returned.
     pub(super) fn act_on(&mut self, count: usize) {
         for event in 0..count {
             let event = self.poller.event(event);
@@ -119,7 +119,7 @@ impl Generator {
         plain.clear();
         let opened = tls.open(bytes, &mut plain);
         let handshaking = tls.is_handshaking();
-        // An alert that says why we refuse is sent even then.
+        // An alert with the reason of our refusal is still sent.
         let sent = connection.send_handshake(index, &self.poller);
         if let Err(why) = opened {
             self.tls_trouble.get_or_insert(why);
@@ -137,7 +137,7 @@ impl Generator {
         self.plain = plain;
     }
 
-    /// Bytes of HTTP/2: what they end is written down, and what the protocol answers is sent.
+    /// Bytes of HTTP/2: the requests that they end are recorded, and the answers of the protocol are sent.
     fn on_frames(&mut self, index: usize, bytes: &[u8]) {
         let mut done = std::mem::take(&mut self.done);
         let connection = &mut self.connections[index];
@@ -157,7 +157,7 @@ impl Generator {
         }
     }
 
-    /// Writes down requests of HTTP/2 that have ended.
+    /// Records requests of HTTP/2 that have ended.
     fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
         let now = clock::now();
         let part = self.part_now(now);
@@ -200,7 +200,7 @@ impl Generator {
         match connection.reader.feed(bytes, expect) {
             Ok((_, None)) => {}
             Ok((used, Some(head))) if used == bytes.len() => self.finish(index, head),
-            // Nothing was asked for that could be answered behind the answer.
+            // Nothing was requested that could be answered after this answer.
             Ok(_) | Err(_) => self.fail(index, Failure::Garbage),
         }
     }
@@ -301,7 +301,7 @@ impl Generator {
         }
     }
 
-    /// An attempt to connect has failed: the request that waited for it fails, and the next attempt has to wait.
+    /// An attempt to connect has failed: the request that waited for it fails, and the next attempt is delayed.
     pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
         let now = clock::now();
         self.connecting -= 1;

@@ -1,11 +1,11 @@
-//! What a thread tells while it runs.
+//! What a thread publishes while it runs.
 
 use super::super::shared::Live;
 use super::Generator;
 use std::sync::atomic::Ordering;
 
 impl Generator {
-    /// Tells how many requests are done.
+    /// Publishes how many requests are done.
     pub(super) fn publish_counts(&self) {
         let live: &Live = &self.shared.live[self.thread as usize];
         let (answered, failed) = self.recorder.totals();
@@ -13,7 +13,7 @@ impl Generator {
         live.failed.store(failed, Ordering::Relaxed);
     }
 
-    /// Tells how it goes: of the part that goes on, or of the one before, where nothing has been answered in it yet.
+    /// Publishes the figures of the current part, or of the one before while the current one has no answers yet.
     pub(super) fn publish(&self, now: u64) {
         let live: &Live = &self.shared.live[self.thread as usize];
         live.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);

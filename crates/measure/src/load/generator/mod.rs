@@ -1,7 +1,7 @@
 //! One generator thread: an event loop that sends requests when they are due and reads the answers.
 //!
-//! It allocates nothing per request, makes one system call to send and one to receive, and writes down how late it
-//! was itself, so that a server is never blamed for its load generator.
+//! It allocates nothing per request, makes one system call to send and one to receive, and records its own lateness, so
+//! that a server is never blamed for its load generator.
 
 mod connections;
 mod live;
@@ -26,26 +26,26 @@ use std::io;
 use std::sync::Arc;
 use users::Users;
 
-/// Connections that one thread opens at a time; more would overflow the queue of most listening sockets.
+/// The number of connections that one thread opens at a time; more would overflow the queue of most listening sockets.
 const OPENED_AT_A_TIME: usize = 100;
 
-/// After this long without any connection the server is taken for gone.
+/// After this time without any connection the server counts as gone.
 const GONE: u64 = 2_000_000_000;
 
-/// Sendings of an open loop after which answers are read, however many more are due.
+/// The number of sends of an open loop after which answers are read, however many more are due.
 const BURST: usize = 64;
 
-/// A thread that waits for sockets wakes up at least so often.
+/// A thread that waits for sockets wakes up at least this often.
 const LONGEST_SLEEP: u64 = 50_000_000;
 
 /// How often the counters for the live line are published.
 const PUBLISHED: u64 = 200_000_000;
 
-/// Something that is due.
+/// A request that is due.
 #[derive(Clone, Copy)]
 struct Due {
     at: u64,
-    /// Whose it is, or [`NOBODY`].
+    /// Its user, or [`NOBODY`].
     user: u32,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Generator {
     poller: Poller,
     connections: Vec<Connection>,
     most_connections: usize,
-    /// Connections that can take a request, the one that waited longest first.
+    /// Connections that can take a request, the longest idle first.
     free: VecDeque<u32>,
     /// Requests that wait for a connection.
     backlog: VecDeque<Due>,
-    /// Connections of a closed loop that have become free and are sent on next.
+    /// Connections of a closed loop that have become free and are used next.
     gathered: Vec<u32>,
     /// When connections that failed are to be tried again.
     retries: BinaryHeap<Reverse<(u64, u32)>>,
@@ -69,13 +69,13 @@ pub(crate) struct Generator {
     random: Pcg,
     turn: usize,
     pub(crate) recorder: Recorder,
-    /// Tells every request, where anybody wants to know.
+    /// Passes on every request, where that was asked for.
     telling: Option<Telling>,
     start: u64,
     end: u64,
     span: u64,
     limit: u64,
-    /// Requests begun in the measured span.
+    /// Requests started in the measured span.
     issued: u64,
     in_flight: usize,
     up: usize,
@@ -135,12 +135,12 @@ impl Generator {
         })
     }
 
-    /// Gets ready for a turn. Connections stay as they are.
+    /// Prepares a turn. Connections stay open.
     pub(crate) fn begin(&mut self, plan: &Arc<Plan>) {
         let (thread, threads) = (u64::from(self.thread), u64::from(plan.threads));
         self.limit =
             plan.max_requests.map_or(u64::MAX, |most| most / threads + u64::from(thread < most % threads));
-        // A stream apart from those of the schedules.
+        // A separate stream from those of the schedules.
         self.random = Pcg::with_stream(plan.seed, 1 << 32 | thread);
         self.recorder = Recorder::new(plan);
         self.telling = plan.each.as_ref().map(Telling::of);
@@ -155,15 +155,15 @@ impl Generator {
         self.plan = Arc::clone(plan);
     }
 
-    /// Hands over what was written down.
+    /// Returns the records.
     pub(crate) fn take_recorder(&mut self) -> Recorder {
         std::mem::replace(&mut self.recorder, Recorder::empty())
     }
 
-    /// Opens the connections. Returns how many stand when all do or the time is over.
+    /// Opens the connections. Returns how many are open when all are, or when the time is over.
     pub(crate) fn open(&mut self) -> Result<usize, Failure> {
         let deadline = clock::now() + self.plan.timeout.as_nanos() as u64;
-        // Some may have been closed by the server since the last turn.
+        // The server may have closed some since the last turn.
         while self.turn_once(0).map_err(|_| Failure::Unconnected)? > 0 {}
         let mut begun = 0;
         while self.up < self.connections.len() && !self.shared.stopped() {
@@ -177,7 +177,7 @@ impl Generator {
             if self.up == 0 && self.last_failure == Some(Failure::Tls) {
                 break;
             }
-            // The time may have passed while this thread waited for a core: what has come meanwhile still counts.
+            // The time may have passed while this thread waited for a core: events that have arrived still count.
             let late = now >= deadline;
             self.retry(now);
             let wait = if late { 0 } else { self.next_retry(now + 10_000_000) - now };
@@ -257,9 +257,10 @@ impl Generator {
         }
     }
 
-    /// Waits for events and acts on them.
+    /// Waits for events and handles them.
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
-        // With a single request under way the server sleeps in between as well, and looking would last a whole answer.
+        // With a single request in flight the server sleeps in between as well, and polling would last for a whole
+        // answer.
         let looks = if self.in_flight > 1 { self.patience.looks() } else { 0 };
         let begun = clock::now();
         if looks > 0 {
@@ -278,7 +279,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Tells a request that has ended to who wants to know.
+    /// Passes on a request that has ended.
     fn tell(&mut self, exchange: &Exchange, done: u64, status: Option<u16>, outcome: Result<u64, Failure>) {
         if let Some(telling) = &mut self.telling {
             telling.tell(exchange, done, status, outcome);
@@ -374,8 +375,8 @@ impl Generator {
         }
     }
 
-    /// The part of the run that a time belongs to: by the clock, or by the count of requests where that is ahead. 0 is the
-    /// warm-up before the start.
+    /// The part of the run to which a time belongs: by the clock, or by the count of requests where that is ahead. 0 is
+    /// the warm-up before the start.
     fn part(&self, at: u64) -> u16 {
         if at < self.start {
             return 0;
@@ -389,7 +390,7 @@ impl Generator {
         by_clock.max(by_count).min(parts - 1) as u16 + 1
     }
 
-    /// The part that goes on at a time; none behind the last.
+    /// The part at a time; none after the last.
     fn part_now(&self, now: u64) -> Option<u16> {
         (now < self.start.saturating_add(self.span)).then(|| self.part(now))
     }
@@ -431,7 +432,7 @@ impl Generator {
         self.offer(index);
     }
 
-    /// Puts a connection that can take a request where the next one looks for it.
+    /// Puts an idle connection where the next request finds it.
     fn offer(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         if connection.is_free() && !connection.queued {
@@ -443,7 +444,7 @@ impl Generator {
         }
     }
 
-    /// Fails what has waited too long.
+    /// Fails requests that have waited too long.
     fn give_up_on(&mut self, now: u64, timeout: u64) {
         for index in 0..self.connections.len() {
             if self.connections[index].http2.is_some() {
@@ -466,8 +467,8 @@ impl Generator {
         }
     }
 
-    /// What was still under way when the turn ended, at `now`, is accounted for: given up, or, when interrupted, not
-    /// counted at all. Its connections are closed, the others stay.
+    /// Accounts for what was in flight when the turn ended, at `now`: given up, or, when interrupted, not counted at
+    /// all. Its connections are closed, the others stay open.
     pub(crate) fn settle(&mut self, ended: Ended, now: u64) {
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];

@@ -1,29 +1,29 @@
-//! Whether a closed loop looks for answers again before it sleeps.
+//! Whether a closed loop polls for answers before it sleeps.
 //!
-//! A busy server answers within microseconds. A generator that sleeps in between has to be woken for nearly every answer,
-//! and the waking is done by the server, which sends fewer answers for it. Looking for no longer than a sleep costs is at
-//! most twice as dear as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991, "Empirical
-//! studies of competitive spinning for a shared-memory multiprocessor"). Where looking is in vain, because the server
-//! is slow or waits for this very core, it becomes rare.
+//! A busy server answers within microseconds. A generator that sleeps in between has to be woken for nearly every
+//! answer, and the server does the waking, which costs it answers. Polling for no longer than a sleep costs is at most
+//! twice as expensive as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991,
+//! "Empirical studies of competitive spinning for a shared-memory multiprocessor"). Where polling fails, because the
+//! server is slow or waits for this very core, it becomes rare.
 
-/// Sleeps at most between two attempts.
+/// The most sleeps between two attempts.
 const LONGEST_REST: u32 = 64;
 
 pub(super) struct Patience {
     looks: u32,
-    /// Sleeps after the last attempt, when that was in vain.
+    /// Sleeps after the last attempt, if that failed.
     rest: u32,
-    /// How many of them are still to come.
+    /// How many of them remain.
     resting: u32,
 }
 
 impl Patience {
-    /// With so many looks in an attempt.
+    /// With this many polls in an attempt.
     pub(super) fn new(looks: u32) -> Patience {
         Patience { looks, rest: 0, resting: 0 }
     }
 
-    /// How often to look before the next sleep.
+    /// How often to poll before the next sleep.
     pub(super) fn looks(&mut self) -> u32 {
         if self.resting > 0 {
             self.resting -= 1;
@@ -32,7 +32,7 @@ impl Patience {
         self.looks
     }
 
-    /// Tells whether an attempt has found something.
+    /// Records whether an attempt found something.
     pub(super) fn learn(&mut self, found: bool) {
         self.rest = if found { 0 } else { (self.rest * 2).clamp(1, LONGEST_REST) };
         self.resting = self.rest;

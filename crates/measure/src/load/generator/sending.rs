@@ -1,4 +1,4 @@
-//! Sending requests, and choosing which.
+//! Sends requests, and chooses which.
 
 use super::super::clock;
 use super::super::failure::Failure;

@@ -1,7 +1,7 @@
-//! Users: sessions of several requests, with what they carry from one to the next.
+//! Users: sessions of several requests, with the values that they carry from one to the next.
 //!
-//! A user's request is due when a session begins, and from then on when the answer before it has come and the user has
-//! thought. All of them wait for connections in one line, as requests without users do.
+//! A user's request is due when a session starts, and later when the previous answer has arrived and the think time is
+//! over. All users wait for connections in one queue, like requests without users.
 
 use super::super::failure::Failure;
 use super::super::plan::Order;
@@ -21,7 +21,7 @@ mod flow;
 /// The users of one thread.
 pub(super) struct Users {
     scenario: Arc<Scenario>,
-    /// Whether a user who has ended a session begins another.
+    /// Whether a user who has ended a session starts another.
     closed: bool,
     users: Vec<User>,
     vacant: Vec<u32>,
@@ -30,11 +30,11 @@ pub(super) struct Users {
     random: Pcg,
     turn: usize,
     cumulated: Vec<f64>,
-    /// Users that are there.
+    /// Users that are present.
     live: usize,
-    /// Whether no more sessions begin, because data that are taken once are used up.
+    /// Whether no more sessions start, because data that is used once has run out.
     used_up: bool,
-    /// Sessions that were under way at the end.
+    /// Sessions in progress at the end.
     unfinished: u64,
 }
 
@@ -48,17 +48,17 @@ struct User {
     cookies: Cookies,
     /// The path of the last request, which cookies are set for.
     path: String,
-    /// Where the last answer has redirected to.
+    /// The target of the last answer's redirect.
     hop: Option<Hop>,
     hops: u32,
 }
 
-/// A redirect that is to be followed.
+/// A redirect to follow.
 struct Hop {
     path: String,
     /// Whether it becomes a GET without content.
     get: bool,
-    /// When the request was sent that began it.
+    /// When the request was sent that started it.
     sent: u64,
 }
 
@@ -89,12 +89,12 @@ impl Users {
         self.wakes.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Whether nobody is there any more, or will be.
+    /// Whether no user is present or will be.
     pub(super) fn gone(&self, ended: bool) -> bool {
         self.wakes.is_empty() && (self.live == 0 || ended)
     }
 
-    /// Sends everybody home who is thinking.
+    /// Removes all users who are thinking.
     pub(super) fn stop(&mut self) {
         self.unfinished +=
             self.wakes.iter().filter(|Reverse((_, user))| self.users[*user as usize].step > 0).count() as u64;
@@ -106,7 +106,7 @@ impl Users {
         self.wakes.pop().map(|Reverse((at, user))| Due { at, user })
     }
 
-    /// A user comes; none where data are used up.
+    /// Adds a user; none where data has run out.
     fn arrive(&mut self, number: u32) -> Option<u32> {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.users.push(User {
@@ -136,7 +136,7 @@ impl Users {
         self.vacant.push(index);
     }
 
-    /// Begins a session; false where data are used up.
+    /// Starts a session; false where data has run out.
     fn begin(&mut self, index: u32) -> bool {
         let user = &mut self.users[index as usize];
         user.session = match (self.scenario.recorded.get(user.number as usize), self.scenario.order) {
@@ -181,7 +181,7 @@ impl Users {
         self.step(index).request
     }
 
-    /// When a request was sent that a redirect goes on with.
+    /// When the request was sent that a redirect continues.
     pub(super) fn sent_before(&self, index: u32) -> Option<u64> {
         self.users[index as usize].hop.as_ref().map(|hop| hop.sent)
     }
@@ -217,8 +217,8 @@ impl Users {
         Some(request)
     }
 
-    /// Looks at an answer: keeps cookies and values, follows redirects. What becomes of the request comes back; none where
-    /// it goes on at another place.
+    /// Processes an answer: keeps cookies and values, follows redirects. Returns the outcome of the request; none where
+    /// it continues elsewhere.
     fn look(
         &mut self,
         exchange: &Exchange,

@@ -1,4 +1,4 @@
-//! Damaged answers: an error or what was read, in whatever portions they come.
+//! Damaged answers give an error or what was read, however the bytes are divided.
 
 use super::*;
 use scruple_fuzz::Corpus;

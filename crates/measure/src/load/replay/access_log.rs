@@ -5,7 +5,7 @@ use super::super::scenario::Read;
 use super::{Recorded, expected, replayed, times};
 use jiff::fmt::strtime;
 
-/// A line: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, and whatever is behind it.
+/// A line: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, and anything after it.
 struct Line<'a> {
     /// Seconds since 1970.
     second: i64,
@@ -21,11 +21,11 @@ pub fn is_access_log(text: &str) -> bool {
     text.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| bracketed(line).is_some())
 }
 
-/// Reads a log. Lines that hold no request are left out, and a note says how many. The times of a log are whole seconds:
+/// Reads a log. Lines without a request are left out, and a note says how many. The times of a log are whole seconds:
 /// requests of the same second are spread evenly over it.
 ///
 /// # Errors
-/// When not one line holds a request.
+/// When no line contains a request.
 pub fn access_log(text: &str) -> Result<Read, String> {
     let (mut lines, mut odd, mut without) = (Vec::new(), 0, 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -75,7 +75,7 @@ pub fn access_log(text: &str) -> Result<Read, String> {
     Ok(replayed(all, notes))
 }
 
-/// The time of a line, and what is behind it.
+/// The time of a line, and the rest after it.
 fn bracketed(line: &str) -> Option<(i64, &str)> {
     let open = line.find('[')?;
     let (time, rest) = line[open + 1..].split_once(']')?;

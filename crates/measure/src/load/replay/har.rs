@@ -50,7 +50,7 @@ struct Got {
     status: i64,
 }
 
-/// Headers that are of a connection, or are made anew for each request.
+/// Headers that belong to a connection, or are created for each request.
 const OWN: [&str; 8] = [
     "host",
     "connection",
@@ -62,7 +62,7 @@ const OWN: [&str; 8] = [
     "proxy-connection",
 ];
 
-/// Reads a recording. Requests to other servers than the first one's are left out, and a note says how many.
+/// Reads a recording. Requests to other servers than the first one are left out, and a note says how many.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence.

@@ -17,12 +17,12 @@ struct Recorded {
     request: Request,
 }
 
-/// The scenario that sends these requests again, from the first on.
+/// The scenario that sends these requests again, starting with the first.
 fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
     all.sort_by_key(|recorded| recorded.at);
     let first = all.first().map_or(0, |recorded| recorded.at);
     let mut requests: Vec<Request> = Vec::new();
-    // The same bytes are the same request.
+    // Requests with the same bytes are the same request.
     let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut times = Vec::new();
     for Recorded { at, request } in all {
@@ -37,12 +37,13 @@ fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
     Read { requests, order: Order::Weighted, scenario: Some(scenario), limits: Vec::new(), notes }
 }
 
-/// The check of a recorded answer: what went well then is to go well again, and what failed is to fail in the same way.
+/// The check of a recorded answer: a request that succeeded must succeed again, and one that failed must fail in the
+/// same way.
 fn expected(status: u16) -> Vec<String> {
     if (200..400).contains(&status) || status == 0 { Vec::new() } else { vec![status.to_string()] }
 }
 
-/// So many things, as words.
+/// A count of things, in words.
 fn times(count: usize, one: &str, several: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }

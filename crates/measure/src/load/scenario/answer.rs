@@ -1,4 +1,4 @@
-//! An answer as checks and captures see it, whatever protocol brought it.
+//! An answer as checks and captures see it, from any version of the protocol.
 
 use super::super::http1;
 use http::HeaderMap;
@@ -19,7 +19,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Every value of a header that may stand several times.
+    /// Every value of a header that may occur several times.
     pub(crate) fn each(self, name: &str) -> Vec<&'a [u8]> {
         match self {
             Head::Http1(head) => http1::headers(head, name).collect(),

@@ -1,4 +1,4 @@
-//! Values that are carried from an answer into the next requests.
+//! Values that are carried from an answer into later requests.
 
 use super::answer::Answer;
 use regex::bytes::Regex;
@@ -7,24 +7,24 @@ use serde_json::Value;
 /// A value that is taken from an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
-    /// Which value of the session it becomes.
+    /// The value of the session that it sets.
     pub(crate) slot: usize,
     pub(crate) from: Source,
 }
 
-/// Where in the answer it stands.
+/// Its place in the answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// At a JSON pointer (RFC 6901) in the content.
     Json(String),
-    /// The first group of a regular expression that is found in the content, or the whole of what is found.
+    /// The first group of a regular expression that is found in the content, or the whole match.
     Regex(Regex),
     /// The value of a header.
     Header(String),
 }
 
 impl Source {
-    /// What stands there; none where there is nothing.
+    /// The value; none where there is none.
     pub(crate) fn find(&self, answer: &Answer<'_>) -> Option<Vec<u8>> {
         match self {
             Source::Json(pointer) => {

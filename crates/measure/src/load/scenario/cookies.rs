@@ -1,6 +1,6 @@
-//! The cookies of one user (RFC 6265), of the one server that is loaded: domains are not looked at.
+//! The cookies of one user (RFC 6265) for the one server under load: domains are ignored.
 
-/// What a user keeps.
+/// The cookies of a user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cookies(Vec<Cookie>);
 
@@ -13,12 +13,12 @@ struct Cookie {
 }
 
 impl Cookies {
-    /// Forgets all.
+    /// Removes all.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Takes in the value of a `Set-Cookie` of an answer to a request for `path`.
+    /// Processes the value of a `Set-Cookie` in the answer to a request for `path`.
     pub(crate) fn set(&mut self, text: &[u8], path: &[u8]) {
         let mut parts = text.split(|byte| *byte == b';');
         let Some((name, value)) = parts.next().and_then(pair) else { return };
@@ -77,12 +77,13 @@ fn folder(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a cookie of `own` goes with a request for `path` (section 5.1.4).
+/// Whether a cookie of `own` is sent with a request for `path` (section 5.1.4).
 fn matches(own: &[u8], path: &[u8]) -> bool {
     path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || own.ends_with(b"/") || rest[0] == b'/')
 }
 
-/// Whether a date lies in the past. Servers delete cookies by dates that lie far back, so that the year is enough.
+/// Whether a date is in the past. Servers delete cookies with dates in the distant past, so comparing the year is
+/// enough.
 fn is_past(date: &[u8]) -> bool {
     let years = date.split(|byte| !byte.is_ascii_digit()).filter(|digits| digits.len() == 4);
     let year = years.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok()).next();

@@ -15,7 +15,7 @@ pub enum Take {
     /// The next one, the first again after the last.
     #[default]
     InTurn,
-    /// The next one; when there are no more, no more sessions begin.
+    /// The next one; when there are no more, no more sessions start.
     Once,
     /// Any, by the seed.
     Random,
@@ -53,7 +53,7 @@ impl Rows {
         Ok(Rows { name: name.to_owned(), columns, slot, take, rows, taken })
     }
 
-    /// The same from its first row on. What is to be taken once is taken in turn.
+    /// Restarts from its first row. Rows that are used once are taken in turn.
     pub(crate) fn again(&self) -> Rows {
         Rows {
             name: self.name.clone(),

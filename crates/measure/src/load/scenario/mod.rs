@@ -1,4 +1,4 @@
-//! Scenarios: sessions of users who send several requests one after the other, and how many of them there are over time.
+//! Scenarios: sessions of users who send several requests in sequence, and how many of them there are over time.
 
 pub(super) mod answer;
 pub(super) mod capture;
@@ -23,20 +23,20 @@ use super::request::Request;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Who decides when a session begins.
+/// What starts a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// Sessions begin at set times, however many are under way.
+    /// Sessions start at fixed times, however many are in progress.
     Open,
-    /// So many users are there at a time, and each begins a session when the last has ended.
+    /// A given number of users is present at a time, and each starts a session when the last has ended.
     Closed,
 }
 
 /// What users do, and how many of them there are.
 #[derive(Debug)]
 pub struct Scenario {
-    /// Who decides when a session begins, where the file says it; else the plan's pace does.
+    /// What starts a session, where the file says it; else the plan's pace does.
     pub model: Option<Model>,
     /// How many there are over time; empty where the plan says that.
     pub stages: Vec<Stage>,
@@ -52,20 +52,20 @@ pub struct Scenario {
     pub redirects: u32,
     /// Whether users keep cookies.
     pub cookies: bool,
-    /// When to give up.
+    /// When to abort.
     pub abort: Option<Abort>,
-    /// When sessions begin and which, in nanoseconds from the start, where they were recorded; else empty.
+    /// When sessions start and which, in nanoseconds from the start, where they were recorded; else empty.
     pub(crate) recorded: Vec<(u64, u32)>,
 }
 
-/// When a load is given up before its end.
+/// The limits that abort a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Abort {
-    /// More than this share of requests failed, from 0 to 1.
+    /// More than this share of requests fails, from 0 to 1.
     pub errors: Option<f64>,
-    /// The 99th percentile of the response was longer than this, in nanoseconds.
+    /// The 99th percentile of the response is longer than this, in nanoseconds.
     pub p99: Option<u64>,
-    /// For so long without a break.
+    /// For this long without interruption.
     pub over: Duration,
 }
 
@@ -78,7 +78,7 @@ pub struct Session {
     pub weight: f64,
     /// What it sends.
     pub(crate) steps: Vec<Step>,
-    /// The sources of data that it takes a row from.
+    /// The sources of data from which it takes a row.
     pub(crate) sources: Vec<usize>,
 }
 
@@ -87,16 +87,16 @@ pub struct Session {
 pub(crate) struct Step {
     /// Which of the plan's requests it is.
     pub(crate) request: u32,
-    /// What is put into it; none where it is always the same.
+    /// Its placeholders; none where it is always the same.
     pub(crate) template: Option<Template>,
-    /// What is taken from its answer.
+    /// The values that are taken from its answer.
     pub(crate) captures: Vec<Capture>,
-    /// How long the user thinks after its answer: at least and at most.
+    /// The think time after its answer: least and most.
     pub(crate) think: (Duration, Duration),
 }
 
 impl Scenario {
-    /// Whether a session has more than one request, so that it is a row of its own in reports.
+    /// Whether a session has more than one request, so that it has its own row in reports.
     pub fn has_sessions(&self) -> bool {
         self.sessions.iter().any(|session| session.steps.len() > 1)
     }
@@ -106,7 +106,7 @@ impl Scenario {
         self.sessions.iter().filter(|session| session.steps.len() > 1)
     }
 
-    /// The scenario of recorded requests: the times, in nanoseconds from the first, each with the request of then.
+    /// The scenario of recorded requests: the times, in nanoseconds from the first, each with its request.
     pub(crate) fn of_recorded(requests: &[Request], recorded: Vec<(u64, u32)>) -> Scenario {
         let session = |(number, request): (u32, &Request)| Session {
             name: request.name.clone(),
@@ -138,14 +138,14 @@ impl Scenario {
         self.recorded.len()
     }
 
-    /// The same recording, so many times as fast.
+    /// The same recording at this multiple of the speed.
     #[must_use]
     pub fn faster(mut self, speed: f64) -> Scenario {
         self.recorded.iter_mut().for_each(|(at, _)| *at = (*at as f64 / speed) as u64);
         self
     }
 
-    /// How long its stages are together, or what was recorded; none where it has neither.
+    /// The total length of its stages or of the recording; none where it has neither.
     pub fn duration(&self) -> Option<Duration> {
         if let Some((last, _)) = self.recorded.last() {
             // The last request is due within it.
@@ -159,14 +159,14 @@ impl Scenario {
         self.stages.iter().map(|stage| stage.from.max(stage.to).ceil() as u32).max().unwrap_or(0)
     }
 
-    /// Requests for each session, the mean over the sessions as they are drawn.
+    /// Requests of a session: the mean over the sessions as they are drawn.
     pub fn requests_of_a_session(&self) -> f64 {
         let weight = |session: &Session| if self.order == Order::InTurn { 1.0 } else { session.weight };
         let weights: f64 = self.sessions.iter().map(weight).sum();
         self.sessions.iter().map(|s| s.steps.len() as f64 * weight(s)).sum::<f64>() / weights
     }
 
-    /// The same for a pass with an instrument: a user for each connection, who does not think.
+    /// The same for a pass with an instrument: one user for each connection, without think time.
     #[must_use]
     pub fn hurried(&self) -> Scenario {
         let step = |step: &Step| Step {

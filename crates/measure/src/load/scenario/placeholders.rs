@@ -1,8 +1,8 @@
-//! Texts with places for values: `${name}`. A literal `${` is written `$${`.
+//! Texts with placeholders for values: `${name}`. A literal `${` is written `$${`.
 
 use std::ops::Range;
 
-/// What a text consists of.
+/// A piece of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     /// Bytes as they are.
@@ -11,7 +11,7 @@ pub(crate) enum Piece {
     Value(usize),
 }
 
-/// The names of the values in a text, each with where it stands.
+/// The names of the values in a text, each with its position.
 ///
 /// # Errors
 /// When a placeholder does not end, or is empty.
@@ -41,7 +41,7 @@ pub(crate) fn names(text: &str) -> Result<Vec<(String, Range<usize>)>, String> {
     Ok(found)
 }
 
-/// A text in pieces; `slot` knows where values are kept.
+/// A text in pieces; `slot` gives the slot of a name.
 ///
 /// # Errors
 /// When a placeholder is malformed, or `slot` does not know its name.

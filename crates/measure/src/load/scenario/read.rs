@@ -13,7 +13,7 @@ use toml::Spanned;
 
 mod entries;
 
-/// What a file of requests says.
+/// The content of a file of requests.
 #[derive(Debug)]
 pub struct Read {
     /// The kinds of requests.
@@ -24,11 +24,11 @@ pub struct Read {
     pub scenario: Option<Scenario>,
     /// Limits, each of a kind of request, a group or a session by its name, or of all together by `*`.
     pub limits: Vec<(String, String)>,
-    /// What a reader of the results has to know of how it was read.
+    /// Notes for readers of the results on how it was read.
     pub notes: Vec<String>,
 }
 
-/// Reads a scenario; docs/load.md says what it may hold. Files are looked for in `folder`.
+/// Reads a scenario; docs/load.md describes the format. Files are searched in `folder`.
 ///
 /// # Errors
 /// What is wrong with it, with its line.
@@ -37,18 +37,18 @@ pub fn scenario(text: &str, folder: &Path) -> Result<Read, String> {
     Reading { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }.whole(file)
 }
 
-/// What has been read so far.
+/// The state of the reader.
 struct Reading<'a> {
     text: &'a str,
     folder: &'a Path,
-    /// The names of captured values; their places are their slots.
+    /// The names of captured values; their positions are their slots.
     slots: Vec<String>,
     data: Vec<Rows>,
     requests: Vec<Request>,
 }
 
 impl Reading<'_> {
-    /// An error with the line of what it is about.
+    /// An error with the line that it concerns.
     fn at<T>(&self, spanned: &Spanned<T>, why: impl std::fmt::Display) -> String {
         let before = &self.text[..spanned.span().start.min(self.text.len())];
         format!("line {}: {why}", before.matches('\n').count() + 1)
@@ -174,7 +174,7 @@ impl Reading<'_> {
         Ok((0..used.len()).filter(|index| used[*index]).collect())
     }
 
-    /// One request, which knows the values that were captured before it.
+    /// Reads one request, which may use the values that were captured before it.
     fn step(
         &mut self,
         entry: &Spanned<Entry>,
@@ -230,7 +230,7 @@ impl Reading<'_> {
         self.data.iter().map(|rows| rows.columns.len()).sum()
     }
 
-    /// Where a value is kept.
+    /// The slot of a value.
     fn slot(&self, name: &str, known: &[String]) -> Result<usize, String> {
         if known.iter().any(|other| other == name) {
             return Ok(self.slots.iter().position(|other| other == name).unwrap_or(0));

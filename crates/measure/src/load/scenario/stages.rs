@@ -1,8 +1,8 @@
-//! How a load grows and shrinks over time.
+//! How a load rises and falls over time.
 
 use std::time::Duration;
 
-/// A part of a load in which its level is constant, or goes evenly from one to another.
+/// A part of a load in which its level is constant, or changes evenly from one to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
     /// How long it lasts.
@@ -18,22 +18,22 @@ impl Stage {
         self.duration.as_secs_f64()
     }
 
-    /// The sessions that begin in it.
+    /// The number of sessions that start in it.
     fn sessions(&self) -> f64 {
         (self.from + self.to) / 2.0 * self.seconds()
     }
 
-    /// When so many sessions of it have begun, in seconds from its beginning: the root of the integral of its level.
+    /// When this many sessions of it have started, in seconds from its start: the root of the integral of its level.
     fn time_of(&self, sessions: f64) -> f64 {
         let slope = (self.to - self.from) / self.seconds();
         let root = (self.from * self.from + 2.0 * slope * sessions).max(0.0).sqrt();
-        // The form of the root that does not cancel.
+        // The form of the root that avoids cancellation.
         let sum = self.from + root;
         if sum > 0.0 { (2.0 * sessions / sum).min(self.seconds()) } else { 0.0 }
     }
 }
 
-/// When so many sessions have begun, in nanoseconds from the beginning of the first stage; none where there are fewer.
+/// When this many sessions have started, in nanoseconds from the start of the first stage; none where there are fewer.
 pub(crate) fn time_of(stages: &[Stage], sessions: f64) -> Option<u64> {
     let (mut left, mut before) = (sessions, 0.0);
     for stage in stages {
@@ -47,7 +47,7 @@ pub(crate) fn time_of(stages: &[Stage], sessions: f64) -> Option<u64> {
     None
 }
 
-/// The level at a time, in nanoseconds from the beginning of the first stage; 0 behind the last.
+/// The level at a time, in nanoseconds from the start of the first stage; 0 after the last.
 pub(crate) fn level(stages: &[Stage], at: u64) -> f64 {
     let mut left = at as f64 / 1e9;
     for stage in stages {
@@ -59,8 +59,8 @@ pub(crate) fn level(stages: &[Stage], at: u64) -> f64 {
     0.0
 }
 
-/// When users come: the time in nanoseconds and the user's number, in the order of time. User `n` is there while the level
-/// is above `n`.
+/// When users arrive: the time in nanoseconds and the user's number, in the order of time. User `n` is present while
+/// the level is above `n`.
 pub(crate) fn arrivals(stages: &[Stage]) -> Vec<(u64, u32)> {
     let (mut found, mut before, mut level) = (Vec::new(), 0.0, 0.0);
     let numbers = |from: f64, to: f64| (from.max(0.0).ceil() as u32)..(to.max(0.0).ceil() as u32);

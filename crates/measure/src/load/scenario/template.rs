@@ -1,9 +1,9 @@
-//! Requests that differ from session to session.
+//! Requests that differ between sessions.
 
 use super::super::request::Request;
 use super::placeholders::Piece;
 
-/// A request with places for values.
+/// A request with placeholders.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     pub(crate) path: Vec<Piece>,
@@ -11,7 +11,7 @@ pub(crate) struct Template {
     pub(crate) body: Vec<Piece>,
 }
 
-/// What a placeholder becomes in its context, so that no value can add a header or another request.
+/// How a placeholder is escaped in its context, so that no value can add a header or another request.
 #[derive(Clone, Copy, PartialEq)]
 enum Context {
     /// A part of a path: everything but letters, digits and `-._~` is percent-encoded.
@@ -20,7 +20,7 @@ enum Context {
     Path,
     /// The value of a header: control characters become spaces.
     Header,
-    /// The content: as it is.
+    /// The content: unchanged.
     Body,
 }
 

@@ -1,4 +1,4 @@
-//! Cost-centre profiles (`.prof`), as text (`-p`, `-P`) or JSON (`-pj`): a tree of who called whom, with time and bytes.
+//! Cost-centre profiles (`.prof`), as text (`-p`, `-P`) or JSON (`-pj`): a call tree with time and bytes.
 
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -14,9 +14,9 @@ pub struct Node {
     pub place: String,
     /// How often it was entered.
     pub entries: u64,
-    /// Ticks of the profiler's clock in it, callees left out. A text without `-P` has shares only.
+    /// Ticks of the profiler's clock in it, without callees. A text without `-P` has shares only.
     pub ticks: Option<u64>,
-    /// Bytes allocated in it, callees left out.
+    /// Bytes allocated in it, without callees.
     pub bytes: Option<u64>,
     /// Its shares of time and of bytes, in percent, where the text gives them.
     pub shares: Option<(f64, f64)>,
@@ -41,7 +41,8 @@ impl Profile {
         format!("{}.{}", self.nodes[node].module, self.nodes[node].name)
     }
 
-    /// The stacks, outermost first and joined by `;`, with what `cost` says of their last: the form of flame graphs.
+    /// The stacks, outermost first and joined by `;`, with the `cost` of their last entry: the input format of flame
+    /// graphs.
     pub fn folded(&self, cost: impl Fn(&Node) -> Option<u64>) -> Vec<(String, u64)> {
         let mut paths: Vec<String> = Vec::with_capacity(self.nodes.len());
         let mut folded = Vec::new();
@@ -80,7 +81,8 @@ struct Centre {
     src_loc: String,
 }
 
-/// The tree may be deeper than JSON readers allow, two levels for each call, so it is read by hand; the rest is not.
+/// The tree may be deeper than JSON readers allow, with two levels for each call, so it is parsed by hand; the rest is
+/// not.
 fn json(text: &str) -> Result<Profile, String> {
     let not_understood = |why: String| format!("the cost-centre profile is not understood: {why}");
     let (head, tree) =
@@ -152,8 +154,8 @@ fn plain(text: &str) -> Result<Profile, String> {
     Ok(profile)
 }
 
-/// `main Main Alloc.hs:(11,1)-(24,13) 250 1 0.0 0.0 0.0 0.0 [ticks bytes]`: the place may hold blanks, so the numbers
-/// are counted from the end.
+/// `main Main Alloc.hs:(11,1)-(24,13) 250 1 0.0 0.0 0.0 0.0 [ticks bytes]`: the source location may contain blanks, so the
+/// numbers are counted from the end.
 fn node(line: &str) -> Option<Node> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_share =

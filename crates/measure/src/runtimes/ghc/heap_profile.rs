@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct HeapProfile {
     /// The command, as the program wrote it.
     pub job: String,
-    /// What the times count: `seconds`, or bytes allocated with `--hp-by-bytes`.
+    /// The unit of the times: `seconds`, or bytes allocated with `--hp-by-bytes`.
     pub sample_unit: String,
     /// The moments, in order.
     pub samples: Vec<Sample>,
@@ -16,7 +16,7 @@ pub struct HeapProfile {
 /// The heap at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// The time.
     pub at: f64,
     /// Live bytes by band: a closure type, a cost-centre stack, a module, …
     pub bands: BTreeMap<String, f64>,
@@ -31,12 +31,12 @@ impl Sample {
 }
 
 impl HeapProfile {
-    /// The moment of most live bytes.
+    /// The moment with the most live bytes.
     pub fn peak(&self) -> Option<&Sample> {
         self.samples.iter().max_by(|a, b| a.total().total_cmp(&b.total()))
     }
 
-    /// The bands by the most bytes that each ever held, largest first: the rows of the table.
+    /// The bands by their largest size at any moment, largest first: the rows of the table.
     pub fn largest(&self) -> Vec<(&str, f64)> {
         let mut most: BTreeMap<&str, f64> = BTreeMap::new();
         for (band, bytes) in self.samples.iter().flat_map(|sample| &sample.bands) {

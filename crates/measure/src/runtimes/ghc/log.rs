@@ -11,7 +11,7 @@ pub struct Collection {
     pub live: f64,
     /// Its processor time.
     pub cpu: f64,
-    /// How long the program stood still.
+    /// How long the program was stopped.
     pub pause: f64,
     /// When it ended, counted from the start.
     pub at: f64,
@@ -48,7 +48,7 @@ impl Log {
     }
 }
 
-/// Reads a log; none where the text has not one line of it. Whatever else the text holds is passed over.
+/// Reads a log; none where the text has no line of it. Other lines are skipped.
 pub fn read(text: &str) -> Option<Log> {
     let collections: Vec<Collection> = text.lines().filter_map(line).collect();
     (!collections.is_empty()).then_some(Log { collections })

@@ -1,9 +1,9 @@
-//! Haskell programs by the Glasgow compiler.
+//! Haskell programs compiled with GHC.
 //!
-//! The runtime keeps exact counts whether it is asked or not. Three ways lead to them, and the best that is open is
-//! taken: its report (`-s`, which every default build grants, through `GHCRTS`), taken off standard error inside the
-//! process; the user's own one-line report, where they asked for one; and the runtime's structure in memory, found by
-//! the program's symbols, where the report is forbidden or never comes (`-rtsopts=none`, `exitImmediately`).
+//! The runtime always keeps exact counts. There are three ways to read them, and the best available one is used: its
+//! report (`-s`, which every default build permits through `GHCRTS`), taken from standard error inside the process; the
+//! user's own one-line report, where they asked for one; and the runtime's structure in memory, found through the
+//! program's symbols, where the report is forbidden or never printed (`-rtsopts=none`, `exitImmediately`).
 
 pub mod cost_centres;
 pub mod heap_profile;
@@ -23,12 +23,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     tell,
 };
 
-/// What a program that was not asked for its report leaves out.
+/// The message for a program that was not asked for its report.
 pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which keeps no times unless it is asked, and \
                                       the program forbids or itself uses its runtime's reports; link it with \
                                       -rtsopts=some for times";
 
-/// What is said of a program that neither asks for its variable nor has the symbols by which its memory is read.
+/// The message for a program that ignores the variable and lacks the symbols for reading its memory.
 pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
                                  reports nor can be read; link it with -rtsopts=some, or do not strip it";
 
@@ -45,7 +45,7 @@ mod value {
     pub(super) const MAX_IN_USE: usize = 4;
     pub(super) const COPIED: usize = 5;
     pub(super) const SHUT_DOWN: usize = 8;
-    /// A forked child whose runtime began to count anew.
+    /// A forked child whose runtime restarted its counts.
     pub(super) const ANEW: usize = 9;
     /// The oldest generation was collected as often as it grew by a tenth.
     pub(super) const FULL: usize = 10;
@@ -96,21 +96,21 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let text = record.text();
     let report = report::read(&text);
     let anew = record.reported() && record.values[value::ANEW] == 1;
-    // A forked child's report may contain what its parent had counted; the structure says whether it does. The bytes
-    // are its parent's as well in any case.
+    // A forked child's report may contain its parent's counts; the structure shows whether it does. The bytes include
+    // its parent's in any case.
     if let Some(report) = report.filter(|_| !record.forked() || anew) {
         let mut figures = report.figures();
         if anew {
             figures.retain(|figure| figure.key != "alloc.bytes");
             figures.push(forked_bytes(record));
         }
-        // Without those collections the live data is seen when the old generation has doubled, or later.
+        // Without those collections the live data is only seen when the old generation has doubled, or later.
         let seen = if record.values[value::FULL] == 1 { Figure::near } else { Figure::estimated };
         figures.extend((report.max_live > 0.0).then(|| seen(LIVE, report.max_live)));
         if report.major.is_none() && record.reported() {
             figures.extend(collections(record));
         }
-        // The log has thousandths of a second, and the summary ten times as fine ones.
+        // The log has a resolution of a millisecond, and the summary one ten times finer.
         if let Some(log) = log::read(&text).filter(|log| log.longest_pause() > 0.0) {
             figures.retain(|figure| figure.key != "gc.pause_max");
             figures.push(Figure::noisy("gc.pause_max", log.longest_pause() * 1e9));
@@ -143,7 +143,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
             figures[0] = forked_bytes(record);
         }
         if !complete {
-            // What was allocated since the last collection is missing: up to an allocation area for each core.
+            // Allocations since the last collection are missing: up to an allocation area for each core.
             figures.iter_mut().for_each(|figure| figure.quality = Quality::Estimated);
         }
         return Ok(figures);
@@ -155,13 +155,13 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
                       do not strip the program"
                 .to_owned()
         }
-        // One that was killed or became another program would have told at its end.
+        // One that was killed or executed another program would have reported at its end.
         (true, _) if record.state == State::Exited => SILENT.to_owned(),
         _ => record.silence(),
     })
 }
 
-/// What its parent had allocated since the parent's last collection is in the bytes of both.
+/// Allocations of its parent since the parent's last collection are in the bytes of both.
 fn forked_bytes(record: &Record) -> Figure {
     Figure::estimated("alloc.bytes", record.values[value::ALLOCATED] as f64)
 }
@@ -171,7 +171,7 @@ fn collections(record: &Record) -> [Figure; 2] {
     [Figure::exact("gc.minor", all.saturating_sub(major) as f64), Figure::exact("gc.major", major as f64)]
 }
 
-/// Which profiles a program can be asked for, as its file says.
+/// The profiles that a program can produce, from its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profiles {
     /// A heap profile by closure type (`-hT`): only where the program was linked with `-rtsopts`.
@@ -180,18 +180,18 @@ pub struct Profiles {
     pub by_cost_centre: bool,
 }
 
-/// What may be asked for without the program refusing to run. A stripped program does not say, so nothing is.
+/// The options that the program accepts. A stripped program does not show them, so there are none.
 pub fn profiles(program: &crate::program::Program) -> Profiles {
     let Some(elf) = Elf::read(&program.resolved().path) else { return Profiles::default() };
     let note = elf.link_note().unwrap_or("");
     let all = note.contains("RtsOptsAll");
     let profiled = ["rts_p", "rts_thr_p", "HSrts_p", "HSrts_thr_p"].iter().any(|way| note.contains(way))
         || elf.has("CCS_MAIN");
-    // The interval and the file are settings of their own, which only `-rtsopts` opens.
+    // The interval and the file are separate settings, which only `-rtsopts` permits.
     Profiles { heap_by_type: all, by_cost_centre: all && profiled }
 }
 
-/// Whether the program reports when GHCRTS asks for it: what forbids it is in the link note of unstripped programs.
+/// Whether the program reports when GHCRTS asks for it: the link note of unstripped programs shows a prohibition.
 pub(super) fn grants_reports(elf: &Elf) -> bool {
     let note = elf.link_note().unwrap_or("");
     !["RtsOptsNone", "RtsOptsIgnoreAll", "Just \""].iter().any(|word| note.contains(word))

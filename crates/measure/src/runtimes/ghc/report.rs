@@ -3,14 +3,14 @@
 use crate::runtimes::figures::Figure;
 use scruple_core::metric::Quality;
 
-/// What either report says; sizes in bytes, times in seconds.
+/// The content of either report; sizes in bytes, times in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Bytes allocated.
     pub allocated: f64,
     /// All collections.
     pub collections: f64,
-    /// Collections of the young generation, and of the old; the one line does not tell them apart.
+    /// Collections of the young generation, and of the old; the one-line report does not distinguish them.
     pub minor: Option<f64>,
     /// Collections of the oldest generation.
     pub major: Option<f64>,
@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// As figures. The residency of the page is exact, but only as good as the moments of major collections.
+    /// As figures. The residency of the full report is exact, but only as current as the major collections.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = vec![
             Figure::exact("alloc.bytes", self.allocated),
@@ -52,12 +52,12 @@ impl Report {
     }
 }
 
-/// Reads whichever report the text holds; the last one, if there are several.
+/// Reads whichever report the text contains; the last one, if there are several.
 pub fn read(text: &str) -> Option<Report> {
     one_line(text).or_else(|| page(text))
 }
 
-/// Where a one-line report begins and ends.
+/// Start and end of a one-line report.
 pub const BEGIN: &str = "<<ghc: ";
 /// See [`BEGIN`].
 pub const END: &str = ":ghc>>";
@@ -82,7 +82,7 @@ pub fn one_line(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// The page, in any locale that GHC knows: it knows one.
+/// The full report; GHC has only one locale.
 pub fn page(text: &str) -> Option<Report> {
     let text = &text[text
         .rfind(" bytes allocated in the heap")
@@ -112,8 +112,8 @@ pub fn page(text: &str) -> Option<Report> {
         // Gen  1        72 syncs,                       0.000s     0.0000s    0.0000s
         // Gen  1      concurrent,              0.012s   0.012s     0.0002s    0.0004s
         let words: Vec<&str> = line.split_whitespace().skip(2).collect();
-        // With `--nonmoving-gc` the oldest generation has three lines. The program stands still in its preparation (the
-        // first) and in its synchronisation (the second), and runs on during the third.
+        // With `--nonmoving-gc` the oldest generation has three lines. The program is stopped in its preparation (the
+        // first) and in its synchronisation (the second), and runs during the third.
         match words.as_slice() {
             [count, "colls,", ..] => {
                 let count = number(count)?;

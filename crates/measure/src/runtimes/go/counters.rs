@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// What a Go runtime counted from its start to its end.
+/// The counts of a Go runtime since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Bytes allocated.
     pub bytes: u64,
-    /// Objects allocated; tiny ones that share a block count each.
+    /// Objects allocated; tiny ones that share a block count separately.
     pub objects: u64,
     /// Collections completed.
     pub collections: u64,
@@ -21,7 +21,7 @@ pub struct Counters {
     pub longest_stop: u64,
     /// Bytes obtained for the heap.
     pub heap: u64,
-    /// What the last collection found alive.
+    /// Live bytes after the last collection.
     pub live: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Exit {
     pub counters: Result<Counters, String>,
 }
 
-/// Reads a process that is stopped; none where it is no Go program.
+/// Reads a process that is stopped; none where it is not a Go program.
 pub(crate) fn at_exit(pid: i32, layouts: &mut Layouts) -> Option<Exit> {
     let counters = match layouts.of(pid) {
         Ok(None) => return None,
@@ -45,16 +45,16 @@ pub(crate) fn at_exit(pid: i32, layouts: &mut Layouts) -> Option<Exit> {
 }
 
 /// Reads a process and its descendants while they run: a server between two requests. Where one of them allocates
-/// meanwhile, its figures may lag by what it is about to add up.
+/// meanwhile, its figures may lag by what it has not yet added up.
 pub(crate) fn while_running(pid: i32) -> Vec<Exit> {
     let mut layouts = Layouts::default();
     let all = std::iter::once(pid).chain(descendants(pid));
     all.filter_map(|pid| at_exit(pid, &mut layouts)).collect()
 }
 
-/// When the last collections of a process and its descendants stopped them, at most 256 of each, from and to, in
-/// nanoseconds since 1970. A collection stops a Go program twice; its runtime keeps the sum of both, and when the second
-/// ended, so that a stop is taken to be that long before then.
+/// When the last collections (at most 256 of each) stopped a process and its descendants, start and end in nanoseconds
+/// since 1970. A collection stops a Go program twice; its runtime keeps the sum of both and when the second ended, so a
+/// stop is assumed to have that length before that time.
 ///
 /// # Errors
 /// Why they cannot be read.
@@ -72,10 +72,10 @@ pub(crate) fn stops_while_running(pid: i32, layouts: &mut Layouts) -> Result<Vec
     Ok(stops)
 }
 
-/// The collections whose stops are kept.
+/// The number of collections whose stops are kept.
 const RING: usize = 256;
 
-/// How far a program was moved from where its symbols say.
+/// The offset of a program's addresses from those of its symbols.
 fn moved(pid: i32, layout: &Layout) -> Result<u64, String> {
     match layout.movable_from {
         Some(first) => Ok(base(pid)?.wrapping_sub(first)),
@@ -112,7 +112,7 @@ impl Memory {
     }
 }
 
-/// Where the first mapping of the program's file begins.
+/// The address of the first mapping of the program's file.
 fn base(pid: i32) -> Result<u64, String> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(|error| error.to_string())?;
     let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
@@ -155,14 +155,14 @@ fn longs(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.chunks_exact(8).map(|chunk| chunk.try_into().map_or(0, u64::from_le_bytes))
 }
 
-/// The consistent statistics are kept three times, for writers of different moments; their sum is the truth.
+/// The consistent statistics are kept three times, for writers of different moments; their sum is the total.
 fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> {
     const DELTA: &str = "runtime.heapStatsDelta";
     let first = stats + layout.member("runtime.consistentHeapStats", "stats")?;
     let size = layout.size(DELTA)?;
     let (small, end) = (layout.member(DELTA, "smallAllocCount")?, layout.member(DELTA, "smallFreeCount")?);
     let classes = end.abs_diff(small).min(1024) as usize;
-    // The members are sums of signed differences: each part may be negative alone.
+    // The members are sums of signed differences: a single part may be negative.
     let mut total = 0_u64;
     for part in 0..3 {
         let at = first + part * size;
@@ -174,7 +174,7 @@ fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> 
     Ok(total)
 }
 
-/// Each processor of the scheduler allocates from spans of its own, which are added up only when they are full.
+/// Each processor of the scheduler allocates from its own spans, which are added up only when they are full.
 fn add_caches(memory: &Memory, layout: &Layout, allp: u64, counters: &mut Counters) -> Result<(), String> {
     const SPAN: &str = "runtime.mspan";
     let (processors, count) = (memory.long(allp)?, memory.long(allp + 8)?);

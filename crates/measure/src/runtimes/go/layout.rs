@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 
-/// What a stripped program is told.
+/// The message for a stripped program.
 pub(in crate::runtimes) const STRIPPED: &str = "the Go program has no symbols or debugging information, which say where its \
                                    counters are: build it without -ldflags=-s or -w";
 
@@ -30,11 +30,11 @@ const STRUCTURES: [&str; 7] = [
 /// Addresses and offsets of one program file.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// Addresses of variables, before the program is moved to where it runs.
+    /// Addresses of variables, before relocation.
     pub(super) variables: HashMap<&'static str, u64>,
     members: HashMap<(&'static str, String), u64>,
     sizes: HashMap<&'static str, u64>,
-    /// The address of its first segment, where it is loaded at an address of the kernel's choice instead.
+    /// The address of its first segment, if the program is relocatable.
     pub(super) movable_from: Option<u64>,
 }
 
@@ -133,14 +133,14 @@ impl Layout {
     }
 }
 
-/// Which program files are of Go, as far as they have been looked at.
+/// Which program files are Go programs, as far as they have been read.
 #[derive(Debug, Default)]
 pub(crate) struct GoFiles {
     known: HashMap<(u64, u64), bool>,
 }
 
 impl GoFiles {
-    /// Whether the process is of a Go program.
+    /// Whether the process runs a Go program.
     pub(crate) fn has(&mut self, pid: i32) -> bool {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return false };
@@ -148,7 +148,7 @@ impl GoFiles {
     }
 }
 
-/// Whether the linker has left its build information; most programs are not of Go, and are not read as a whole.
+/// Whether the linker has left its build information; most programs are not Go programs, and are not read completely.
 fn is_go(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(file);
@@ -172,16 +172,16 @@ pub(crate) struct Layouts {
     known: HashMap<(u64, u64), Known>,
 }
 
-/// No layout is no Go program; an error is a Go program that does not say where its counters are.
+/// None for other programs; an error for a Go program whose counters cannot be found.
 type Known = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
-    /// Whether the process is of a Go program, be its layout known or not.
+    /// Whether the process runs a Go program, whether or not its layout is known.
     pub(crate) fn has(&mut self, pid: i32) -> bool {
         !matches!(self.of(pid), Ok(None))
     }
 
-    /// The layout of a process's program; none where it is no Go program.
+    /// The layout of a process's program; none where it is not a Go program.
     pub(super) fn of(&mut self, pid: i32) -> Known {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! Go programs: they have no C library to load anything, so they are stopped as they exit, and the counters of their
-//! runtime are read from their memory, at the places that their own debugging information names.
+//! Go programs: they have no C library that could load anything, so they are stopped as they exit, and the counters of
+//! their runtime are read from their memory, at the places that their own debugging information gives.
 
 pub mod counters;
 mod layout;
@@ -40,21 +40,21 @@ fn find(elf: &Elf) -> Option<Found> {
     Some(found)
 }
 
-/// Whether nothing says where its counters are.
+/// Whether the places of its counters are unknown.
 pub(super) fn is_stripped(elf: &Elf) -> bool {
     !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
 }
 
-/// Makes the collector run as often as the heap has grown by a tenth, where the user has not chosen otherwise.
+/// Makes the collector run whenever the heap has grown by a tenth, unless the user has set something else.
 pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "10");
-/// Makes it stop the program meanwhile: what is allocated beside a collection counts as alive.
+/// Makes it stop the program meanwhile: allocations during a collection count as live.
 pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
 
-/// What is said of a process that had no exit to be stopped at.
+/// The message for a process without an exit at which it could be stopped.
 pub(crate) const KILLED: &str = "a Go process was killed before its counters could be read";
-/// What is said of one that executed another program.
+/// The message for one that executed another program.
 pub(crate) const EXECUTED: &str = "a Go process became another program, and its counters went with it";
-/// What is said of one that may not be traced.
+/// The message for one that may not be traced.
 pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 
 /// The figures of one process.
@@ -68,7 +68,7 @@ pub(super) fn told(exit: &Exit, fully: bool) -> Told {
     Told { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }
 
-/// What is said where no exit was seen.
+/// The message where no exit was seen.
 pub(super) fn not_stopped() -> Told {
     let why = "the Go program could not be stopped at its exit: it was killed, or tracing is refused here (in a \
                container, allow SYS_PTRACE)";
@@ -80,7 +80,7 @@ fn figures(counters: &Counters) -> Vec<Figure> {
         Figure::near("alloc.bytes", counters.bytes as f64),
         Figure::near("alloc.objects", counters.objects as f64),
         Figure::noisy("gc.count", counters.collections as f64),
-        // Only the time with the program stopped; marking goes on beside it.
+        // Only the time with the program stopped; marking runs concurrently.
         Figure::noisy("gc.time", counters.stopped as f64),
         Figure::noisy("gc.pause_max", counters.longest_stop as f64),
         Figure::near("heap.peak", counters.heap as f64),

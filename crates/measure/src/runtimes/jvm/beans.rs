@@ -1,16 +1,17 @@
-//! What the management beans say as the machine ends, in the lines that the agent kept: collectors, pools of the heap.
+//! The management beans at the end of the virtual machine, in the lines that the agent kept: collectors, pools of the
+//! heap.
 
 use super::perf_data::PerfData;
 use crate::runtimes::figures::Figure;
 
-/// The heap as the beans have it.
+/// The heap according to the beans.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Beans {
     /// Memory that the heap has now.
     committed: f64,
-    /// Collectors: the name, and how often each has run.
+    /// Collectors: the name, and the number of collections.
     collectors: Vec<(String, f64)>,
-    /// Pools: the most memory that each had, and what its last collection found alive.
+    /// Pools: the peak of each, and the live size after its last collection.
     pools: Vec<(f64, f64)>,
 }
 
@@ -38,11 +39,11 @@ impl Beans {
         beans
     }
 
-    /// The figures; what no collection has seen is not there.
+    /// The figures; a live size exists only after a collection.
     pub(super) fn figures(&self, counters: Option<&PerfData>) -> Vec<Figure> {
         let mut figures = Vec::new();
         if let Some(counts) = self.counts(counters) {
-            // Only the simplest collectors run by what is allocated alone; the others mind the time and the cores.
+            // Only the simplest collectors are triggered by allocation alone; the others depend on time and cores.
             let simple = self.collectors.iter().any(|(name, _)| name == "Copy");
             let figure = if simple { Figure::exact } else { Figure::noisy };
             figures.extend([
@@ -57,7 +58,8 @@ impl Beans {
         match self.pools.as_slice() {
             // One pool is the whole heap, and its peak is the heap's.
             [(peak, _)] if *peak > 0.0 => figures.push(Figure::near("heap.peak", *peak)),
-            // Several have their peaks at different moments: the heap had at least the largest, and what it has now.
+            // Several pools peak at different moments: the heap reached at least the largest peak, and its current
+            // size.
             pools if self.committed > 0.0 => {
                 let largest = pools.iter().map(|(peak, _)| *peak).fold(self.committed, f64::max);
                 figures.push(Figure::estimated("heap.peak", largest));
@@ -67,8 +69,8 @@ impl Beans {
         figures
     }
 
-    /// Collections by kind. A collector of all of the heap beside the program has one bean for its cycles, which are
-    /// the collections, and one for the stops that it needs, which are not.
+    /// Collections by kind. A concurrent collector of the whole heap has one bean for its cycles, which are the
+    /// collections, and one for its pauses, which are not.
     fn counts(&self, counters: Option<&PerfData>) -> Option<Counts> {
         let mut counts = Counts::default();
         for (name, count) in &self.collectors {
@@ -81,21 +83,21 @@ impl Beans {
                 (false, false) => counts.major += count,
             }
         }
-        // G1 marks the whole heap beside the program and stops it twice for each marking; one that it gives up has
-        // fewer stops. Its bean is younger than the collector, and counts stops as well.
+        // G1 marks the whole heap concurrently and pauses twice for each marking; an aborted marking has fewer pauses.
+        // Its bean is newer than the collector, and counts pauses as well.
         let marking = counters.filter(|data| data.text(&name_of(2)) == Some("G1 concurrent cycle pauses"));
         let stops = marking.and_then(|data| data.number("sun.gc.collector.2.invocations")).unwrap_or(0.0);
         counts.major += (stops / 2.0).ceil();
         (!self.collectors.is_empty()).then_some(counts)
     }
 
-    /// What the last collection left alive. Where it was of the young generation, old objects count as alive.
+    /// The live size after the last collection. If that was a young collection, old objects count as live.
     fn live(&self, counters: Option<&PerfData>) -> Option<f64> {
         let concurrent = self.collectors.iter().any(|(name, _)| name.ends_with(" Pauses"));
         let of_last: f64 = self.pools.iter().map(|(_, live)| live).sum();
         let in_spaces = || {
             let data = counters?;
-            // After a collection eden is empty; what the other spaces hold is what was alive then.
+            // After a collection eden is empty; the content of the other spaces was live then.
             let spaces = [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
             let used = spaces.iter().filter_map(|(generation, space)| {
                 data.number(&format!("sun.gc.generation.{generation}.space.{space}.used"))

@@ -1,6 +1,6 @@
-//! Java virtual machines (HotSpot): the agent joins as a JVMTI agent and notes how long collections stop the program.
-//! As the machine ends it asks the management beans for bytes, collections and memory pools; the machine's own counter
-//! file tells the rest.
+//! Java virtual machines (HotSpot): the agent is loaded as a JVMTI agent and records how long collections stop the
+//! program. At the end it reads bytes, collections and memory pools from the management beans; the rest is in the
+//! virtual machine's counter file.
 
 mod beans;
 pub mod perf_data;
@@ -72,7 +72,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
-/// What only the counter file has.
+/// The figures that only the counter file has.
 fn of_counters(data: &PerfData) -> Vec<Figure> {
     let mut figures = Vec::new();
     if let Some(time) = data.nanoseconds("sun.rt.safepointTime") {

@@ -1,4 +1,4 @@
-//! When users come, send, and leave.
+//! When users arrive, send, and leave.
 
 use super::super::super::failure::Failure;
 use super::super::super::http2;
@@ -14,7 +14,7 @@ use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 
 impl Generator {
-    /// What is due by now: of users who have thought, and of those who come.
+    /// What is due now: requests of users whose think time is over, and of new users.
     pub(in super::super) fn due_of_users(&mut self, now: u64) -> Option<Due> {
         loop {
             let users = self.users.as_mut()?;
@@ -44,17 +44,17 @@ impl Generator {
         }
     }
 
-    /// Sessions that were under way at the end.
+    /// Sessions in progress at the end.
     pub(crate) fn unfinished(&self) -> u64 {
         self.users.as_ref().map_or(0, |users| users.unfinished)
     }
 
-    /// Whether data that are taken once were used up.
+    /// Whether data that is used once ran out.
     pub(crate) fn used_up(&self) -> bool {
         self.users.as_ref().is_some_and(|users| users.used_up)
     }
 
-    /// Gets users ready for a turn that starts at a time.
+    /// Prepares users for a turn that starts at a time.
     pub(in super::super) fn set_users(&mut self, start: u64) {
         let Some(scenario) = &self.plan.scenario else { return };
         let (thread, threads) = (self.thread, self.plan.threads);
@@ -92,13 +92,13 @@ impl Generator {
             }
         }
         let closed = self.plan.pace == Pace::Closed && scenario.recorded.is_empty();
-        // A stream apart from those of the schedules and of requests.
+        // A separate stream from those of the schedules and of requests.
         let random = Pcg::with_stream(self.plan.seed, 2 << 32 | u64::from(thread));
         self.users = Some(Users::new(scenario, closed, random));
         self.schedule = Some(Schedule::new(share));
     }
 
-    /// Notes when a session begins.
+    /// Notes when a session starts.
     pub(in super::super) fn note_beginning(&mut self, due: Due, part: u16) {
         if let Some(users) = &mut self.users {
             let user = &mut users.users[due.user as usize];
@@ -108,7 +108,7 @@ impl Generator {
         }
     }
 
-    /// Sends a user's request, which may be unlike that of the plan.
+    /// Sends a user's request, which may differ from that of the plan.
     pub(in super::super) fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
         let Some(users) = &mut self.users else { return };
         let request = users.request(due.user);
@@ -172,7 +172,7 @@ impl Generator {
         }
     }
 
-    /// A request has failed, and the session that it belongs to ends.
+    /// A request has failed, and its session ends.
     pub(in super::super) fn failed(&mut self, exchange: &Exchange, now: u64, class: Failure) {
         self.failed_with(exchange, now, None, class);
     }

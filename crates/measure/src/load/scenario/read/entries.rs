@@ -1,4 +1,4 @@
-//! The tables of a scenario as TOML has them.
+//! The tables of a scenario in TOML.
 
 use super::super::super::plan::Order;
 use super::super::super::request::{Check, Request};
@@ -119,13 +119,13 @@ fn one() -> f64 {
 }
 
 impl Entry {
-    /// The texts in which placeholders may stand.
+    /// The texts in which placeholders may occur.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.values().map(String::as_str);
         std::iter::once(self.path.as_str()).chain(headers).chain(self.body.as_deref())
     }
 
-    /// The request as it is written, placeholders included, with the headers that all requests have.
+    /// The request as written, including placeholders, with the headers that all requests have.
     pub(super) fn request(
         &self,
         inherited: &BTreeMap<String, String>,
