@@ -1,9 +1,9 @@
-//! Where a store is: in a file of SQLite, or in a database of a PostgreSQL server.
+//! Addresses of stores: an SQLite file, or a database of a PostgreSQL server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The place of a store, as `--store`, `SCRUPLE_STORE` and `[store] url` give it.
+/// The address of a store, as `--store`, `SCRUPLE_STORE` and `[store] url` give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A file.
@@ -16,12 +16,13 @@ pub enum Address {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl {
     text: String,
-    /// Whether the user named it. One that stands in a project's configuration gets no password of the environment.
+    /// Whether the user named it. An address from a project's configuration is not combined with a password of the
+    /// environment.
     pub by_user: bool,
 }
 
 impl Address {
-    /// Reads a path, `sqlite:PATH` or `postgres://…`.
+    /// Parses a path, `sqlite:PATH` or `postgres://…`.
     ///
     /// # Errors
     /// What is wrong with it, for a message.
@@ -38,7 +39,7 @@ impl Address {
         }
     }
 
-    /// The same address, with a relative file below a folder.
+    /// The same address, with a relative file resolved against a folder.
     pub fn below(self, folder: &Path) -> Address {
         match self {
             Address::File(path) => Address::File(folder.join(path)),
@@ -48,7 +49,7 @@ impl Address {
 }
 
 impl ServerUrl {
-    /// The URL as it was given, password included.
+    /// The URL as it was given, including the password.
     pub fn secret(&self) -> &str {
         &self.text
     }
@@ -75,7 +76,7 @@ impl fmt::Debug for ServerUrl {
     }
 }
 
-/// A text with the password removed if it has a URL of a database in it, as words of a command line may.
+/// A text without the password, if it contains the URL of a database, as words of a command line may.
 pub fn without_password(text: &str) -> String {
     let Some((before, rest)) = text.split_once("://") else { return text.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -28,7 +28,7 @@ const EVERY_VERB: &str = "Every verb takes --color auto, always or never; NO_COL
 #[command(name = "scruple", version, max_term_width = 100, arg_required_else_help = true, after_help = EVERY_VERB)]
 pub struct Cli {
     /// When to use colour.
-    // Help of the program says it once; in that of each verb it would only be in the way.
+    // The help of the program shows it once; repeating it for each verb would be noise.
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", alias = "style", global = true, hide = true)]
     pub color: Colour,
     /// What to do.
@@ -39,7 +39,7 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    // What these say of themselves stands with their options.
+    // Their descriptions are with their options.
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Load(Box<LoadArgs>),
@@ -114,18 +114,18 @@ pub fn description() -> Command {
     ))
 }
 
-/// Reads the command line; help, versions and errors of usage are printed, and end the process.
+/// Parses the command line; help, versions and usage errors are printed and end the process.
 pub fn parse() -> Cli {
     let matches = description().get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// What to type instead of the first word, where that is a verb's former name.
+/// The replacement of the first word, where that is a verb's former name.
 pub fn renamed(verb: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == verb).map(|(_, new)| *new)
 }
 
-/// Where results go.
+/// Where results are written.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Results")]
 pub struct ResultArgs {
@@ -151,7 +151,7 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// Applies the choice to everything that is printed.
+    /// Applies the choice to all output.
     pub fn choose(self) {
         let choice = match self {
             Colour::Auto => anstream::ColorChoice::Auto,

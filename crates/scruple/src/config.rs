@@ -64,9 +64,9 @@ struct StoreEntry {
 /// The configuration of the project that the working folder is in; empty where there is none.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// Where the file is; empty where there is none.
+    /// The path of the file; empty where there is none.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub file: File,
 }
 
@@ -118,7 +118,7 @@ const KEYS: [&str; 30] = [
 ];
 
 impl Config {
-    /// Looks for the file upwards from the working folder.
+    /// Searches the file from the working folder upwards.
     pub fn find() -> Result<Config, Fault> {
         let here = std::env::current_dir()
             .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
@@ -181,7 +181,7 @@ impl Config {
         self.file.bench.iter().map(|entry| (entry.name.as_str(), entry.program.as_str())).collect()
     }
 
-    /// The folder of the file; relative paths in it are relative to that.
+    /// The folder of the file, to which its paths are relative.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }

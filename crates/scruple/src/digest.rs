@@ -1,4 +1,4 @@
-//! What a text or a file contains, in a word that can be a name.
+//! Digests of texts and files that can be used as names.
 
 use sha2::{Digest, Sha256};
 
@@ -7,7 +7,7 @@ pub fn digest(text: &str) -> String {
     shown(Sha256::digest(text.as_bytes()).as_slice())
 }
 
-/// The first half of a digest, in hexadecimal digits: folders are named by it, and programs are given these names.
+/// The first half of a digest, in hexadecimal digits, for names of folders and programs.
 pub fn shown(bytes: &[u8]) -> String {
     bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

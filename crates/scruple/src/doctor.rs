@@ -1,4 +1,4 @@
-//! `scruple doctor`: what this machine can and cannot measure, why, how noisy it is now, what to change.
+//! `scruple doctor`: what this machine can and cannot measure and why, how noisy it is now, and what to change.
 
 use crate::cli::DoctorArgs;
 use crate::fault::{Code, Fault};
@@ -61,7 +61,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// Arithmetic for doctor's own comparison: the compiler cannot foresee its result.
+/// The arithmetic of doctor's own comparison: the compiler cannot predict its result.
 pub fn burn(rounds: u64) -> Code {
     let mut state = std::hint::black_box(1_u64);
     for round in 0..rounds {
@@ -133,7 +133,7 @@ fn instruments(weigher: &mut Commands, job: &Job) -> String {
     let shielded =
         Job { shield: Some(Shield { cores: Vec::new(), cap: Duration::from_secs(10) }), ..job.clone() };
     let fixed = Job { fixed_addresses: true, ..job.clone() };
-    // Scruple itself traces others, and such programs are not traced: another one shows whether tracing works.
+    // Scruple itself traces others, and such programs are not traced: another program tests whether tracing works.
     let plain = Program::find("true".as_ref(), &job.folder)
         .map_or_else(|_| job.clone(), |program| Job { program, argv: vec!["true".into()], ..job.clone() });
     let timing = weigher.weigh(job, Pass::Timing, 0, 0);
@@ -187,7 +187,7 @@ fn finding(text: &mut String, what: &str, weighed: &Weighed, key: &str) {
     line(text, what, &found);
 }
 
-/// What can be had of one program.
+/// The available figures of one program.
 fn program(words: &[String]) -> Result<String, Fault> {
     let here = std::env::current_dir().unwrap_or_default();
     let program = Program::find(words[0].as_ref(), &here).map_err(Fault::usage)?;
@@ -234,7 +234,7 @@ fn program(words: &[String]) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Which profiles for `scruple inspect ghc` the program can be asked for.
+/// Which profiles for `scruple inspect ghc` the program can produce.
 fn haskell_profiles(text: &mut String, program: &Program) {
     let profiles = ghc::profiles(program);
     let heap = match profiles.heap_by_type {
@@ -249,7 +249,7 @@ fn haskell_profiles(text: &mut String, program: &Program) {
     line(text, "", &format!("profiles by cost centre: {centres}"));
 }
 
-/// Weighs one program against itself, and says what differences could be seen here and now.
+/// Weighs one program against itself, and reports which differences could be detected now.
 fn noise(weigher: &mut Commands, job: &Job, interrupted: &Arc<AtomicBool>) -> Result<String, Fault> {
     let plan = Plan::new(2, 1);
     let mut wall = [Vec::new(), Vec::new()];

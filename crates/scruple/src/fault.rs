@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// What the exit code says.
+/// The meaning of the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// Everything went well.
+    /// Success.
     Fine = 0,
     /// A gate failed.
     GateFailed = 1,
     /// The command line, the configuration or the store is not usable.
     Usage = 2,
-    /// A decision was asked for and the readings do not tell.
+    /// A decision was requested and the readings do not decide.
     Unknown = 3,
     /// A measured program failed.
     ProgramFailed = 4,
     /// Scruple itself failed.
     Internal = 5,
-    /// The user interrupted; the code that shells use for it.
+    /// The user interrupted; this is the code that shells use for it.
     Interrupted = 130,
 }
 
@@ -41,12 +41,12 @@ impl Fault {
         Fault { code: Code::ProgramFailed, message: message.to_string() }
     }
 
-    /// A run that was measured, of which the store would not take all.
+    /// A run that was measured but could not be stored completely.
     pub fn not_stored(error: &crate::store::StoreError) -> Fault {
         Fault::usage(format!("the run was measured but could not be stored: {error}"))
     }
 
-    /// A failure of Scruple's own.
+    /// An internal error.
     pub fn internal(message: impl fmt::Display) -> Fault {
         Fault { code: Code::Internal, message: message.to_string() }
     }

@@ -1,4 +1,4 @@
-//! What git says, through the git program.
+//! Calls the git program.
 
 use crate::fault::Fault;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ pub fn state(folder: &Path) -> Option<TreeState> {
     Some(TreeState { commit, dirty })
 }
 
-/// Variables by which a caller, such as a hook of git, would make git look at another repository than the one meant.
+/// Variables by which a caller, such as a git hook, would make git use another repository than the intended one.
 pub const MISLEADING: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -38,30 +38,30 @@ pub const MISLEADING: [&str; 9] = [
     "GIT_CONFIG_COUNT",
 ];
 
-/// What a caller of git may not choose: programs that the configuration names, and hooks.
+/// Settings that prevent git from running programs named by the configuration, and hooks.
 const TAME: [&str; 6] =
     ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"];
 
-/// A repository that git is asked about.
+/// A repository that is queried.
 ///
-/// The folder may be anybody's, and its configuration with it: no program that this names is run, be it for the watching of
-/// files, as a hook, as a filter of their content, to check signatures, or to fetch what is missing.
+/// The folder, including its configuration, may belong to anybody: no program that it names is run, whether for
+/// watching files, as a hook, as a content filter, to check signatures, or to fetch missing objects.
 #[derive(Clone, Debug)]
 pub struct Repository {
     folder: PathBuf,
 }
 
-/// What git refused, in its own words.
+/// An error of git, in its own words.
 #[derive(Debug)]
 pub enum Refused {
-    /// Git said no.
+    /// Git reported an error.
     Said(String),
-    /// Git itself could not be had.
+    /// Git could not be run.
     NoGit(Fault),
 }
 
 impl Refused {
-    /// The error for the user: what was tried, and what git said of it.
+    /// The error for the user: what was tried, and git's message.
     pub fn fault(self, tried: &str) -> Fault {
         match self {
             Refused::Said(said) => Fault::usage(format!("{tried}: {said}")),
@@ -71,7 +71,7 @@ impl Refused {
 }
 
 impl Repository {
-    /// The repository that this folder is in; whether it is one shows when it is asked.
+    /// The repository of this folder; an error appears only with the first query.
     pub fn at(folder: &Path) -> Repository {
         Repository { folder: folder.to_owned() }
     }
@@ -81,13 +81,13 @@ impl Repository {
         &self.folder
     }
 
-    /// What git answers to these words.
+    /// The output of git for these arguments.
     pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, Refused> {
         self.ask_with(words, &[], None)
     }
 
-    /// The same where git looks into files of the working tree, with variables set: filters of their content that the
-    /// repository's own configuration names are turned off. Those of the user stay.
+    /// The same where git reads files of the working tree, with variables set: content filters that the repository's
+    /// own configuration names are disabled. Those of the user stay.
     pub fn ask_of_tree<S: AsRef<OsStr>>(
         &self,
         words: impl IntoIterator<Item = S>,
@@ -97,7 +97,7 @@ impl Repository {
             true => (name, "false"),
             false => (name, ""),
         });
-        // A name may hold anything, so that it cannot stand among the words.
+        // A name may contain anything, so it cannot be among the arguments.
         let mut variables: Vec<(String, OsString)> = Vec::new();
         for (index, (name, value)) in off.enumerate() {
             variables.push((format!("GIT_CONFIG_KEY_{index}"), name.into()));
@@ -109,7 +109,7 @@ impl Repository {
         self.ask_with(words, &env, None)
     }
 
-    /// The settings of filters that stand in the repository's own configuration.
+    /// The filter settings in the repository's own configuration.
     fn own_filters(&self) -> Result<Vec<String>, Refused> {
         let words = ["config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."];
         let answer = match self.ask(words) {
@@ -152,12 +152,12 @@ impl Repository {
             .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(no_git)?;
         let writer = child.stdin.take().zip(input.map(str::to_owned)).map(|(mut stdin, text)| {
-            // Git may answer while it still reads, so that the two must not wait for each other.
+            // Git may write while it still reads, so that the two must not wait for each other.
             std::thread::spawn(move || stdin.write_all(text.as_bytes()))
         });
         let output = child.wait_with_output().map_err(no_git)?;
         if let Some(writer) = writer {
-            // A git that did not want to read all of it says why by itself.
+            // If git does not read everything, it reports why itself.
             let _ = writer.join();
         }
         match output.status.success() {
@@ -167,7 +167,7 @@ impl Repository {
     }
 }
 
-/// The first line of what git wrote on its way out that says anything, without git's own prefixes.
+/// The first informative line that git wrote before it ended, without git's own prefixes.
 fn said(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("git gave no reason");
     let line = line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line);

@@ -1,4 +1,4 @@
-//! What every run begins with: an identity, provenance, a way to be interrupted.
+//! The start of every run: an identity, provenance, and an interruption flag.
 
 use crate::address::without_password;
 use crate::fault::Fault;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A run that has no arms yet, of programs that lie there.
+/// A run without arms, of the programs at these paths.
 pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs: &[&Path]) -> Run {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let entropy = entropy();
@@ -32,7 +32,7 @@ pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs:
     }
 }
 
-/// A number that another process at the same time, or this process at another time, does not have.
+/// A number that is unique among processes and times.
 fn entropy() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 32)
@@ -55,7 +55,7 @@ pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run
     }
 }
 
-/// A new identifier for a run that began earlier; `position` tells apart runs that began at the same time.
+/// A new identifier for a run that began earlier; `position` distinguishes runs that began at the same time.
 pub fn identifier_of(milliseconds: u64, position: usize) -> String {
     identifier(milliseconds, entropy() ^ position as u64)
 }
@@ -80,7 +80,7 @@ fn provenance(programs: &[&Path]) -> Provenance {
     provenance
 }
 
-/// An identifier that sorts by time: ten characters of milliseconds and four of chance, in Crockford's base 32.
+/// An identifier that sorts by time: ten characters of milliseconds and four random ones, in Crockford's base 32.
 fn identifier(milliseconds: u64, entropy: u64) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let chance = Pcg::new(entropy).next_u64();
@@ -92,7 +92,7 @@ fn identifier(milliseconds: u64, entropy: u64) -> String {
 /// Set by the first SIGINT, SIGTERM or SIGHUP; a second one ends Scruple at once.
 pub fn interruption_flag() -> Result<Arc<AtomicBool>, Fault> {
     let flag = Arc::new(AtomicBool::new(false));
-    // Who was started by nohup goes on when the terminal is closed.
+    // A process started by nohup continues when the terminal is closed.
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         signal_hook::flag::register_conditional_default(signal, flag.clone())

@@ -1,4 +1,4 @@
-//! Where things are: the project, the store, the work folder.
+//! Paths: the project, the store, the work folder.
 
 use crate::address::Address;
 use crate::cli::StoreArgs;
@@ -25,7 +25,7 @@ pub fn store_address(named: Option<&Path>) -> Result<Address, Fault> {
     }))
 }
 
-/// A place that the user named: a path, or the URL of a database.
+/// An address that the user gave: a path, or the URL of a database.
 pub fn address(text: &str) -> Result<Address, Fault> {
     Address::parse(text, true).map_err(Fault::usage)
 }
@@ -44,7 +44,7 @@ pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
     }
 }
 
-/// Checks that a run can be found by its label, and that a list of runs can show it.
+/// Checks that a label can identify a run, and that a list can show it.
 pub fn check_label(label: Option<&str>) -> Result<(), Fault> {
     let Some(label) = label else { return Ok(()) };
     let why = match label {
@@ -83,7 +83,7 @@ pub fn calltree_folder() -> PathBuf {
     cache.join("scruple/calltree")
 }
 
-/// A folder of this process's own for files that measured programs execute or map; it goes when it is dropped.
+/// A folder of this process for files that measured programs execute or map; removed when dropped.
 pub struct WorkFolder {
     path: PathBuf,
 }
@@ -117,7 +117,7 @@ impl WorkFolder {
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
-        // What cannot be removed now is swept by a later run.
+        // A later run removes what cannot be removed now.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -125,7 +125,7 @@ impl Drop for WorkFolder {
 fn sweep(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        // The names are equally long, since programs may copy an environment in which they stand.
+        // The names have equal lengths, since programs may copy an environment that contains them.
         let owner =
             name.to_str().and_then(|name| name.strip_prefix("work-")).map(|pid| pid.trim_start_matches('0'));
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {

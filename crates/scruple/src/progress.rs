@@ -33,7 +33,7 @@ impl Progress {
         Progress { bar: ProgressBar::hidden(), silent: true }
     }
 
-    /// Says something on a line of its own, also where standard error is no terminal.
+    /// Prints a line, also where standard error is no terminal.
     pub fn say(&self, text: &str) {
         if !self.silent {
             // A closed standard error ends no measurement.
@@ -64,14 +64,14 @@ impl Progress {
 }
 
 impl Progress {
-    /// Shows how far a suite is.
+    /// Shows the progress of a suite.
     pub fn step(&self, doing: &str, process: u32, done: usize, all: usize, name: &str) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
         self.message(format!("{doing} · process {} · {name}", process + 1));
     }
 
-    /// The columns and rows that there are for what is known so far; none where progress is not shown.
+    /// The columns and rows for results so far; none where progress is not shown.
     pub fn room(&self) -> Option<(usize, usize)> {
         if self.bar.is_hidden() {
             return None;
@@ -81,20 +81,20 @@ impl Progress {
         Some((usize::from(columns.0), usize::from(rows.0).saturating_sub(2)))
     }
 
-    /// Shows what is known so far above the line of progress, in place of what was shown there before.
+    /// Shows the results so far above the line of progress, replacing the earlier ones.
     pub fn so_far(&self, text: &str) {
         self.lay_out("{prefix}\n{bar:20} {wide_msg}");
         self.bar.set_prefix(for_terminal(text.trim_end()));
     }
 
-    /// Says what was done in a line of standard error, where that is no terminal.
+    /// Prints what was done on standard error, where that is no terminal.
     pub fn done(&self, what: &str) {
         if !stderr().is_terminal() {
             self.say(&plain(what));
         }
     }
 
-    /// Shows how far a history is.
+    /// Shows the progress of a history.
     pub fn tell(&self, doing: &str, done: usize, all: usize, name: &str) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
@@ -103,8 +103,8 @@ impl Progress {
 }
 
 impl Progress {
-    /// Shows how a turn of load is going: its number of how many, and its seconds of how many. What is said comes first,
-    /// since a narrow terminal cuts off the name.
+    /// Shows the progress of a load: its turn of how many, and its seconds of how many. The message comes first, since
+    /// a narrow terminal cuts off the name.
     pub fn load(&self, name: &str, turn: (u32, u32), seconds: (f64, f64), doing: &str) {
         let ((turn, turns), (elapsed, whole)) = (turn, seconds);
         self.bar.set_length((f64::from(turns) * whole * 10.0) as u64);
@@ -114,12 +114,12 @@ impl Progress {
         self.message(format!("{left} · {doing} · {name}"));
     }
 
-    /// Writes a line that stays, where progress is shown at all.
+    /// Prints a line that stays, where progress is shown.
     pub fn note(&self, text: &str) {
         self.bar.println(text);
     }
 
-    /// Shows what is done besides windows.
+    /// Shows work other than windows.
     pub fn pass(&self, name: &str, doing: &str) {
         self.message(format!("{name} · {doing}"));
     }

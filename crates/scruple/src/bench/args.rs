@@ -1,4 +1,4 @@
-//! The words of `scruple bench`.
+//! The command line of `scruple bench`.
 
 use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
@@ -32,7 +32,7 @@ pub struct BenchArgs {
     /// clang=./fnv-clang.
     #[arg(long, value_name = "[NAME=]PROGRAM")]
     pub against: Vec<String>,
-    /// The name of the program behind `--` where several are compared.
+    /// The name of the program after `--` where several are compared.
     #[arg(
         long,
         value_name = "NAME",
@@ -51,10 +51,10 @@ pub struct BenchArgs {
     /// Show the diagnostic panel of each case: OLS, R², outliers, distribution.
     #[arg(short, long)]
     pub detail: bool,
-    /// End with the first answer, of three short processes.
+    /// Stop after the first answer, from three short processes.
     #[arg(short, long)]
     pub quick: bool,
-    /// Start no further process after this much time.
+    /// Start no more processes after this much time.
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Exactly this many fresh processes.
@@ -69,7 +69,7 @@ pub struct BenchArgs {
     /// Differences within this margin do not matter.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub margin: String,
-    /// The time limit of one batch; a case that exceeds it fails, the others go on.
+    /// The time limit of one batch; a case that exceeds it fails, the others continue.
     #[arg(
         long = "time-limit",
         alias = "case-limit",
@@ -86,7 +86,7 @@ pub struct BenchArgs {
     /// When one is exceeded, the code is 1 also without this.
     #[arg(long)]
     pub check: bool,
-    /// Report budgets and leave the exit code alone.
+    /// Report budgets, but do not let them affect the exit code.
     #[arg(long, conflicts_with = "check", hide_short_help = true)]
     pub no_check: bool,
     /// Add a limit to those of the cases; implies --check.
@@ -98,7 +98,7 @@ pub struct BenchArgs {
     /// Seed of every random choice; printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Where results go.
+    /// Where results are written.
     #[command(flatten)]
     pub results: ResultArgs,
     /// Where runs are kept.

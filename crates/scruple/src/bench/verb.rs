@@ -39,9 +39,9 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     conclude(&suite, result, args, &budgets, baseline.as_ref())
 }
 
-/// Cases that were weighed.
+/// The cases that were weighed.
 pub struct Taken {
-    /// What was read.
+    /// The run.
     pub suite: Suite,
     /// How it ended.
     pub result: Result<(), Stop>,
@@ -131,13 +131,13 @@ fn conclude(
     })
 }
 
-/// What is known of a run that is not over, as a table.
+/// A table of the results so far.
 pub fn so_far(run: &Run, width: usize) -> String {
     let report = Report::of(run, &[], &[]);
     anstream::adapter::strip_str(&report::table::so_far(&report, width)).to_string()
 }
 
-/// What went wrong with a suite, if anything did.
+/// The failure of a suite, if there was one.
 pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
     match result {
         Err(Stop::Failed(fault)) => return Some(fault),
@@ -219,7 +219,7 @@ fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
         .collect()
 }
 
-/// `NAME=PROGRAM`, or a program alone, which is then called ‘old’, ‘old2’, and so on.
+/// Parses `NAME=PROGRAM`, or a program alone, which is then called ‘old’, ‘old2’, and so on.
 fn named_program(text: &str, index: usize) -> (String, &str) {
     match text.split_once('=') {
         Some((name, program)) if !name.is_empty() && !name.contains(['/', ' ']) => (name.to_owned(), program),
@@ -245,7 +245,7 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         false => ((5, 8), 30, Duration::from_secs(10)),
     };
     let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
-    // What was asked for is not cut short, unless a budget was asked for, too.
+    // A request for a number of blocks or processes is not cut short, unless a budget was given, too.
     let unhurried = args.budget.is_none();
     Ok(SuiteEffort {
         processes,

@@ -1,4 +1,4 @@
-//! The words of `scruple check`.
+//! The command line of `scruple check`.
 
 use crate::bench::args::BenchArgs;
 use crate::cli::{ResultArgs, StoreArgs};
@@ -13,12 +13,13 @@ const EXPORT: &str =
 
 /// Gate a change: weigh merge base and working tree side by side.
 ///
-/// Ends with 0 where nothing became worse, with 1 where something did or a limit is exceeded, with 3 where that cannot be
-/// told. Counts that repeat decide: allocations and their bytes at any difference, instructions beyond the margin. Times
-/// inform. --gate names other metrics that decide. Changes that a commit accepts pass, see `scruple history accept`.
+/// Ends with 0 where nothing became worse, with 1 where something did or a limit is exceeded, with 3 where that cannot
+/// be told. Counts that repeat decide: allocations and their bytes at any difference, instructions beyond the margin.
+/// Times inform. --gate names other metrics that decide. Changes that a commit accepts pass, see `scruple history
+/// accept`.
 ///
-/// In place of two revisions: two programs, two builds of a suite, or two servers, with the words of the verb that weighs
-/// them.
+/// In place of two revisions: two programs, two builds of a suite, or two servers, with the words of the verb that
+/// weighs them.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -35,7 +36,7 @@ Examples:
 "
 )]
 pub struct CheckArgs {
-    /// What else is weighed.
+    /// The forms of `scruple check`.
     #[command(subcommand)]
     pub verb: Option<CheckVerb>,
     /// Two revisions.
@@ -43,7 +44,7 @@ pub struct CheckArgs {
     pub take: RevisionArgs,
 }
 
-/// What is weighed in place of two revisions. The first is the one compared with.
+/// Alternatives to two revisions. The first one is the reference.
 #[derive(Debug, Subcommand)]
 pub enum CheckVerb {
     /// Gate commands: all are compared with the first.
@@ -54,10 +55,10 @@ pub enum CheckVerb {
     Load(Box<OfServers>),
 }
 
-/// Commands.
+/// The commands.
 #[derive(Args, Debug)]
 pub struct OfCommands {
-    /// What decides.
+    /// The gate.
     #[command(flatten)]
     pub gate: GateArgs,
     /// What is weighed.
@@ -65,10 +66,10 @@ pub struct OfCommands {
     pub run: RunArgs,
 }
 
-/// Suites.
+/// The suites.
 #[derive(Args, Debug)]
 pub struct OfSuites {
-    /// What decides.
+    /// The gate.
     #[command(flatten)]
     pub gate: GateArgs,
     /// What is weighed.
@@ -76,10 +77,10 @@ pub struct OfSuites {
     pub bench: BenchArgs,
 }
 
-/// Servers.
+/// The servers.
 #[derive(Args, Debug)]
 pub struct OfServers {
-    /// What decides.
+    /// The gate.
     #[command(flatten)]
     pub gate: GateArgs,
     /// What is weighed.
@@ -87,7 +88,7 @@ pub struct OfServers {
     pub load: LoadArgs,
 }
 
-/// What decides.
+/// The gate.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GateArgs {
     /// The metrics that decide: keys, or families such as ‘malloc’ (default: counts that repeat).
@@ -115,7 +116,7 @@ pub struct RevisionArgs {
     /// How versions are built.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// What decides.
+    /// The gate.
     #[command(flatten)]
     pub gate: GateArgs,
     /// Measure exactly this many blocks.
@@ -133,7 +134,7 @@ pub struct RevisionArgs {
     /// Seed of every random choice; printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Where results go.
+    /// Where results are written.
     #[command(flatten)]
     pub results: ResultArgs,
     /// Where runs are kept.

@@ -1,4 +1,4 @@
-//! Where regressions come from: the functions, and the lines that the change touched.
+//! The origin of regressions: the functions, and the lines that the change touched.
 
 use super::summary::Weighed;
 use crate::explain::counted_runs::Effort;
@@ -26,30 +26,30 @@ pub struct Origin {
     pub hunk: Option<Hunk>,
 }
 
-/// What was weighed, so that it can be built and run again.
+/// A measured subject, so that it can be built and run again.
 pub struct At<'a> {
     /// The repository.
     pub place: &'a str,
-    /// The commit compared with.
+    /// The reference commit.
     pub first: &'a str,
-    /// The other one; what is in the working tree where there is none.
+    /// The other one; none for the working tree.
     pub second: Option<&'a str>,
     /// How versions are built.
     pub recipe: &'a Recipe,
-    /// What was weighed.
+    /// The subjects.
     pub subjects: &'a [Template],
     /// How long a launch may take.
     pub limit: Duration,
 }
 
-/// Functions that are named for each metric.
+/// The most functions that are named for each metric.
 const NAMED: usize = 3;
 
-/// Subjects that are explained at most.
+/// The most subjects that are explained.
 const SUBJECTS: usize = 3;
 
-/// The functions that deciding regressions of commands come from. Where they cannot be had there are none: the gate does
-/// not depend on them.
+/// The functions that cause deciding regressions of commands. Where they cannot be determined the list is empty: the
+/// gate does not depend on it.
 pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
     let mut wanted: Vec<(&Template, Vec<String>)> = Vec::new();
     for one in weighed.iter().filter(|one| one.fault.is_none()) {
@@ -96,7 +96,7 @@ pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
     origins
 }
 
-/// Whether a metric is what an explanation counts.
+/// Whether an explanation covers a metric.
 fn explains(explanation: &Explanation, metric: &str) -> bool {
     match explanation.count {
         Count::Instructions => metric == "instructions",

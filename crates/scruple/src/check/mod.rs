@@ -1,4 +1,4 @@
-//! `scruple check`: the gate. What is weighed side by side is held against limits and against what it was before.
+//! `scruple check`: the gate. Results weighed side by side are compared with limits and with the reference.
 
 pub mod args;
 pub mod explained;

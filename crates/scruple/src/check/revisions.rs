@@ -1,4 +1,5 @@
-//! The merge base and the working tree: both are built, and what the configuration or the command line names is weighed.
+//! The merge base and the working tree: both are built, and what the configuration or the command line names is
+//! weighed.
 
 use super::args::RevisionArgs;
 use super::explained;
@@ -33,10 +34,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Branches that a change is usually meant for, in the order in which they are looked for.
+/// Usual target branches of changes, in the order in which they are tried.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 
-/// A batch of a case may take this long.
+/// The time limit of a batch of a case.
 const CASE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Builds both, weighs them, and judges.
@@ -103,7 +104,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let arms = &one.run.arms;
         one.budgets.extend(all().filter(|budget| arms.iter().any(|arm| meant(budget, arm))).cloned());
     }
-    // What explains builds once more, or finds what was built.
+    // An explanation builds again, or uses the kept builds.
     drop(built.hold);
     let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
     let at = explained::At {
@@ -118,7 +119,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     conclude(&weighed, &rules, context, &args.results)
 }
 
-/// The branch that was named, or the first of the usual ones that there is.
+/// The branch that was named, or the first usual one that exists.
 fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
     if let Some(base) = &args.base {
         return Ok(base.clone());

@@ -1,4 +1,4 @@
-//! What a gate says, in texts that every writer lays out its own way.
+//! The result of a gate, in texts that every writer lays out in its own way.
 
 use super::explained::Origin;
 use super::verb::Context;
@@ -14,13 +14,13 @@ use scruple_core::subject::Role;
 use scruple_core::unit::{exact, quantity};
 use std::collections::BTreeSet;
 
-/// One run that a gate rests on.
+/// A run that the gate uses.
 pub struct Weighed {
     /// The run.
     pub run: Run,
-    /// The limits that are meant for it.
+    /// Its limits.
     pub budgets: Vec<Budget>,
-    /// What went wrong with it.
+    /// Its failure, if there was one.
     pub fault: Option<Fault>,
 }
 
@@ -30,9 +30,9 @@ pub struct Row {
     pub finding: Finding,
     /// The metric's title.
     pub title: String,
-    /// What it was.
+    /// The old value.
     pub before: String,
-    /// What it is.
+    /// The new value.
     pub after: String,
     /// The change; empty where none is known.
     pub change: String,
@@ -40,13 +40,13 @@ pub struct Row {
     pub verdict: String,
 }
 
-/// A limit of an arm.
+/// A limit for an arm.
 pub struct Limit {
-    /// The limit, as it was written.
+    /// The limit, as the user wrote it.
     pub text: String,
     /// The arm.
     pub arm: String,
-    /// What the gate makes of it.
+    /// The gate's outcome for it.
     pub kept: Kept,
     /// What was found.
     pub found: String,
@@ -54,33 +54,33 @@ pub struct Limit {
     pub accepted: Option<String>,
 }
 
-/// What a gate says.
+/// The result of a gate.
 pub struct Summary {
-    /// How it ends.
+    /// The overall outcome.
     pub kept: Kept,
-    /// What the versions are called, the reference first.
+    /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
     /// The metrics, worst first.
     pub rows: Vec<Row>,
     /// The limits.
     pub limits: Vec<Limit>,
-    /// Where regressions come from.
+    /// The origins of regressions.
     pub origins: Vec<Origin>,
     /// Why nothing was weighed.
     pub nothing: Option<String>,
-    /// What a reader has to know of each run.
+    /// Remarks on each run.
     pub remarks: Vec<Warning>,
-    /// Where and how it was weighed.
+    /// The environment and the method.
     pub facts: Vec<String>,
     /// The command that repeats it.
     pub repeat: String,
     /// The ids of the runs.
     pub runs: Vec<String>,
-    /// The name by which a comment is found again.
+    /// The identification of a comment.
     pub name: String,
 }
 
-/// A remark of the builds, which the head says already.
+/// A remark of the builds that is already in the head.
 const SAME_BUILD: &str = "same-build";
 
 impl Summary {
@@ -112,7 +112,7 @@ impl Summary {
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
         let kept = match context.nothing {
             Some(_) => Kept::Yes,
-            // What was not read to its end has kept nothing.
+            // An incomplete run has kept no limit.
             None => match gate::whole(&findings, &of_limits) {
                 Kept::Yes if weighed.iter().any(|one| one.fault.is_some()) => Kept::CantTell,
                 kept => kept,
@@ -120,7 +120,7 @@ impl Summary {
         };
         facts.insert(0, what_decides(&findings));
         let words = weighed.first().map(|one| one.run.argv.as_slice()).unwrap_or_default();
-        // Where the program lies is nobody else's affair.
+        // Local paths of the program stay private.
         let repeat = words.iter().skip(1).map(String::as_str);
         let repeat: Vec<&str> = words.first().map(|_| "scruple").into_iter().chain(repeat).collect();
         Ok(Summary {
@@ -235,7 +235,7 @@ fn fact(run: &Run) -> String {
     )
 }
 
-/// Checks that every limit is meant for something that was weighed, since one that is not would be kept whatever happens.
+/// Checks that every limit applies to something that was weighed, since otherwise it would always be kept.
 pub fn check_limits(budgets: &[Budget], runs: &[Weighed]) -> Result<(), Fault> {
     let arms = || runs.iter().flat_map(|one| one.run.arms_of(Role::Subject));
     match budgets.iter().find(|budget| !arms().any(|arm| meant(budget, arm))) {

@@ -1,4 +1,4 @@
-//! `scruple check`: what was weighed becomes a summary, which is written everywhere it was asked for.
+//! `scruple check`: turns what was weighed into a summary, and writes that wherever it was requested.
 
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
 use super::explained::Origin;
@@ -17,13 +17,13 @@ use scruple_core::budget::Kept;
 use scruple_core::gate::Rules;
 use std::path::Path;
 
-/// What a gate can be written as.
+/// The formats of a gate.
 pub const FORMATS: [Format; 5] = [Format::Markdown, Format::Json, Format::Junit, Format::Sarif, Format::Svg];
 
-/// What is counted only where somebody asks, and decides where nothing else is named.
+/// Metrics that are counted only on request, and decide where nothing else is named.
 const INSTRUCTIONS: &str = "instructions";
 
-/// Weighs, judges, and says so.
+/// Weighs, judges, and reports.
 pub fn check(args: CheckArgs) -> Result<Code, Fault> {
     match args.verb {
         None => revisions::check(&args.take),
@@ -33,7 +33,7 @@ pub fn check(args: CheckArgs) -> Result<Code, Fault> {
     }
 }
 
-/// The metrics that are asked for so that a gate can go by them: instructions too, where nothing else is named.
+/// The metrics that a gate needs: by default including instructions.
 pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
     let mut all: Vec<String> = metrics.iter().chain(gate).cloned().collect();
     if gate.is_empty() {
@@ -73,7 +73,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)
 }
 
-/// What can be wrong before anything is weighed.
+/// Checks the request before anything is weighed.
 pub fn before(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
     output::check_metrics(gate)?;
     results.export.checked(&FORMATS).map(|_| ())
@@ -95,16 +95,16 @@ pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreEr
     }
 }
 
-/// What is known besides the runs.
+/// Information besides the runs.
 #[derive(Default)]
 pub struct Context {
-    /// What the versions are called, the reference first.
+    /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
-    /// The name by which a comment is found again.
+    /// The identification of a comment.
     pub name: Option<String>,
     /// Why nothing was weighed.
     pub nothing: Option<String>,
-    /// Where regressions come from.
+    /// The origins of regressions.
     pub origins: Vec<Origin>,
 }
 
@@ -114,7 +114,7 @@ impl Context {
     }
 }
 
-/// Writes the summary, and says how the gate ends. What failed meanwhile is told behind it.
+/// Writes the summary, and returns the outcome of the gate. Failures are reported after it.
 pub fn conclude(
     weighed: &[Weighed],
     rules: &Rules,

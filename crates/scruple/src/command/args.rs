@@ -1,4 +1,4 @@
-//! The words of `scruple run`.
+//! The command line of `scruple run`.
 
 use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;

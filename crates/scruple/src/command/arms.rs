@@ -1,4 +1,4 @@
-//! From the words of the command line to arms and the jobs that weigh them.
+//! Turns the words of the command line into arms and the jobs that weigh them.
 
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
 use super::session::Ignored;
@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// An arm, how to launch it, and what to do around it.
+/// An arm, its job, and its hooks.
 #[derive(Debug)]
 pub struct Prepared {
     /// The arm, without readings.
@@ -98,7 +98,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     Ok((prepared, shell))
 }
 
-/// Every parameter of the command line has a place to go: without one, the same command would be weighed over and over.
+/// Checks that every parameter is used: otherwise the same command would be weighed repeatedly.
 fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault> {
     let hooks = &args.hooks;
     let texts = templates.iter().flat_map(|one| [Some(&one.command), one.prepare.as_ref()]).flatten();
@@ -174,7 +174,7 @@ pub fn tare_arm(path: PathBuf, model: &Job) -> Prepared {
     Prepared { arm, job, hooks: Hooks::default() }
 }
 
-/// A job that leaves the file alone that the measured programs write to.
+/// A job that does not touch the file to which the measured programs write.
 fn silent(model: &Job) -> Job {
     let output = match &model.output {
         Output::File(_) => Output::Null,
@@ -183,7 +183,7 @@ fn silent(model: &Job) -> Job {
     Job { output, ..model.clone() }
 }
 
-/// The arm that is the reference once more.
+/// A second copy of the reference.
 pub fn twin_arm(reference: &Prepared) -> Prepared {
     let mut arm = Arm::new(TWIN, reference.arm.subject.clone(), Role::Twin);
     arm.params = reference.arm.params.clone();
@@ -233,7 +233,7 @@ fn prepare_one(name: &str, command: &str, shell: Option<&[String]>, base: &Job) 
     })
 }
 
-/// Which failures do not matter: `CODES` of `--ignore-failure`.
+/// The exit codes that are ignored: `CODES` of `--ignore-failure`.
 pub fn ignored(codes: Option<&str>) -> Result<Ignored, Fault> {
     match codes {
         None => Ok(Ignored::Nothing),
@@ -289,7 +289,7 @@ fn readable(path: PathBuf) -> Result<PathBuf, Fault> {
     }
 }
 
-/// Reads a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
+/// Parses a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
 pub fn duration(text: &str) -> Result<Duration, Fault> {
     let with_unit = match text.trim().parse::<f64>() {
         Ok(_) => format!("{}s", text.trim()),
@@ -304,7 +304,7 @@ pub fn duration(text: &str) -> Result<Duration, Fault> {
     }
 }
 
-/// Reads a margin such as `2%` or `0.02`.
+/// Parses a margin such as `2%` or `0.02`.
 pub fn margin(text: &str) -> Result<f64, Fault> {
     match parse_quantity(text, &Unit::Ratio) {
         Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
@@ -411,7 +411,7 @@ pub fn named(name: &str, params: &Parameters) -> String {
     format!("{name} ({})", values.join(", "))
 }
 
-/// Two arms of the same name could not be told apart in a table: later ones get a number.
+/// Gives later arms of the same name a number, so that a table distinguishes them.
 fn number_same_names(prepared: &mut [Prepared]) {
     for index in 1..prepared.len() {
         let (before, rest) = prepared.split_at_mut(index);

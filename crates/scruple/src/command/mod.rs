@@ -1,4 +1,4 @@
-//! `scruple run`: commands, launched anew for every reading.
+//! `scruple run`: weighs commands, which are launched for every reading.
 
 pub mod args;
 pub mod arms;

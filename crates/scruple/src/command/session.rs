@@ -1,4 +1,4 @@
-//! A measurement under way: visits arms pass by pass, keeps every reading, and knows when enough is known.
+//! A running measurement: visits arms pass by pass, keeps every reading, and decides when there are enough.
 
 mod few_launches;
 mod memory_map;
@@ -50,7 +50,7 @@ pub struct Effort {
 /// The first look at the verdicts.
 const FIRST_LOOK: u32 = 10;
 
-/// Which failures of commands do not end a session.
+/// Which failures of commands are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// None.
@@ -84,9 +84,9 @@ pub enum Stop {
 pub struct CommandPasses {
     weigher: Box<dyn Weigher>,
     jobs: Vec<(Job, Hooks)>,
-    /// The run, with what has been read so far.
+    /// The run, with the readings so far.
     pub run: Run,
-    /// Where it is written down.
+    /// Where it is journalled.
     pub ledger: Ledger,
     ignored: Ignored,
     interrupted: Arc<AtomicBool>,
@@ -127,7 +127,7 @@ impl CommandPasses {
         })
     }
 
-    /// Takes every pass, then stores the run. What was read before a stop is kept.
+    /// Takes every pass, then stores the run. Readings before a stop are kept.
     pub fn take(&mut self, effort: &Effort) -> Result<(), Stop> {
         let result = self.take_passes(effort);
         self.run.state = match &result {
@@ -158,7 +158,7 @@ impl CommandPasses {
         if result.is_ok() {
             result = self.take_measuring_passes(effort);
         }
-        // Whatever was set up is cleaned up, also after a failure or an interruption; the first error is told.
+        // Hooks clean up also after a failure or an interruption; the first error is reported.
         for index in 0..ready {
             result = result.and(self.hook(index, "--cleanup", |hooks| &hooks.cleanup));
         }
@@ -181,7 +181,8 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The interleaved pass: blocks until the verdicts are clear, the budget is spent or the number asked for is there.
+    /// The interleaved pass: blocks until the verdicts are clear, the budget is spent or the requested number is
+    /// reached.
     fn timing_pass(&mut self, effort: &Effort, block_time: Option<Duration>) -> Result<(), Stop> {
         let plan = Plan::new(self.jobs.len(), self.run.seed);
         for block in 0..effort.warmup {
@@ -212,7 +213,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The greatest number of blocks: what the user said, or what the budget allows, within reason.
+    /// The greatest number of blocks: the user's, or what the budget allows, within reason.
     fn most_blocks(&self, effort: &Effort, block_time: Option<Duration>) -> u32 {
         if let Some(exactly) = effort.exactly {
             return exactly;
@@ -279,7 +280,7 @@ impl CommandPasses {
         let (code, what) = match weighing.ending {
             Ending::Exited(0) => return Ok(()),
             Ending::Interrupted => return Err(Stop::Interrupted),
-            // A program that shares our terminal may have taken the interruption for itself.
+            // A program that shares our terminal may have received the interruption itself.
             _ if self.interrupted.load(Ordering::Relaxed) => return Err(Stop::Interrupted),
             Ending::Exited(code) => ("exit-code", format!("exited with code {code}")),
             Ending::Signaled(signal) => ("signal", format!("was ended by signal {}", signal_name(signal))),
@@ -317,7 +318,7 @@ impl CommandPasses {
         let Some(command) = pick(hooks) else { return Ok(()) };
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(&job.folder).stdin(Stdio::null()).stdout(Stdio::null());
-        // What comes after a run puts things in order again, so it is not cut short by an interruption.
+        // Hooks after a run clean up, so an interruption does not cut them short.
         let give_up = if matches!(flag, "--setup" | "--prepare") { Some(&*self.interrupted) } else { None };
         let status = wait_for(&mut shell, give_up).map_err(|error| {
             Stop::Failed(Fault::usage(format!("cannot run the {flag} command ‘{command}’: {error}")))
@@ -331,7 +332,7 @@ impl CommandPasses {
         }
     }
 
-    /// Whether the verdicts are clear, or can only become clear in a metric that more blocks will not settle.
+    /// Whether the verdicts are clear, or depend only on metrics that more blocks will not settle.
     fn enough(&self, remaining: u32) -> bool {
         let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
         let pairs = judge::pairs(&self.run);
@@ -365,7 +366,7 @@ impl CommandPasses {
     }
 }
 
-/// What went wrong when a launch yielded nothing, and whose fault it is.
+/// Why a launch yielded nothing, and whose fault that is.
 fn not_weighed(name: &str, error: WeighError) -> Fault {
     let message = format!("cannot weigh ‘{name}’: {error}");
     match error {

@@ -1,9 +1,9 @@
-//! Commands as words, and those that only a shell understands.
+//! Splits commands into words, and recognises those that need a shell.
 
 use super::args::LaunchArgs;
 use crate::fault::Fault;
 
-/// Splits a command into words, and refuses what only a shell would understand.
+/// Splits a command into words, and rejects what only a shell would understand.
 pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     if let Some(sign) = shell_sign(command) {
         return Err(Fault::usage(format!(
@@ -19,7 +19,7 @@ pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// The first thing in a command, outside quotes, that has a meaning in a shell only.
+/// The first part of a command, outside quotes, that only a shell interprets.
 pub fn shell_sign(command: &str) -> Option<String> {
     let mut quote = None;
     let mut characters = command.chars().peekable();
@@ -65,7 +65,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// The one asked for, or sh where one of these commands needs one.
+    /// The requested shell, or sh where one of these commands needs one.
     pub fn of(args: &LaunchArgs, mut commands: impl Iterator<Item = String>) -> Result<Shell, Fault> {
         let asked = |words: Vec<String>| Shell { words: Some(words), remark: None };
         match args.shell.as_deref() {

@@ -1,4 +1,4 @@
-//! `scruple run`: weigh commands side by side.
+//! `scruple run`: weighs commands side by side.
 
 use super::args::{RunArgs, SamplingArgs};
 use super::arms;
@@ -38,9 +38,9 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     conclude(passes, result, &args.results, &args.sampling.metrics, &budgets)
 }
 
-/// Commands that were weighed.
+/// The commands that were weighed.
 pub struct Taken {
-    /// What was read.
+    /// The run.
     pub passes: CommandPasses,
     /// How it ended.
     pub result: Result<(), Stop>,
@@ -91,7 +91,7 @@ pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
     Ok(Taken { passes: session, result, budgets })
 }
 
-/// Prints what was read, and says how it ended.
+/// Prints the results, and returns how the run ended.
 pub fn conclude(
     session: CommandPasses,
     result: Result<(), Stop>,
@@ -144,7 +144,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
     })
 }
 
-/// What weighs: this machine, or a script.
+/// The source of readings: this machine, or a script.
 pub enum Source {
     /// Programs are launched.
     Machine(Launcher),
@@ -153,7 +153,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The launcher is forked here, while the process is still small and has one thread.
+    /// Forks the launcher, while the process is still small and has one thread.
     pub fn open(scripted: Option<&Path>) -> Result<Source, Fault> {
         let Some(path) = scripted else {
             let launcher = Launcher::start();
@@ -175,7 +175,7 @@ impl Source {
         }
     }
 
-    /// What weighs, with every instrument that somebody asks for.
+    /// The weigher, with every requested instrument.
     pub fn into_weigher(
         self,
         interrupted: &Arc<AtomicBool>,
@@ -201,7 +201,7 @@ impl Source {
     }
 }
 
-/// Instruments that are attached only where somebody asks for what they read, since each takes further launches.
+/// Instruments that are attached only on request, since each needs more launches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
     /// Instructions; a program takes several times as long while they are counted.
@@ -211,7 +211,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What the metrics to show and the limits name.
+    /// The metrics that the metrics to show and the limits name.
     pub fn by(metrics: &[String], budgets: &[Budget]) -> Asked {
         let limited = budgets.iter().map(|budget| &budget.metric);
         let named: Vec<&String> = metrics.iter().chain(limited).filter(|pattern| *pattern != "all").collect();
@@ -220,7 +220,7 @@ impl Asked {
         };
         Asked {
             instructions: any(instructions::KEYS, |key, pattern| declared(key).matches(pattern)),
-            // The family ‘malloc’ is what every run reads.
+            // The family ‘malloc’ is read in every run.
             requested: any(heap::REQUESTED_KEYS, |key, pattern| key == pattern),
         }
     }
@@ -255,8 +255,8 @@ fn add_harness_arms(
     Ok(())
 }
 
-/// Copies each program the same way to a path of the same length: how a file came to lie on the disk, and how long its
-/// name is, are then alike for all.
+/// Copies each program in the same way to a path of the same length: the position of a file on the disk, and the length
+/// of its name, are then the same for all.
 fn pin(prepared: &mut [Prepared], work: &WorkFolder) -> Result<(), Fault> {
     for (index, one) in prepared.iter_mut().enumerate() {
         let folder = work.path().join(format!("pinned-{index:03}"));

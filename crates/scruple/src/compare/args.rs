@@ -1,4 +1,4 @@
-//! The words of `scruple compare`.
+//! The command line of `scruple compare`.
 
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::history::args::BuildArgs;

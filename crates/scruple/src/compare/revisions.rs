@@ -35,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Whether these are revisions of the repository, and the configuration says what to weigh at them.
+/// Whether these are revisions of the repository, and the configuration names commands to weigh at them.
 pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
     if Config::find()?.commands().is_empty() {
         return Ok(false);
@@ -96,9 +96,9 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
 
 /// How commands of two versions are weighed.
 pub struct Weighing<'a> {
-    /// What weighs.
+    /// The weigher.
     pub source: Source,
-    /// How much.
+    /// The amount of measurement.
     pub sampling: &'a SamplingArgs,
     /// How it is judged.
     pub terms: Terms,
@@ -110,7 +110,7 @@ pub struct Weighing<'a> {
     pub asked: verb::Asked,
     /// Show no progress.
     pub quiet: bool,
-    /// Whether builds began clean, so that their times can be set against each other.
+    /// Whether builds began clean, so that their times can be compared.
     pub clean: bool,
 }
 
@@ -163,8 +163,8 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
     }
 }
 
-/// Says whether it pays that one version costs more to build and the other more to run. Only builds that began clean can
-/// be set against each other.
+/// Reports whether a version that costs more to build and less to run, or the other way round, pays off. Only builds
+/// that began clean can be compared.
 fn remark_on_break_even(run: &mut Run) {
     let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
     let middle = |arm: &Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
@@ -178,7 +178,7 @@ fn remark_on_break_even(run: &mut Run) {
         let surely = matches!(verdict, Verdict::Different | Verdict::Small);
         let costs = |build: f64, arm: &Arm| Some(Costs { build, run: middle(arm, "time.wall")? });
         let (name, _) = old.name.rsplit_once(" @")?;
-        // One build of each, one after the other, does not tell what building costs.
+        // One build of each, one after the other, does not show the cost of building.
         let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), [false, surely]);
         let label =
             |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());

@@ -1,4 +1,4 @@
-//! Two stored runs, as one run in which each arm stands beside itself.
+//! Two stored runs, combined into one run in which each arm is beside its counterpart.
 
 use crate::fault::Fault;
 use crate::show::Report;
@@ -13,12 +13,12 @@ pub struct Both<'a> {
     left: &'a Run,
     right: &'a Run,
     matched: Vec<(&'a Arm, &'a Arm)>,
-    /// Each arm of the reference with that of the other run behind it, told apart by the run they are from.
+    /// Each arm of the reference followed by that of the other run, named by their runs.
     pub run: Run,
 }
 
 impl<'a> Both<'a> {
-    /// A reference and another run, with the names that they were found by.
+    /// A reference and another run, with the names by which they were found.
     ///
     /// # Errors
     /// When they are the same run, or have no arm in common.
@@ -35,7 +35,7 @@ impl<'a> Both<'a> {
         Ok(Both { left, right, matched, run })
     }
 
-    /// The comparison of the one with the other, in view of both environments.
+    /// Their comparison, with both environments taken into account.
     pub fn report(&self, metrics: &[String], budgets: &[Budget]) -> Report<'_> {
         let pairs: Vec<Pair<'_>> = self
             .run
@@ -52,7 +52,7 @@ impl<'a> Both<'a> {
     }
 }
 
-/// The arms of both runs that belong together: by name, or the only one of each.
+/// The corresponding arms of both runs: by name, or the only one of each.
 fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a Arm)>, Fault> {
     let subjects = |run: &'a Run| run.arms_of(Role::Subject).collect::<Vec<_>>();
     let (of_left, of_right) = (subjects(left), subjects(right));
@@ -78,7 +78,7 @@ fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a A
     }
 }
 
-/// One run made of both: each pair of arms side by side, told apart by the run they are from.
+/// One run made of both: each pair of arms side by side, named by their runs.
 fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
     let tag =
         |run: &Run| run.label.clone().filter(|_| left.label != right.label).unwrap_or_else(|| run.id.clone());

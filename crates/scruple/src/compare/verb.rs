@@ -15,7 +15,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         _ if args.base.is_some() || !args.command.is_empty() || !args.names.is_empty() => {
             return revisions::compare(args);
         }
-        // What was never stored under these names may be revisions, for the commands of scruple.toml.
+        // Names that are not in the store may be revisions, for the commands of scruple.toml.
         (Some(reference), run)
             if !is_stored(args) && revisions::are_some(args, reference, run.as_deref())? =>
         {

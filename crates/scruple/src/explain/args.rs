@@ -1,4 +1,4 @@
-//! The words of `scruple explain`.
+//! The command line of `scruple explain`.
 
 use crate::cli::ResultArgs;
 use crate::history::args::BuildArgs;
@@ -6,10 +6,10 @@ use clap::Args;
 
 /// Say which code makes two commands or revisions differ.
 ///
-/// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context exactly.
-/// Functions are matched across the two; the difference is divided among those in which it originates, and the parts add
-/// up to the whole. A function whose machine code is the same in both is never called the origin. Programs that do not
-/// repeat are run several times, and what varies anyway is told apart.
+/// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context
+/// exactly. Functions are matched across the two; the difference is divided among those in which it originates, and the
+/// parts add up to the whole. A function whose machine code is the same in both is never called the origin. Programs
+/// that do not repeat are run several times, and what varies anyway is told apart.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:

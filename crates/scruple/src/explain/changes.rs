@@ -1,4 +1,4 @@
-//! The changes of a history, each explained: the version that brought it beside the one before it.
+//! Explains the changes of a history: the version that brought each, compared with the one before it.
 
 use super::counted_runs;
 use super::report::terminal;
@@ -15,13 +15,13 @@ use std::time::Duration;
 /// The share of false changes among those that are explained, as in the report.
 const ERROR: f64 = 0.05;
 
-/// Functions that are listed of each change.
+/// Functions that are listed for each change.
 const ROWS: usize = 5;
 
 /// The most changes that are explained, the largest first.
 const MOST: usize = 20;
 
-/// What a history was taken of, so that its versions can be built again: what is kept of them is found again.
+/// The source of a history, so that its versions can be built again; kept builds are reused.
 pub struct Of<'a> {
     /// The repository.
     pub place: &'a str,
@@ -33,7 +33,7 @@ pub struct Of<'a> {
     pub limit: Duration,
 }
 
-/// A version beside the one before it, and how much one of the metrics changed, as a logarithm.
+/// A version and the one before it, with the change of one metric, as a logarithm.
 struct Changed {
     before: usize,
     at: usize,
@@ -41,7 +41,7 @@ struct Changed {
     metrics: Vec<String>,
 }
 
-/// Explains every change of a history of commands, as text. What cannot be explained is said in its place.
+/// Explains every change of a history of commands, as text. A failure to explain is reported in its place.
 pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
     let mut out = String::new();
     let changes = changes(history, of.subjects);

@@ -12,11 +12,11 @@ use scruple_measure::streams::Captured;
 use std::path::Path;
 use std::time::Duration;
 
-/// What was seen of both programs.
+/// The results of both programs.
 pub struct Gathered {
     /// The trees of each run of the first and of the second.
     pub sides: [Vec<Side>; 2],
-    /// Processor time of launches side by side, in nanoseconds; empty where it was not asked for.
+    /// Processor time of launches side by side, in nanoseconds; empty where it was not requested.
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
@@ -28,14 +28,14 @@ pub struct Effort {
     pub runs: u32,
     /// Whether exits with another code than 0 are errors.
     pub strict: bool,
-    /// Whether time is looked at.
+    /// Whether time is measured.
     pub time: bool,
 }
 
-/// Launches of each side without the call tree: enough for an interval, or a look where they are long.
+/// Launches of each side without the call tree: enough for an interval, or fewer where they are long.
 const BLOCKS: u32 = 8;
 const FEW: u32 = 2;
-/// What takes longer is long.
+/// Launches that take longer than this are long.
 const LONG: Duration = Duration::from_millis(500);
 
 /// Runs both. Two launchers let both sides run at the same time: counts do not depend on what else runs.
@@ -90,7 +90,7 @@ pub fn gather(
     Ok(Gathered { sides, times, remarks })
 }
 
-/// What a program prints, and how long it takes.
+/// The output of a program, and how long it takes.
 fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Captured>, Duration), Fault> {
     let weighed = commands.weigh(job, Pass::Memory, 0, 0);
     let weighing = ended(job, weighed)?;
@@ -107,7 +107,7 @@ fn side(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool) -> 
     tree_of(commands, job, trees, &aim, hint).map(|profiles| Side::of(&profiles))
 }
 
-/// Whether all runs counted the same of every function.
+/// Whether all runs gave the same counts for every function.
 pub fn repeats(runs: &[Side]) -> bool {
     let sums = |side: &Side| {
         let mut sums = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What runs of both sides say: explanations of each count, and how sure they are.
+//! Conclusions from the runs of both sides: explanations of each count, and their certainty.
 
 use super::counted_runs::{Gathered, repeats};
 use super::hunks::Hunk;
@@ -6,9 +6,9 @@ use scruple_core::explain::{self, Code, Count, Explanation, FunctionDifference, 
 use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side};
 
-/// What was found.
+/// The conclusions.
 pub struct Found {
-    /// What the two are called.
+    /// The names of the two.
     pub names: [String; 2],
     /// Instructions first, then allocations and bytes where they differ.
     pub explanations: Vec<Explanation>,
@@ -16,13 +16,13 @@ pub struct Found {
     pub repeats: bool,
     /// Runs of each side.
     pub runs: usize,
-    /// Functions of the program itself that both have: those whose code is not the same, and all that were compared.
+    /// Functions of the program itself that both have: the number with different code, and the number compared.
     pub changed: (usize, usize),
     /// The share of instructions in code without a name, in either.
     pub nameless: [f64; 2],
-    /// The processor time of the second by that of the first.
+    /// The processor time of the second relative to the first.
     pub time: Option<Time>,
-    /// What the revisions differ in, where it is in the rows, by the row's number.
+    /// What the revisions changed in the functions of the rows, by the row's number.
     pub hunks: Vec<(usize, Hunk)>,
     /// The same for the rows of allocations and bytes, by the function's name.
     pub hunks_of_allocations: Vec<(String, Hunk)>,
@@ -34,14 +34,14 @@ pub struct Found {
 pub struct Time {
     /// Of each, the median, in nanoseconds.
     pub medians: (f64, f64),
-    /// With an interval, where there were enough launches.
+    /// The interval of their ratio, where there were enough launches.
     pub effect: Option<Effect>,
 }
 
-/// Code that is the same in both differs by this share of the whole where paths and environments differ in length.
+/// Equal code may differ by this share of the whole where paths and environments have different lengths.
 const OF_NAMES: f64 = 1e-5;
 
-/// So much of a program without names leaves nothing to tell.
+/// With this share of code without names, nothing can be concluded.
 const NAMELESS: f64 = 0.5;
 
 /// The level of the interval of time.
@@ -78,13 +78,13 @@ impl Found {
         }
     }
 
-    /// Of the instructions.
+    /// The explanation of instructions.
     pub fn main(&self) -> &Explanation {
         &self.explanations[0]
     }
 
-    /// The rows that may be shown: those above what varies anyway, and above a thousandth of all differences. None where
-    /// most of what was executed has no name, so that any row would be a guess.
+    /// The rows that are shown: those above the variation between runs, and above a thousandth of all differences. None
+    /// where most of the executed code has no name, so that any row would be a guess.
     pub fn telling<'a>(&self, explanation: &'a Explanation) -> impl Iterator<Item = &'a FunctionDifference> {
         let least = (explanation.gross() / 1000.0).max(0.5);
         let of_names = explanation.totals.0.max(explanation.totals.1) * OF_NAMES;
@@ -96,7 +96,7 @@ impl Found {
         })
     }
 
-    /// Whether most of what was executed has no name.
+    /// Whether most of the executed code has no name.
     pub fn is_nameless(&self) -> bool {
         self.nameless.iter().any(|share| *share >= NAMELESS)
     }
@@ -134,8 +134,8 @@ fn with_code<T>(first: &Side, second: &Side, binaries: &Binaries, then: impl FnO
     then(&Code { same: &same, likeness: &likeness })
 }
 
-/// How many functions of the program that both have are not the same, and how many could be compared; of those that cost
-/// anything, since what the compiler adds at the start is always the same.
+/// How many functions of the program that both have differ, and how many could be compared; among those with a cost,
+/// since what the compiler adds at the start is always the same.
 fn changed(first: &Side, second: &Side, binaries: &Binaries) -> (usize, usize) {
     let mut own = vec![0; first.functions.len()];
     first.tree.contexts.iter().for_each(|context| own[context.function] += context.cost.instructions);

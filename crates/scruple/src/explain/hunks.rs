@@ -1,4 +1,4 @@
-//! Which part of the difference between two revisions touches a function.
+//! Finds the part of the difference between two revisions that touches a function.
 
 use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, normal};
@@ -8,11 +8,11 @@ use std::collections::HashSet;
 /// A part of the difference between two revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
-    /// The file, as the second revision has it.
+    /// The file in the second revision.
     pub file: String,
-    /// The lines that are new or other, the first and the last; the line behind which some are gone.
+    /// The first and the last line that is new or different; the line after which lines were removed.
     pub lines: (u32, u32),
-    /// What git takes for the function that they are in.
+    /// The function that contains them, according to git.
     pub context: String,
     /// The text, without its head.
     text: Vec<String>,
@@ -82,7 +82,7 @@ impl Hunk {
     }
 }
 
-/// The hunk that touches the function of a row: one that has lines of its executed code, by the debugging information of
+/// The hunk that touches the function of a row: one with lines of its executed code, by the debugging information of
 /// the second program; else one that names it.
 pub fn touching<'a>(
     hunks: &'a [Hunk],

@@ -22,13 +22,13 @@ use scruple_measure::launcher::Launcher;
 use std::path::Path;
 use std::time::Duration;
 
-/// What an explanation can be written as.
+/// The formats of an explanation.
 const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
 
 /// Functions that are listed; JSON has all of them.
 const ROWS: usize = 10;
 
-/// Runs both, and says where their difference comes from.
+/// Runs both, and reports the origin of their difference.
 pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
     args.results.export.checked(&FORMATS)?;
     let launchers = [launch::launcher()?, launch::launcher()?];
@@ -78,9 +78,9 @@ fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault
 pub struct At<'a> {
     /// The repository.
     pub place: &'a str,
-    /// The revision to start from.
+    /// The first revision.
     pub first: &'a str,
-    /// The other one; what is in the working tree where there is none.
+    /// The other one; none for the working tree.
     pub second: Option<&'a str>,
     /// How they are built.
     pub recipe: Recipe,

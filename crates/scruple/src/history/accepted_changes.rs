@@ -1,4 +1,4 @@
-//! Intended changes: a trailer in the message of the commit that brings one, or a line in a tracked file.
+//! Intended changes, declared by a trailer in the commit's message or by a line in a tracked file.
 
 use super::selection::Selected;
 use super::source::Source;
@@ -10,7 +10,7 @@ pub const FILE: &str = ".scruple-accepted";
 /// The key of the trailer.
 pub const TRAILER: &str = "Scruple-Accept";
 
-/// Reads `METRIC: REASON`, `SUBJECT/METRIC: REASON` or `*: REASON`; nothing where no reason is given.
+/// Parses `METRIC: REASON`, `SUBJECT/METRIC: REASON` or `*: REASON`; none where no reason is given.
 pub fn parse(text: &str) -> Option<Acceptance> {
     let (about, reason) = text.trim().split_once(':')?;
     let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty() && text != "*");
@@ -22,7 +22,7 @@ pub fn parse(text: &str) -> Option<Acceptance> {
     (!reason.is_empty()).then(|| Acceptance { subject, metric, reason: reason.to_owned() })
 }
 
-/// The text that [`parse`] reads back.
+/// The text that [`parse`] accepts.
 pub fn text(acceptance: &Acceptance) -> String {
     let metric = acceptance.metric.as_deref().unwrap_or("*");
     match &acceptance.subject {
@@ -31,12 +31,12 @@ pub fn text(acceptance: &Acceptance) -> String {
     }
 }
 
-/// Adds what the file of the newest version says: lines of a commit's id, a space, and what a trailer would say. Lines
-/// that begin with `#` are for people.
+/// Adds the content of the newest version's file: lines of a commit's id, a space, and the text of a trailer. Lines
+/// that start with `#` are comments.
 pub fn from_file(source: &Source, all: &mut [Selected]) -> Result<(), Fault> {
     let Some(newest) = all.last() else { return Ok(()) };
     let blob = format!("{}:{FILE}", newest.version.commit);
-    // What is not committed yet counts too: who accepts a change wants to see it accepted.
+    // Uncommitted changes of the file count too, so that an acceptance takes effect at once.
     let working = std::fs::read_to_string(source.repository.folder().join(FILE)).ok();
     let Some(text) = working.or_else(|| source.repository.ask(["cat-file", "blob", &blob]).ok()) else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! How the versions that a selection lists follow each other, and which commits it leaves out between them: a change that
-//! is seen at a listed version may be theirs.
+//! How the versions of a selection descend from each other, and which commits it leaves out between them: these may
+//! have caused a change that is seen at a listed version.
 
 use super::selection::Selected;
 use super::source::Source;
@@ -8,8 +8,8 @@ use crate::store::StoredHistory;
 use scruple_core::history::find_changes;
 use std::collections::{HashMap, HashSet};
 
-/// Tells each listed version, oldest first, which of the others it follows, and which commits within these revisions it
-/// has, no version before it has, and the list has not. What comes before the first version is of no interest.
+/// Sets for each listed version, oldest first, which of the others it directly follows, and which left-out commits
+/// within these revisions it adds. Commits before the first version do not matter.
 pub fn find(
     source: &Source,
     within: &[&str],
@@ -54,7 +54,7 @@ pub fn find(
     Ok(())
 }
 
-/// Tells versions of which none was left out between them which of the others each follows.
+/// Sets the same for versions with nothing left out between them.
 pub fn directly(first_parent: bool, listed: &mut [Selected]) {
     let ids: HashSet<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
     for one in listed {
@@ -80,7 +80,7 @@ fn nearest(id: &str, parents: &HashMap<&str, Vec<&str>>, chosen: &HashSet<&str>)
     found
 }
 
-/// The commits that were left out and may have brought a change, as far as the readings of the listed versions tell.
+/// The left-out commits that may have caused a change, given the readings of the listed versions.
 pub fn suspected(history: &StoredHistory, listed: &[Selected], error: f64) -> Vec<String> {
     let judgement = find_changes(&super::view(history.clone()), error);
     let changes = judgement.series.iter().flat_map(|series| &series.changes);

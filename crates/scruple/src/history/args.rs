@@ -49,8 +49,8 @@ pub struct HistoryArgs {
 pub enum HistoryVerb {
     /// Look closer where a change is: weigh versions that were skipped or left out.
     ///
-    /// Without a range, these are the versions that the history lists; without a command, those of the newest history of
-    /// the repository.
+    /// Without a range, these are the versions that the history lists; without a command, those of the newest history
+    /// of the repository.
     Bisect(Box<TakeArgs>),
     /// Weigh more commits beside those that a history has already.
     ///
@@ -75,7 +75,8 @@ pub enum HistoryVerb {
 pub struct TakeArgs {
     /// The commits, as git understands ranges (default: all that HEAD reaches).
     ///
-    /// A range in scruple.toml takes the place of the default. v1.0 itself is no part of v1.0..HEAD; it is the first of v1.0^..HEAD.
+    /// A range in scruple.toml takes the place of the default. v1.0 itself is no part of v1.0..HEAD; it is the first of
+    /// v1.0^..HEAD.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
     /// The command to weigh, run among the artefacts (default: those of scruple.toml).
@@ -155,7 +156,7 @@ pub struct SelectArgs {
         hide_short_help = true
     )]
     pub commits: Vec<String>,
-    /// The commits that a file lists, one to a line.
+    /// The commits that a file lists, one per line.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["range", "commits"], hide = true)]
     pub commits_from: Option<PathBuf>,
 }
@@ -231,8 +232,8 @@ pub struct EffortArgs {
     pub time_only: bool,
     /// Launch this command beside each version, and tell the ratio of times.
     ///
-    /// Such as md5sum and a file: what slows it down as well is no change of a version. Its file is named from the folder
-    /// of the artefacts, or with {here}.
+    /// Such as md5sum and a file: what slows it down as well is no change of a version. Its file is named from the
+    /// folder of the artefacts, or with {here}.
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     pub yardstick: Option<String>,
 }

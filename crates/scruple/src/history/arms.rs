@@ -6,7 +6,7 @@ use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
 use std::collections::HashMap;
 
-/// The places of arms in the run, by subject and commit.
+/// The positions of arms in the run, by subject and commit.
 #[derive(Default)]
 pub struct Arms {
     of: HashMap<(usize, String), Places>,
@@ -20,7 +20,7 @@ struct Places {
 }
 
 impl Arms {
-    /// Those of a run that is taken up again.
+    /// The arms of a resumed run.
     pub fn of(run: &Run, subjects: &[Template], builder: &Builder) -> Arms {
         let mut arms = Arms::default();
         for (place, arm) in run.arms.iter().enumerate() {
@@ -47,8 +47,8 @@ impl Arms {
         }
     }
 
-    /// The arms that a subject is launched for at a version: one for each launch of a block, or the two of a bench
-    /// program. The first is the one that a build is put down to.
+    /// The arms that are launched for a subject at a version: one for each launch of a block, or the two of a bench
+    /// program. The first one carries the cost of the build.
     pub fn launched(&self, subject: usize, commit: &str) -> &[usize] {
         self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.launched)
     }
@@ -58,7 +58,7 @@ impl Arms {
         self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.cases)
     }
 
-    /// How often a subject was launched for its time at a version; as often as anybody wants where it cannot be.
+    /// How often a subject was launched for its time at a version; unlimited where it cannot be.
     pub fn rounds(&self, run: &Run, subject: usize, commit: &str) -> u32 {
         let launched = self.launched(subject, commit).iter().map(|place| &run.arms[*place]);
         let bench = launched.clone().any(|arm| arm.role == Role::Tare);

@@ -1,4 +1,4 @@
-//! What a build leaves, known by its content: a digest of names, modes and contents (SHA-256).
+//! Build artefacts, identified by their content: a digest of names, modes and contents (SHA-256).
 
 use crate::digest::shown;
 use crate::fault::Fault;
@@ -11,18 +11,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What a build came to.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Artefacts {
     /// The digest of names, modes and contents.
     pub digest: String,
     /// The size of all files together.
     pub bytes: u64,
-    /// What the steps took, in nanoseconds.
+    /// The time of the steps, in nanoseconds.
     pub time: u64,
 }
 
-/// The files and links below a path of a folder, without what belongs to git.
+/// The files and links below a path of a folder, except git's own.
 pub fn files(folder: &Path, at: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     collect(folder, at, &mut found)?;
@@ -34,7 +34,7 @@ fn collect(folder: &Path, at: &Path, found: &mut Vec<PathBuf>) -> io::Result<()>
     if full.is_symlink() || full.is_file() {
         found.push(at.to_owned());
     }
-    // A pipe or a socket has no content, and who opens one may wait for ever.
+    // A pipe or a socket has no content, and opening one may block for ever.
     if full.is_symlink() || !full.is_dir() {
         return Ok(());
     }
@@ -83,8 +83,8 @@ fn content(path: &Path) -> io::Result<sha2::digest::Output<Sha256>> {
     }
 }
 
-/// Copies files of one folder into another, which is made anew. The copies cannot be written to, and are on the disk when
-/// this returns.
+/// Copies files of one folder into another, which is created. The copies are read-only, and are on the disk when this
+/// returns.
 pub fn copy(from: &Path, files: &[PathBuf], to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -107,8 +107,8 @@ pub fn copy(from: &Path, files: &[PathBuf], to: &Path) -> io::Result<()> {
     File::open(to)?.sync_all()
 }
 
-/// Gives a file or a folder that was written its name, so that the name never stands for half of it, even after a loss of
-/// power.
+/// Renames a completely written file or folder, so that the name never refers to half of it, even after a power
+/// failure.
 pub fn publish(partial: &Path, path: &Path) -> Result<(), Fault> {
     let rename = || -> io::Result<()> {
         File::open(partial)?.sync_all()?;
@@ -148,7 +148,7 @@ mod tests {
             of(&|folder: &Path| std::os::unix::fs::symlink("text", folder.join("a")).expect("a link")),
         ];
         assert!((1..all.len()).all(|i| !all[..i].contains(&all[i])), "{all:?}");
-        // Who may write is no matter of content: copies cannot be written to.
+        // Write permission is not part of the content: copies are read-only.
         assert_eq!(of(&write("a", "text", 0o444)), all[0]);
     }
 }

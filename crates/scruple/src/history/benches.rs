@@ -1,4 +1,4 @@
-//! Bench programs under way: what each version's said of its cases is kept as long as it may be asked again.
+//! Bench programs of versions: the batch sizes of each version's cases are kept as long as they may be needed.
 
 use super::recipe::Effective;
 use super::subjects::Template;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What one visit may take for its batches. Long cases have few of them.
+/// The time of the batches of one visit. Long cases have few batches.
 const VISIT: Duration = Duration::from_secs(2);
 /// Blocks of case and tare in each process.
 const BLOCKS: u32 = 30;
 
-/// The bench programs that were started so far, by subject and commit: how many iterations make a batch of each case was
-/// found out once.
+/// The bench programs that were started so far, by subject and commit: the iterations of a batch of each case are
+/// determined once.
 pub struct Benches {
     open: HashMap<(usize, String), Suite>,
     /// How the cases of each subject are run at every version.
@@ -38,7 +38,7 @@ pub struct Visit<'a> {
     pub template: &'a Template,
     /// The version.
     pub commit: &'a str,
-    /// What holds for it.
+    /// Its settings.
     pub effective: &'a Effective,
     /// Where its artefacts are.
     pub folder: &'a Path,
@@ -53,7 +53,7 @@ pub struct Visit<'a> {
 }
 
 impl Benches {
-    /// None yet. Files of the allocation counter go to `work`.
+    /// Starts empty. Files of the allocation counter go to `work`.
     pub fn new(
         work: PathBuf,
         instructions: bool,

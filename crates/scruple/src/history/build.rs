@@ -1,4 +1,4 @@
-//! Building one version: its tree, its overlays, its steps, its check, its artefacts.
+//! Builds one version: its tree, its overlays, its steps, its check, its artefacts.
 
 use super::artefacts::Artefacts;
 use super::build_process::{Child, Hands, Ran, note, unwritable};
@@ -14,10 +14,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Git in the tree may take this long; fetching submodules is what can take time.
+/// The time limit of git in the tree; fetching submodules may take long.
 const GIT_LIMIT: Duration = Duration::from_secs(600);
 
-/// What became of a build.
+/// The outcome of a build.
 pub enum Outcome {
     /// It may be weighed.
     Ready(Artefacts),
@@ -29,16 +29,16 @@ pub enum Outcome {
 pub struct Builder {
     /// The folder of trees, logs and artefacts.
     pub cache: Cache,
-    /// What starts programs.
+    /// The launcher of the steps.
     pub hands: Hands,
     recipe: Resolved,
     common: PathBuf,
     origin: String,
-    /// Whether the tree was made from nothing and nothing but git has worked in it since.
+    /// Whether the tree was created new and only git has worked in it since.
     untouched: bool,
 }
 
-/// Why a version's build ended early: for its own reason, or for one that is no version's.
+/// Why a build ended early: because of the version, or for another reason.
 enum Early {
     Failed(State, String),
     Fault(Fault),
@@ -57,12 +57,12 @@ impl Builder {
         Builder { cache, hands, recipe, common: source.common.clone(), origin, untouched: false }
     }
 
-    /// What holds for a commit.
+    /// The settings for a commit.
     pub fn effective(&self, commit: &str) -> Effective {
         self.recipe.of(commit)
     }
 
-    /// Builds a commit, unless the same was built before.
+    /// Builds a commit, unless it was already built.
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
         let effective = self.recipe.of(commit);
         let essence = format!("{tree} {}", effective.essence);
@@ -119,7 +119,7 @@ impl Builder {
     fn steps_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Duration, Early> {
         self.prepare_tree(commit)?;
         match self.check_out(commit, log) {
-            // What an earlier build or a killed git has done to the tree is no fault of this commit.
+            // An earlier build or a killed git may have damaged the tree, which is not the fault of this commit.
             Err(Early::Failed(..)) if !self.untouched => {
                 note(log, "the tree is made anew, and the commit checked out once more\n")?;
                 let tree = self.cache.tree();
@@ -130,7 +130,7 @@ impl Builder {
             other => other?,
         }
         self.overlay(effective, log)?;
-        // A step that is cut short leaves files that a later build would take for finished.
+        // An interrupted step leaves files that a later build would take for finished.
         let mark = self.mark();
         fs::write(&mark, commit).map_err(|error| unwritable(&mark, error))?;
         self.untouched = false;
@@ -142,7 +142,7 @@ impl Builder {
         Ok(time)
     }
 
-    /// The file that says that a build is under way in the tree, or was when it was cut short.
+    /// The marker file of a build that is under way, or was interrupted.
     fn mark(&self) -> PathBuf {
         self.cache.folder().join("building")
     }
@@ -155,12 +155,12 @@ impl Builder {
         }
     }
 
-    /// The folder of objects that the source does not have. It is not in the tree, which may be made anew.
+    /// The folder of objects that the source lacks. It is outside the tree, which may be created again.
     pub fn objects(&self) -> PathBuf {
         self.cache.folder().join("objects")
     }
 
-    /// Makes the tree's repository, which borrows the objects of the source, where there is none, and removes locks.
+    /// Creates the tree's repository, which borrows the objects of the source, where there is none, and removes locks.
     pub fn prepare_tree(&mut self, commit: &str) -> Result<(), Fault> {
         let (tree, log) = (self.cache.tree(), self.cache.log("tree"));
         let git = tree.join(".git");
@@ -170,7 +170,7 @@ impl Builder {
         let borrowed = git.join("objects/info/alternates");
         let own = git.symlink_metadata().is_ok_and(|data| data.is_dir());
         if !own || !borrowed.exists() {
-            // What a git that was killed has made of the repository, its locks too, goes before it is made again.
+            // The remains of a killed git, including its locks, are removed first.
             match if own { fs::remove_dir_all(&git) } else { fs::remove_file(&git) } {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
                 _ => {}
@@ -198,8 +198,8 @@ impl Builder {
         super::source::unlock(&git).map_err(failed)
     }
 
-    /// Puts the tree into the state of the commit. Ignored files stay, so that builds are incremental, but no artefact
-    /// of another version does, since a build that makes none must not pass for one that did.
+    /// Checks the commit out. Ignored files stay, so that builds are incremental, but no artefact of another version
+    /// does, since a build that produces none must not appear to have.
     fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), Early> {
         let tree = self.cache.tree();
         for name in &self.recipe.recipe().artefacts {
@@ -219,7 +219,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Submodules come from the clone beside the source's own, where it has one, else from where they are said to be.
+    /// Submodules come from the clone beside the source's own, where it has one, else from their configured URL.
     fn submodules(&mut self, log: &Path) -> Result<(), Early> {
         let words =
             ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
@@ -254,7 +254,7 @@ impl Builder {
             .chain(words)
             .copied()
             .collect();
-        // Where a build has removed the tree's repository, git must not take one further up for it.
+        // Where a build has removed the tree's repository, git must not use one of a parent folder.
         let ceiling = ("GIT_CEILING_DIRECTORIES".to_owned(), self.cache.folder().display().to_string());
         let child = Child { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
         let ran = self.hands.run(&child)?;
@@ -302,7 +302,7 @@ impl Builder {
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
             Ending::TimedOut => Err(Early::Failed(State::TimedOut, format!("the {what} ‘{command}’ {how}"))),
-            // A step that ended by itself has left what its build system means to leave.
+            // A step that ended by itself has left a state that its build system intends.
             Ending::Exited(_) => {
                 self.unmark()?;
                 Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}")))
@@ -312,7 +312,7 @@ impl Builder {
     }
 }
 
-/// Removes a folder and all that is in it, also where a build has taken away the right to.
+/// Removes a folder with its contents, also where a build has removed the permission to.
 fn remove(folder: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -1,5 +1,5 @@
-//! Programs that prepare a version: git, build steps, checks. They run below a launcher, which ends them and all they
-//! started when their time is over, when the user interrupts, and when Scruple is killed.
+//! Programs that prepare a version: git, build steps, checks. They run below a launcher, which ends them and their
+//! descendants at their time limit, when the user interrupts, and when Scruple is killed.
 
 use crate::fault::{Code, Fault};
 use crate::git::MISLEADING;
@@ -15,27 +15,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What starts programs and waits for them.
+/// The launcher.
 pub struct Hands {
     launcher: Launcher,
     interrupted: Arc<AtomicBool>,
 }
 
-/// One program to be run.
+/// A program to run.
 pub struct Child<'a> {
     /// Its words.
     pub words: &'a [&'a str],
     /// Its working folder.
     pub folder: &'a Path,
-    /// Variables on top of Scruple's own.
+    /// Variables added to Scruple's own.
     pub env: &'a [(String, String)],
-    /// The file that its output is added to.
+    /// The log to which its output is appended.
     pub log: &'a Path,
-    /// When it is ended.
+    /// Its time limit.
     pub limit: Option<Duration>,
 }
 
-/// How it ended, and how long it took.
+/// The outcome and the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
     /// How it ended.
@@ -45,12 +45,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Whether all went well.
+    /// Whether it succeeded.
     pub fn well(&self) -> bool {
         self.ending == Ending::Exited(0)
     }
 
-    /// How it ended, as the end of a sentence.
+    /// The outcome, as the end of a sentence.
     pub fn how(&self) -> String {
         match self.ending {
             Ending::Exited(127) => "named a program that is not there (exit code 127)".to_owned(),
@@ -63,7 +63,7 @@ impl Ran {
 }
 
 impl Hands {
-    /// Hands that work through this launcher until the flag is set.
+    /// Work through this launcher until the flag is set.
     pub fn new(launcher: Launcher, interrupted: Arc<AtomicBool>) -> Hands {
         Hands { launcher, interrupted }
     }
@@ -105,7 +105,7 @@ impl Hands {
             Err(LaunchError::Launcher(error)) => {
                 return Err(Fault::internal(format!("the launcher process failed: {error}")));
             }
-            // As a shell has it: a program that cannot be started is one more way for a step to fail.
+            // As in a shell, a program that cannot be started is a failing step.
             Err(error) => {
                 note(child.log, &format!("{error}\n"))?;
                 return Ok(Ran { ending: Ending::Exited(127), wall: Duration::ZERO });
@@ -119,11 +119,11 @@ impl Hands {
     }
 }
 
-/// Variables that send what is built into a folder outside of the tree, which others build into as well: a build system
-/// that tells programs apart by their names would then hand out the program of another version.
+/// Variables that redirect build output into a shared folder outside of the tree: a build system that identifies
+/// programs by their names would then return the program of another version.
 pub const SHARED: [&str; 3] = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_BUILD_DIR"];
 
-/// Scruple's own environment without what would mislead git or share what is built, and these variables on top.
+/// Scruple's own environment without variables that would mislead git or share build output, plus these variables.
 fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = inherited()
         .filter(|(name, _)| MISLEADING.iter().chain(&SHARED).all(|other| name != other))
@@ -134,13 +134,13 @@ fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
     env
 }
 
-/// Adds a text to a log.
+/// Appends a text to a log.
 pub fn note(log: &Path, text: &str) -> Result<(), Fault> {
     let file = OpenOptions::new().create(true).append(true).open(log);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(log, error))
 }
 
-/// A file of Scruple's own could not be written: no fault of any version.
+/// A file of Scruple's own could not be written, which is not the fault of any version.
 pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
     let advice = match error.kind() {
         std::io::ErrorKind::StorageFull => {

@@ -1,11 +1,10 @@
-//! The folder of one repository's builds: the tree that all of them happen in, their logs, and their artefacts by
-//! content.
+//! The folder of one repository's builds: their common tree, their logs, and their artefacts by content.
 //!
 //! ```text
-//! tree/              the one tree, a clone that borrows the repository's objects
-//! built/DIGEST/      artefacts; every DIGEST is equally long, so that paths are for all versions
+//! tree/              the tree, a clone that borrows the repository's objects
+//! built/DIGEST/      artefacts; all DIGESTs have one length, and so do the paths of all versions
 //! lists/DIGEST       the names of their files
-//! recipes/DIGEST     what a tree with a recipe and tools was built to
+//! recipes/DIGEST     the result of a tree with a recipe and tools
 //! logs/COMMIT.log    what the build, the check or a measured program wrote
 //! ```
 
@@ -22,17 +21,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The folder, which this process alone writes to while it has it.
+/// The folder, locked by this process while it has the value.
 pub struct Cache {
     folder: PathBuf,
     _lock: File,
-    /// What this process has found to be what its name says.
+    /// The digests that this process has verified.
     verified: RefCell<BTreeSet<String>>,
 }
 
 impl Cache {
-    /// Takes the folder. What a process holds that was killed is free at once; the programs that it was running are
-    /// given the moment that their launcher needs to end them.
+    /// Locks the folder. The lock of a killed process is free at once; its running programs get the moment that their
+    /// launcher needs to end them.
     pub fn take(folder: PathBuf, launchers: &[i32]) -> Result<Cache, Fault> {
         for part in ["built", "lists", "recipes", "logs"] {
             let part = folder.join(part);
@@ -95,8 +94,8 @@ impl Cache {
         self.folder.join("lists").join(digest)
     }
 
-    /// Whether artefacts are there and still what they were when they were built. What programs have left beside them goes;
-    /// artefacts that were changed go with it, and are built again.
+    /// Whether artefacts exist unchanged since they were built. Files that programs have added are removed; changed
+    /// artefacts are removed, too, and built again.
     pub fn has(&self, digest: &str) -> Result<bool, Fault> {
         let folder = self.built(digest);
         if digest.is_empty() || !folder.is_dir() {
@@ -126,18 +125,18 @@ impl Cache {
         self.folder.join("recipes").join(digest(essence))
     }
 
-    /// What was built before of the same.
+    /// The earlier result for the same input.
     pub fn find(&self, essence: &str) -> Result<Option<Artefacts>, Fault> {
         let recipe = self.recipe(essence);
         let text = fs::read_to_string(&recipe).unwrap_or_default();
         let Ok(found) = serde_json::from_str::<Artefacts>(&text) else { return Ok(None) };
-        // The time of the recipe is when it was asked for last. A folder that cannot be written to is told of elsewhere.
+        // The recipe's time is that of its last use. A read-only folder is reported elsewhere.
         let _ =
             File::options().write(true).open(&recipe).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(self.has(&found.digest)?.then_some(found))
     }
 
-    /// Remembers what was built.
+    /// Records a result.
     pub fn remember(&self, essence: &str, artefacts: &Artefacts) -> Result<(), Fault> {
         self.write(&self.recipe(essence), serde_json::to_string(artefacts).unwrap_or_default().as_bytes())
     }
@@ -148,8 +147,7 @@ impl Cache {
         artefacts::publish(&partial, path)
     }
 
-    /// Copies artefacts out of the tree, all the same way, to where their content says. `Err` names the one that is not
-    /// there.
+    /// Copies artefacts out of the tree to the folder named by their content. `Err` names a missing one.
     pub fn keep(&self, names: &[String], time: Duration) -> Result<Result<Artefacts, String>, Fault> {
         let tree = self.tree();
         let mut files = Vec::new();
@@ -183,21 +181,21 @@ impl Cache {
         Ok(Ok(Artefacts { digest, bytes, time: time.as_nanos() as u64 }))
     }
 
-    /// Whether the disk takes a little more: a build that failed because it does not is no fault of its version.
+    /// Whether the disk has some room left: a build that failed for lack of it does not count against its version.
     pub fn check_space(&self) -> Result<(), Fault> {
         let path = self.folder.join("space");
         let written = File::create(&path).and_then(|mut file| {
             file.write_all(&[1; 1 << 16])?;
             file.sync_all()
         });
-        // The file says nothing once it could be written.
+        // The file is only a probe.
         let _ = fs::remove_file(&path);
         written.map_err(|error| unwritable(&path, error))
     }
 }
 
-/// Whether a process is what a Scruple starts programs with, and has not ended. One that has may stay in the table of
-/// processes for long where the first process of a container takes its time.
+/// Whether a process is a Scruple launcher that has not ended. An ended one may stay in the table of processes for long
+/// where the first process of a container reaps late.
 fn is_launcher(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.split_once(" (scruple-launch) ").is_some_and(|(_, state)| !state.starts_with('Z'))
@@ -236,7 +234,7 @@ mod tests {
         cache.remember("recipe", &kept).expect("remembered");
         let app = cache.built(&kept.digest).join("app");
         assert!(app.metadata().expect("a copy").permissions().readonly());
-        // What a program leaves beside it is no part of it.
+        // A program's additional files do not belong to its artefacts.
         fs::write(app.with_file_name("left"), "behind").expect("a file");
         drop(cache);
         let cache = take();

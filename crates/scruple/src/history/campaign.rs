@@ -1,4 +1,4 @@
-//! A history under way: builds versions, weighs them, and writes down each before the next.
+//! A running history: builds versions, weighs them, and stores each step before the next.
 
 mod forecast;
 mod rebuilding;
@@ -36,14 +36,14 @@ const TWINS: usize = 2;
 /// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one.
 const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
-/// Versions on both sides of an exact change are counted so often, at different times.
+/// Versions on both sides of an exact change are counted this often, at different times.
 const VISITS: u32 = 2;
 /// The number of failed builds in a row that points at one mistake rather than at many bad versions.
 const FAILURES: u32 = 6;
-/// The share of false changes among those that are looked into (false discovery rate).
+/// The share of false changes among those that are examined (false discovery rate).
 pub const ERROR: f64 = 0.05;
 
-/// A history under way.
+/// A running history.
 pub struct Campaign {
     store: Store,
     history: StoredHistory,
@@ -58,7 +58,7 @@ pub struct Campaign {
     instructions: bool,
     time_limit: Option<Duration>,
     suspected: Vec<Suspected>,
-    /// Versions that are to be counted again, the first last.
+    /// Versions that need to be counted again, the first one last.
     again: Vec<usize>,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
@@ -66,7 +66,7 @@ pub struct Campaign {
     block: u32,
     arms: Arms,
     benches: Benches,
-    /// The environment of launches in which something is counted.
+    /// The environment of counting launches.
     environment: Vec<(OsString, OsString)>,
     forecast: Forecast,
     /// Versions that could not be built a second time.
@@ -77,7 +77,7 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// A campaign that goes on where the history is.
+    /// A campaign that continues from the current state of the history.
     pub fn new(
         store: Store,
         history: StoredHistory,
@@ -130,8 +130,8 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// Goes on until nothing is left to do. What was done before an error is kept. `begun` says that the store has the
-    /// history as under way already.
+    /// Continues until nothing is left to do. The work before an error is kept. `begun` says that the store already has
+    /// the history as running.
     pub fn run(&mut self, begun: bool) -> Result<(), Fault> {
         let mut begun = begun;
         let mut result = Ok(());
@@ -163,7 +163,7 @@ impl Campaign {
         }
         self.progress.clear();
         if !begun && self.history.run.state != run::State::Complete {
-            // What was interrupted had nothing left to do.
+            // The interrupted history had nothing left to do.
             begun = true;
             self.store.resume_history(&self.history)?;
         }
@@ -176,7 +176,7 @@ impl Campaign {
         }
     }
 
-    /// The history as reports see it.
+    /// The history in the form of reports.
     pub fn into_history(self) -> History {
         view(self.history)
     }
@@ -213,8 +213,8 @@ impl Campaign {
         self.history.entries.iter().enumerate().map(seen).collect()
     }
 
-    /// Whether instructions are wanted, and the version was counted when they were not. Where they cannot be counted,
-    /// that is said of it.
+    /// Whether instructions are requested, and the version was counted without them. Where they cannot be counted, that
+    /// is recorded.
     fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
         let commit = &entry.version.commit;
         let lacks = |subject: usize, template: &Template| {
@@ -229,17 +229,17 @@ impl Campaign {
         self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
     }
 
-    /// Timing launches of the subject that has the fewest.
+    /// Timing launches of the subject with the fewest.
     fn rounds(&self, commit: &str) -> u32 {
         let of = |subject| self.arms.rounds(&self.history.run, subject, commit);
         (0..self.subjects.len()).map(of).min().unwrap_or(0)
     }
 
-    /// Measuring time so far, over all of the history's life. While looking between versions that do not differ, builds
-    /// take from the same budget, since it is they that cost then.
+    /// Measuring time so far, over the whole life of the history. While searching between versions that do not differ,
+    /// builds use the same budget, since they dominate the cost.
     fn spent(&self) -> Duration {
         let total = |key: &str| -> f64 {
-            // What a case takes for one iteration is in what its process took.
+            // The time of a case's iterations is already in that of its process.
             let took =
                 self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
             let samples = took.filter_map(|arm| arm.sample(key));
@@ -261,8 +261,8 @@ impl Campaign {
         arms.filter(|arm| arm.role == Role::Subject).collect()
     }
 
-    /// The next version on either side of an exact change that was not counted again since. What a program does may
-    /// depend on what is outside the repository, and two counts in a row do not show that.
+    /// The next version on either side of an exact change that was not yet counted again. A program may depend on
+    /// things outside the repository, and two consecutive counts do not show that.
     fn unconfirmed(&mut self) -> Option<usize> {
         if self.time_only {
             return None;
@@ -338,7 +338,7 @@ impl Campaign {
         }
     }
 
-    /// Notes a build: the version, its arms, and what the build cost.
+    /// Records a build: the version, its arms, and the cost of the build.
     fn built(&mut self, index: usize, commit: &str, artefacts: &Artefacts) -> Result<(), Fault> {
         let effective = self.builder.effective(commit);
         let twin = self.history.entries.iter().find(|other| {
@@ -381,8 +381,8 @@ impl Campaign {
         self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
     }
 
-    /// Whether the artefacts of a version are where they should be: builds that were cleaned away are made again. False
-    /// where that is not possible any more, which is then the version's state.
+    /// Whether the artefacts of a version exist: removed builds are built again. False where that is no longer
+    /// possible, which then becomes the version's state.
     fn is_at_hand(&mut self, index: usize) -> Result<bool, Fault> {
         let entry = &self.history.entries[index];
         let digest = entry.artefacts.clone().unwrap_or_default();
@@ -394,7 +394,7 @@ impl Campaign {
         let tree = self.trees.get(&commit).cloned().unwrap_or_default();
         match self.builder.build(&commit, &tree)? {
             Outcome::Ready(artefacts) => {
-                // A build that is not the same byte for byte is still that of this commit.
+                // A build that is not byte for byte the same is still a build of this commit.
                 self.history.entries[index].artefacts = Some(artefacts.digest);
                 self.put(index, &[]).map(|()| true)
             }
@@ -423,7 +423,7 @@ impl Campaign {
             }
             let mut first = None;
             let passes = match self.subjects[subject].bench {
-                // The memory of the process is no figure of any case.
+                // The memory of the process is not a figure of any case.
                 true => vec![(Pass::Counting, 1, REPEATS)],
                 false => vec![(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * REPEATS)],
             };
@@ -450,7 +450,7 @@ impl Campaign {
         self.put(index, &[])
     }
 
-    /// The launches of one block at a version: subjects, and of each the number of the launch.
+    /// The launches of one block at a version: subjects, each with the number of the launch.
     fn launches(&self, index: usize) -> Vec<(usize, usize)> {
         let effective = self.builder.effective(&self.history.entries[index].version.commit);
         let of = |(subject, template): (usize, &Template)| {

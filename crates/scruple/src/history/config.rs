@@ -1,4 +1,4 @@
-//! The parts of `scruple.toml` that say how versions are built: `[build]`, `[history]` and `[[history.overlay]]`.
+//! The parts of `scruple.toml` about builds: `[build]`, `[history]` and `[[history.overlay]]`.
 
 use crate::config::{Config, plain};
 use crate::fault::Fault;
@@ -55,19 +55,19 @@ enum Replacements {
     Several(Vec<Replacement>),
 }
 
-/// A text that takes the place of another wherever that stands in a file.
+/// A text that replaces another one everywhere in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replacement {
     /// The file, from the top of the tree.
     pub file: String,
-    /// What stands there.
+    /// The old text.
     pub from: String,
-    /// What is to stand there.
+    /// The new text.
     pub to: String,
 }
 
-/// What the file says of building versions.
+/// The file's settings for builds.
 #[derive(Clone, Debug, Default)]
 pub struct ConfiguredHistory {
     /// Build steps.
@@ -78,7 +78,7 @@ pub struct ConfiguredHistory {
     pub check: Option<String>,
     /// Variables.
     pub env: BTreeMap<String, String>,
-    /// Commands that tell toolchains apart.
+    /// Commands that identify toolchains.
     pub toolchain: Vec<String>,
     /// Whether builds begin clean.
     pub clean: bool,
@@ -94,7 +94,7 @@ pub struct ConfiguredHistory {
     pub overlays: Vec<Overlay>,
 }
 
-/// What is different for a part of the range.
+/// The exceptions for a part of the range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overlay {
     /// A range, or one commit.
@@ -103,16 +103,16 @@ pub struct Overlay {
     pub patch: Option<(PathBuf, String)>,
     /// Replacements in files.
     pub replace: Vec<Replacement>,
-    /// Steps that take the place of the recipe's.
+    /// Steps that replace the recipe's.
     pub steps: Option<Vec<String>>,
-    /// Variables on top of the recipe's.
+    /// Variables added to the recipe's.
     pub env: BTreeMap<String, String>,
     /// Values of parameters.
     pub params: BTreeMap<String, String>,
 }
 
 impl Config {
-    /// What is said of building versions. Patches are read here, so that a change of theirs is noticed.
+    /// The settings for builds. Patches are read here, so that changes of them are noticed.
     pub fn history(&self) -> Result<ConfiguredHistory, Fault> {
         let (build, history) = (&self.file.build, &self.file.history);
         Ok(ConfiguredHistory {

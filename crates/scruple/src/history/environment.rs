@@ -1,10 +1,10 @@
-//! The environment of launches in which something is counted: the same at every version, whichever shell a history is taken
-//! up from. What a program allocates depends on its environment, where it copies that, and on how its words are compared.
+//! The environment of counting launches: the same at every version, whichever shell a history is resumed from. The
+//! allocations of a program depend on its environment if it copies that, and on string comparisons of it.
 
 use scruple_core::provenance::Provenance;
 use std::ffi::OsString;
 
-/// Variables that programs need in order to run as they do for the user; all others are left out.
+/// Variables that programs need to run as usual; all others are left out.
 const KEPT: [&str; 38] = [
     "DOTNET_ROOT",
     "GEM_HOME",
@@ -46,13 +46,13 @@ const KEPT: [&str; 38] = [
     "USER",
 ];
 
-/// Keeps the present values of these variables with the run.
+/// Stores the current values of these variables with the run.
 pub fn pin(provenance: &mut Provenance) {
     let values = KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
     provenance.environment.extend(values);
 }
 
-/// The variables as they were when the run began; as they are, where it was not noted.
+/// The variables at the start of the run; the current ones, where they were not stored.
 pub fn pinned(provenance: &Provenance) -> Vec<(OsString, OsString)> {
     let mut provenance = provenance.clone();
     if !provenance.environment.contains_key("PATH") {

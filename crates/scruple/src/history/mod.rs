@@ -1,6 +1,6 @@
 //! The history of a repository: every version of a range is built once, and then weighed beside the others.
 //!
-//! [`take`] does one history from where it was left to where nothing is left to do.
+//! [`take`] runs one history from its current state until nothing is left to do.
 
 pub mod accepted_changes;
 pub mod ancestry;
@@ -56,31 +56,31 @@ use std::time::Duration;
 /// More versions than this are weighed adaptively, unless the user says otherwise.
 const MANY: usize = 16;
 
-/// What was asked for.
+/// The request.
 pub struct Request {
     /// The absolute path or the URL of the repository.
     pub place: String,
     /// Which versions.
     pub selection: Selection,
-    /// Whether the versions are those that the history lists already, where there is one.
+    /// Whether the versions are those that the history already lists, if there is one.
     pub as_listed: bool,
     /// How they are built.
     pub recipe: Recipe,
-    /// What is weighed at each.
+    /// The subjects.
     pub subjects: Vec<Template>,
-    /// How much is measured.
+    /// The amount of measurement.
     pub effort: HistoryEffort,
-    /// Whether to begin with the ends; by the number of versions where it is not said.
+    /// Whether to weigh the ends first; by default depending on the number of versions.
     pub adaptive: Option<bool>,
-    /// Whether a version that prints something else than the first one is wrong.
+    /// Whether a version with other output than the first one is wrong.
     pub same_output: bool,
     /// How long a command may run.
     pub time_limit: Option<Duration>,
     /// Read clocks only.
     pub time_only: bool,
-    /// Build again what could not be built.
+    /// Build failed versions again.
     pub retry: bool,
-    /// Go on however many builds fail.
+    /// Continue however many builds fail.
     pub keep_going: bool,
     /// Which versions are weighed.
     pub aim: Aim,
@@ -91,13 +91,13 @@ pub struct Request {
 pub enum Aim {
     /// Those of the selection.
     Selection,
-    /// Those in the sets of versions that changes are put down to.
+    /// Those in the sets of versions that may have caused changes.
     Sets,
-    /// Those of the selection beside those that the history had.
+    /// Those of the selection and those that the history already had.
     Beside,
 }
 
-/// What builds: a process that starts programs, and what tells of an interruption.
+/// The means of building: a launcher, and the flag of an interruption.
 pub struct Starter {
     /// Starts builds.
     pub launcher: Launcher,
@@ -113,7 +113,7 @@ pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
 }
 
 impl Starter {
-    /// Takes the folder of a repository's builds, and what starts programs there.
+    /// Locks the folder of a repository's builds, and starts the launcher there.
     fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
         let hands = Hands::new(self.launcher, self.interrupted);
         let folder = folder_of(place)?;
@@ -122,20 +122,20 @@ impl Starter {
     }
 }
 
-/// What weighs, and what is shown meanwhile.
+/// The weigher, and what is shown meanwhile.
 pub struct Weighing {
-    /// Weighs.
+    /// The weigher.
     pub weigher: Box<dyn Weigher>,
-    /// What is shown meanwhile.
+    /// The progress display.
     pub progress: Progress,
-    /// Where files of instruments go.
+    /// The folder for files of instruments.
     pub work: PathBuf,
     /// Whether instructions are counted.
     pub instructions: bool,
 }
 
-/// Brings a history to where nothing is left to do, and hands it back; with the error that ended it early, if one did.
-/// `fresh` makes the run of a history that there is not yet.
+/// Runs a history until nothing is left to do, and returns it, with the error that ended it early, if one did. `fresh`
+/// creates the run of a new history.
 pub fn take(
     request: Request,
     starter: Starter,
@@ -213,7 +213,7 @@ pub fn take(
     Ok((campaign.into_history(), fault))
 }
 
-/// These commits and the versions that a history had, in their order. What the repository does not have any more is left
+/// These commits and the existing versions of a history, in order. Commits that the repository no longer has are left
 /// out.
 fn beside(
     source: &Source,
@@ -231,7 +231,7 @@ fn ids(selected: &[Selected]) -> Vec<String> {
     selected.iter().map(|one| one.version.commit.clone()).collect()
 }
 
-/// The text of a range that another was added to.
+/// The text of a range that was extended by another.
 fn extended(range: &str, more: &str) -> String {
     match range.split(" and ").any(|part| part == more) {
         true => range.to_owned(),
@@ -239,9 +239,9 @@ fn extended(range: &str, more: &str) -> String {
     }
 }
 
-/// Which of the stored histories of a repository.
+/// Selects one of the stored histories of a repository.
 pub enum Which<'a> {
-    /// The one whose run has that id, label or beginning of an id.
+    /// The one whose run has this id, label or prefix of an id.
     Named(&'a str),
     /// The newest.
     Newest,
@@ -271,7 +271,7 @@ pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, 
     })
 }
 
-/// A history as reports see it: without what the range does not have.
+/// A history in the form of reports: without versions outside the range.
 fn view(history: StoredHistory) -> History {
     let versions: Vec<_> = history.entries.into_iter().map(|entry| entry.version).collect();
     let mut run = history.run;
@@ -279,7 +279,7 @@ fn view(history: StoredHistory) -> History {
     History { repository: history.repository, remote: history.remote, range: history.range, versions, run }
 }
 
-/// What is known of a version, or that nothing is. What may change without the version does so: tags, acceptances.
+/// The known state of a version, if any. Tags and acceptances may change without the version, and are updated.
 fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Entry {
     let Some(mut entry) = known.get(&version.commit).cloned() else {
         let version = version.clone();

@@ -1,4 +1,4 @@
-//! What versions are built from besides their trees: steps, environment, overlays for parts of a range, tools.
+//! The inputs of builds besides the trees: steps, environment, overlays for parts of a range, tools.
 
 use super::config::{Overlay, Replacement};
 use super::source::Source;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How every version is built and checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipe {
-    /// Shell commands, run in the tree in this order.
+    /// Shell commands that are run in the tree in this order.
     pub steps: Vec<String>,
     /// Files and folders of the tree to keep; the whole tree where none are named.
     pub artefacts: Vec<String>,
@@ -21,9 +21,9 @@ pub struct Recipe {
     pub check: Option<String>,
     /// Variables for steps, check and measured programs.
     pub env: BTreeMap<String, String>,
-    /// Commands whose output tells toolchains apart.
+    /// Commands whose output identifies toolchains.
     pub toolchain: Vec<String>,
-    /// Remove what earlier builds left before each build.
+    /// Remove the results of earlier builds before each build.
     pub clean: bool,
     /// How long a step or the check may take.
     pub limit: Option<Duration>,
@@ -31,11 +31,11 @@ pub struct Recipe {
     pub overlays: Vec<Overlay>,
     /// The values of parameters, where no overlay says otherwise.
     pub params: BTreeMap<String, String>,
-    /// The parameter that is the size of the work, where costs are to be compared by its slope.
+    /// The parameter that is the size of the work, where slopes of costs are compared.
     pub size: Option<String>,
 }
 
-/// What holds for one version.
+/// The settings for one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effective {
     /// Files of patches.
@@ -50,11 +50,11 @@ pub struct Effective {
     pub params: BTreeMap<String, String>,
     /// The parameter that is the size of the work.
     pub size: Option<String>,
-    /// What makes builds of the same tree differ, as text.
+    /// What distinguishes builds of the same tree, as text.
     pub essence: String,
 }
 
-/// A recipe whose overlays know their commits, and whose tools are known.
+/// A recipe with resolved commits of overlays and known tools.
 pub struct Resolved {
     recipe: Recipe,
     members: Vec<HashSet<String>>,
@@ -62,7 +62,7 @@ pub struct Resolved {
 }
 
 impl Recipe {
-    /// Finds the commits of the overlays, and looks at the tools.
+    /// Resolves the commits of the overlays, and identifies the tools.
     pub fn resolve(self, source: &Source) -> Result<Resolved, Fault> {
         let members = |overlay: &Overlay| Ok(source.members(&overlay.commits)?.into_iter().collect());
         let members = self.overlays.iter().map(members).collect::<Result<_, Fault>>()?;
@@ -70,13 +70,13 @@ impl Recipe {
         Ok(Resolved { recipe: self, members, tools })
     }
 
-    /// A text that two recipes share exactly if they say the same.
+    /// A text that is equal exactly for equal recipes.
     pub fn essence(&self) -> String {
         format!("{self:?}")
     }
 
-    /// What tells this machine's tools from others: the output of the commands that ask them, or else which files the
-    /// first words of the steps and the C and Rust compilers are.
+    /// The identity of this machine's tools: the output of the commands that query them, or else the files of the
+    /// steps' first words and of the C and Rust compilers.
     fn tools(&self) -> Result<String, Fault> {
         if self.toolchain.is_empty() {
             let steps = self
@@ -125,7 +125,7 @@ impl Resolved {
         &self.recipe
     }
 
-    /// What holds for this commit.
+    /// The settings for this commit.
     pub fn of(&self, commit: &str) -> Effective {
         let recipe = &self.recipe;
         let (mut env, mut params) = (recipe.env.clone(), recipe.params.clone());

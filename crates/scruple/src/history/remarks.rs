@@ -1,4 +1,4 @@
-//! What a reader must know of a history in order not to be misled by it.
+//! Remarks that a reader needs in order not to be misled by a history.
 
 use super::source::Source;
 use crate::store::{Entry, StoredHistory};
@@ -9,7 +9,7 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Remarks that hold for the latest look at the range and are made anew each time.
+/// Remarks that depend on the current range and are renewed each time.
 const PASSING: [&str; 8] = [
     "came-and-went",
     "counts-shift",
@@ -21,7 +21,7 @@ const PASSING: [&str; 8] = [
     "slope",
 ];
 
-/// Remarks before anything is done.
+/// Remarks before any work.
 pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source: &Source) {
     history.run.warnings.retain(|warning| !PASSING.contains(&warning.code.as_str()));
     for (code, text) in &source.remarks {
@@ -32,7 +32,7 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
         |entry: &&Entry| history.entries.iter().all(|other| other.version.commit != entry.version.commit);
     let gone: Vec<&Entry> = before.entries.iter().filter(gone).collect();
     let (Some(newest_gone), Some(newest)) = (gone.last(), history.entries.last()) else { return };
-    // What was only left out this time is still behind the newest version.
+    // Versions that were only left out this time are still before the newest one.
     let words = ["merge-base", "--is-ancestor", &newest_gone.version.commit, &newest.version.commit];
     if source.repository.ask(words).is_err() {
         let count = gone.len();
@@ -68,7 +68,7 @@ pub fn end(history: &mut StoredHistory) {
         history.run.arms.iter().find(is).map(|arm| &arm.params)
     };
     for pair in built.windows(2) {
-        // Work that was told to be another may well print something else.
+        // Work that was declared different may well have other output.
         let differs = |(name, output): (&String, &String)| {
             pair[0].outputs.get(name).is_some_and(|other| other != output)
                 && params(pair[0], name) == params(pair[1], name)
@@ -87,10 +87,10 @@ pub fn end(history: &mut StoredHistory) {
     }
 }
 
-/// As many cases are named in one remark.
+/// The most cases that one remark names.
 const NAMED: usize = 5;
 
-/// Which cases of bench programs a version has and the one before it has not, or the other way round.
+/// The cases of bench programs that a version has and the one before it does not, or the other way round.
 fn came_and_went(history: &StoredHistory) -> Vec<String> {
     let mut cases: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for arm in history.run.arms_of(Role::Subject) {
@@ -125,7 +125,7 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
     told
 }
 
-/// Which counts of a version were others when it was counted again.
+/// The counts of a version that changed when it was counted again.
 fn shifting(history: &StoredHistory) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     for arm in history.run.arms_of(Role::Subject) {
@@ -154,7 +154,7 @@ fn shifting(history: &StoredHistory) -> Option<String> {
     })
 }
 
-/// What figures mean that are told for one unit more of the work.
+/// The meaning of figures for one more unit of the work.
 fn on_slopes(history: &StoredHistory) -> Option<String> {
     let subjects: BTreeSet<String> = comparable(&history.run)
         .iter()

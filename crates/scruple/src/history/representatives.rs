@@ -5,13 +5,13 @@ use crate::store::Entry;
 use scruple_core::history::State;
 use std::collections::HashMap;
 
-/// Sees to it that of the listed versions with the same artefacts exactly one is weighed, and that the others name it.
-/// Another selection may have left out the one that stood for them, and a later one brings it back.
+/// Makes sure that of the listed versions with the same artefacts exactly one is weighed, and that the others refer to
+/// it. Another selection may have left out the one that represented them, and a later one includes it again.
 pub fn elect(entries: &mut [Entry], builder: &Builder) {
     let groups = groups(entries, builder);
     for group in groups {
         let built = |index: &&usize| entries[**index].version.state == State::Built;
-        // What was counted already needs no more than what it lacks.
+        // A version that was counted already needs only what it lacks.
         let counted = |index: &&usize| (entries[**index].counted, std::cmp::Reverse(**index));
         let elected = group.iter().filter(built).max_by_key(counted).or(group.iter().max_by_key(counted));
         let Some(elected) = elected.copied() else { continue };
@@ -26,11 +26,11 @@ pub fn elect(entries: &mut [Entry], builder: &Builder) {
     }
 }
 
-/// The places of versions that are to be weighed as one.
+/// The positions of versions that are to be weighed as one.
 fn groups(entries: &[Entry], builder: &Builder) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let (mut by_commit, mut by_build) = (HashMap::new(), HashMap::new());
-    // A build that is made again may be another byte for byte, so twins are known by whom they name, too.
+    // A repeated build may differ byte for byte, so twins are also recognised by their reference.
     for state in [State::Built, State::SameBinary] {
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.version.state == state) {
             let version = &entry.version;

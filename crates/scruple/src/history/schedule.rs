@@ -1,5 +1,5 @@
-//! What is to be done next: decided anew from what is known each time, so that a history that was killed goes on where
-//! it was, and one that is finished has nothing left to do.
+//! Decides what to do next. The decision is made from the stored state each time, so that a killed history continues
+//! where it was, and a finished one has nothing left to do.
 
 use scruple_core::history::{Graph, READINGS, State};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Duration;
 /// Rounds that a version needs before it is compared: with fewer there is no interval at the level of 99 %.
 const FIRST: u32 = 8;
 
-/// Rounds that every version gets, however long they take: with fewer, times say nothing.
+/// Rounds that every version gets, however long they take: with fewer, times cannot be judged.
 const LEAST: u32 = READINGS as u32;
 
-/// How much is to be measured.
+/// The amount of measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryEffort {
     /// Build and weigh the ends first, and then where the difference is.
@@ -27,10 +27,10 @@ pub struct HistoryEffort {
     pub budget: Option<Duration>,
 }
 
-/// What is known of one version.
+/// What is known about one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// What has become of it.
+    /// Its state.
     pub state: State,
     /// The version that it shares its artefacts with.
     pub original: Option<usize>,
@@ -48,7 +48,7 @@ impl HistoryEffort {
         LEAST.min(self.rounds)
     }
 
-    /// Rounds before a version is compared. Where fewer than are needed were asked for, exact figures must do.
+    /// Rounds before a version is compared. Where fewer than are needed were requested, exact figures decide.
     pub fn first(&self) -> u32 {
         FIRST.min(self.rounds)
     }
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// One thing to do.
+/// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Build this version.
@@ -75,7 +75,7 @@ pub enum Step {
     Done,
 }
 
-/// The next step. `differ` says whether two weighed versions do, beyond noise.
+/// The next step. `differ` says whether two weighed versions differ beyond noise.
 pub fn next_step(
     seen: &[Seen],
     graph: &Graph,
@@ -160,7 +160,7 @@ fn stretches(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
     let known: Vec<bool> = (0..seen.len()).map(|index| weighed(seen, index, first)).collect();
     let stretch = |to: usize| {
         let (from, mut between) = graph.nearest(to, |other| known[other]);
-        // What each version before it has too is no part of what is new.
+        // What each version before it also has is not new.
         for old in &from {
             let has = graph.ancestry(*old);
             between.retain(|version| !has[*version]);
@@ -176,7 +176,7 @@ pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize
     stretches(seen, graph, first).into_iter().flat_map(pairs).collect()
 }
 
-/// The version that is to be built next: an end, or the middle of a stretch whose ends differ, or of the widest one.
+/// The version to build next: an end, or the middle of a stretch whose ends differ, or of the widest one.
 fn wanted(
     seen: &[Seen],
     graph: &Graph,
@@ -196,7 +196,7 @@ fn wanted(
     for stretch in stretches(seen, graph, effort.first()) {
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
-        // What was built within is to be weighed before more is built there.
+        // Built versions within a stretch are weighed before more is built there.
         let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
         if !missing.is_empty() && !under_way {
             open.push((stretch, missing));
@@ -213,12 +213,12 @@ fn wanted(
     open.iter().max_by_key(|(_, missing)| missing.len()).and_then(|(_, missing)| middle(missing, graph))
 }
 
-/// Whether the end of a stretch differs from all of its beginnings: what it shares with one, it has from there.
+/// Whether the end of a stretch differs from all of its starts: what it shares with one, it has from there.
 fn differs(stretch: &Stretch, differ: &impl Fn(usize, usize) -> bool) -> bool {
     stretch.from.iter().all(|from| differ(*from, stretch.to))
 }
 
-/// The version that has half of the others before it, as nearly as can be.
+/// The version that divides the others most evenly.
 fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
     let half = versions.len() / 2;
     let before = |version: usize| {
@@ -262,7 +262,7 @@ mod tests {
         vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 }; count]
     }
 
-    /// Plays a history whose versions have these costs; negative ones cannot be built. Returns the steps.
+    /// Simulates a history whose versions have these costs; negative ones cannot be built. Returns the steps.
     fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
         play_graph(costs, &line(costs.len()), effort)
     }

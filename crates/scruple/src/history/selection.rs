@@ -7,7 +7,7 @@ use crate::git::Refused;
 use scruple_core::history::{State, Version};
 use std::collections::{HashMap, HashSet};
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// A range as git understands it; everything that HEAD reaches where there is none.
@@ -132,7 +132,7 @@ impl Selection {
     }
 }
 
-/// A clone that is cut off below would take the oldest commit that it has for the first that there was.
+/// A clone that is cut off would take the oldest commit that it has for the first one.
 fn check_depth(source: &Source, all: &[Selected]) -> Result<(), Fault> {
     if !source.shallow {
         return Ok(());

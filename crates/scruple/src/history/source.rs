@@ -1,4 +1,4 @@
-//! The repository whose versions are weighed: a folder of this machine, or a mirror of a remote one.
+//! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
 use super::build_process::{Child, Hands};
 use crate::digest::digest;
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// A repository whose commits can be read.
 pub struct Source {
-    /// Where git is asked.
+    /// The repository in which git is run.
     pub repository: Repository,
-    /// The absolute path or the URL: what tells repositories apart.
+    /// The absolute path or the URL, which identifies the repository.
     pub place: String,
     /// The last part of that.
     pub name: String,
@@ -26,14 +26,14 @@ pub struct Source {
     pub remarks: Vec<(&'static str, String)>,
 }
 
-/// Whether this names a repository that is to be fetched.
+/// Whether this names a repository that has to be fetched.
 pub fn is_url(text: &str) -> bool {
     let scp =
         |text: &str| text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.contains('@'));
     text.contains("://") || (scp(text) && !Path::new(text).exists())
 }
 
-/// A folder's name for a repository: its last part, and a digest, since several end alike.
+/// A folder's name for a repository: its last part, and a digest, since several have the same last part.
 pub fn key(place: &str) -> String {
     let name: String = last_part(place)
         .chars()
@@ -127,7 +127,7 @@ impl Source {
         )
     }
 
-    /// The error for a revision that is not there.
+    /// The error for an unknown revision.
     pub fn unknown(&self, revision: &str) -> Fault {
         let advice = match self.shallow {
             true => "the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
@@ -147,8 +147,8 @@ impl Source {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
-    /// A commit of what is in the working tree now, where that differs from HEAD. Its objects go to `objects`, and
-    /// nothing of the repository changes.
+    /// A commit of the current content of the working tree, where that differs from HEAD. Its objects go to `objects`;
+    /// the repository is not changed.
     pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
         let failed = |refused: Refused| refused.fault("cannot read the working tree");
         let index = self
@@ -182,8 +182,8 @@ impl Source {
     }
 }
 
-/// Copies git's index. Git looks into a file that is not older than the index, because its time cannot tell whether it
-/// was changed since; a copy that looked newer than it is would hide such a change.
+/// Copies git's index. Git reads a file that is not older than the index, because its time cannot show whether it was
+/// changed since; a copy that looked newer than it is would hide such a change.
 fn copy_with_its_time(index: &Path, copy: &Path) -> std::io::Result<()> {
     std::fs::copy(index, copy)?;
     std::fs::File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)

@@ -1,4 +1,4 @@
-//! What is weighed at every version: commands and bench programs whose parameters may differ from version to version.
+//! The subjects of a history: commands and bench programs whose parameters may differ from version to version.
 
 use super::recipe::Effective;
 use crate::command::arms;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A command or a bench program, the same at every version but for parameters.
+/// A command or a bench program, the same at every version except for parameters.
 #[derive(Clone, PartialEq)]
 pub struct Template {
     /// Its name.
@@ -29,8 +29,8 @@ pub struct Template {
     pub yardstick: bool,
 }
 
-/// A history is found again by this text, among others: a field that histories of old do not have shows only where it
-/// is set.
+/// A history is identified by this text, among others: a field that older histories do not have is written only where
+/// it is set. is set.
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Template");
@@ -43,8 +43,8 @@ impl fmt::Debug for Template {
     }
 }
 
-/// The smaller size of the work is this share of the size that was asked for. At a tenth, the difference of the two is
-/// hardly noisier than the larger one by itself; at a half it would be twice as noisy.
+/// The smaller size of the work is this share of the requested size. At a tenth, the difference of the two is hardly
+/// noisier than the larger one by itself; at a half it would be twice as noisy.
 const SMALLER: f64 = 0.1;
 
 impl Template {
@@ -58,12 +58,12 @@ impl Template {
         Ok(Template { name, words: split, params: BTreeMap::new(), bench: false, yardstick: false })
     }
 
-    /// The parameters that hold at a version, once for each of its launches in a block: a second time, with less work,
-    /// where the recipe says which of them is the size of the work.
+    /// The parameters at a version, once for each of its launches in a block: a second time, with less work, where the
+    /// recipe declares one of them as the size of the work.
     pub fn launches(&self, effective: &Effective) -> Vec<BTreeMap<String, String>> {
         let mut params = self.params.clone();
         params.extend(effective.params.clone());
-        // A parameter that the command does not name is none of its own.
+        // A parameter that the command does not use does not belong to it.
         params.retain(|name, _| self.words.iter().any(|word| word.contains(&format!("{{{name}}}"))));
         let smaller = effective.size.as_ref().filter(|_| !self.bench).and_then(|name| {
             let mut smaller = params.clone();
@@ -94,8 +94,8 @@ impl Template {
         arm
     }
 
-    /// The arms at a version, without readings: one for each launch. A bench program has one that what it took to build
-    /// it is put down to, and one for its processes, which are not a figure of any case; those of its cases come when they are
+    /// The arms at a version, without readings: one for each launch. A bench program has one for the cost of building
+    /// it, and one for its processes, which is not a figure of any case; those of its cases are added when they are
     /// known.
     pub fn arms(&self, commit: &str, effective: &Effective) -> Vec<Arm> {
         let arm = |launch| self.arm(commit, effective, launch);
@@ -133,7 +133,7 @@ impl Template {
     }
 }
 
-/// A size with less work, where the text is a whole number that leaves room for one.
+/// A size with less work, where the text is a whole number large enough for one.
 pub fn smaller_size(size: &str) -> Option<String> {
     let size: u64 = size.trim().parse().ok().filter(|size| *size >= 2)?;
     Some(((size as f64 * SMALLER).round() as u64).max(1).to_string())

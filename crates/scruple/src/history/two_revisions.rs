@@ -1,4 +1,4 @@
-//! Two versions to be weighed side by side: two revisions, or a revision and what is in the working tree.
+//! Two versions to weigh side by side: two revisions, or a revision and the working tree.
 
 use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
@@ -15,29 +15,29 @@ use scruple_core::sample::Reading;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The name of what is not committed.
+/// The name of uncommitted changes.
 pub const WORKING_TREE: &str = "working tree";
 
-/// Which two.
+/// The two versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revisions {
-    /// The revision compared with; or a branch, whose merge base with HEAD is meant.
+    /// The reference revision; or a branch, whose merge base with HEAD is used.
     pub reference: String,
     /// Whether it is such a branch.
     pub base: bool,
-    /// The other revision; what is in the working tree where there is none.
+    /// The other revision; none for the working tree.
     pub other: Option<String>,
 }
 
 /// Both versions, built. No other process builds in that folder while this value exists.
 pub struct Pair {
-    /// Holds the folder of builds, and what was built in it.
+    /// Locks the folder of builds, and identifies the builds in it.
     pub hold: Builder,
     /// The commits, the reference first, and the repository that has both of them.
     pub commits: [String; 2],
     /// See [`Pair::commits`].
     pub objects: PathBuf,
-    /// What the versions are called, the reference first.
+    /// The names of the versions, the reference first.
     pub labels: [String; 2],
     /// Whether the builds are the same, byte for byte, so that there is nothing to weigh.
     pub same_build: bool,
@@ -128,7 +128,7 @@ pub fn build(
     })
 }
 
-/// What git does not know is not in what is built, which a user may not expect.
+/// Untracked files are not built, which a user may not expect.
 fn untracked(source: &Source) -> Option<(&'static str, String)> {
     let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
     let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
@@ -147,7 +147,7 @@ fn other_launch(pair: &[Prepared]) -> bool {
     old.job.argv != new.job.argv || old.job.env != new.job.env || old.arm.params != new.arm.params
 }
 
-/// Files that are named where many differ.
+/// The most files that are named where many differ.
 const NAMED: usize = 4;
 
 fn same_build_text(old: &str, new: &str, changed: &[String]) -> String {
@@ -171,7 +171,7 @@ fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
     answer.split('\0').filter(|name| !name.is_empty()).map(plain).collect()
 }
 
-/// What commits after the reference, up to the end, declare as intended.
+/// The changes that commits after the reference, up to the end, declare as intended.
 fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptance>, Fault> {
     let range = format!("{reference}..{end}");
     if source.members(&range)?.is_empty() {

@@ -40,7 +40,7 @@ use wanted::{Wanted, check_size, put_here};
 const ROUNDS: u32 = 20;
 const ADAPTIVE_ROUNDS: u32 = 10;
 
-/// Does what the verb says; without one, weighs a range.
+/// Runs the sub-verb; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     match &args.verb {
         None => take(&args.take, Aim::Selection),
@@ -181,7 +181,7 @@ fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// The recipe: what the command line says takes the place of what the configuration does.
+/// The recipe: the command line overrides the configuration.
 pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe, Fault> {
     let mut env = configured.env;
     for pair in &args.env {
@@ -260,7 +260,7 @@ fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// What has become of each version, and why.
+/// The state of each version, with reasons.
 fn states(history: &History) -> String {
     let state = history.run.state.word();
     let mut text = format!("{}  {}  {}  {state}\n", history.run.id, history.repository, history.range);

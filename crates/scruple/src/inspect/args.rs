@@ -1,4 +1,4 @@
-//! The words of `scruple inspect`.
+//! The command line of `scruple inspect`.
 
 use crate::show::export::Export;
 use clap::{Args, Subcommand, ValueEnum};
@@ -98,9 +98,10 @@ pub enum SortCalls {
 
 /// Find out whether a program leaks: its live heap against the size of its work.
 ///
-/// The command runs once for each size, which takes the place of {size} (or, shorter, of n in braces). The figure is the most live data that the
-/// language runtime saw at a collection; without one the peak of malloc, or else the peak of resident memory. A heap
-/// that grows in proportion to the work keeps a share of all it has ever handled. Only you know whether it should.
+/// The command runs once for each size, which takes the place of {size} (or, shorter, of n in braces). The figure is
+/// the most live data that the language runtime saw at a collection; without one the peak of malloc, or else the peak
+/// of resident memory. A heap that grows in proportion to the work keeps a share of all it has ever handled. Only you
+/// know whether it should.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:

@@ -13,7 +13,7 @@ use scruple_measure::calltree::{Counter, Profiles, Side, SourceCosts, Symbols, T
 use scruple_measure::command::{Commands, Job};
 use std::path::Path;
 
-/// The call tree, or why there is none here; `aim` is what cannot be done without it.
+/// The call tree, or why there is none here; `aim` is what needs it.
 pub fn counter(aim: &str) -> Result<Counter, Fault> {
     let lacking = |why: String| {
         Fault::usage(format!(
@@ -71,8 +71,8 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     unwritten.map_or(Ok(Code::Fine), Err)
 }
 
-/// One run under the call tree. `aim` says what cannot be told where there is no tree, and `hint` what to do about a
-/// program that fails; without one a failure does not matter.
+/// One run under the call tree. `aim` is what needs the tree, for the message where there is none, and `hint` is advice
+/// for a program that fails; without one, failures are ignored.
 pub fn tree_of(
     commands: &mut Commands,
     job: &Job,

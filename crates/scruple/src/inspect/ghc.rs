@@ -119,7 +119,7 @@ fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
 
 fn read(path: &Path) -> Result<String, Fault> {
     match std::fs::read(path) {
-        // The compiler writes UTF-8, but names in a profile may be cut in the middle of a letter.
+        // The compiler writes UTF-8, but names in a profile may be cut inside a character.
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),
     }

@@ -1,4 +1,4 @@
-//! One program that is launched by itself, outside of any run.
+//! A single launch of a program, outside of any run.
 
 use crate::command::arms;
 use crate::fault::{Code, Fault};
@@ -10,7 +10,7 @@ use scruple_measure::launcher::{LaunchError, Launcher};
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
 
-/// The launcher, which is to be forked before anything else is done.
+/// The launcher, which must be forked before anything else.
 pub fn launcher() -> Result<Launcher, Fault> {
     Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher process: {error}")))
 }
@@ -42,7 +42,7 @@ pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     })
 }
 
-/// The launch, if it came to be and the program ended well.
+/// The launch, if it started and ended with success.
 pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
     let weighing = ended(job, weighed)?;
     match failure(job, &weighing) {
@@ -51,7 +51,7 @@ pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<We
     }
 }
 
-/// The launch, if it came to be and the program ended by itself.
+/// The launch, if it started and ended by itself.
 pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
     let name = &job.name;
     let weighing = weighed.map_err(|error| {
@@ -68,7 +68,7 @@ pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighin
     }
 }
 
-/// What is to be said of a program that ended by itself, but not well.
+/// The message about a program that ended by itself, but without success.
 pub fn failure(job: &Job, weighing: &Weighing) -> Option<Fault> {
     let name = &job.name;
     match weighing.ending {

@@ -19,15 +19,15 @@ use scruple_measure::program::Program;
 use scruple_measure::runtimes::{COMMON, LIVE, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
 
-/// The figures that may be taken, with the pass and the instrument that read them. The first that can be had is.
+/// The available figures, with the pass and the instrument that read them. The first one that can be read is used.
 const FIGURES: [(&str, Pass, u32); 3] =
     [(LIVE, Pass::Counting, 0), ("malloc.live", Pass::Counting, 1), ("memory.peak", Pass::Memory, 0)];
 
-/// Figures that are only taken by name.
+/// Figures that are used only when they are named.
 const BY_NAME: [(&str, Pass, u32); 2] =
     [("malloc.peak", Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
 
-/// What the size takes the place of.
+/// The placeholder for the size.
 const PLACES: [&str; 2] = ["{size}", "{n}"];
 
 /// Runs every size, judges, prints.
@@ -78,7 +78,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     })
 }
 
-/// The sizes as numbers and as the program will read them, smallest first.
+/// The sizes as numbers and as the program receives them, smallest first.
 fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
     if !args.command.iter().any(|word| PLACES.iter().any(|place| word.contains(place))) {
         return Err(Fault::usage(
@@ -124,7 +124,7 @@ fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fau
 struct Taking<'a> {
     args: &'a LeakArgs,
     weigher: Box<dyn Weigher>,
-    /// A language runtime told something, if not what was asked.
+    /// A language runtime reported something, but not the requested figure.
     managed: bool,
     // Instruments keep their data here until the end.
     _work: Option<WorkFolder>,
@@ -156,7 +156,7 @@ impl Taking<'_> {
         Ok(Taking { args, weigher, managed: false, _work: Some(work) })
     }
 
-    /// Why a figure would mislead, whatever it is.
+    /// Why a figure would mislead, whatever its value.
     fn out_of_the_question(&self, key: &str, asked: bool) -> Option<String> {
         (key == "malloc.live" && self.managed && !asked)
             .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a process is looked at in the beginning; the costly looks are rarer.
+/// How often a process is read at first; the expensive readings are rarer.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// Watches until the time is over, the process ends, or the user has seen enough.
+/// Watches until the time is over, the process ends, or the user interrupts.
 fn watch(pid: i32, extent: Extent, time: Duration) -> Result<Course, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! `scruple inspect`: one program looked at by itself.
+//! `scruple inspect`: examines one program by itself.
 
 pub mod args;
 pub mod calls;

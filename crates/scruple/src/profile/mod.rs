@@ -1,4 +1,4 @@
-//! Call trees of one program as other tools read them: collapsed stacks, callgrind, pprof, speedscope.
+//! Call trees of one program in the formats of other tools: collapsed stacks, callgrind, pprof, speedscope.
 
 mod callgrind;
 mod collapsed;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The formats that a call tree can be written in.
 pub const FORMATS: [Format; 4] = [Format::Collapsed, Format::Callgrind, Format::Pprof, Format::Speedscope];
 
-/// What is counted in every context, in the order in which the formats have it: key, unit, and what it is.
+/// The counts of every context, in the order of the formats: key, unit, and title.
 const COUNTS: [(Count, &str, &str); 3] = [
     (Count::Instructions, "instructions", "count"),
     (Count::Allocations, "allocations", "count"),
@@ -39,13 +39,13 @@ pub struct Node {
     pub frame: usize,
     /// Calls from the caller.
     pub calls: u64,
-    /// What the function cost here by itself; what it asked of the allocator is its own.
+    /// Its own cost, and its own requests to the allocator.
     pub own: Cost,
-    /// What it cost with all that it called.
+    /// Its cost with callees.
     pub inclusive: Cost,
 }
 
-/// What a program did, by calling context; callers stand before callees.
+/// The profile of a program by calling context; callers come before callees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallProfile {
     /// The command.
@@ -56,21 +56,21 @@ pub struct CallProfile {
     pub nodes: Vec<Node>,
 }
 
-/// What one function did in all contexts.
+/// The sums of one function over all contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionSum {
     /// The function's place.
     pub frame: usize,
-    /// Calls of it; those that come back to a function that is running already are left out.
+    /// Calls of it, without those from inside itself.
     pub calls: u64,
-    /// By itself.
+    /// Own cost.
     pub own: Cost,
-    /// With all that it called. A function stands on a path once, so nothing is counted twice.
+    /// Cost with callees. A function is on a path only once, so nothing is counted twice.
     pub inclusive: Cost,
 }
 
 impl CallProfile {
-    /// The profile of a run, without the root that stands above its processes.
+    /// The profile of a run, without the root above its processes.
     pub fn of(title: &str, side: &Side) -> CallProfile {
         let frames = side.tree.functions.iter().zip(&side.functions);
         let frames = frames.map(|(named, found)| {
@@ -85,7 +85,7 @@ impl CallProfile {
         });
         let contexts = side.tree.contexts.get(1..).unwrap_or_default();
         let nodes = contexts.iter().map(|context| Node {
-            // The root goes, so that all places move by one.
+            // Without the root all indices shift by one.
             parent: context.parent.and_then(|parent| parent.checked_sub(1)),
             frame: context.function,
             calls: context.calls,
@@ -94,7 +94,7 @@ impl CallProfile {
         });
         let mut profile =
             CallProfile { title: plain(title), frames: frames.collect(), nodes: nodes.collect() };
-        // The tool notes an allocation where the allocator is entered. It belongs to the function that called it.
+        // The tool records an allocation at the allocator's entry. It belongs to the calling function.
         for (place, context) in contexts.iter().enumerate() {
             let caller = profile.nodes[place].parent.unwrap_or(place);
             add(&mut profile.nodes[caller].own, Cost { instructions: 0, ..context.cost });

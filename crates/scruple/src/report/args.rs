@@ -1,4 +1,4 @@
-//! The words of `scruple report`.
+//! The command line of `scruple report`.
 
 use clap::Args;
 use std::path::PathBuf;

@@ -13,10 +13,10 @@ use scruple_core::judge::{self, Judged};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
 
-/// More panels than this make a page too large to read.
+/// With more panels than this a page is too large to read.
 const MOST_PANELS: usize = 30;
 
-/// Rows of a table that are open; the rest is folded.
+/// Rows of a table that are shown open; the rest is folded.
 const OPEN_ROWS: usize = 40;
 
 /// The sections.
@@ -35,7 +35,7 @@ pub fn sections(report: &Report<'_>) -> Vec<Section> {
     sections
 }
 
-/// What comes first: worse, then better, then open, then the same; each by the near end of its interval.
+/// The order: worse, then better, then undecided, then the same; each by the near end of its interval.
 fn worst_first(judged: &Judged) -> f64 {
     let near = match (judged.comparison.interval(), judged.comparison.evidence.effect()) {
         (Some(interval), _) if interval.low > 1.0 => interval.low.ln(),
@@ -107,7 +107,7 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
     })
 }
 
-/// The mark of a difference: one for those to the worse, another for the others.
+/// The mark of a difference: one for a change to the worse, another for the others.
 fn arm_of(judged: &Judged) -> usize {
     match tone(&judged.comparison) {
         Tone::Worse => 2,
@@ -132,7 +132,7 @@ fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     Section { title, folded, parts: vec![Part::Table(Table { label, head, rows, stacks: true })] }
 }
 
-/// The readings of those arms that changed; where nothing is compared, of all.
+/// The readings of the arms that changed; of all arms where nothing is compared.
 fn panels(report: &Report<'_>, arms: &[&Arm], quoted: &[(&Arm, &Judged)]) -> Option<Section> {
     let told: Vec<(&Arm, Option<&Judged>)> = match quoted {
         [] => arms.iter().map(|arm| (*arm, None)).collect(),

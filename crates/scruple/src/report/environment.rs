@@ -1,4 +1,4 @@
-//! Where a run was taken, what differs from where another was, and the command that takes it again.
+//! The environment of a run, its differences from that of another, and the command that repeats it.
 
 use crate::show::Report;
 use crate::show::page::{Cell, Head, Part, Section, Table, sentence};
@@ -6,7 +6,7 @@ use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
 
-/// Where it was taken.
+/// The environment.
 pub fn section(run: &Run) -> Section {
     let rows = facts(&run.provenance)
         .into_iter()
@@ -21,7 +21,7 @@ pub fn section(run: &Run) -> Section {
     Section { title: "Where it was measured".to_owned(), folded: None, parts: vec![Part::Table(table)] }
 }
 
-/// What differs between where two runs were taken, and what that means for the metrics.
+/// The differences of two environments, and their meaning for the metrics.
 pub fn differences(report: &Report<'_>) -> Option<Section> {
     let environments = report.environments.as_ref()?;
     let text = |text: &Option<String>| text.as_ref().map_or("–".to_owned(), |text| sentence(text));
@@ -45,7 +45,7 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title: label, folded: None, parts })
 }
 
-/// Everything that is known of a place, each with its name.
+/// All known facts of an environment, each with its name.
 fn facts(place: &Provenance) -> Vec<(String, String)> {
     let cores = if place.cores == 1 { "core" } else { "cores" };
     let mut facts = vec![
@@ -79,18 +79,18 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
         .extend(place.toolchains.iter().map(|(name, version)| (format!("Compiler {name}"), version.clone())));
     facts.extend(place.libraries.iter().map(|(path, digest)| (format!("Library {path}"), digest.clone())));
     facts.extend(place.programs.iter().map(|(path, digest)| (format!("Program {path}"), digest.clone())));
-    // An imported run knows next to nothing of its machine.
+    // An imported run has hardly any facts about its machine.
     facts.retain(|(_, text)| !text.is_empty() && text != ", 0 cores, 0 B" && text != ", kernel ");
     facts
 }
 
-/// The command that takes it again.
+/// The command that repeats the run.
 pub fn again(run: &Run) -> Option<Section> {
     let mut words: Vec<String> = run.argv.clone();
     let seeded = words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
     let takes_seed = words.get(1).is_some_and(|verb| ["run", "bench"].contains(&verb.as_str()));
     if takes_seed && !seeded {
-        // Everything behind a double dash is the program's.
+        // Everything after a double dash belongs to the program.
         let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
         words.splice(at..at, ["--seed".to_owned(), run.seed.to_string()]);
     }

@@ -1,4 +1,4 @@
-//! The first line of a page: the verdicts in one sentence, as they were reached.
+//! The first line of a page: the verdicts in one sentence.
 
 use super::what;
 use crate::show::page::{Span, Tone, name, sentence, tone};
@@ -9,7 +9,7 @@ use scruple_core::judge::{self, Judged};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::quantity;
 
-/// More verdicts than this are counted, not told one by one.
+/// More verdicts than this are counted, not listed.
 const MOST: usize = 4;
 
 /// The verdicts to quote, by arm, in their order.
@@ -39,7 +39,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
     spans
 }
 
-/// What is told of each arm in full, where the sentence tells less.
+/// Details of each arm that the sentence omits.
 pub fn detail(report: &Report<'_>) -> Vec<String> {
     let told = words::verdicts(report);
     match told.len() {
@@ -49,7 +49,7 @@ pub fn detail(report: &Report<'_>) -> Vec<String> {
     }
 }
 
-/// A run in which nothing is compared says what its arms take.
+/// For a run without comparisons, the costs of its arms.
 fn alone(report: &Report<'_>) -> Vec<Span> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let [arm] = arms.as_slice() else {
@@ -116,7 +116,7 @@ fn one_by_one(few: &[&Judged]) -> Vec<Span> {
     spans
 }
 
-/// How many arms are worse, better, the same, open; the worst is told first.
+/// How many arms are worse, better, the same, undecided; the worst is named first.
 fn counted(many: &[&Judged]) -> Vec<Span> {
     let of = |wanted: Tone| many.iter().filter(|judged| tone(&judged.comparison) == wanted).count();
     let other = of(Tone::Plain);
@@ -137,7 +137,7 @@ fn counted(many: &[&Judged]) -> Vec<Span> {
     spans
 }
 
-/// Other metrics that differ, where the quoted verdict alone would sound calmer than they are.
+/// Other metrics that differ, where the quoted verdict alone would understate the differences.
 fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     let calm: Vec<&str> = quoted
         .iter()

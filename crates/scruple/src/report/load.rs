@@ -13,10 +13,10 @@ use scruple_core::unit::{Unit, grouped, quantity};
 /// The points of a distribution.
 const STEPS: usize = 200;
 
-/// Fewer requests than this beyond a percentile say little of it.
+/// With fewer requests than this beyond it, a percentile is uncertain.
 const FEW: f64 = 10.0;
 
-/// Slices with more nanoseconds than this between them do not belong together.
+/// Slices with a larger gap in nanoseconds than this are not connected.
 const APART: i64 = 1000;
 
 /// The quantiles that tables have columns for.
@@ -150,7 +150,7 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
 
 /// The course of one server: p50 as a line, the shade above it up to p99.
 fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
-    // Where a window is left out as void, the next slice does not begin where the last has ended.
+    // Where a void window is left out, the next slice does not start where the last one ended.
     let runs = || course.slices.chunk_by(|slice, next| next.from - slice.to <= APART);
     let middle = |from: i64, to: i64| (from + to) as f64 / 2.0;
     let line = runs().map(|run| {
@@ -194,7 +194,7 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
     })
 }
 
-/// Latency by the rate that was asked for.
+/// Latency by requested rate.
 fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     let rate = |arm: &Arm| match arm.params.get("rate") {
         Some(Parameter::Number(rate)) => Some(*rate),

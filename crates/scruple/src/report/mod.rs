@@ -22,7 +22,7 @@ use scruple_core::run::{Run, State};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
 
-/// So many arms have colours of their own.
+/// The number of arms with distinct colours.
 const COLOURS: usize = 5;
 
 /// The page of a run: of commands, cases, a comparison of two runs, or what another tool measured.
@@ -65,7 +65,7 @@ pub fn title(run: &Run) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// What the page is about, when it was taken, and which run it is.
+/// The subject of the page, its time, and its run.
 fn kind(report: &Report<'_>) -> Vec<String> {
     let run = report.run;
     let count = run.arms_of(Role::Subject).count();
@@ -87,7 +87,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
     kind
 }
 
-/// When a run was taken, and which it is.
+/// The time and the id of a run.
 pub fn of_run(run: &Run) -> Vec<String> {
     let started = timestamp(run.started);
     let (date, time) = started.split_once('T').unwrap_or((&started, ""));
@@ -100,7 +100,7 @@ pub fn of_run(run: &Run) -> Vec<String> {
     parts
 }
 
-/// What must be known to read the page.
+/// What a reader must know.
 fn notes(report: &Report<'_>) -> Vec<String> {
     let terms = &report.run.terms;
     let several = report.run.arms_of(Role::Subject).count() > 1;
@@ -142,7 +142,7 @@ fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
     sections.collect()
 }
 
-/// A text with a capital at its beginning.
+/// Capitalises a text.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
@@ -174,7 +174,7 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
     })]
 }
 
-/// The ranking, the tare, and what else the report says in sentences.
+/// The ranking, the tare, and the other sentences of the report.
 fn said(report: &Report<'_>) -> Option<Section> {
     let mut lines: Vec<String> = crate::show::ranking::line(report).into_iter().collect();
     lines.extend(words::growth_lines(report));
@@ -190,7 +190,7 @@ fn capital_cut(why: &str) -> String {
     name(why)
 }
 
-/// A command from outside, as it can be pasted: in one line, and not longer than a page bears.
+/// A command from outside, in one line of limited length that can be pasted.
 fn code(text: &str) -> String {
     const LONGEST: usize = 8000;
     let text = scruple_core::harmless_text::plain(text);

@@ -16,16 +16,16 @@ use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, change, quantity};
 use std::collections::BTreeSet;
 
-/// A table has at most so many rows of readings; CSV has them all.
+/// The most rows of a table of readings; CSV has all of them.
 const MOST_READINGS: usize = 400;
 
 /// An arm with its readings of the metric.
 struct Side<'a> {
-    /// Its place among the arms, which tells its colour.
+    /// Its position among the arms, which determines its colour.
     place: usize,
     arm: &'a Arm,
     sample: &'a Sample,
-    /// The blocks whose readings count, where some do not.
+    /// The blocks whose readings are used, if not all are.
     counted: Option<BTreeSet<u32>>,
 }
 
@@ -76,7 +76,7 @@ fn unit(sides: &[Side<'_>]) -> Unit {
     sides.first().map_or(Unit::Count, |side| side.sample.unit.clone())
 }
 
-/// The differences with their intervals, the margin shaded: the picture to decide by.
+/// The differences with their intervals and the margin: the picture to decide by.
 pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
     let known = |judged: &Judged| matches!(judged.comparison.evidence, Evidence::Interval { .. });
     let shown: Vec<&(usize, &Judged)> = judged.iter().filter(|(_, judged)| known(judged)).collect();
@@ -127,7 +127,7 @@ pub fn difference(place: usize, judged: &Judged) -> Row {
     }
 }
 
-/// Every reading a dot, the first at the top, the last at the bottom: drift and two speeds show as shapes.
+/// Every reading as a dot, the first at the top, the last at the bottom: drift and two speeds appear as shapes.
 fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     let unit = unit(sides);
     let value = |value: f64| quantity(value, &unit);
@@ -232,7 +232,7 @@ fn course(key: &str, sides: &[Side<'_>]) -> Chart {
     let unit = unit(sides);
     let layers = sides.iter().map(|side| {
         let each = side.sample.blocks.iter().zip(&side.sample.readings).enumerate();
-        // Blocks of bench programs are numbered by process; what counts here is their order.
+        // Blocks of bench programs are numbered by process; here their order matters.
         let points = each.map(|(place, (block, value))| Point {
             apart: side.apart(*block),
             ..Point::at(place as f64 + 1.0, *value)
@@ -317,7 +317,7 @@ fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usiz
     judged.iter().filter_map(chart).collect()
 }
 
-/// The readings as a table, for those who cannot see the charts and those who want a number.
+/// The readings as a table, for readers who cannot see the charts or need a number.
 fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
     let unit = unit(sides);
     let mut blocks: BTreeSet<u32> = BTreeSet::new();

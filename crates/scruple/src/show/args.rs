@@ -1,4 +1,4 @@
-//! The words of `scruple show`.
+//! The command line of `scruple show`.
 
 use crate::cli::ResultArgs;
 use clap::Args;

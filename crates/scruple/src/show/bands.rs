@@ -6,7 +6,7 @@ use scruple_core::harmless_text::plain_lines;
 
 /// A band: its name and its height at each moment.
 pub struct Band {
-    /// What is written beside it.
+    /// Its label.
     pub name: String,
     /// Its heights, one for each moment.
     pub heights: Vec<f64>,
@@ -20,7 +20,7 @@ const TOP: f64 = 40.0;
 const BOTTOM: f64 = 420.0;
 const ROW: f64 = 18.0;
 
-/// Draws the bands, the first at the bottom; `moment` and `height` put numbers into words.
+/// Draws the bands, the first at the bottom; `moment` and `height` format numbers.
 pub fn svg(
     title: &str,
     moments: &[f64],
@@ -70,7 +70,7 @@ pub fn svg(
     picture(WIDTH as usize, all as usize, title, &body)
 }
 
-/// Round numbers from zero to at most that many, about five of them.
+/// Round numbers from zero to at most this, about five of them.
 fn steps(most: f64) -> Vec<f64> {
     if !(most > 0.0 && most.is_finite()) {
         return Vec::new();

@@ -29,7 +29,7 @@ const HEAD: &[&str] = &[
     "absent",
 ];
 
-/// Writes every metric, shown or not.
+/// Writes every metric, whether or not tables show it.
 pub fn text(report: &Report<'_>) -> String {
     let parameters: BTreeSet<&String> = report.run.arms.iter().flat_map(|arm| arm.params.keys()).collect();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Files that results are exported to. The ending of a name says the format.
+//! Files that results are exported to. The name's ending determines the format.
 
 use crate::fault::Fault;
 use clap::Args;
@@ -99,7 +99,7 @@ impl Format {
 pub struct Export {
     /// In which format.
     pub format: Format,
-    /// Where.
+    /// The path.
     pub path: PathBuf,
 }
 
@@ -191,7 +191,8 @@ impl ExportArgs {
         self.files.iter().cloned().chain(former).collect()
     }
 
-    /// Every file to write, if it can be written and its format is one of the verb's, before anything is measured.
+    /// Every file to write, checked before anything is measured: that it can be written and that the verb has its
+    /// format.
     pub fn checked(&self, formats: &[Format]) -> Result<Vec<Export>, Fault> {
         checked(self.all(), formats)
     }

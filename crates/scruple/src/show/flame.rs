@@ -1,23 +1,23 @@
-//! Flame graphs: who called whom as boxes on top of each other, as wide as what they cost.
+//! Flame graphs: the call stack as stacked boxes, as wide as their cost.
 
 use super::svg::{colour, cut, picture};
 use maud::html;
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::unit::share;
 
-/// A box: a place in the call tree.
+/// A box: a position in the call tree.
 pub struct Frame {
-    /// What is written on it.
+    /// Its label.
     pub label: String,
-    /// What it belongs to; boxes of one group have one colour.
+    /// Its group; boxes of one group have one colour.
     pub group: String,
-    /// What it costs itself, callees left out.
+    /// Its own cost, without callees.
     pub own: f64,
     /// The box below it, which stands before it in the list.
     pub parent: Option<usize>,
 }
 
-/// The group of boxes that stand for more than before, and that of those that stand for less.
+/// The groups of boxes that stand for an increase and a decrease.
 pub const MORE: &str = "+";
 /// See [`MORE`].
 pub const LESS: &str = "-";
@@ -26,10 +26,10 @@ const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
 const TOP: f64 = 34.0;
-/// Narrower boxes cannot be seen, and their number is large.
+/// Narrower boxes are invisible, and there are many of them.
 const LEAST: f64 = 0.3;
 
-/// Draws the graph; `written` puts a cost into words. Callers below, the program itself at the bottom.
+/// Draws the graph; `written` formats a cost. Callers are below, the program itself at the bottom.
 pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> String {
     let whole = totals(frames);
     let (mut depth, mut deepest) = (vec![0_usize; frames.len()], 0);
@@ -39,7 +39,7 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
     let all: f64 =
         frames.iter().zip(&whole).filter(|(f, _)| f.parent.is_none()).map(|(_, whole)| whole).sum();
     let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
-    // Children begin where their parent does; the parent's own cost is the empty room to their right.
+    // Children start where their parent does; the parent's own cost is the empty space to their right.
     let mut next: Vec<f64> = vec![0.0; frames.len()];
     let (mut root, mut shown) = (MARGIN, Vec::new());
     for index in by_size(frames, &whole) {
@@ -87,7 +87,7 @@ fn fill(group: &str) -> String {
     }
 }
 
-/// What each box costs with everything on top of it.
+/// The cost of each box with everything on top of it.
 pub fn totals(frames: &[Frame]) -> Vec<f64> {
     let mut whole: Vec<f64> = frames.iter().map(|frame| frame.own).collect();
     for (index, frame) in frames.iter().enumerate().rev() {

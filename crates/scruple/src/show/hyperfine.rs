@@ -1,6 +1,6 @@
-//! JSON in the shape of hyperfine's `--export-json`, for programs that read that.
+//! JSON in the format of hyperfine's `--export-json`, for programs that read that.
 //!
-//! Times are seconds. What hyperfine has and Scruple did not read is left out or null, and never 0.
+//! Times are seconds. Figures that Scruple did not read are left out or null, and never 0.
 
 use super::Report;
 use super::json::inert;

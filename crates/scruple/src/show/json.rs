@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-/// The version of the shape below; it grows, and what is there keeps its meaning.
+/// The version of the schema; it grows, and existing fields keep their meaning.
 pub(crate) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ struct Version {
     schema: u32,
 }
 
-/// What is said of a run itself.
+/// The head of a run.
 #[derive(Serialize)]
 pub(crate) struct RunHead<'a> {
     id: &'a str,
@@ -172,7 +172,7 @@ struct Other<'a, T: Serialize> {
     rest: &'a T,
 }
 
-/// Writes what is no run, under the same head.
+/// Writes something other than a run, with the same head.
 pub fn document(rest: &impl Serialize) -> String {
     let scruple = Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA };
     written(&Other { scruple, rest })
@@ -183,7 +183,7 @@ fn written(document: &impl Serialize) -> String {
     inert(&(serde_json::to_string_pretty(document).unwrap_or_default() + "\n"))
 }
 
-/// JSON in which what would steer a terminal is written by its number.
+/// JSON in which control characters of terminals are escaped.
 pub(crate) fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

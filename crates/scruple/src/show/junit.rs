@@ -6,14 +6,14 @@ use scruple_core::budget::{Checked, Kept};
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::subject::{Arm, Role};
 
-/// How a test ended.
+/// The outcome of a test.
 enum Ending {
     Passed,
     Failed(String),
     Unknown(String),
 }
 
-/// Writes one test for each limit of an arm, and one for each arm without limits; what was not weighed is an error.
+/// Writes one test for each limit of an arm, and one for each arm without limits; an undecided limit is an error.
 pub fn text(report: &Report<'_>) -> String {
     let tests: Vec<(Markup, Ending)> =
         report.run.arms_of(Role::Subject).flat_map(|arm| tests(report, arm)).collect();

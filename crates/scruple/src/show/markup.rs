@@ -67,7 +67,7 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
     cells
 }
 
-/// Text set as code, in which nothing is markup.
+/// Text as code, without markup in it.
 pub(crate) fn code(text: &str, markup: Markup) -> String {
     match markup {
         _ if text.is_empty() => String::new(),
@@ -77,11 +77,11 @@ pub(crate) fn code(text: &str, markup: Markup) -> String {
     }
 }
 
-/// Text of any kind of document, in which nothing is markup.
+/// Escaped text for any kind of document.
 fn prose(text: &str, markup: Markup) -> String {
     match markup {
         Markup::Markdown => escaped(text),
-        // Neither has an escape that works everywhere; without these nothing begins.
+        // Neither has an escape that works everywhere; without these characters no markup can start.
         Markup::AsciiDoc | Markup::Org => text.replace(['|', '*', '[', ']', '<', '>', '`', '+'], " "),
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // Forges look for names and numbers of issues after the markup, so only a space of no width keeps them apart.
+            // Forges link names and numbers of issues after rendering, so only a zero-width space prevents that.
             '#' | '@' => {
                 out.push(c);
                 out.push_str("&#8203;");

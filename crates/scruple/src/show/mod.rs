@@ -1,4 +1,4 @@
-//! Reports: one view of a run and what may be said of it, written in several formats.
+//! Reports: one view of a run and its conclusions, written in several formats.
 
 pub mod align;
 pub mod args;
@@ -34,7 +34,7 @@ use scruple_core::unit::{Unit, change, change_between, exact, share};
 use scruple_measure::memory_map::Course;
 use std::borrow::Cow;
 
-/// A run and what may be said of it.
+/// A run and its conclusions.
 pub struct Report<'a> {
     /// The run.
     pub run: &'a Run,
@@ -50,11 +50,11 @@ pub struct Report<'a> {
     pub detail: bool,
     /// Whether the arms were taken in the same blocks.
     pub side_by_side: bool,
-    /// The memory of the arms that was watched, by their names.
+    /// The watched memory of the arms, by their names.
     pub memory_maps: Vec<(&'a str, &'a Course)>,
-    /// What a load brought besides the readings; none for a stored run.
+    /// The results of a load besides the readings; none for a stored run.
     pub loads: Option<&'a Loads>,
-    /// What the environments of two stored runs have to do with each other; none within one run.
+    /// How the environments of two stored runs relate; none within one run.
     pub environments: Option<Environments>,
 }
 
@@ -64,7 +64,8 @@ impl<'a> Report<'a> {
         Report::of_pairs(run, &judge::pairs(run), metrics, budgets, None)
     }
 
-    /// Judges these pairs of a run's arms; where the references are of another run, in view of both environments.
+    /// Judges these pairs of a run's arms; where the references are from another run, both environments are taken into
+    /// account.
     pub fn of_pairs(
         run: &'a Run,
         pairs: &[Pair<'_>],
@@ -111,14 +112,14 @@ impl<'a> Report<'a> {
     fn check(&self, budgets: &[Budget], pairs: &[Pair<'_>]) -> Vec<Checked> {
         let mut checked = Vec::new();
         let several = self.run.arms_of(Role::Subject).count() > 1;
-        // An arm of the same name in an earlier run is not this arm.
+        // An arm of the same name in an earlier run is another arm.
         let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
         for budget in budgets {
             let key = &budget.metric;
             let metric = metric_of(self.run, key);
             let relative = budget.limit.is_relative() && budget.against.is_none();
             for arm in self.run.arms.iter().filter(|arm| meant(budget, arm)) {
-                // A reference has nothing to be relative to; and where it is an earlier run, it is not on trial at all.
+                // A reference has no relative limits; and where it is an earlier run, it is not judged at all.
                 if reference(arm) && several && (relative || !self.side_by_side) {
                     continue;
                 }
@@ -140,7 +141,7 @@ impl<'a> Report<'a> {
         checked
     }
 
-    /// What an absolute limit on a metric of an arm is held against.
+    /// What an absolute limit on a metric of an arm is compared with.
     fn amount(&self, arm: &Arm, key: &str) -> Option<Amount> {
         let sample = self.counted(arm, key)?;
         let level = self.run.terms.level;
@@ -148,7 +149,7 @@ impl<'a> Report<'a> {
         Some(Amount { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
     }
 
-    /// The readings of a metric of an arm that count: of a case, those of undisturbed blocks.
+    /// The readings of a metric of an arm that are used: for a case, those of undisturbed blocks.
     fn counted(&self, arm: &Arm, key: &str) -> Option<Sample> {
         let sample = arm.sample(key)?;
         Some(match tare_of(self.run, arm) {
@@ -174,7 +175,7 @@ impl<'a> Report<'a> {
         is_of_cases(self.run)
     }
 
-    /// The estimate of a metric of an arm; of a case, over the blocks that count; of a load, of all requests
+    /// The estimate of a metric of an arm; for a case, over the blocks that are used; for a load, over all requests
     /// together.
     pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
         let level = self.run.terms.level;
@@ -200,7 +201,7 @@ impl<'a> Report<'a> {
         self.run.arms.iter().filter(|arm| !matches!(arm.role, Role::Tare | Role::Part))
     }
 
-    /// Whether limits were kept, all in all: exceeded outweighs unknown.
+    /// The overall outcome of the limits: exceeded outweighs unknown.
     pub fn kept(&self) -> Kept {
         self.checked.iter().map(|checked| checked.kept).fold(Kept::Yes, |all, one| match (all, one) {
             (Kept::No, _) | (_, Kept::No) => Kept::No,
@@ -210,7 +211,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Whether a limit is meant for an arm, by its name with or without its version. One for all is for subjects.
+/// Whether a limit applies to an arm, by its name with or without its version. One for all applies to subjects.
 pub fn meant(budget: &Budget, arm: &Arm) -> bool {
     if arm.role != Role::Subject && (arm.role != Role::Part || budget.arm == "*") {
         return false;
@@ -228,12 +229,12 @@ fn is_of_cases(run: &Run) -> bool {
     matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
 }
 
-/// The arm that bears witness to how disturbed the blocks of a case were; a tare is its own.
+/// The arm whose witness shows how disturbed the blocks of a case were; for a tare, itself.
 pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     if !is_of_cases(run) {
         return None;
     }
-    // Ten thousand cases are asked for their tares: the position is told by the address, without a search.
+    // Ten thousand cases look up their tares: the address gives the position, without a search.
     let offset = std::ptr::from_ref(arm).addr().checked_sub(run.arms.as_ptr().addr())?;
     let position = offset / size_of::<Arm>();
     run.arms.get(position).filter(|found| std::ptr::eq(*found, arm))?;
@@ -243,13 +244,13 @@ pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     }
 }
 
-/// The metrics that tables show: those asked for, or the default ones of which something is known.
+/// The metrics that tables show: the requested ones, or the default ones with known values.
 fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
     let mut keys = judge::keys_of(arms);
     if asked.is_empty() {
         let read = |key: &String| arms.iter().any(|arm| arm.sample(key).is_some());
         keys.retain(|key| match metric(key) {
-            // An absent runtime is the ordinary case; absent allocations are news.
+            // An absent runtime is the normal case; absent allocations are notable.
             Some(_) => {
                 DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || key.starts_with("malloc.count"))
             }
@@ -283,7 +284,7 @@ pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
     let higher = metric.better == Better::Higher;
     let word = match (comparison.verdict, comparison.direction) {
-        // The margin of a metric that identical programs differ in may be far above the one asked for.
+        // A metric in which identical programs differ may have a margin far above the requested one.
         (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Ranges { floor, .. } if floor > 0.0) => {
             return format!("same within {}", share(comparison.margin)).into();
         }

@@ -1,4 +1,4 @@
-//! Where reports go: the terminal, standard output as JSON, files.
+//! Destinations of reports: the terminal, standard output as JSON, files.
 
 use super::export::{Export, Format, OF_RUNS};
 use super::markup;
@@ -15,10 +15,10 @@ use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Checks that every asked metric names something, before anything is measured.
+/// Checks that every requested metric exists, before anything is measured.
 pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
     for pattern in asked {
-        // Runtimes have figures of their own, which only a run shows.
+        // Runtimes have their own figures, which only a run shows.
         let family = pattern.split('.').next().unwrap_or_default();
         if !METRICS.iter().any(|metric| metric.matches(pattern)) && Runtime::from_word(family).is_none() {
             return Err(Fault::usage(format!(
@@ -35,7 +35,7 @@ pub fn budgets(texts: &[String], brought: &[Metric]) -> Result<Vec<Budget>, Faul
     texts.iter().map(|text| Budget::parse_among(text, brought).map_err(Fault::usage)).collect()
 }
 
-/// Checks that every limit is meant for some arm, since one that is not would be kept whatever happens.
+/// Checks that every limit applies to some arm, since otherwise it would always be kept.
 pub fn check_limits<'a>(
     budgets: &[Budget],
     arms: impl Iterator<Item = &'a Arm> + Clone,
@@ -54,7 +54,7 @@ pub fn check_limits<'a>(
     }
 }
 
-/// Checks that a file can be written, and leaves no trace of having tried.
+/// Checks that a file can be written, without leaving a trace.
 pub fn check_writable(path: &Path) -> Result<(), Fault> {
     let existed = path.exists();
     match OpenOptions::new().append(true).create(true).open(path) {
@@ -97,7 +97,7 @@ fn formatted(report: &Report<'_>, format: Format) -> String {
     }
 }
 
-/// Writes a report everywhere it was asked for, and says what its limits make of the exit code.
+/// Writes a report everywhere it was requested, and returns the exit code, depending on the limits.
 pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Result<Code, Fault> {
     let files = args.export.all();
     let files = files.iter().filter(|export| OF_RUNS.contains(&export.format));
@@ -127,7 +127,7 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
     })
 }
 
-/// Writes files, `-` being standard output. The last that could not be written is told once the rest have been.
+/// Writes files, `-` being standard output. The last error is returned once the rest have been written.
 pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> Result<Option<Fault>, Fault> {
     let mut unwritten = None;
     for (path, text) in files {
@@ -158,7 +158,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     })
 }
 
-/// Writes what was not asked for as a file: to standard error where a file has standard output for itself.
+/// Writes what was not requested as a file: to standard error where a file uses standard output.
 pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
     if !file {
         return print(text);
@@ -168,13 +168,13 @@ pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Says something that ends nothing, on standard error.
+/// Prints a message on standard error.
 pub fn warn(text: &str) {
     // A closed standard error ends no measurement.
     let _ = writeln!(anstream::stderr(), "{}", for_terminal(&format!("scruple: {text}")));
 }
 
-/// Writes to standard output. A reader that has closed the pipe has seen enough, which is no error.
+/// Writes to standard output. A reader that has closed the pipe is not an error.
 pub fn print(text: &str) -> Result<(), Fault> {
     let result = anstream::stdout().write_all(for_terminal(text).as_bytes());
     match result {

@@ -1,12 +1,12 @@
-//! Several commands in the order of their time.
+//! Ranks several commands by their time.
 
 use super::Report;
 use scruple_core::compare::Verdict;
 use scruple_core::judge::{self, Judged, Pair};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 
-/// Which of three commands or more is the fastest, and how far the others are from it. None where there is nothing to
-/// rank: fewer commands, sizes of one command, or readings that were not taken side by side.
+/// Which of three or more commands is the fastest, and how far the others are from it. None where a ranking makes no
+/// sense: fewer commands, sizes of one command, or readings that were not taken side by side.
 pub(crate) fn line(report: &Report<'_>) -> Option<String> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let sizes = |arm: &&Arm| arm.params.values().any(|value| matches!(value, Parameter::Number(_)));
@@ -51,7 +51,7 @@ fn effect(judged: &Judged) -> f64 {
     judged.comparison.evidence.effect().unwrap_or(f64::INFINITY)
 }
 
-/// Whether an arm surely takes longer than the fastest one.
+/// Whether an arm certainly takes longer than the fastest one.
 fn sure(judged: &Judged) -> bool {
     matches!(judged.comparison.verdict, Verdict::Different | Verdict::Small) && effect(judged) > 1.0
 }

@@ -71,7 +71,7 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
     )
 }
 
-/// Things that are counted are fewer, everything else is less.
+/// Counted things are fewer, everything else is less.
 fn less(key: &str) -> &'static str {
     match metric(key) {
         Some(metric) if metric.unit == Unit::Count => "fewer",
@@ -180,7 +180,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     }
 }
 
-/// Where processor time had to carry the verdict, why that is.
+/// Why processor time is quoted instead of wall time.
 fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     if judged.metric != "time.cpu" {
         return String::new();
@@ -207,7 +207,7 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     }
 }
 
-/// What launching anything at all costs, and what is left without it where that matters.
+/// The cost of launching anything at all, and the rest without it where that matters.
 pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
     let Some(tare_arm) = report.run.arms_of(Role::Tare).next() else { return Vec::new() };
     let (Some(estimate), Some(tare_sample)) =
@@ -252,7 +252,7 @@ pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
 /// How metrics grow with parameters.
 pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
     use scruple_core::stats::growth::Form;
-    // That a count stays what it is goes without saying; that a time does may be news.
+    // A count that does not grow is expected; a time that does not may be notable.
     let worth = |fit: &&judge::Fit| fit.growth.form != Form::Constant || fit.metric.starts_with("time.");
     report.fits.iter().filter(worth).map(growth_line).collect()
 }

@@ -1,4 +1,4 @@
-//! What the pictures have in common: a frame that brings its own colours for light and dark, and names cut to their room.
+//! Common parts of pictures: a frame with colours for light and dark, and truncated names.
 
 use maud::{Markup, PreEscaped, html};
 use scruple_core::harmless_text::plain_lines;
@@ -11,7 +11,8 @@ const STYLE: &str = "\n\
     .scruple .head{font-size:14px;font-weight:bold}\n\
     .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}\n";
 
-/// A picture. The embedding page may set the variables of its colours; by itself it follows the reader's light or dark setting.
+/// A picture. The embedding page may set the variables of its colours; alone it follows the reader's light or dark
+/// setting.
 pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -> String {
     let title = plain_lines(title);
     let picture = html! {
@@ -26,7 +27,7 @@ pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -
     picture.into_string() + "\n"
 }
 
-/// Text in which nothing is markup and nothing steers, for pages that are put together from strings.
+/// Escaped text without control characters, for pages that are put together from strings.
 pub(crate) fn escape(text: &str) -> String {
     html! { (plain_lines(text)) }.into_string()
 }
@@ -38,7 +39,7 @@ pub(crate) fn colour(name: &str) -> String {
     format!("hsl({} {}% var(--lightness))", hash % 360, 45 + hash / 360 % 25)
 }
 
-/// As much of a text as fits into that many units of a fixed font; nothing where not even three letters do.
+/// As much of a text as fits into this many units of a fixed font; empty where not even three letters fit.
 pub(crate) fn cut(text: &str, width: f64) -> String {
     let room = (width / 6.7) as usize;
     match text.chars().count() {

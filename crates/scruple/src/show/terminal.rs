@@ -127,7 +127,7 @@ pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
     }
 }
 
-/// The line that says where a run is kept.
+/// The line that says where a run is stored.
 pub fn stored(id: &str, place: &Address) -> String {
     let here = std::env::current_dir().ok();
     let place = match (place, &here) {
@@ -137,14 +137,14 @@ pub fn stored(id: &str, place: &Address) -> String {
     format!("{DIM}Stored as {id} in {place}; `scruple show {id}` shows it again.{DIM:#}")
 }
 
-/// An error, as it stands on standard error.
+/// An error in the form of standard error.
 pub fn fault(fault: &Fault) -> String {
     format!("{BAD}error:{BAD:#} {fault}")
 }
 
 fn header(report: &Report<'_>) -> String {
     let arms = report.run.arms_of(Role::Subject).count();
-    // A comparison of two stored runs has each arm twice, told apart by the run they are from.
+    // A comparison of two stored runs has each arm twice, named by the run.
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
     let subjects = if of_two_runs { arms / 2 } else { arms };
@@ -270,7 +270,7 @@ fn interval_text(scale: &Scale, estimate: &Estimate, decimals: usize) -> String 
     }
 }
 
-/// Counted readings ought to agree; where they do not, their range says so.
+/// Counted readings should agree; where they do not, their range shows it.
 fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
     match sample.repeats() {
         true => String::new(),

@@ -1,4 +1,4 @@
-//! The words of `scruple store`.
+//! The command line of `scruple store`.
 
 use super::import::args::ImportArgs;
 use clap::{Args, Subcommand, ValueEnum};

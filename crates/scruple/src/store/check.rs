@@ -1,4 +1,4 @@
-//! `scruple store check`: everything in the store is read, and what is damaged is told.
+//! `scruple store check`: reads everything in the store, and reports damage.
 
 use super::args::CheckArgs;
 use super::database::Failure;
@@ -8,7 +8,7 @@ use crate::paths;
 use crate::show::output;
 
 impl Store {
-    /// How many runs there are, and what is wrong with the file or with any of them.
+    /// The number of runs, and what is damaged.
     fn examine(&self) -> Result<(usize, Vec<String>), StoreError> {
         let work = || -> Result<(usize, Vec<String>), Failure> {
             let mut wrong = self.database.damage()?;

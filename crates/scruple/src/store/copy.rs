@@ -1,4 +1,4 @@
-//! `scruple store copy`: runs of one store are put into another. Doing it twice changes nothing.
+//! `scruple store copy`: copies runs of one store into another. Doing it twice changes nothing.
 
 use super::args::CopyArgs;
 use super::database::Failure;
@@ -11,14 +11,14 @@ use scruple_core::run::{Run, State};
 use scruple_core::sample::Figure;
 use scruple_core::subject::Arm;
 
-/// What a copy came to.
+/// The outcome for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
     /// The run was not there.
     New,
     /// It was there with fewer readings or versions, which these continue.
     Longer,
-    /// It was there with all of this.
+    /// It was already there, complete.
     Known,
     /// It has not ended.
     UnderWay,
@@ -31,7 +31,7 @@ struct Whole {
 }
 
 impl Store {
-    /// Puts a run of this store into another one.
+    /// Copies a run of this store into another one.
     pub(super) fn copy_to(&self, to: &Store, id: &str) -> Result<Copied, StoreError> {
         let ours = self.whole(id).map_err(|failure| self.error(failure))?;
         if ours.run.state == State::Running {
@@ -78,7 +78,7 @@ impl Store {
 }
 
 impl Whole {
-    /// How many steps were taken that leave no reading: versions of which it is known what became of them, and the end.
+    /// How many steps without readings were taken: versions with a known state, and the end.
     fn settled(&self) -> usize {
         let versions =
             self.history.iter().flat_map(|history| history.entries.iter().chain(&history.unlisted));
@@ -87,7 +87,7 @@ impl Whole {
         known + usize::from(self.run.state == State::Complete)
     }
 
-    /// Whether everything that the other has stands here as well, in its order.
+    /// Whether this contains everything that the other has, in its order.
     fn continues(&self, other: &Whole) -> bool {
         let versions = match (&self.history, &other.history) {
             (None, None) => true,
@@ -118,7 +118,7 @@ fn arm_continues(own: &Arm, other: &Arm) -> bool {
     })
 }
 
-/// Copies the runs that are asked for.
+/// Copies the requested runs.
 pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
     let (from, to) = (paths::address(&args.from)?, paths::address(&args.to)?);
     if from == to {

@@ -1,4 +1,4 @@
-//! Rows whose texts were changed behind Scruple's back: an error or other figures, but never a panic.
+//! Rows whose texts another program changed give an error or other figures, but never a panic.
 
 use super::{MIGRATIONS, Store};
 use crate::address::Address;

@@ -1,4 +1,4 @@
-//! Why the store could not be used, in words.
+//! Errors of the store.
 
 use super::database::{Failure, Refusal};
 use crate::address::Address;

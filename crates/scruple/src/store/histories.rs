@@ -1,7 +1,7 @@
-//! Histories in the store: a run whose arms are versions of a repository, and what has become of each version.
+//! Histories in the store: a run whose arms are versions of a repository, and the state of each version.
 //!
-//! A history is never done for good: a longer range adds versions and arms to it, and the journal goes on behind the
-//! samples that are already there.
+//! A history is never finally complete: a longer range adds versions and arms to it, and the journal continues after
+//! the samples that are already there.
 
 use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, json, parse};
@@ -11,7 +11,7 @@ use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
-/// One version, with what only the pipeline needs to know of it.
+/// One version, with data that only the pipeline needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The version, as reports see it.
@@ -24,7 +24,7 @@ pub struct Entry {
     pub outputs: BTreeMap<String, String>,
 }
 
-/// What a version is by itself, whatever becomes of it.
+/// The properties of a version that do not depend on its state.
 #[derive(Serialize, Deserialize)]
 struct Facts {
     parents: Vec<String>,
@@ -91,8 +91,8 @@ impl Store {
         }
     }
 
-    /// The histories of the repository there, the newest first, but behind all others those in which no version could be
-    /// weighed: such a one is a mistake that shall not hide what was meant.
+    /// The histories of the repository there, the newest first, except that those without any weighed version come
+    /// last: such a history is a mistake that should not hide the intended one.
     pub fn histories_of(&self, source: &str) -> Result<Vec<Listed>, StoreError> {
         let work = || {
             if self.version()? < 2 {
@@ -158,7 +158,7 @@ impl Store {
         Ok(Some(history))
     }
 
-    /// Writes a history that is about to be taken, without arms.
+    /// Writes a new history without arms.
     pub fn begin_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
         let work = || self.insert_history(history);
         self.database.transaction(work).map_err(|failure| self.error(failure))
@@ -197,7 +197,7 @@ impl Store {
         self.list_versions(history)
     }
 
-    /// Takes a history up again: this process owns it, and its range and versions are these.
+    /// Resumes a history: this process owns it, and sets its range and versions.
     pub fn resume_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
         let id = || Value::from(history.run.id.clone());
         let work = || {
@@ -225,7 +225,7 @@ impl Store {
         entries.try_for_each(|(position, entry)| self.upsert(&history.run.id, Some(position), entry))
     }
 
-    /// Writes what has become of a version, with the arms that it brought, before anything else is done.
+    /// Writes the state of a version, with the arms that it adds, before anything else is done.
     pub fn put_version(
         &self,
         run: &str,
@@ -283,7 +283,7 @@ impl Store {
         next.map_err(|failure| self.error(failure))
     }
 
-    /// Writes a history that has ended for now: its samples, old and new, take the place of its journal.
+    /// Writes a history that has ended for now: its samples, old and new, replace its journal.
     pub fn rest_history(&self, run: &Run) -> Result<(), StoreError> {
         let work = || {
             self.database.execute("DELETE FROM sample WHERE run_id = $1", &[run.id.clone().into()])?;
@@ -298,8 +298,8 @@ impl Store {
 /// Stands for the versions that one follows where the store does not say.
 const UNKNOWN: [&str; 1] = [""];
 
-/// Versions of which it is not known what they follow do so after their parents, or where these are not listed, after the
-/// version listed before them.
+/// Versions without a recorded parent follow their parents, or where these are not listed, the version listed before
+/// them.
 fn link(entries: &mut [Entry]) {
     let ids: Vec<String> = entries.iter().map(|entry| entry.version.commit.clone()).collect();
     let listed: HashSet<&String> = ids.iter().collect();

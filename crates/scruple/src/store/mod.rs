@@ -162,7 +162,7 @@ impl Store {
         failure.at(&self.address)
     }
 
-    /// Writes a run that is about to be taken: everything but its readings.
+    /// Writes a new run: everything but its readings.
     pub fn begin(&self, run: &Run) -> Result<(), StoreError> {
         self.database.transaction(|| self.insert_run(run)).map_err(|failure| self.error(failure))
     }
@@ -207,7 +207,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds one launch's readings to the journal of a run under way.
+    /// Adds one launch's readings to the journal of a running run.
     pub fn journal(
         &self,
         run: &str,
@@ -234,7 +234,7 @@ impl Store {
             .map_err(|failure| self.error(failure))
     }
 
-    /// Writes a run that has ended: its samples take the place of its journal.
+    /// Writes a run that has ended: its samples replace its journal.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
         self.database.transaction(|| self.write_end(run)).map_err(|failure| self.error(failure))?;
         self.hand_over(&run.id);
@@ -324,7 +324,8 @@ fn damaged(message: &str) -> Failure {
     Failure { refusal: Refusal::Corrupt, message: message.to_owned() }
 }
 
-/// Makes the store's folder. A folder named `.scruple` ignores itself, so that measurements are not committed by accident.
+/// Makes the store's folder. A folder named `.scruple` ignores itself, so that measurements are not committed by
+/// accident.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -1,11 +1,11 @@
-//! What the newest runs read of one metric.
+//! The readings of one metric in the newest runs.
 
 use super::database::Failure;
 use super::{Store, StoreError, parse};
 
 impl Store {
-    /// The readings of a metric in the newest runs on machines of this class: of each run those of the first arm that has
-    /// any. Only the last hundred runs are looked through.
+    /// The readings of a metric in the newest runs on machines of this class: for each run those of the first arm that
+    /// has any. Only the last hundred runs are searched.
     pub fn newest(
         &self,
         metric: &str,

@@ -1,5 +1,5 @@
-//! Runs of a store on a server are written into a file of this machine while they go on, and put on the server once they
-//! have ended. No outage of the server touches a measurement, and what it could not take waits in the file.
+//! Runs of a store on a server are first written into a local file, and copied to the server when they have ended. No
+//! outage of the server affects a measurement, and runs that it could not accept wait in the file.
 
 use super::copy::Copied;
 use super::{Store, StoreError};
@@ -10,8 +10,8 @@ use crate::show::output;
 use scruple_core::run::State;
 
 impl Store {
-    /// Opens the store that new runs are written to. For a server it is a file, and the server is asked whether it will
-    /// take them; one that does not answer ends nothing.
+    /// Opens the store for new runs. For a server this is a local file, and the server is asked whether it will accept
+    /// them; one that does not answer is no error.
     ///
     /// # Errors
     /// The file cannot be written, or the server answers and refuses.
@@ -35,7 +35,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Puts a run that has ended on the server, where there is one.
+    /// Copies a run that has ended to the server, where there is one.
     pub(super) fn hand_over(&self, id: &str) {
         let Some(url) = &self.server else { return };
         match Store::open(&Address::Server(url.clone())) {
@@ -66,7 +66,7 @@ impl Store {
         ));
     }
 
-    /// Where a run that this store took is now; none where it waits for the server, which was said then.
+    /// Where a run of this store is now; none where it waits for the server, which was reported then.
     pub(super) fn home_of(&self, id: &str) -> Option<Address> {
         match &self.server {
             Some(url) => self.has(id).is_ok_and(|here| !here).then(|| Address::Server(url.clone())),
@@ -74,7 +74,7 @@ impl Store {
         }
     }
 
-    /// What is on the server under a name, where this is a file in which runs wait for it; none where there is nothing.
+    /// The run on the server with this name, where this is a file of waiting runs; none where there is none.
     pub(super) fn on_server<T>(
         &self,
         ask: impl FnOnce(&Store) -> Result<T, StoreError>,
@@ -85,7 +85,7 @@ impl Store {
         }
     }
 
-    /// The server's store, where this is a file in which runs wait for it and it answers.
+    /// The server's store, where this is a file of waiting runs and the server answers.
     pub(super) fn beyond(&self) -> Option<Store> {
         let url = self.server.as_ref()?;
         Store::open_existing(&Address::Server(url.clone())).ok()
@@ -101,7 +101,7 @@ fn waiting_for(url: &ServerUrl) -> Result<Address, StoreError> {
     }
 }
 
-/// The file in which runs wait for this store, and how many; none where none do.
+/// The file of runs that wait for this store, and their number; none where none wait.
 pub fn waiting(address: &Address) -> Option<(Address, usize)> {
     let Address::Server(url) = address else { return None };
     let file = waiting_for(url).ok()?;

@@ -1,4 +1,4 @@
-//! What every run read of one subject.
+//! The readings of one subject in every run.
 
 use super::database::Failure;
 use super::reading::sample_of;
@@ -25,11 +25,11 @@ pub struct Point {
 }
 
 impl Store {
-    /// The runs that have a subject of that name, oldest first; of several versions of it in one run, the last.
+    /// The runs that have a subject with this name, oldest first; of several versions of it in one run, the last.
     pub fn points(&self, subject: &str) -> Result<Vec<Point>, StoreError> {
         let work = || -> Result<Vec<Point>, Failure> {
             let versioned = format!("{subject} @");
-            // The two databases differ in whether letters match their capitals here, so that names are looked at again.
+            // The two databases differ in case sensitivity here, so names are compared again.
             let pattern: String = versioned
                 .chars()
                 .flat_map(|c| "!%_".contains(c).then_some('!').into_iter().chain([c]))

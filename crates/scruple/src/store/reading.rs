@@ -52,7 +52,7 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// The run of that name: an id, the beginning of one, a label (the newest run that bears it), `last`, or `last~N`.
+    /// The run with this name: an id, a prefix of one, a label (the newest run that has it), `last`, or `last~N`.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
         match self.on_server(|server| server.find(name))? {
             Some(run) => Ok(run),
@@ -97,7 +97,8 @@ impl Store {
         if let Some(id) = labelled.into_iter().next() {
             return Ok(id);
         }
-        // Ids are made of letters, digits and hyphens, so that nothing else can begin one or mean something in a pattern.
+        // Ids consist of letters, digits and hyphens, so nothing else can be a prefix of one or have a meaning in a
+        // pattern.
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err(missing());
         }
@@ -142,7 +143,7 @@ impl Store {
     }
 
     fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
-        // A store that an earlier Scruple wrote is read as it is.
+        // A store of an earlier Scruple is read unchanged.
         let course = if self.version()? < COURSES { "NULL" } else { "course" };
         let sql = format!(
             "SELECT name, role, version, subject, params, {course} FROM arm WHERE run_id = $1 ORDER BY position"
@@ -194,7 +195,7 @@ impl Store {
     }
 }
 
-/// A run that claims to be under way while its process is gone was interrupted.
+/// A run that is marked as running while its process is gone was interrupted.
 pub(super) fn state(word: &str, owner: i64) -> Result<State, Failure> {
     let state = State::from_word(word).ok_or_else(|| damaged("a run has an unknown state"))?;
     let gone = state == State::Running && !Path::new(&format!("/proc/{owner}")).exists();

@@ -1,4 +1,4 @@
-//! `scruple store rm` and `scruple store gc`: runs are removed, those that are named or those that nothing needs.
+//! `scruple store rm` and `scruple store gc`: remove runs, those that are named or those that nothing needs.
 
 use super::args::{GcArgs, RmArgs};
 use super::{Listed, Store, StoreError};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// An id of fewer characters than this on a command line is rather something else.
+/// A shorter text on a command line is probably not an id.
 const SHORTEST_ID: usize = 6;
 
 impl Store {
@@ -23,7 +23,7 @@ impl Store {
         Store::open(address)
     }
 
-    /// Removes runs with everything that was read of them: all of them or none.
+    /// Removes runs with all their readings: all of them or none.
     pub(super) fn remove(&self, ids: &[String]) -> Result<(), StoreError> {
         let remove = |id: &String| {
             self.database.execute("DELETE FROM run WHERE id = $1", &[id.clone().into()]).map(|_| ())
@@ -44,7 +44,7 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// Gives room that is not used any more back to the disk.
+    /// Returns unused space to the disk.
     fn compact(&self) -> Result<(), StoreError> {
         self.database.compact().map_err(|failure| self.error(failure))
     }
@@ -57,7 +57,7 @@ impl Store {
     }
 }
 
-/// Removes the runs of these names.
+/// Removes the runs with these names.
 pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
     let address = paths::store_address(args.store.as_deref())?;
     let store =
@@ -84,7 +84,7 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// Removes what is old and not needed.
+/// Removes runs that are old and not needed.
 pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     let age = age(&args.older_than)?;
     let address = paths::store_address(args.store.as_deref())?;
@@ -135,7 +135,7 @@ fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> V
     all.iter().filter(|run| run.started < limit && !needed(run)).collect()
 }
 
-/// A time in days, or in a unit that other times are given in.
+/// A time in days, or in another unit of time.
 fn age(text: &str) -> Result<Duration, Fault> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
     if let Some(days) = days {

@@ -1,4 +1,4 @@
-//! `scruple store`: the runs that are kept.
+//! `scruple store`: the stored runs.
 
 use super::args::StoreVerb;
 use super::check::check;
@@ -9,7 +9,7 @@ use super::list::list;
 use super::remove::{gc, rm};
 use crate::fault::{Code, Fault};
 
-/// Does one of the group's verbs.
+/// Runs one of the sub-verbs.
 pub fn store(verb: &StoreVerb) -> Result<Code, Fault> {
     match verb {
         StoreVerb::List(args) => list(args),

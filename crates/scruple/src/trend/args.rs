@@ -1,13 +1,13 @@
-//! The words of `scruple trend`.
+//! The command line of `scruple trend`.
 
 use clap::Args;
 use std::path::PathBuf;
 
 /// Show the cost of a subject over runs, and where it changed.
 ///
-/// Each run is one point: the median of its readings; of a run with several versions, that of the last. Counts change where they
-/// are not the same as before; of noisy metrics, changes are told from noise and from slow drift. A series is of one class of
-/// machines.
+/// Each run is one point: the median of its readings; of a run with several versions, that of the last. Counts change
+/// where they are not the same as before; of noisy metrics, changes are told from noise and from slow drift. A series
+/// is of one class of machines.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:

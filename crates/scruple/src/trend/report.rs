@@ -113,7 +113,7 @@ fn changes(points: &[Point], trend: &Trend, found: &Found, columns: usize, width
     }
 }
 
-/// What is to be said of a series besides its changes.
+/// Remarks on a series besides its changes.
 fn remark(trend: &Trend, found: &Found) -> Option<String> {
     let unit = &trend.metric.unit;
     let Some(series) = &found.noisy else {
@@ -153,7 +153,7 @@ fn step(trend: &Trend, one: &ChangePoint) -> String {
     }
 }
 
-/// A run as a reader finds it again.
+/// A run in the form in which a reader can find it again.
 fn named(point: &Point) -> String {
     let label = point.label.as_ref().map_or_else(String::new, |label| format!(" {}", plain(label)));
     let commit = point.version.as_ref().or(point.provenance.commit.as_ref());
@@ -210,7 +210,7 @@ struct ChangeView {
     p: f64,
 }
 
-/// Writes the series as JSON. Places are those of the runs.
+/// Writes the series as JSON. Positions are those of the runs.
 pub fn json(chosen: &Chosen, trends: &[Trend]) -> String {
     let runs = chosen.points.iter().map(|point| RunView {
         id: &point.run,

@@ -12,23 +12,23 @@ use scruple_core::{judge, metric};
 pub struct Trend {
     /// The metric.
     pub metric: Metric,
-    /// The value of each run that has one: its place among the runs, and the median of its readings.
+    /// The value of each run that has one: its position among the runs, and the median of its readings.
     pub values: Vec<(usize, f64)>,
     /// Whether the readings of every run repeat and count.
     pub exact: bool,
-    /// What is found; or why nothing can be.
+    /// The result, or why there is none.
     pub found: Result<Found, Why>,
 }
 
-/// What a series was found to be.
+/// The result of the search for changes.
 pub struct Found {
-    /// The changes. Places are those of `values`.
+    /// The changes. Positions are those of `values`.
     pub changes: Vec<ChangePoint>,
     /// What is known of the noise, where there is any.
     pub noisy: Option<Series>,
 }
 
-/// How often a series without any change may be given one.
+/// The accepted probability of reporting a change in a series without any.
 const ERROR: f64 = 0.01;
 
 /// The trends of these runs in the metrics that were asked for; by default in those that tables show.

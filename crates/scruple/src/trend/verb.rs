@@ -1,4 +1,4 @@
-//! `scruple trend`: from the words to the series.
+//! `scruple trend`: from the command line to the series.
 
 use super::args::TrendArgs;
 use super::report;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 /// The word that puts the machines of all classes into one series.
 const ALL: &str = "all";
 
-/// The runs of one class, and what was left out for its sake.
+/// The runs of one class, and what was left out.
 pub struct Chosen {
     /// The subject.
     pub subject: String,
-    /// The class; none where all are in.
+    /// The class; none where all are included.
     pub machine: Option<String>,
     /// The runs, oldest first.
     pub points: Vec<Point>,

@@ -10,7 +10,7 @@ use scruple_core::unit::times;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Writes the matrix where at least three programs were weighed; two have their comparison in the table of cases.
+/// Writes the matrix for three or more programs; two are compared in the table of cases.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let subjects: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let mut programs: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! What `scruple bench` prints besides what every run has.
+//! The output of `scruple bench` besides that of every run.
 
 pub mod matrix;
 pub mod panel;

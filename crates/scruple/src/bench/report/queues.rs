@@ -1,4 +1,4 @@
-//! What concurrency cases report besides time, in a table of its own.
+//! A separate table of what concurrency cases report besides time.
 
 use crate::show::Report;
 use crate::show::align::{fit, right, wrap};
@@ -9,7 +9,7 @@ use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The readings shown, the most telling first: those that do not fit are left out and named.
+/// The readings shown, the most informative first: those that do not fit are left out and named.
 const SHOWN: [(&str, &str); 6] = [
     ("queue.parallelism", "cores busy"),
     (BALANCE, "balance"),
@@ -19,10 +19,10 @@ const SHOWN: [(&str, &str); 6] = [
     ("queue.late.max", "by at most"),
 ];
 
-/// What stands for both balances, that of the producers and that of the consumers: 1 is even.
+/// The title of both balances, that of the producers and that of the consumers: 1 is even.
 const BALANCE: &str = "queue.balance";
 
-/// Writes the table, if there are such cases. They would have failed had an element been lost or come out twice.
+/// Writes the table, if there are such cases. A lost or duplicated element would have failed the case.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let arms: Vec<&Arm> = report
         .run
@@ -42,7 +42,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         if cells.iter().all(String::is_empty) {
             continue;
         }
-        // A long name gives way before a column does.
+        // A long name is shortened before a column is left out.
         let name = widest.min(NAME);
         if used - widest + name + 2 + column <= width || columns.is_empty() {
             used += 2 + column;
@@ -72,7 +72,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Names longer than this are cut before columns are left out.
+/// Names longer than this are shortened before columns are left out.
 const NAME: usize = 36;
 
 fn cell(arm: &Arm, key: &str) -> String {

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The counters that have columns, where anything is known of them.
+/// The counters that have columns, if anything is known about them.
 const COUNTERS: [&str; 11] = [
     "instructions",
     "alloc.bytes",
@@ -31,7 +31,7 @@ const COUNTERS: [&str; 11] = [
     "threads.fairness",
 ];
 
-/// One case with everything its row shows.
+/// One case with the content of its row.
 struct CaseRow<'a> {
     arm: &'a Arm,
     raw: Option<Estimate>,
@@ -65,7 +65,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Writes what is known of cases that are being weighed.
+/// Writes the results so far while cases are being weighed.
 pub(crate) fn so_far(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
     let mut out = format!("so far, from {}:\n", processes_of(&rows));
@@ -73,7 +73,7 @@ pub(crate) fn so_far(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Writes the rows of the table with their heads, and returns the columns that there was no room for.
+/// Writes the header and the rows of the table, and returns the columns that did not fit.
 fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usize) -> Vec<String> {
     let mut columns = columns(report, rows);
     let names: Vec<String> = rows.iter().map(|row| leaf(row.arm)).collect();
@@ -116,7 +116,7 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
         .filter(|index| arms[*index].role == Role::Subject)
         .map(|index| {
             let arm = &arms[index];
-            // The tare is laid out behind its case.
+            // The tare follows its case.
             let tare = arms.get(index + 1).filter(|tare| tare.role == Role::Tare);
             CaseRow {
                 arm,
@@ -147,14 +147,14 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
     )
 }
 
-/// How many processes the times come from, in words.
+/// The number of processes behind the times, in words.
 fn processes_of(rows: &[CaseRow<'_>]) -> String {
     let of_row = |row: &CaseRow<'_>| Some(row.arm.sample("time.wall")?.by_process().len());
     let processes = rows.iter().filter_map(of_row).max().unwrap_or(0);
     format!("{processes} fresh process{}", if processes == 1 { "" } else { "es" })
 }
 
-/// Names longer than this are cut before columns are left out.
+/// Names longer than this are shortened before columns are left out.
 const NAME: usize = 36;
 
 /// The columns that are left out where the table is too wide, the least important first.
@@ -177,12 +177,12 @@ const LEAST_IMPORTANT: [&str; 14] = [
 
 type Columns = Vec<(String, Vec<String>)>;
 
-/// How wide the columns are, each with the space before it.
+/// The width of the columns, each with the space before it.
 fn room(columns: &Columns) -> usize {
     columns.iter().map(|(_, cells)| cells[0].width() + 2).sum()
 }
 
-/// Takes columns away until the others fit, and names those.
+/// Removes columns until the others fit, and returns their names.
 fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
     let mut left_out = Vec::new();
     for key in LEAST_IMPORTANT {
@@ -210,7 +210,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
             rows.iter().map(|row| row.tare.as_ref().map_or(String::new(), |tare| time(tare.value))).collect(),
         ),
     ];
-    // One table may have both, and the time of four steps is then no four times that of one.
+    // One table may contain both, so the time of four steps must not look like four times that of one.
     let timings: Vec<String> =
         rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
     if timings.iter().collect::<BTreeSet<_>>().len() > 1 {
@@ -221,7 +221,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
         rows.iter()
             .any(|row| row.arm.sample(key).is_some_and(|sample| sample.readings.iter().any(|r| *r != 0.0)))
     };
-    // Beside a runtime's own figures, malloc is of interest only where it is used at all.
+    // Beside a runtime's own figures, malloc is shown only if it is used at all.
     let of_interest =
         |key: &str| known(key) && (!key.starts_with("malloc.") || !known("alloc.bytes") || any(key));
     for key in COUNTERS.iter().filter(|key| of_interest(key)) {
@@ -249,7 +249,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
     columns
 }
 
-/// The head of a counter's column. Those of a run of weigh are called as weigh calls them.
+/// The head of a counter's column. Those of a run of `scruple run` have the same names here.
 fn head(key: &str) -> String {
     match key {
         "ghc.live" => "live".to_owned(),
@@ -265,12 +265,12 @@ fn is_other(key: &str) -> bool {
     !shown && !key.starts_with("work.") && !key.starts_with("batch.")
 }
 
-/// The width of a cell without the escapes that colour it.
+/// The width of a cell without its colour codes.
 fn plain_width(cell: &str) -> usize {
     anstream::adapter::strip_str(cell).to_string().width()
 }
 
-/// What the time of a case's iteration is.
+/// What the time of the case's iteration covers.
 pub(super) fn timing(arm: &Arm) -> Option<Timing> {
     match &arm.subject {
         Subject::Case { timing, .. } => *timing,
@@ -294,7 +294,7 @@ fn is_known(net: &Net) -> bool {
     net.below_resolution.is_none() && !net.unknown
 }
 
-/// The raw time, marked where it is worth less than a measurement.
+/// The raw time, marked where its quality is lower than measured.
 fn raw_text(row: &CaseRow<'_>) -> String {
     match (&row.raw, row.arm.sample("time.wall")) {
         (Some(raw), Some(sample)) => {
@@ -304,7 +304,7 @@ fn raw_text(row: &CaseRow<'_>) -> String {
     }
 }
 
-/// Half the interval's width in relation to the net, or to the raw time where there is no tare.
+/// Half the interval's width relative to the net, or to the raw time where there is no tare.
 fn precision(row: &CaseRow<'_>) -> String {
     let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
     match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
@@ -394,7 +394,8 @@ fn group_of(arm: &Arm) -> String {
     }
 }
 
-/// Costs that vanish once the harness is taken off are named: that may be as it should, or the work is gone.
+/// Names the costs that vanish once the harness is subtracted: either that is correct, or the compiler removed the
+/// work.
 fn suspicion(rows: &[CaseRow<'_>]) -> Vec<String> {
     let gone: Vec<&CaseRow<'_>> = rows
         .iter()
@@ -431,7 +432,7 @@ fn versus_sentences(report: &Report<'_>) -> Vec<String> {
     }
 }
 
-/// Cases that ran with several numbers of threads: throughput, speed-up and fairness over threads.
+/// Cases that ran with several numbers of threads: throughput, speed-up and fairness.
 fn scaling(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
     let threads = |row: &CaseRow<'_>| match row.arm.params.get("threads") {
         Some(Parameter::Number(n)) => Some(*n),

@@ -1,4 +1,4 @@
-//! What is wrong with an answer of a bench program, in words.
+//! Describes what is wrong with an answer of a bench program.
 
 use scruple_core::harmless_text::plain;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, Loose, Reply};
@@ -26,8 +26,8 @@ pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
     wrong(request, format!("it is {of}"))
 }
 
-/// What is wrong with the answer to a block of batches, which came after so long by the host's own clock. The elements of a
-/// queue's batch are what the program says.
+/// What is wrong with the answer to a block of batches, which took this long by the host's own clock. The elements of a
+/// queue's batch are those that the program reports.
 pub(crate) fn fault_in(
     batches: &[Batch],
     block: &[BatchReply],
@@ -61,17 +61,18 @@ pub(crate) fn fault_in(
     })
 }
 
-/// The most that clocks of a program may say of so long a time: two clocks of one machine run nearly alike, and tick.
+/// The longest time that a program's clocks may report for a time on ours: two clocks of one machine differ slightly,
+/// and tick.
 fn most_within(elapsed: Duration) -> Duration {
     elapsed.mul_f64(1.01) + Duration::from_micros(100)
 }
 
-/// As many iterations take some time on any clock, even if each takes a fraction of a cycle; and as many do where the host
-/// waited so long for them.
+/// The number of iterations that takes some time on any clock, even if each takes a fraction of a cycle; also if the
+/// host waited this long for fewer.
 const NOT_NOTHING: u64 = 100_000_000;
 const HARDLY_NOTHING: (u64, Duration) = (1_000_000, Duration::from_millis(100));
 
-/// What of a batch's times cannot be, since the host waited for it only so long.
+/// The times of a batch that are impossible, since the host waited only this long.
 fn impossible(reply: &BatchReply, elapsed: Duration) -> Option<String> {
     let most = most_within(elapsed).as_nanos() as f64;
     // Several threads use several processors; the clocks of processor time may tick slowly.
@@ -105,7 +106,7 @@ fn fault_in_times(reply: &BatchReply) -> Option<String> {
     })
 }
 
-/// A case whose name and parameters no terminal obeys and no table is broken by.
+/// A case with its name and parameters made harmless for terminals and tables.
 pub(crate) fn harmless(mut case: Case) -> Case {
     case.name = plain(&case.name);
     let params = std::mem::take(&mut case.params).into_iter().map(|(name, value)| {

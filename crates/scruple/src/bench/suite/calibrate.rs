@@ -1,4 +1,4 @@
-//! Finding the number of iterations that makes a batch about a tenth of a millisecond long.
+//! Finds the number of iterations that makes a batch about a tenth of a millisecond long.
 
 use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, Suite, reason, survives};
@@ -6,45 +6,45 @@ use scruple_core::protocol::{Batch, BatchReply, Hello, LoopKind, Reply, Request}
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
-/// The length of a batch: short enough that most batches fit between two interruptions of the scheduler's.
+/// The length of a batch: short enough that most batches fit between two interruptions by the scheduler.
 const TARGET: f64 = 100_000.0;
 
-/// Batches that each case, and as often its tare, should be able to run within the budget, and the length in
-/// nanoseconds below which a batch is mostly clocks.
+/// The number of batches of each case, and as many of its tare, that should fit into the budget, and the length in
+/// nanoseconds below which a batch consists mostly of clock reads.
 const VISITS: f64 = 100.0;
 const SHORTEST: f64 = 10_000.0;
 
-/// Where every iteration has an input of its own, a batch takes at least this long with all that is done for it before a
+/// Where every iteration has its own input, a batch takes at least this long, including its preparation, before a
 /// budget makes it smaller.
 const WHOLE: Duration = Duration::from_millis(1);
 
-/// Concurrency cases move elements between threads: their batches must be long against starting threads.
+/// Concurrency cases move elements between threads: their batches must be long compared with starting threads.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
-/// How long a case runs at least before its times count; compilers that work at run time need longer to see it often enough.
-/// On a busy machine it is the time that the program had a core.
+/// How long a case runs at least before its times count; just-in-time compilers need longer to see it often enough. On
+/// a busy machine this is the time in which the program had a core.
 const WARM_UP: Duration = Duration::from_millis(2);
 const COMPILED_WARM_UP: Duration = Duration::from_millis(40);
 
-/// Of a busy machine's time the warm-up of a case with such a compiler takes at most this share of the budget.
+/// On a busy machine, the warm-up of a case with such a compiler takes at most this share of the budget.
 const COMPILED_SHARE: u32 = 10;
 
 /// A case that keeps getting faster is warmed up for up to this many times as long.
 const PATIENCE: u32 = 8;
 
-/// As much of the least time is enough: between batches the program waits for what it is asked next.
+/// This share of the least time is enough: between batches the program waits for its next request.
 const ENOUGH: f64 = 0.75;
 
-/// A program's other threads are at rest where they ran, or waited for a core, for at most this share of the time: a
-/// compiler among them has nothing left to do.
+/// A program's other threads are idle if they ran, or waited for a core, for at most this share of the time: a compiler
+/// among them has nothing left to do.
 const AT_REST: f64 = 0.1;
 
-/// Below this share of what it was, the time of a batch has become less.
+/// Below this share of its earlier value, the time of a batch has decreased.
 const FASTER: f64 = 0.98;
 
 impl Suite {
-    /// Warms a case up in a fresh process. The first process also settles the iterations of case and tare, after the
-    /// case's check was content. False when the case failed; a program that is gone is replaced by a new one.
+    /// Warms a case up in a fresh process. The first process also sets the iterations of case and tare, after the
+    /// case's check has passed. False when the case failed; a program that has ended is replaced by a new one.
     pub(crate) fn settle(
         &mut self,
         index: usize,
@@ -55,7 +55,7 @@ impl Suite {
         self.tolerate(index, program, result)
     }
 
-    /// Records the failure of a case. The others go on, in a new process where this one is lost.
+    /// Records the failure of a case. The others continue, in a new process if this one has ended.
     pub(crate) fn tolerate<T>(
         &mut self,
         index: usize,
@@ -80,7 +80,7 @@ impl Suite {
         self.warm_up(index, program)?;
         let iterations = self.find_iterations(index, program, LoopKind::Case, iterations)?;
         self.weighed[index].iterations = iterations;
-        // The tare is seldom slower than its case, so that what the case needs is a good beginning.
+        // The tare is rarely slower than its case, so the case's iterations are a good start.
         self.weighed[index].tare_iterations =
             self.find_iterations(index, program, LoopKind::Tare, iterations)?;
         let began = Instant::now();
@@ -94,7 +94,7 @@ impl Suite {
         Ok(())
     }
 
-    /// Has the case check its work once, before any figure of it counts.
+    /// Runs the case's check once, before any of its figures count.
     fn check(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         let weighed = &self.weighed[index];
         if !weighed.case.checked && weighed.case.concurrency.is_none() && weighed.case.readings.is_empty() {
@@ -121,7 +121,7 @@ impl Suite {
         }
     }
 
-    /// Tries batches, beginning with `first` iterations, until one is long enough to tell how many are wanted.
+    /// Tries batches, starting with `first` iterations, until one is long enough to derive the number.
     fn find_iterations(
         &self,
         index: usize,
@@ -131,11 +131,11 @@ impl Suite {
     ) -> Result<u64, BenchError> {
         let weighed = &self.weighed[index];
         let queue = weighed.case.concurrency.is_some();
-        // Starting several threads takes its time, too, and the first to arrive waits for the last.
+        // Starting several threads takes time, too, and the first to arrive waits for the last.
         let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
         let inputs = weighed.case.per_iteration_input;
         let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
-        // A tare that walks over inputs is as cheap as can be: to make it long would take inputs without number.
+        // A tare that walks over inputs is extremely cheap: a long batch would need far too many inputs.
         let most = if inputs && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         loop {
@@ -147,13 +147,13 @@ impl Suite {
                 whole = whole.min(began.elapsed());
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
-                // One try tells enough of a batch that is far from the length wanted.
+                // One try is enough for a batch that is far from the required length.
                 if time > 20.0 * target || time < 0.25 * target {
                     break;
                 }
             }
             let wanted = iterations as f64 * target / least;
-            // Inputs are made outside the timed part, yet somebody waits for them.
+            // Inputs are made outside the timed part, but the user still waits for them.
             let room = self.whole_length().as_secs_f64() / whole.as_secs_f64();
             let most = match inputs {
                 true => most.min((iterations as f64 * room).max(1.0) as u64),
@@ -162,19 +162,19 @@ impl Suite {
             if least >= 0.5 * target || iterations >= most {
                 return Ok((wanted.round().max(1.0) as u64).clamp(1, most));
             }
-            // A batch that is far too short says little: grow in steps, so that a slow case is not overshot.
+            // A batch that is far too short is a poor basis: grow in steps, so that a slow case is not overshot.
             iterations = (wanted.min(iterations as f64 * 100.0).ceil() as u64).clamp(iterations + 1, most);
         }
     }
 
-    /// How long batches are to be, in nanoseconds: shorter where cases are so many that all of them together could not be
-    /// visited a few times within the budget.
+    /// The required length of batches, in nanoseconds: shorter where there are so many cases that all of them together
+    /// could not be visited several times within the budget.
     fn batch_length(&self) -> f64 {
         let visits = self.weighed.len() as f64 * VISITS;
         (self.effort.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
     }
 
-    /// How long a batch may take with its inputs made and destroyed.
+    /// The longest time of a batch including making and destroying its inputs.
     fn whole_length(&self) -> Duration {
         (self.effort.budget / 2 / (self.weighed.len() as f64 * VISITS) as u32).max(WHOLE)
     }
@@ -183,7 +183,7 @@ impl Suite {
         let weighed = &self.weighed[index];
         let cases = self.weighed.len().max(1) as f64;
         let compiled = self.sides[weighed.side].hello.as_ref().is_some_and(compiles_at_run_time);
-        // Of very many cases each is warmed up by a batch or two.
+        // With very many cases, each is warmed up by a batch or two.
         let (time, round, most) = match compiled {
             true => {
                 let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
@@ -195,7 +195,7 @@ impl Suite {
             }
         };
         let began = Instant::now();
-        // What the busiest thread had of a core, and what all had.
+        // The processor time of the busiest thread, and of all.
         let (mut times, mut had, mut all) = (Vec::new(), Duration::ZERO, Duration::ZERO);
         loop {
             let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
@@ -220,7 +220,7 @@ impl Suite {
         }
     }
 
-    /// One batch by itself.
+    /// A single batch.
     pub(crate) fn batch(
         &self,
         index: usize,
@@ -261,8 +261,8 @@ impl Suite {
     }
 }
 
-/// How long a batch kept a core busy. Of several threads it is the mean processor time, since the span from the first
-/// to the last is that of the system's scheduler more than that of the work.
+/// How long a batch kept a core busy. With several threads this is the mean processor time, since the span from the
+/// first start to the last end depends more on the scheduler than on the work.
 pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
     let wall = reply.reading("time.wall");
     match reply.threads.len() {
@@ -273,12 +273,12 @@ pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
     }
 }
 
-/// Whether functions become faster while the program runs, for the work of a compiler in it.
+/// Whether functions become faster while the program runs, because of a just-in-time compiler.
 fn compiles_at_run_time(hello: &Hello) -> bool {
     matches!(hello.language.as_str(), "java" | "javascript" | "js") || hello.runtime.starts_with("pypy")
 }
 
-/// Whether the second half of these times has brought nothing better than the first.
+/// Whether the second half of these times has no better one than the first.
 fn steady(times: &[f64]) -> bool {
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let (first, second) = times.split_at(times.len() / 2);

@@ -1,4 +1,4 @@
-//! The counting pass of a suite: allocations and collections of one iteration, the tare's taken off.
+//! The counting pass of a suite: allocations and collections of one iteration, minus the tare's.
 
 use super::answers::unexpected;
 use super::calibrate::length;
@@ -13,15 +13,16 @@ use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
 use std::time::{Duration, Instant};
 
-/// Processes in which a case is counted, each after an iteration that does not count: what a process draws at its start, such
-/// as the seed of its hash tables, is the same in all that it does, so that one process does not show that counts repeat.
+/// Processes in which a case is counted, each after an iteration that does not count. Random values that a process
+/// draws at its start, such as the seed of its hash tables, affect everything it does, so one process does not show
+/// that counts repeat.
 const PROCESSES: u32 = DIFFER as u32;
 
-/// Readings of each case where it shares a process with others, and such processes.
+/// Readings of each case where it shares a process with others, and the number of such processes.
 const REPEATS: u32 = 3;
 const SHARED: u32 = 2;
 
-/// What a coarse counter counts is to be this many times what it cannot tell, as far as a batch of so long allows.
+/// The count of a coarse counter should be this many times its resolution, as far as the length of a batch allows.
 const CLEAR: f64 = 100.0;
 const LONGEST: Duration = Duration::from_millis(2);
 
@@ -88,7 +89,7 @@ impl Suite {
         Ok(())
     }
 
-    /// A fresh process with the allocation counter where that can be attached, and the counters it announces.
+    /// A fresh process, with the allocation counter where it can be attached, and the counters that it declares.
     fn counting_process(&self, side: usize) -> Result<(BenchProgram, Hello), BenchError> {
         let countable = heap::measurable(&self.sides[side].program.path).is_ok();
         let mut program = self.start(side, 0, Some(countable))?;
@@ -99,7 +100,7 @@ impl Suite {
         }
     }
 
-    /// Counts, and tells how many bytes more the first iteration allocated, if it did.
+    /// Counts, and returns how many bytes more the first iteration allocated, if it did.
     fn count(
         &mut self,
         index: usize,
@@ -111,7 +112,7 @@ impl Suite {
             return Ok(None);
         }
         if self.weighed[index].case.concurrency.is_some() {
-            // The cost of an element is an average over many: a queue allocates in pieces, and for threads that wait.
+            // The cost of an element is an average over many: a queue allocates in pieces, and for waiting threads.
             let counters: Vec<Counter> = hello
                 .counters
                 .iter()
@@ -120,7 +121,7 @@ impl Suite {
             return self.count_these((index, visit), program, &counters, self.weighed[index].iterations);
         }
         let fine = hello.counters.iter().all(|counter| counter.quality <= Quality::Near);
-        // Counters that sample need many iterations before a difference shows; exact ones are clearest over one.
+        // Counters that sample need many iterations to show a difference; exact ones are clearest over one.
         let iterations = if fine { 1 } else { self.weighed[index].iterations };
         let (coarse, others): (Vec<Counter>, Vec<Counter>) =
             hello.counters.iter().cloned().partition(|counter| counter.granularity.is_some());
@@ -136,7 +137,7 @@ impl Suite {
         Ok(more)
     }
 
-    /// As many iterations as make clear what counters count that go in steps.
+    /// The number of iterations that makes the counts of coarse counters clear.
     fn clear_iterations(
         &self,
         index: usize,
@@ -188,8 +189,8 @@ impl Suite {
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }
 
-    /// Says in one remark how much the first iterations of all cases allocate beyond the later ones: that is set up once,
-    /// and is not in the figures.
+    /// Reports in one remark how much the first iterations of all cases allocate beyond the later ones: one-time setup,
+    /// which is not in the figures.
     fn remark_on_first(&mut self, more: &[(usize, f64)]) {
         let text = |bytes: f64| text(bytes, &Unit::Bytes);
         let name = |position: usize| &self.run.arms[position].name;
@@ -222,7 +223,7 @@ impl Suite {
     }
 }
 
-/// How much more the first iteration allocated than a later one, where that is worth a word.
+/// How much more the first iteration allocated than a later one, where that is notable.
 fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]) -> Option<f64> {
     let counter = counters.iter().find(|c| ["alloc.bytes", "malloc.bytes"].contains(&c.key.as_str()))?;
     let of = |replies: &[BatchReply]| {
@@ -230,13 +231,13 @@ fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]
         readings.into_iter().find(|reading| reading.key == counter.key).and_then(|reading| reading.value.ok())
     };
     let (cold, warm) = (of(first)?, of(warm)?);
-    // Counters that are not exact swing by a few kilobytes by themselves.
+    // Counters that are not exact vary by a few kilobytes by themselves.
     let swing = if counter.quality <= Quality::Near { 64.0 } else { 8192.0 };
     (cold > warm + swing && cold > 1.05 * warm).then_some(cold - warm)
 }
 
-/// Each counter for one iteration: the case's minus the tare's, divided by the iterations; whole-batch readings as
-/// they are. Of a counter that goes in steps it is told besides how far that can be wrong.
+/// Each counter for one iteration: the case's minus the tare's, divided by the iterations; whole-batch readings
+/// unchanged. For a coarse counter, also its possible error.
 fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
     let of = |kind: LoopKind| replies.iter().find(|reply| reply.kind == kind);
     let (Some(case), Some(tare)) = (of(LoopKind::Case), of(LoopKind::Tare)) else { return Vec::new() };
@@ -252,7 +253,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
         }
         let tare = tare.reading(&counter.key).unwrap_or(0.0) / tare.iterations as f64;
         let raw = value / case.iterations as f64;
-        // Less than nothing is nothing where the counter is not exact; else it is the tare that counts too much.
+        // A negative value means zero where the counter is not exact; else the tare counts too much.
         readings.push(match counter.quality {
             Quality::Exact if raw < tare => Reading::absent(
                 &metric,
@@ -265,7 +266,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
             _ => of((raw - tare).max(0.0)),
         });
         if let Some(step) = counter.granularity {
-            // Case and tare may each miss a step at their beginning or at their end.
+            // Case and tare may each miss a step at their start or end.
             let resolution = Metric::custom(
                 &resolution_key(&metric.key),
                 metric.unit.clone(),
@@ -279,7 +280,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
     readings
 }
 
-/// The metric that a counter feeds: the one of the same key, else one of the program's own.
+/// The metric of a counter: the built-in one with the same key, else one of the program's own.
 pub(crate) fn declaration(counter: &Counter) -> Metric {
     let key = match counter.key.as_str() {
         "alloc.count" => "alloc.objects",

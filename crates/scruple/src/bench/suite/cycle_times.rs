@@ -1,4 +1,4 @@
-//! The clock of the core during a run, held against those of earlier runs.
+//! Compares the clock of the core during a run with that of earlier runs.
 
 use super::Suite;
 use super::readings::own;
@@ -10,18 +10,18 @@ use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::{median, sorted};
 use scruple_core::unit::Unit;
 
-/// As many earlier runs tell what is usual.
+/// The number of earlier runs that determine what is usual.
 const RUNS: usize = 20;
 
-/// The cycles of earlier runs on this machine, as far as the store has them. A store that cannot be read says so when the
-/// run is written.
+/// The cycle lengths of earlier runs on this machine, as far as the store has them. An unreadable store is reported
+/// when the run is written.
 pub(super) fn earlier(store: &Store, machine_class: &str) -> Vec<f64> {
     let runs = store.newest(CYCLE, machine_class, RUNS).unwrap_or_default();
     runs.iter().filter(|readings| !readings.is_empty()).map(|readings| median(readings)).collect()
 }
 
 impl Suite {
-    /// Keeps with each case between which clocks its times have to be seen, and says so where this run had another.
+    /// Stores with each case the usual range of clocks for its times, and reports if this run had another one.
     pub(super) fn tell_clock(&mut self) {
         let Some(seen) = self.seen_clock() else { return };
         for (tare, block, reading) in self.usual_clocks(&seen) {
@@ -32,7 +32,7 @@ impl Suite {
         }
     }
 
-    /// The run as it is so far, with the clocks that its times have to be seen between.
+    /// The run so far, with the usual range of clocks for its times.
     pub(super) fn so_far(&self) -> Run {
         let mut run = self.run.clone();
         for (tare, block, reading) in self.seen_clock().iter().flat_map(|seen| self.usual_clocks(seen)) {
@@ -68,10 +68,10 @@ struct SeenClock {
     processes: Vec<f64>,
 }
 
-/// The number of processes that shows whether the clock changed during a run: at least two had either clock.
+/// The number of processes that shows a change of the clock during a run: at least two had either clock.
 const ENOUGH: usize = 5;
 
-/// What is to be said of the clock, where it was another than before, or did not stay.
+/// The message about the clock, where it was different or changed.
 fn remark(now: f64, earlier: &[f64], processes: &[f64]) -> Option<String> {
     let ghz = |cycle: f64| format!("{:.2} GHz", 1.0 / cycle);
     let ordered = sorted(processes);

@@ -1,9 +1,9 @@
-//! Instructions of one iteration: by the difference of processes that run more or fewer of them.
+//! Instructions of one iteration, from the difference of processes that run more or fewer of them.
 //!
 //! What a process executes besides its iterations (its start, reading requests, writing answers) is the same in all of
-//! them but for the digits of the times that it answers with. Of each repeat there are three processes, of few iterations
-//! of case and tare, of more of the case, and of more of the tare; the differences, divided by the further iterations,
-//! are those of case and tare, and what is left is the intercept.
+//! them except for the digits of the times in its answers. Each repeat consists of three processes: few iterations of
+//! case and tare, more of the case, and more of the tare; the differences, divided by the additional iterations, are
+//! those of case and tare, and the rest is the intercept.
 
 use super::{Stop, Suite, reason};
 use scruple_core::evidence::DIFFER;
@@ -15,25 +15,25 @@ use scruple_core::unit::Unit;
 use scruple_measure::bench::BenchError;
 use scruple_measure::instructions::Instructions;
 
-/// The key of what does not grow with the iterations.
+/// The key of the part that does not grow with the iterations.
 pub const INTERCEPT: &str = "instructions.intercept";
 
-/// Repeats of every process, as many as show that two counts differ; where they do not agree, as many as a verdict needs.
+/// Repeats of every process: as many as show that two counts differ; where they disagree, as many as a verdict needs.
 const REPEATS: u32 = DIFFER as u32;
 const ENOUGH: u32 = 4;
 
 /// Iterations of the first try, and the most; each number of iterations in between is a power of ten, so that two
-/// versions of a case run the same number of them.
+/// versions of a case run the same number.
 const LEAST: u64 = 10;
 const MOST: u64 = 1_000_000;
 
 /// The most instructions of a case that are counted, unless that would be fewer iterations than [`LEAST`].
 const CLEAR: f64 = 3e7;
 
-/// What the text of an answer may add or take away: numbers of up to twenty digits, for each of a few readings.
+/// How much the text of an answer may vary: numbers of up to twenty digits, for each of a few readings.
 const ANSWER: f64 = 500.0;
 
-/// What one repeat told of one iteration.
+/// The result of one repeat for one iteration.
 struct Counted {
     net: f64,
     tare: f64,
@@ -41,7 +41,7 @@ struct Counted {
 }
 
 impl Suite {
-    /// Counts the instructions of every case, where that was asked for.
+    /// Counts the instructions of every case, where that was requested.
     pub(crate) fn instruction_pass(&mut self) -> Result<(), Stop> {
         let Some(mut counter) = self.instructions.take() else { return Ok(()) };
         let mut result = Ok(());
@@ -93,7 +93,7 @@ impl Suite {
         Ok(())
     }
 
-    /// As many iterations as make a difference clear against the text of an answer.
+    /// The number of iterations that makes a difference clear compared with the text of an answer.
     fn iterations_to_count(&self, index: usize, counter: &mut Instructions) -> Result<u64, BenchError> {
         let most = self.weighed[index].case.max_iterations.unwrap_or(u64::MAX) / 2;
         if most < 1 {
@@ -120,7 +120,7 @@ impl Suite {
         let mut counted = Vec::new();
         let mut wanted = REPEATS;
         while counted.len() < wanted as usize {
-            // As many digits in every request.
+            // The same number of digits in every request.
             let base = self.process(index, iterations, iterations, counter)? as f64;
             let case = self.process(index, 2 * iterations, iterations, counter)? as f64;
             let tare = self.process(index, iterations, 2 * iterations, counter)? as f64;
@@ -152,8 +152,8 @@ impl Suite {
     }
 }
 
-/// What the repeats come to, and what that is worth: exact where all are the same. Where each iteration does the same,
-/// its instructions are a whole number, which is the same to within what the answers may add.
+/// The result of the repeats and its quality: exact where all are equal. If each iteration does the same, its
+/// instructions are a whole number, known to within what the answers may add.
 fn settled(counts: impl Iterator<Item = f64>, resolution: f64) -> (Vec<f64>, Quality) {
     let counts: Vec<f64> = counts.collect();
     let whole = counts.first().map_or(0.0, |first| first.round());
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(settled([57.02, 56.99].into_iter(), 0.1), (vec![57.0, 57.0], Quality::Exact));
         assert_eq!(settled([57.02, 58.0].into_iter(), 0.1).1, Quality::Near);
         assert_eq!(settled([57.4, 57.4].into_iter(), 0.1), (vec![57.4, 57.4], Quality::Exact));
-        // Where answers weigh as much as iterations, nothing is known to a whole number.
+        // Where answers weigh as much as iterations, no whole number is known.
         assert_eq!(settled([57.0, 57.5].into_iter(), 5.0).1, Quality::Near);
     }
 }

@@ -1,4 +1,4 @@
-//! What a bench program says of itself before it is measured.
+//! What a bench program declares before it is measured.
 
 use super::{FIRST_WORDS, Side, answers, full_name};
 use scruple_core::protocol::{Case, Hello, Reply, Request};

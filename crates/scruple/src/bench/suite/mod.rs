@@ -1,4 +1,4 @@
-//! Weighing the cases of bench programs: fresh processes, blocks with tares, a counting pass of its own.
+//! Weighs the cases of bench programs: fresh processes, blocks with tares, a separate counting pass.
 
 pub mod answers;
 pub mod calibrate;
@@ -43,9 +43,9 @@ pub struct SuiteEffort {
     pub processes: (u32, u32),
     /// Blocks in each process.
     pub blocks: u32,
-    /// That many processes were asked for, and the budget is not to end them.
+    /// A fixed number of processes was requested, so the budget does not end them.
     pub exact_processes: bool,
-    /// That many blocks were asked for, and the budget is not to end them.
+    /// A fixed number of blocks was requested, so the budget does not end them.
     pub exact_blocks: bool,
     /// Measuring time after which no further process is started.
     pub budget: Duration,
@@ -61,7 +61,7 @@ pub struct SuiteEffort {
 const LEAST_TIME: Duration = Duration::from_micros(300);
 
 impl SuiteEffort {
-    /// As many cases as there can be time for: those beyond are not even laid out.
+    /// The most cases for which there can be time: later ones are not even laid out.
     fn most_cases(&self) -> usize {
         match self.exact_processes || self.exact_blocks || self.list_only {
             true => usize::MAX,
@@ -70,22 +70,22 @@ impl SuiteEffort {
     }
 }
 
-/// One of the bench programs that are compared; usually there is one.
+/// One of the bench programs that are compared; usually there is only one.
 #[derive(Debug)]
 pub struct Side {
     /// Its name in tables, where there are two.
     pub label: Option<String>,
-    /// The file.
+    /// The file to execute.
     pub program: Program,
     /// Its words.
     pub argv: Vec<OsString>,
     /// Its working folder; Scruple's own where none is named.
     pub folder: Option<PathBuf>,
-    /// Variables on top of Scruple's own.
+    /// Variables added to Scruple's own.
     pub env: Vec<(OsString, OsString)>,
-    /// The whole environment of processes in which something is counted, where that is to be the same each time.
+    /// The whole environment of counting processes, where it has to be the same each time.
     pub counted_env: Option<Vec<(OsString, OsString)>>,
-    /// What it said of itself.
+    /// Its own description.
     pub hello: Option<Hello>,
 }
 
@@ -93,7 +93,7 @@ pub struct Side {
 #[derive(Debug)]
 pub(crate) struct Weighed {
     side: usize,
-    /// Which of the programs of a timing process runs it: that of its side, or one of its own.
+    /// Which of the programs of a timing process runs it: the one of its side, or its own.
     place: usize,
     case: Case,
     threads: u32,
@@ -103,7 +103,7 @@ pub(crate) struct Weighed {
     tare_iterations: u64,
     batch_time: Duration,
     failed: bool,
-    /// The place of the same case in the first program that has it: blocks of both are alike.
+    /// The position of the same case in the first program that has it: blocks of both are alike.
     kin: usize,
 }
 
@@ -111,13 +111,13 @@ pub(crate) struct Weighed {
 pub struct Suite {
     sides: Vec<Side>,
     weighed: Vec<Weighed>,
-    /// So many more cases are selected than there can be time for.
+    /// The number of selected cases for which there cannot be time.
     beyond: usize,
-    /// The run, with what has been read so far.
+    /// The run, with the readings so far.
     pub run: Run,
     /// Limits that cases declare.
     pub budgets: Vec<Budget>,
-    /// The names of all cases, also of those that are not selected.
+    /// The names of all cases, including those that are not selected.
     pub declared: Vec<String>,
     /// Whether these are all: a list that takes longer than the budget is not read to its end.
     pub declared_all: bool,
@@ -132,9 +132,9 @@ pub struct Suite {
     calibrated: bool,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
-    /// What counts instructions, where they are wanted.
+    /// The instruction counter, where it was requested.
     instructions: Option<Instructions>,
-    /// How long a cycle of the core was in earlier runs on this machine, in nanoseconds.
+    /// The length of a cycle of the core in earlier runs on this machine, in nanoseconds.
     earlier_cycles: Vec<f64>,
 }
 
@@ -142,12 +142,12 @@ pub struct Suite {
 pub enum Stop {
     /// The user interrupted.
     Interrupted,
-    /// The program could not be talked to at all.
+    /// Communication with the program failed.
     Failed(Fault),
 }
 
 impl Side {
-    /// A program that is started where Scruple was, and has not said anything yet.
+    /// A program that starts in Scruple's working folder, before its description is known.
     pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
         Side { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
     }
@@ -166,10 +166,10 @@ impl Side {
     }
 }
 
-/// Writes what is known of a run so far, in so many columns.
+/// Writes the run so far in this many columns.
 pub type Look = Box<dyn Fn(&Run, usize) -> String>;
 
-/// Which cases are wanted.
+/// Which cases are selected.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Parts of names, or tags; none selects all.
@@ -194,11 +194,11 @@ impl Selection {
     }
 }
 
-/// The time within which a program must say what it is and which cases it has.
+/// The time within which a program must describe itself and its cases.
 const FIRST_WORDS: Duration = Duration::from_secs(60);
 
 impl Suite {
-    /// Asks the programs what they have, and lays out the arms; `run` has none yet.
+    /// Asks the programs for their cases, and lays out the arms; `run` has none yet.
     pub fn open(
         mut sides: Vec<Side>,
         mut run: Run,
@@ -280,7 +280,7 @@ impl Suite {
         })
     }
 
-    /// Keeps readings in this store, from when it is known which cases there is time for.
+    /// Keeps readings in this store, once it is known for which cases there is time.
     pub fn keep_in(&mut self, store: Store) {
         self.earlier_cycles = cycle_times::earlier(&store, &self.run.provenance.machine_class);
         self.store = Some(store);
@@ -299,13 +299,13 @@ impl Suite {
         self.instructions = Some(Instructions::new(0, &self.work, &paths::calltree_folder()));
     }
 
-    /// Shows progress from here on, and what is known so far as this function writes it.
+    /// Shows progress from here on, and the results so far as written by this function.
     pub fn show_progress(&mut self, progress: Progress, look: Look) {
         self.progress = progress;
         self.look = Some(look);
     }
 
-    /// Shows what is known of the cases so far, where somebody may be looking.
+    /// Shows the results so far, if somebody may be watching.
     fn show_so_far(&self) {
         if let (Some(look), Some(room)) = (&self.look, self.progress.room())
             && self.weighed.len() <= room.1
@@ -319,7 +319,7 @@ impl Suite {
         self.weighed.iter().map(|weighed| self.run.arms[weighed.arm].name.as_str()).collect()
     }
 
-    /// The metrics that the programs and their cases bring themselves.
+    /// The metrics that the programs and their cases declare.
     pub fn brought(&self) -> Vec<Metric> {
         let counters =
             self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
@@ -327,14 +327,14 @@ impl Suite {
         counters.chain(readings).map(counting::declaration).collect()
     }
 
-    /// Takes every pass, then stores the run. What was read before a stop is kept.
+    /// Takes every pass, then stores the run. Readings before a stop are kept.
     pub fn take(&mut self) -> Result<(), Stop> {
         let mut result = self.take_passes();
         self.progress.clear();
         if matches!(result, Err(Stop::Interrupted)) {
             self.leave_out_unweighed();
         }
-        // Also what was read before a stop is kept.
+        // Readings before a stop are kept, too.
         if let Err(fault) = self.begin_ledger() {
             result = Err(fault);
         }
@@ -373,7 +373,7 @@ impl Suite {
     }
 
     /// A fresh process of one side.
-    /// Starts the program of a side; where something is to be counted, with the allocation counter or without.
+    /// Starts the program of a side, with the allocation counter or without.
     fn start(&self, side: usize, padding: usize, counting: Option<bool>) -> Result<BenchProgram, BenchError> {
         let count_in = counting.filter(|countable| *countable).map(|_| self.work.as_path());
         let start = self.sides[side].start(padding, count_in, counting.is_some());
@@ -386,7 +386,7 @@ impl Suite {
         weighed.case.time_limit.map_or(self.effort.case_limit, Duration::from_nanos)
     }
 
-    /// Marks a case as failed: its figures so far are not shown as if they were whole.
+    /// Marks a case as failed: its partial figures are not shown as complete.
     fn fail(&mut self, index: usize, why: &str) {
         let weighed = &mut self.weighed[index];
         weighed.failed = true;
@@ -401,7 +401,7 @@ impl Suite {
     }
 }
 
-/// Turns an error about one case into a reason, and lets an interruption through.
+/// Turns an error about one case into a reason, and passes an interruption on.
 fn reason(error: &BenchError) -> Result<String, Stop> {
     match error {
         BenchError::Interrupted => Err(Stop::Interrupted),
@@ -414,7 +414,7 @@ fn survives(error: &BenchError) -> bool {
     matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
 }
 
-/// The name of a case with what distinguishes it from its namesakes.
+/// The name of a case with what distinguishes it from cases of the same name.
 fn full_name(case: &Case) -> String {
     if case.params.is_empty() {
         return case.name.clone();

@@ -1,4 +1,4 @@
-//! From replies of bench programs to readings, and from declared budgets to limits.
+//! Converts replies of bench programs to readings, and declared budgets to limits.
 
 use super::arm_name;
 use super::counting::declaration;
@@ -33,8 +33,8 @@ pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
     readings
 }
 
-/// What was seen beside the batches of a block, which is kept with the tare: the slowest of the program's own witnesses, the
-/// length of a cycle of the core in nanoseconds, and the share of the block that the program waited for a core.
+/// Figures beside the batches of a block, kept with the tare: the slowest of the program's own witnesses, the length of
+/// a cycle of the core in nanoseconds, and the share of the block in which the program waited for a core.
 pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<f64>) -> Vec<Reading> {
     let witness = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max);
     let of = |key, unit, value: Option<f64>, source: &str| {
@@ -46,7 +46,7 @@ pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<
     [witness, cycle, waited].into_iter().flatten().collect()
 }
 
-/// What one iteration processes, kept beside the readings so that throughput can be told from a stored run.
+/// The work of one iteration, stored with the readings so that throughput can be derived from a stored run.
 pub(crate) fn work_of(case: &Case) -> Option<Reading> {
     let throughput = case.throughput.as_ref()?;
     let (key, unit) = match throughput.unit.as_str() {
@@ -89,7 +89,7 @@ fn jain(values: &[f64]) -> f64 {
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 1.0 }
 }
 
-/// The limits that a case declares. One that cannot be read is a remark, not an end.
+/// The limits that a case declares. An invalid one gives a remark, not an error.
 pub(crate) fn budgets_of(
     case: &Case,
     threads: u32,

@@ -1,4 +1,5 @@
-//! Batches that can be compared: one case in several programs, or in a stored run, is run in batches of as many iterations.
+//! Comparable batches: one case in several programs, or in a stored run, is run in batches of the same number of
+//! iterations.
 
 use super::{Suite, arm_name};
 use scruple_core::judge;
@@ -7,8 +8,8 @@ use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use std::collections::HashMap;
 
-/// As many times as long as wanted may a batch become, to have as many iterations as in another program. Where programs
-/// differ by more, what the number of iterations does to them is nothing beside that.
+/// A batch may become this many times as long as required, to have as many iterations as in another program. Where
+/// programs differ by more, the effect of the number of iterations is negligible beside that.
 const STRETCH: u64 = 4;
 
 /// How a case is run in the first program that has it.
@@ -24,13 +25,13 @@ struct Known {
 pub struct Alike(HashMap<String, Known>);
 
 impl Alike {
-    /// As the cases of a stored run were, where it says so.
+    /// The batches of the cases of a stored run, if it records them.
     pub fn those_of(run: &Run) -> Alike {
         let iterations =
             |arm: &Arm| Some(median(&arm.sample("batch.iterations")?.readings).round().max(1.0) as u64);
         let known = |(place, arm): (usize, &Arm)| {
             let tare_iterations = judge::cases::tare_at(run, place).and_then(iterations)?;
-            // Each case has two arms, so that this is its place among the cases.
+            // Each case has two arms, so that this is its position among the cases.
             Some((
                 arm.name.clone(),
                 Known { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
@@ -48,9 +49,9 @@ impl Alike {
 }
 
 impl Suite {
-    /// Gives the cases of later programs the iterations of the first. The cost of an iteration depends a little on
-    /// their number, since a batch of few may meet a collection or none, and branch predictors learn in long ones: two
-    /// copies of a program, each calibrated by itself on a busy machine, would differ by percents.
+    /// Gives the cases of later programs the iterations of the first. The cost of an iteration depends slightly on
+    /// their number, since a short batch may meet a collection or none, and branch predictors learn in long ones: two
+    /// copies of a program, each calibrated separately on a busy machine, would differ by some per cent.
     pub(crate) fn make_alike(&mut self) {
         for (index, weighed) in self.weighed.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
             let own = Known {

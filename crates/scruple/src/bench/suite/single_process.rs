@@ -1,4 +1,5 @@
-//! One fresh process at a time, for who weighs a bench program beside others: each process is one reading of a case.
+//! One fresh process at a time, for callers that weigh a bench program beside others: each process is one reading of a
+//! case.
 
 use super::instructions::INTERCEPT;
 use super::{Stop, Suite, Weighed};
@@ -10,11 +11,11 @@ use scruple_core::subject::{Arm, Role};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What fresh processes said of one case.
+/// The results of fresh processes for one case.
 pub struct OfCase {
     /// The arm of the case, without figures.
     pub arm: Arm,
-    /// What was read of one iteration, by block.
+    /// The readings for one iteration, by block.
     pub readings: BTreeMap<u32, Vec<Reading>>,
     /// Why the case failed, if it did.
     pub failed: Option<String>,
@@ -24,12 +25,12 @@ pub struct OfCase {
 const LEVEL: f64 = 0.95;
 
 impl Suite {
-    /// Times every case in one fresh process. Of each there is one reading: the median of its blocks, without the tare's.
+    /// Times every case in one fresh process. Each gets one reading: the median of its blocks, minus the tare's.
     pub fn time_once(&mut self, seed: u64) -> Result<Vec<OfCase>, Stop> {
         self.run.seed = seed;
         self.one_process(0, Instant::now())?;
         Ok(self.hand_over(|arm, tare, key, sample| match sample.pass {
-            // Iterations are Scruple's own choice, not a figure of the case.
+            // Scruple chose the iterations; they are not a figure of the case.
             Pass::Timing if key != "batch.iterations" => {
                 let (value, source) = time_of(arm, tare, key, sample);
                 vec![(0, value, source)]
@@ -38,12 +39,12 @@ impl Suite {
         }))
     }
 
-    /// Counts every case in a fresh process of its own, without the tare's.
+    /// Counts every case in its own fresh process, minus the tare's.
     pub fn count_once(&mut self) -> Result<Vec<OfCase>, Stop> {
         self.counting_pass()?;
         self.instruction_pass()?;
         Ok(self.hand_over(|_, _, key, sample| match sample.pass {
-            // How far a coarse counter can be wrong is no cost, and what a start takes is none of a case's.
+            // The error of a coarse counter is no cost, and the cost of a start belongs to no case.
             Pass::Counting if !key.ends_with(RESOLUTION) && key != INTERCEPT => {
                 let each = sample.blocks.iter().zip(&sample.readings);
                 each.map(|(block, value)| (*block, *value, sample.source.clone())).collect()
@@ -52,7 +53,7 @@ impl Suite {
         }))
     }
 
-    /// The readings of all cases, which the suite then forgets.
+    /// Takes the readings of all cases out of the suite.
     fn hand_over(
         &mut self,
         values: impl Fn(&Arm, &Arm, &str, &Sample) -> Vec<(u32, f64, String)>,
@@ -85,7 +86,7 @@ impl Suite {
             OfCase { arm: bare, readings, failed }
         };
         let all = self.weighed.iter().map(of).collect();
-        // That a case failed is what its arm is to remember.
+        // The arm records that the case failed.
         let stays =
             |key: &str, figure: &Figure| key == "time.wall" && matches!(figure, Figure::Absent { .. });
         self.run.arms.iter_mut().for_each(|arm| arm.figures.retain(|key, figure| stays(key, figure)));
@@ -94,7 +95,7 @@ impl Suite {
     }
 }
 
-/// One figure of one process: times without the tare's, over undisturbed blocks; others as they are.
+/// One figure of one process: times minus the tare's, over undisturbed blocks; others unchanged.
 fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
     if !matches!(key, "time.wall" | "time.cpu") {
         return (median(&sample.readings), sample.source.clone());
@@ -102,7 +103,7 @@ fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
     let source = format!("{}, less the tare", sample.source);
     match (cases::net(arm, tare, key, LEVEL), tare.sample(key)) {
         (Some(net), _) => (net.estimate, source),
-        // Too few blocks for an interval still have a median.
+        // With too few blocks for an interval there is still a median.
         (None, Some(tare)) => (median(&sample.readings) - median(&tare.readings), source),
         (None, None) => (median(&sample.readings), sample.source.clone()),
     }

@@ -1,4 +1,4 @@
-//! The timing pass of a suite: several short fresh processes, in each of them blocks that visit every case.
+//! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
 use super::{Stop, Suite, Weighed};
 use crate::fault::Fault;
@@ -18,45 +18,45 @@ use scruple_measure::bench::BenchProgram;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Iterations vary around the calibrated number by these factors, so that what a batch costs by itself and what an
-/// iteration costs can be told apart.
+/// Iterations vary around the calibrated number by these factors, so that the cost of a batch and the cost of an
+/// iteration can be separated.
 const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
 
-/// The time that a slow case gets in each process, some three times that of a fast one: it needs fewer readings, since
-/// the clocks and the loop are nothing beside it, and should not take the time of all others.
+/// The time that a slow case gets in each process, about three times that of a fast one: it needs fewer readings, since
+/// the clocks and the loop are negligible beside it, and should not take the time of all others.
 const SLOW_TIME: Duration = Duration::from_millis(20);
 
 /// The readings in each process that a slow case gets at least, as long as the budget allows.
 const SLOW_BLOCKS: u32 = 12;
 
-/// Batches as long as this are interrupted now and then on a busy machine.
+/// Batches of this length are sometimes interrupted on a busy machine.
 const LONG: Duration = Duration::from_micros(200);
 
-/// Of the blocks in which the program waited, one in this many counts as if it had not: on a machine that is never free a
-/// slow case would else take part in every block.
+/// Of the blocks in which the program waited, one in this many counts as if it had not: on a machine that is never idle
+/// a slow case would otherwise take part in every block.
 const MADE_UP: u32 = 3;
 
-/// For each case, the time after which no more processes are started than the least: on a machine so busy that five of
-/// them took this long, more would take the user's patience and add little. Comparisons go on until they know.
+/// For each case, the time after which no more processes are started than the least: if five of them took this long on
+/// a busy machine, more would take too long and add little. Comparisons continue until they are decided.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Above this many cases not all need to be weighed.
 pub(super) const MANY: usize = 200;
 
-/// Of many cases, those are left out that the calibration has not reached when this share of the budget is over: what is
-/// calibrated is to be weighed, too.
+/// With many cases, those are left out that the calibration has not reached when this share of the budget is over:
+/// calibrated cases are to be weighed, too.
 const CALIBRATION: f64 = 0.5;
 
-/// As few processes as can show that processes differ. They are short, and have a first answer.
+/// The least number of processes that shows how processes differ. They are short, and give a first answer.
 pub const FEW: u32 = 3;
 
-/// The blocks of each process that the first answer comes from.
+/// The blocks of each process for the first answer.
 pub const FIRST_BLOCKS: u32 = 12;
 
 /// A body is light below this many times the tare.
 const LIGHT: f64 = 10.0;
 
-/// As few blocks as have an interval in a process by itself.
+/// The least number of blocks with an interval in a single process.
 const LEAST_BLOCKS: u32 = 6;
 
 impl Suite {
@@ -106,11 +106,11 @@ impl Suite {
             })?;
             programs.push(program);
         }
-        // Starting a program that declares very many cases takes its time.
+        // Starting a program that declares very many cases takes time.
         let ready = Instant::now();
         for index in 0..self.weighed.len() {
             self.stop_if_interrupted()?;
-            // Of very many cases, those that the budget ends before are left out. A few slow ones are all weighed.
+            // Of very many cases, those that the budget does not reach are left out. A few slow ones are all weighed.
             let many = self.weighed.len() > MANY;
             let hurried = many && !self.effort.exact_processes && !self.effort.exact_blocks;
             let share = self.effort.budget.mul_f64(CALIBRATION);
@@ -134,7 +134,7 @@ impl Suite {
             self.begin_ledger()?;
         }
         let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
-        // Suites that need long for all but the timed part leave off early, as three processes are worth more than one.
+        // Suites that need long for anything but the timed part stop early, as three processes are worth more than one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
         let mut at_once = vec![0; self.weighed.len()];
         let blocks = self.blocks_of(process);
@@ -158,8 +158,8 @@ impl Suite {
         Ok(())
     }
 
-    /// The blocks of a process: few in the first ones, so that there is an answer soon. Comparisons, in which a process is a
-    /// reading, have the same in each.
+    /// The blocks of a process: few in the first ones, so that there is an answer soon. In comparisons each process is
+    /// a reading, so all have the same number.
     fn blocks_of(&self, process: u32) -> u32 {
         let short = process < FEW && self.sides.len() == 1 && !self.effort.exact_blocks;
         if short { self.effort.blocks.min(FIRST_BLOCKS) } else { self.effort.blocks }
@@ -169,7 +169,7 @@ impl Suite {
         if self.interrupted.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Leaves out the cases from this one on, and says so.
+    /// Leaves out the cases from this one on, and reports that.
     fn leave_out_from(&mut self, index: usize) {
         let why = format!(
             "the budget of {:.0?} ended before them; raise --budget or select with --filter",
@@ -178,7 +178,7 @@ impl Suite {
         self.leave_out(index, &why);
     }
 
-    /// Leaves out those of very many cases that an interruption came before.
+    /// Leaves out those of very many cases that an interruption did not reach.
     pub(super) fn leave_out_unweighed(&mut self) {
         let weighed = |weighed: &Weighed| self.run.arms[weighed.arm].sample("time.wall").is_some();
         let first = self.weighed.iter().rposition(weighed).map_or(0, |last| last + 1);
@@ -201,8 +201,8 @@ impl Suite {
         self.run.warn("left-out", told);
     }
 
-    /// A slow case takes part in fewer blocks, so that it does not eat the budget of all; but never in none. Blocks in which
-    /// the program had to wait for a core are made up for, as long as the budget allows.
+    /// A slow case takes part in fewer blocks, so that it does not use up the budget of all; but at least in one.
+    /// Blocks in which the program had to wait for a core are replaced, as long as the budget allows.
     fn takes_part(&self, index: usize, block: u32, at_once: u32) -> bool {
         let share = self.effort.budget / self.weighed.len().max(1) as u32 / self.effort.processes.0.max(1);
         let time = self.weighed[index].batch_time.max(Duration::from_micros(1));
@@ -212,15 +212,15 @@ impl Suite {
         taken < wanted.min(most).max(2) && (taken == block || block < most)
     }
 
-    /// Whether batches of a case are so long that the program may have to wait for a core in the midst of one. What several
-    /// threads wait for may be each other.
+    /// Whether batches of a case are so long that the program may have to wait for a core during one. Several threads
+    /// may also wait for each other.
     fn may_wait(&self, index: usize) -> bool {
         let weighed = &self.weighed[index];
         weighed.batch_time >= LONG && weighed.threads == 1 && weighed.case.concurrency.is_none()
     }
 
-    /// Has one block run and keeps its readings. Says for which share of it the program waited for a core, where that was
-    /// looked for.
+    /// Runs one block and keeps its readings. Returns the share of it in which the program waited for a core, where
+    /// that was recorded.
     fn visit(
         &mut self,
         index: usize,
@@ -266,7 +266,7 @@ impl Suite {
         Ok(waited)
     }
 
-    /// Whether every case, or every comparison where there are two programs, is known well enough.
+    /// Whether every case, or every comparison where there are two programs, is known precisely enough.
     fn enough(&self) -> bool {
         let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
         let pairs = judge::pairs(&self.run);
@@ -283,15 +283,15 @@ impl Suite {
             .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
     }
 
-    /// Whether the interval of a case is narrow enough. A body that weighs little beside the loop is known as well as the
-    /// two of them together can be; of one that weighs much, half an interval of the margin is enough, since on a busy
+    /// Whether the interval of a case is narrow enough. A body that weighs little beside the loop is known as precisely
+    /// as the two of them together can be; for a heavy one, half an interval of the margin is enough, since on a busy
     /// machine a narrower one would take the time of all others.
     fn precise(&self, weighed: &Weighed, level: f64) -> bool {
         let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
         let middle = |arm: &Arm| arm.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
         let margin = self.run.terms.margin;
         judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
-            // How far two copies of one loop differ is in the interval, and no reading makes it less.
+            // The interval includes the difference of two copies of one loop, which no reading reduces.
             let copies = RESOLUTION * middle(tare);
             match value < LIGHT * middle(tare) {
                 true => power::precise((interval.half_width() - copies) / middle(arm), margin),

@@ -1,11 +1,11 @@
-//! The gate as a badge: a small picture with a word for those who see no colours.
+//! The gate as a badge: a small picture whose text does not depend on colours.
 
 use crate::check::summary::Summary;
 use maud::html;
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 
-/// The width of a letter of the badge's font, and the room beside a text.
+/// The width of a letter of the badge's font, and the padding of a text.
 const LETTER: f64 = 6.6;
 const ROOM: f64 = 12.0;
 

@@ -6,14 +6,14 @@ use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 use scruple_core::harmless_text::plain_lines;
 
-/// How a test ended.
+/// The outcome of a test.
 enum Ending {
     Passed,
     Failed(String),
     Unknown(String),
 }
 
-/// Writes the tests. What cannot be told is an error, as everywhere in Scruple, since nobody knows that it passed.
+/// Writes the tests. An undecided one is an error, as everywhere in Scruple, since it did not pass.
 pub fn text(summary: &Summary) -> String {
     let mut tests: Vec<(String, String, Ending)> = Vec::new();
     for row in summary.rows.iter().filter(|row| row.finding.gates) {

@@ -9,14 +9,14 @@ use scruple_core::gate::Outcome;
 use scruple_core::harmless_text::plain;
 use std::fmt::Write as _;
 
-/// Rows that stand in a comment unfolded, and folded.
+/// The most rows of a comment, unfolded and folded.
 const SHOWN: usize = 20;
 const FOLDED: usize = 60;
 
-/// A cell is cut here.
+/// The longest cell; longer ones are truncated.
 const CELL: usize = 80;
 
-/// Writes the comment. Its first line is hidden, and finds the comment again.
+/// Writes the comment. Its first line is hidden, and identifies the comment.
 pub fn text(summary: &Summary) -> String {
     let mut out = format!("<!-- scruple:check:{} -->\n", name(&summary.name));
     let mark = match summary.kept {
@@ -116,7 +116,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A name that cannot end a comment of HTML.
+/// A name that cannot end an HTML comment.
 fn name(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' })

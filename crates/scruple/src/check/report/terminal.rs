@@ -10,7 +10,7 @@ use scruple_core::gate::Outcome;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Rows that are the same are counted, not listed.
+/// Rows with this outcome are counted, not listed.
 fn is_listed(row: &&Row) -> bool {
     let decides = row.finding.gates;
     match row.finding.outcome {
@@ -20,7 +20,7 @@ fn is_listed(row: &&Row) -> bool {
     }
 }
 
-/// Writes the summary for a terminal of that many columns.
+/// Writes the summary for a terminal with this many columns.
 pub fn text(summary: &Summary, width: usize) -> String {
     let style = style(summary.kept);
     let mut out = String::new();
@@ -100,7 +100,7 @@ fn table(summary: &Summary, width: usize, out: &mut String) {
     }
 }
 
-/// What a row means for the gate.
+/// The meaning of a row for the gate.
 pub(super) fn words(row: &Row) -> String {
     match (row.finding.outcome, row.finding.gates) {
         (Outcome::CantTell, true) => "can’t tell".to_owned(),

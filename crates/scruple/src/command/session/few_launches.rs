@@ -1,7 +1,8 @@
-//! The passes that need few launches: memory, and what instruments count.
+//! The passes that need few launches: memory, and the counts of instruments.
 //!
-//! Counts that repeat need three launches to show it. Where readings do not repeat and the verdict is open, the pass goes on
-//! to as many launches as an interval needs, at once and without another look, so that no look is taken until it pleases.
+//! Three launches show whether a count repeats. Where readings do not repeat and the verdict is open, the pass
+//! continues to as many launches as an interval needs, at once and without another look, so that looks are not repeated
+//! until one fits.
 
 use super::{CommandPasses, Effort, Stop};
 use scruple_core::compare::Verdict;
@@ -22,7 +23,7 @@ const COUNTING: u32 = DIFFER as u32;
 /// Launches of either kind where the verdict is open.
 const ENOUGH: u32 = MOST_OF_FEW as u32;
 
-/// What takes longer than this is announced.
+/// Passes that take longer than this are announced.
 const LONG: Duration = Duration::from_secs(20);
 
 impl CommandPasses {
@@ -44,7 +45,7 @@ impl CommandPasses {
         Ok(time)
     }
 
-    /// Counts what instruments count, each in launches of its own.
+    /// Runs the instruments, each in launches of its own.
     pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
         if effort.exactly.is_none() && !self.affords(effort, time * instruments) {
@@ -67,7 +68,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The time to leave for the counting pass.
+    /// The time to reserve for the counting pass.
     pub fn counting_reserve(&self, effort: &Effort, time: Duration) -> Duration {
         match effort.time_only {
             true => Duration::ZERO,
@@ -75,8 +76,8 @@ impl CommandPasses {
         }
     }
 
-    /// How many rounds of a pass to take, of `wanted`: all that were asked for by number, else as many as a quarter of
-    /// the budget pays for, and one at least.
+    /// How many rounds of a pass to take, of `wanted`: all that the user asked for by number, else as many as fit into
+    /// a quarter of the budget, and at least one.
     fn rounds(&self, effort: &Effort, wanted: u32, time: Duration) -> u32 {
         if let Some(exactly) = effort.exactly {
             return wanted.min(exactly);
@@ -88,7 +89,7 @@ impl CommandPasses {
         self.spent + time <= effort.budget.mul_f64(1.1)
     }
 
-    /// Says what is going to be launched, where that takes long.
+    /// Announces the launches, where they take long.
     fn announce(&mut self, effort: &Effort, time: Duration) {
         let instruments = self.weigher.counting_launches();
         let few = self.rounds(effort, MEMORY, time)
@@ -110,8 +111,8 @@ impl CommandPasses {
         }
     }
 
-    /// Visits every arm whose memory and allocations are of interest once: the empty program has none, the twin those of
-    /// its original.
+    /// Visits every arm whose memory and allocations matter once: the empty program has none, the twin those of its
+    /// original.
     fn round(&mut self, pass: Pass, block: u32, blocks: u32) -> Result<(), Stop> {
         let counts = |arm: &Arm| matches!(arm.role, Role::Subject | Role::Shell);
         let arms: Vec<usize> =
@@ -137,7 +138,7 @@ impl CommandPasses {
         .collect()
     }
 
-    /// Says of what was not counted why it was not.
+    /// Records why something was not counted.
     fn leave_uncounted(&mut self) {
         let why = "the budget was spent before the counting pass: raise --budget, or give -r";
         let counted: Vec<&Metric> = METRICS

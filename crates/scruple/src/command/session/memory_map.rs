@@ -6,7 +6,7 @@ use scruple_core::subject::Role;
 use scruple_measure::memory_map::Course;
 
 impl CommandPasses {
-    /// What was seen of the memory of each subject, by its name.
+    /// The memory of each subject, by its name.
     pub fn memory_maps(&self) -> Vec<(&str, &Course)> {
         self.courses.iter().map(|(index, course)| (self.run.arms[*index].name.as_str(), course)).collect()
     }

@@ -1,4 +1,4 @@
-//! What a reader must know of a run in order not to be misled by its figures.
+//! Remarks that a reader needs in order not to be misled by a run's figures.
 
 use super::CommandPasses;
 use scruple_core::judge;
@@ -25,7 +25,7 @@ impl CommandPasses {
         }
     }
 
-    /// The arms that print something else than what they are compared with, if any do.
+    /// The arms whose output differs from that of their reference, if any.
     fn other_outputs(&self) -> Option<String> {
         let first = |name: &str| {
             let place = self.run.arms.iter().position(|arm| arm.name == name)?;
@@ -65,8 +65,8 @@ impl CommandPasses {
         }
     }
 
-    /// A first run much slower than the rest usually read files that the others found in memory. Behind `warm_ups` it is
-    /// not the first one, and where it is known to have read nothing, something else made it slow.
+    /// A first run that is much slower than the rest usually read files that later runs found in memory. After
+    /// `warm_ups` it is not the first one, and where it is known to have read nothing, something else made it slow.
     pub(crate) fn remark_on_cold_start(&mut self, warm_ups: u32) {
         if warm_ups > 0 {
             return;
@@ -76,7 +76,7 @@ impl CommandPasses {
             .arms_of(Role::Subject)
             .filter(|arm| {
                 let reads = arm.sample("io.read").and_then(|sample| sample.readings.first().copied());
-                // Waiting for a core is no cold cache.
+                // Waiting for a core does not mean a cold cache.
                 let waited = arm
                     .sample("time.wait")
                     .and_then(|sample| sample.readings.first().copied())

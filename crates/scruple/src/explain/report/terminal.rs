@@ -8,10 +8,10 @@ use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
-/// Allocation rows below the others.
+/// The number of allocation rows after the others.
 const FEW: usize = 3;
 
-/// Number of rows shown although they vary from run to run.
+/// The number of rows that are shown although they vary from run to run.
 const GREY: usize = 3;
 
 /// Writes the explanation.

@@ -1,20 +1,20 @@
-//! The sentences: what differs, where it comes from, and how sure that is.
+//! The sentences: what differs, where it originates, and how certain that is.
 
 use crate::explain::findings::Found;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 
-/// A share of the difference from which on a function is called the cause, and a part of it.
+/// The least share of the difference at which a function is called the cause, or a part of it.
 const CAUSE: f64 = 0.5;
 const PART: f64 = 0.2;
 
-/// Time that differs by less than this is not held against instructions.
+/// Smaller differences in time are not compared with instructions.
 const DISAGREES: f64 = 0.03;
 
-/// Less code without names than this is not worth a word.
+/// A smaller share of code without names is not mentioned.
 const NAMELESS: f64 = 0.1;
 
-/// Where this share of the functions changed, it was hardly the source.
+/// If this share of the functions changed, the cause is hardly the source.
 const ALL: f64 = 0.7;
 const SEVERAL: usize = 3;
 
@@ -43,7 +43,7 @@ pub fn function(row: &FunctionDifference) -> String {
     }
 }
 
-/// What is known of a function's code, in a word.
+/// The state of a function's code, in a word.
 pub fn code(row: &FunctionDifference) -> &'static str {
     match (row.only_in, row.same_code) {
         (Some(Which::First), _) => "gone",
@@ -54,7 +54,7 @@ pub fn code(row: &FunctionDifference) -> &'static str {
     }
 }
 
-/// The first sentences: whether anything differs, by how much, and where it comes from.
+/// The first sentences: whether anything differs, by how much, and where it originates.
 pub fn answer(found: &Found) -> Vec<String> {
     let main = found.main();
     let mut lines = vec![whole(found, main)];
@@ -87,7 +87,7 @@ pub fn whole(found: &Found, explanation: &Explanation) -> String {
     format!("B {verb} {by}: {} → {} ({}; {repeats}).", count(first), count(second), signed(second - first))
 }
 
-/// Where a difference comes from, as one sentence; none where there is nothing to explain.
+/// The origin of a difference in one sentence; none where there is nothing to explain.
 pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
     let delta = explanation.delta();
     let Some(row) = found.telling(explanation).next() else {
@@ -121,7 +121,7 @@ pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
     Some(format!("{surely} {}{told} ({how_much}); {code}{hunk}.", function(row)))
 }
 
-/// Why a difference is put down to nothing.
+/// Why a difference is attributed to nothing.
 fn nothing(found: &Found) -> String {
     let nameless = found.nameless.iter().copied().fold(0.0, f64::max);
     match () {
@@ -171,7 +171,7 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
     }
 }
 
-/// What else must be known of an explanation.
+/// Other remarks on an explanation.
 pub fn remarks(found: &Found) -> Vec<String> {
     let mut lines = found.remarks.clone();
     let (changed, compared) = found.changed;
@@ -192,7 +192,7 @@ pub fn remarks(found: &Found) -> Vec<String> {
     lines
 }
 
-/// What time says, where it was looked at.
+/// The sentence about time, where it was measured.
 fn time(found: &Found) -> Option<String> {
     let time = found.time.as_ref()?;
     let (first, second) = found.main().totals;

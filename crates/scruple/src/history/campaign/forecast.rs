@@ -1,4 +1,4 @@
-//! How long a history will take, told before it does: once when the first version was built, once when it was launched.
+//! Predicts how long a history will take: once when the first version was built, and once when it was launched.
 
 use super::Campaign;
 use crate::history::artefacts::Artefacts;
@@ -6,10 +6,10 @@ use scruple_core::history::State;
 use scruple_core::unit::{Unit, quantity};
 use std::time::Duration;
 
-/// What takes no longer needs no warning.
+/// Shorter histories need no warning.
 const SHORT: Duration = Duration::from_secs(60);
 
-/// What was told, and from what.
+/// What was predicted, and from what.
 #[derive(Default)]
 pub(super) struct Forecast {
     /// How long the first launch took.
@@ -20,7 +20,7 @@ pub(super) struct Forecast {
 }
 
 impl Campaign {
-    /// After the first build, says what the others take.
+    /// After the first build, reports the expected time of the others.
     pub(super) fn foretell_builds(&mut self, artefacts: &Artefacts) {
         if std::mem::replace(&mut self.forecast.builds, true) || self.effort.adaptive {
             return;

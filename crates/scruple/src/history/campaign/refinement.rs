@@ -1,4 +1,5 @@
-//! Where to look closer: which versions differ, and between which of them a change lies that no two show clearly.
+//! Where to look closer: which versions differ, and between which of them a change lies that no single pair shows
+//! clearly.
 
 use super::{Campaign, ERROR};
 use crate::history::schedule::{Seen, neighbours};
@@ -8,7 +9,7 @@ use scruple_core::history::{Graph, State, find_changes};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::subject::Arm;
 
-/// Versions of which one brought a change of a metric of a subject, of those not yet looked at maybe.
+/// The versions that may have caused a change of a metric of a subject, including unweighed ones.
 pub(super) struct Suspected {
     set: Vec<usize>,
     subject: String,
@@ -28,7 +29,7 @@ impl Campaign {
     pub(super) fn differ(&self, a: usize, b: usize) -> bool {
         let (left, right) = (self.arms_of(a), self.arms_of(b));
         let different = |left: &&Arm| {
-            // Work that was told to be another cannot be compared.
+            // Figures of work that was declared different cannot be compared.
             let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
             let right = right.iter().find(same);
             right.is_some_and(|right| left.figures.keys().any(|key| self.clearly(left, right, key)))
@@ -56,7 +57,7 @@ impl Campaign {
         matches!(verdict, Verdict::Different | Verdict::Small)
     }
 
-    /// The sets of which no neighbours differ clearly enough to say which version it was: all are to be looked at.
+    /// The sets in which no neighbours differ clearly enough to identify the version: all of them are weighed.
     pub(super) fn unclear(&self, seen: &[Seen]) -> Vec<&Suspected> {
         let pairs = neighbours(seen, &self.graph, self.effort.first());
         let told = |one: &Suspected| {

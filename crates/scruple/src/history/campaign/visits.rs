@@ -1,4 +1,4 @@
-//! One visit: a launch of a command of one version, or a process of its bench program, and what may be wrong with it.
+//! One visit: a launch of a command of one version, or a process of its bench program, and its possible failures.
 
 use super::Campaign;
 use crate::bench::suite::{OfCase, Stop};
@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 impl Campaign {
-    /// Launches one command of one version once and keeps the readings. Nothing where the version turned out not to be
-    /// weighable, which is then its state.
+    /// Launches one command of one version once and keeps the readings. None where the version cannot be weighed, which
+    /// then becomes its state.
     pub(super) fn visit(
         &mut self,
         index: usize,
@@ -69,7 +69,7 @@ impl Campaign {
         Ok(Some(weighing.wall))
     }
 
-    /// Has a bench program time or count its cases, each of which is an arm of its own.
+    /// Times or counts the cases of a bench program, each of which has its own arm.
     fn visit_bench(
         &mut self,
         index: usize,
@@ -122,7 +122,7 @@ impl Campaign {
         Ok(Some(wall))
     }
 
-    /// A bench program that says nothing of its cases. What else there is may still be weighed.
+    /// A bench program that does not list its cases. Other subjects may still be weighed.
     fn without_cases(
         &mut self,
         index: usize,
@@ -142,7 +142,7 @@ impl Campaign {
         Ok(None)
     }
 
-    /// Keeps what a process said of a case; an arm is made for a case that is seen at this version for the first time.
+    /// Keeps the results of a process for a case; a case that first appears at this version gets an arm.
     fn keep_case(
         &mut self,
         index: usize,
@@ -153,7 +153,7 @@ impl Campaign {
     ) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         let program = &self.subjects[subject].name;
-        // Names of several programs may be the same.
+        // Cases of several programs may have the same name.
         let name = match self.subjects.len() > 1 || case.arm.name == *program {
             true => format!("{program}/{}", case.arm.name),
             false => case.arm.name.clone(),
@@ -191,7 +191,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// What is wrong with a launch, if anything is.
+    /// The failure of a launch, if there is one.
     fn objection(
         &mut self,
         index: usize,

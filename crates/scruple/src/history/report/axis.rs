@@ -1,12 +1,12 @@
-//! The scales of charts: where a value stands, and which values are written beside the axis.
+//! The scales of charts: positions of values, and the labels of axes.
 
 use scruple_core::unit::{Unit, tick};
 
-/// The height that a value beside the axis wants for itself.
+/// The height of a label.
 const ROOM: f64 = 20.0;
 /// The height of a line of text.
 const LINE: f64 = 12.0;
-/// More values than this beside an axis only confuse.
+/// The most labels of an axis.
 const MOST: f64 = 9.0;
 
 /// A vertical axis.
@@ -21,9 +21,9 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis for these values between two heights of the picture; logarithmic where asked for and no value is zero.
+    /// An axis for these values between two heights of the picture; logarithmic where requested and no value is zero.
     ///
-    /// It spans a tenth of its values at least: what hardly changes ought to look so.
+    /// It spans at least a tenth of its values, so that small changes look small.
     pub(crate) fn of(
         values: impl Iterator<Item = f64>,
         logarithmic: bool,
@@ -58,7 +58,7 @@ impl Axis {
         self.bottom - place.clamp(0.0, 1.0) * (self.bottom - self.top)
     }
 
-    /// The values to write beside the axis, each with its text; none so near to another that they overlap.
+    /// The labels with their values; none overlap.
     pub(crate) fn ticks(&self, unit: &Unit) -> Vec<(f64, String)> {
         let mut last = f64::INFINITY;
         let mut ticks = self.round_values(unit);
@@ -94,7 +94,7 @@ impl Axis {
     }
 }
 
-/// A round distance of which no more than that many fit into the span.
+/// A round step of which no more than this many fit into the span.
 fn round_step(span: f64, most: f64) -> f64 {
     let power = 10_f64.powf((span / most).log10().floor());
     let fits = |step: &f64| span / step <= most;

@@ -50,7 +50,7 @@ const LEFT: f64 = 84.0;
 /// The most values in the tooltip of a version; the first series are those of the first subject.
 const TOLD: usize = 16;
 
-/// The places of versions along the axis.
+/// The positions of the versions along the axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns {
     count: usize,
@@ -123,7 +123,7 @@ pub(crate) fn class(event: &Event<'_>) -> &'static str {
     }
 }
 
-/// The line where an event begins, and the shade over the versions that may have brought it.
+/// The line where an event starts, and the shade over the versions that may have caused it.
 fn guide(page: &Page<'_>, event: &Event<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
     let first = event.set.first().copied().unwrap_or(event.at);
     let (left, right) = (columns.edge(first), columns.edge(event.last() + 1));
@@ -136,7 +136,7 @@ fn guide(page: &Page<'_>, event: &Event<'_>, columns: &Columns, (top, bottom): (
             bottom - top
         );
     }
-    // Of a spike, the end is shown as well.
+    // The end of a spike is shown as well.
     for (version, top) in [(Some(event.at), top - HEAD + 4.0), (event.until().map(|until| until + 1), top)] {
         let Some(x) = version.map(|version| columns.edge(version)) else { continue };
         let _ = writeln!(
@@ -146,7 +146,7 @@ fn guide(page: &Page<'_>, event: &Event<'_>, columns: &Columns, (top, bottom): (
     }
 }
 
-/// The numbers of the events above the panels, in as many rows as they need, up to four; and how many rows those are.
+/// The numbers of the events above the panels, in up to four rows; and the number of rows.
 fn badges(page: &Page<'_>, columns: &Columns) -> (String, usize) {
     let mut ends: Vec<f64> = Vec::new();
     let mut out = String::new();
@@ -210,7 +210,7 @@ fn states(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
     }
 }
 
-/// Names of versions below the axis, turned, as many as there is room for: those of events first, then tags, then others.
+/// Names of versions below the axis, rotated, as many as fit: those of events first, then tags, then others.
 fn names(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
     const ROOM: f64 = 14.0;
     let count = page.history.versions.len();
@@ -239,7 +239,7 @@ fn names(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
     }
 }
 
-/// What the strokes mean.
+/// The legend of the strokes.
 fn legend(options: Options, y: f64, out: &mut String) {
     let told: [&str; 2] = match options.combined {
         true => ["least readings of each version", ""],
@@ -256,7 +256,7 @@ fn legend(options: Options, y: f64, out: &mut String) {
     }
 }
 
-/// Transparent columns that tell about a version when they are pointed at; narrow ones are put together.
+/// Transparent columns with a tooltip for each version; narrow ones are merged.
 fn columns_to_point_at(
     page: &Page<'_>,
     columns: &Columns,
@@ -280,7 +280,7 @@ fn columns_to_point_at(
     }
 }
 
-/// A version in words: who did what, what became of it, and its values unless it has to share its column with many.
+/// A version in words: author, state, and its values unless it shares its column with many others.
 fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) -> String {
     let version = page.version(index);
     let title: String = words::plain(&version.title).chars().take(90).collect();

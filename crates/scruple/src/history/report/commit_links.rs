@@ -1,4 +1,4 @@
-//! Where the difference of two commits can be seen, derived from the URL of the remote.
+//! Links to the difference of two commits, derived from the URL of the remote.
 
 /// Host and path of a remote, without user, password, port and `.git`.
 fn place(remote: &str) -> Option<(String, String)> {
@@ -10,7 +10,7 @@ fn place(remote: &str) -> Option<(String, String)> {
             }
             rest.split_once('/')?
         }
-        // The form of scp, which is no path of this machine: its host has no slash.
+        // The scp form, which is not a local path: its host has no slash.
         None => remote.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1)?,
     };
     let host = authority.rsplit('@').next()?.split(':').next()?.to_lowercase();
@@ -22,7 +22,7 @@ fn place(remote: &str) -> Option<(String, String)> {
     fits.then(|| (host, path.to_owned()))
 }
 
-/// The remote without the user and the secret that some people keep in it.
+/// The remote without the user and the secret that it may contain.
 pub(crate) fn without_user(remote: &str) -> String {
     match remote.split_once("://") {
         Some((scheme, rest)) => {
@@ -34,10 +34,10 @@ pub(crate) fn without_user(remote: &str) -> String {
     }
 }
 
-/// The page that compares two commits; none where the remote is none of the known kinds.
+/// The page that compares two commits; none for an unknown kind of remote.
 ///
-/// Hosts of one's own are recognised by their first name, such as `gitlab.` or `gitea.`. Sourcehut compares no two
-/// commits; its log from the later one is the nearest to it.
+/// Self-hosted servers are recognised by the start of their name, such as `gitlab.` or `gitea.`. Sourcehut has no
+/// comparison of two commits; its log from the later one comes closest.
 pub(crate) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option<String> {
     let (kind, base) = kind(remote?)?;
     Some(match kind {
@@ -58,7 +58,7 @@ pub(crate) fn commit_link(remote: Option<&str>, commit: &str) -> Option<String> 
     })
 }
 
-/// What pages a remote has; Codeberg, Gitea and Forgejo have those of GitHub.
+/// The pages of a remote; Codeberg, Gitea and Forgejo have those of GitHub.
 enum Forge {
     GitHub,
     GitLab,

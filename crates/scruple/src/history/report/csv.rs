@@ -8,11 +8,11 @@ use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
 use scruple_core::unit::Unit;
 
-/// The metrics that may fill the column of allocations, the best first.
+/// The metrics for the column of allocations, the best first.
 pub(crate) const ALLOCATIONS: [&str; 2] = ["alloc.bytes", "malloc.bytes"];
-/// Those that may fill the column of memory.
+/// The metrics for the column of memory.
 pub(crate) const MEMORY: [&str; 2] = ["memory.peak", "heap.live_max"];
-/// Those that may fill the column of time.
+/// The metrics for the column of time.
 pub(crate) const TIME: [&str; 1] = ["time.wall"];
 
 /// `commit;allocations;memory;time`.
@@ -43,7 +43,7 @@ pub(crate) fn short(page: &Page<'_>, subject: Option<&str>) -> String {
     out
 }
 
-/// The least reading; of times in seconds.
+/// The least reading; times in seconds.
 fn least(sample: &Sample) -> Option<f64> {
     let least = sample.readings.iter().copied().filter(|reading| reading.is_finite()).reduce(f64::min)?;
     Some(if sample.unit == Unit::Nanoseconds { least / 1e9 } else { least })

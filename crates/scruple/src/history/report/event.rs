@@ -1,22 +1,22 @@
-//! Changes of several series that one version may have brought, told as one.
+//! Events: changes of several series that one version may have caused.
 
 use scruple_core::history::{Change, Form, Series};
 
-/// Changes that belong together, since the same version most probably brought them.
+/// Changes that belong together, since one version most probably caused all of them.
 pub(crate) struct Event<'a> {
     /// Its number, in the order of the versions; the chart and the tables share it.
     pub(crate) number: usize,
-    /// Index of the version that most probably brought it.
+    /// Index of its most probable version.
     pub(crate) at: usize,
-    /// Indices of all versions that may have brought it: the smallest set among the changes.
+    /// Indices of all versions that may have caused it: the smallest set among the changes.
     pub(crate) set: Vec<usize>,
-    /// Index of the last version that surely has the old levels.
+    /// Index of the last version that certainly has the old levels.
     pub(crate) before: usize,
     /// The changes, each with its series.
     pub(crate) changes: Vec<(&'a Series, &'a Change)>,
 }
 
-/// Which way an event goes, all in all.
+/// The outcome of an event as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// For the worse, and not accepted as intended.
@@ -28,11 +28,11 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome of changes: the weightiest of them decides.
+    /// The outcome of changes: the most important one decides.
     pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Outcome {
         let known = changes.filter(|(_, change)| change.better.is_some());
         let first = known.min_by_key(|(series, _)| weight(&series.metric));
-        // A build that leaves more, such as a longer script, is no worse for who runs it.
+        // A build with larger artefacts, such as a longer script, is not worse for its users.
         let first = first.filter(|(series, _)| !series.metric.starts_with("build."));
         match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
             Some((Some(false), false)) => Outcome::Regression,
@@ -51,11 +51,11 @@ impl Outcome {
     }
 }
 
-/// What people ask about first stands first: it decides whether an event as a whole is for the better.
+/// The most important metrics first: they decide whether an event as a whole is an improvement.
 const WEIGHT: [&str; 7] =
     ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
 
-/// The place of a metric among those that decide; what a build costs comes last.
+/// The rank of a metric; the cost of building is last.
 pub(crate) fn weight(metric: &str) -> usize {
     let place = WEIGHT.iter().position(|key| *key == metric);
     place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")))
@@ -67,13 +67,13 @@ impl Event<'_> {
         Outcome::of(self.changes.iter())
     }
 
-    /// Whether it is nothing but exact changes below the margin.
+    /// Whether it consists of exact changes below the margin.
     pub(crate) fn is_minor(&self, margin: f64) -> bool {
         let small = |change: &Change| (change.ratio - 1.0).abs() < margin;
         self.changes.iter().all(|(series, change)| series.exact && small(change))
     }
 
-    /// The size of its weightiest change.
+    /// The size of its most important change.
     pub(crate) fn size(&self) -> f64 {
         let first = self.changes.iter().min_by_key(|(series, _)| weight(&series.metric));
         first.map_or(0.0, |(_, change)| change.ratio.abs().ln().abs())
@@ -95,23 +95,23 @@ impl Event<'_> {
         spikes.filter_map(|(_, change)| change.until).max()
     }
 
-    /// `at` of the change that this one takes back, where it does.
+    /// `at` of the change that this one reverts, if it does.
     pub(crate) fn undoes(&self) -> Option<usize> {
         let reverts = self.changes.iter().filter(|(_, change)| change.form == Form::Revert);
         reverts.filter_map(|(_, change)| change.undoes).min()
     }
 
-    /// The last version that may have brought it.
+    /// The last version that may have caused it.
     pub(crate) fn last(&self) -> usize {
         self.set.last().copied().unwrap_or(self.at)
     }
 }
 
-/// Puts the changes of these series together: those of which each may have been brought by the other's version.
+/// Groups the changes of these series: a group may have been caused by one version.
 pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
     let mut changes: Vec<(&Series, &Change)> =
         shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
-    // The surest come first, and the others join them.
+    // The most certain come first, and the others join them.
     changes.sort_by_key(|(_, change)| (change.set.len(), change.at));
     let mut events: Vec<Event<'a>> = Vec::new();
     for (series, change) in changes {
@@ -139,7 +139,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
     for (index, event) in events.iter_mut().enumerate() {
         event.number = index + 1;
         let place = |one: &Series| shown.iter().position(|series| std::ptr::eq(*series, one));
-        // What decides stands first, the others in the order of tables.
+        // The deciding metric comes first, the others in the order of tables.
         event.changes.sort_by_key(|(series, _)| place(series));
         if let Some(first) = (0..event.changes.len()).min_by_key(|i| weight(&event.changes[*i].0.metric)) {
             event.changes[..=first].rotate_right(1);
@@ -170,7 +170,7 @@ mod tests {
     fn a_wide_set_joins_the_exact_change_inside_it() {
         let mut made = rich();
         let series = &mut made.judgement.series;
-        // The time may have changed at any of three versions; the allocations say at which.
+        // The time may have changed at any of three versions; the allocations show at which.
         series[1].changes[1].set = vec![12, 13, 14];
         series[1].changes[1].at = 14;
         let shown: Vec<&Series> = made.judgement.series.iter().collect();

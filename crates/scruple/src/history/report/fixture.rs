@@ -1,4 +1,4 @@
-//! Histories made by hand, with everything that a report has to cope with.
+//! Constructed histories with everything that a report has to handle.
 
 use scruple_core::history::{
     Acceptance, BreakEven, Change, Effect, Form, History, Judgement, Point, Series, State, Version,
@@ -12,7 +12,7 @@ use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
 
-/// A title that would break out of every format.
+/// A title with markup for every format.
 pub(crate) const WICKED: &str =
     "Merge <script>alert(\"x\")</script> & `ticks` | pipes, @someone, #12 \u{1b}[31mred \u{202e}drawkcab; x";
 
@@ -58,7 +58,7 @@ fn change(form: Form, at: usize, before: usize, from: f64, to: f64, noise: f64) 
     }
 }
 
-/// 35 versions of an interpreter that becomes a thousand times faster, with all that may go wrong on the way.
+/// 35 versions of an interpreter that becomes a thousand times faster, with all kinds of failures.
 pub(crate) fn rich() -> Made {
     let mut versions = bare(35);
     let set = |version: &mut Version, state: State, why: &str| {
@@ -189,7 +189,7 @@ pub(crate) fn rich() -> Made {
     made
 }
 
-/// That many versions with four steps in three metrics; every thirteenth does not build.
+/// This many versions with four steps in three metrics; every thirteenth does not build.
 pub(crate) fn long(count: usize) -> Made {
     let mut versions = bare(count);
     for (index, version) in versions.iter_mut().enumerate() {
@@ -228,7 +228,7 @@ pub(crate) fn long(count: usize) -> Made {
     )
 }
 
-/// Versions that were built, and nothing else.
+/// Versions that were built, without readings.
 pub(crate) fn bare(count: usize) -> Vec<Version> {
     let mixed = |index: usize| (index as u64 + 1).wrapping_mul(0x9e_3779_b97f) & 0xff_ffff_ffff;
     let commit = |index: usize| format!("{:010x}{index:030x}", mixed(index));

@@ -1,5 +1,4 @@
-//! A page for browsers that needs nothing besides itself: no script, no font, no server. All text is escaped by what builds
-//! the page.
+//! A self-contained page for browsers: no script, no font, no server. The markup library escapes all text.
 
 use super::event::{Event, Outcome};
 use super::{Options, Page, chart, commit_links, markdown, minor_changes, words};
@@ -25,7 +24,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
                 meta name="viewport" content="width=device-width";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                // Our own, and nothing of others is in it.
+                // Our own style, without text from outside.
                 style { (PreEscaped(include_str!("page.css"))) }
             }
             body {
@@ -88,7 +87,7 @@ fn summary(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The row of a series: its ends, and how well they are known.
+/// The row of a series: its ends, and their uncertainty.
 fn course(series: &Series) -> Markup {
     let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
     let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
@@ -117,7 +116,7 @@ fn course(series: &Series) -> Markup {
     }
 }
 
-/// The chart; where it is not too large, in each of its forms, of which buttons without script show one.
+/// The chart; where it is not too large, in each of its forms, selected by buttons without a script.
 fn charts(page: &Page<'_>) -> Markup {
     let forms = [
         ("log", "logarithmic", Options::default()),
@@ -136,7 +135,7 @@ fn charts(page: &Page<'_>) -> Markup {
             }
         }
         @for (id, _, options) in forms {
-            // A picture is markup of its own, in which texts are escaped.
+            // A picture is separate markup, in which texts are escaped.
             div class={ "wide " @if few { "form " (id) } } { (PreEscaped(chart::svg(page, *options))) }
         }
     }
@@ -191,7 +190,7 @@ fn said(series: &Series, change: &Change) -> String {
     }
 }
 
-/// How probable it is that noise alone did it.
+/// The probability in noise alone.
 fn chance(series: &Series, p: f64) -> String {
     match series.exact {
         true => "exact".to_owned(),
@@ -200,7 +199,7 @@ fn chance(series: &Series, p: f64) -> String {
     }
 }
 
-/// The cells that stand before all changes of an event.
+/// The first cells of an event's rows.
 fn event_cells(page: &Page<'_>, event: &Event<'_>) -> Markup {
     let class = match event.outcome() {
         Outcome::Regression => "bad",
@@ -236,7 +235,7 @@ fn linked(link: Option<String>, text: &str) -> Markup {
     }
 }
 
-/// Every version, and what became of it.
+/// Every version with its state.
 fn versions(page: &Page<'_>) -> Markup {
     html! {
         h2 { "Versions" }
@@ -276,7 +275,7 @@ fn version(page: &Page<'_>, index: usize) -> Markup {
     }
 }
 
-/// Why a version was not weighed, and the beginning of its log where somebody has read it.
+/// Why a version was not weighed, with the start of its log if that was read.
 fn why(page: &Page<'_>, index: usize) -> Markup {
     let version = page.version(index);
     html! {
@@ -294,7 +293,7 @@ fn why(page: &Page<'_>, index: usize) -> Markup {
     }
 }
 
-/// Where it was taken, and the words that take it again.
+/// Where it was taken, and the command that repeats it.
 fn provenance(page: &Page<'_>) -> Markup {
     let (run, place) = (&page.history.run, &page.history.run.provenance);
     let text = |value: &Option<String>| value.clone().unwrap_or_default();

@@ -65,12 +65,12 @@ struct ShownEvent {
     set: Vec<usize>,
     left_out: usize,
     before: usize,
-    /// Whether tables tell it in a line with others, since all of it is exact and below the margin.
+    /// Whether tables mention it only in a line with others, since all of it is exact and below the margin.
     minor: bool,
     changes: Vec<Place>,
 }
 
-/// Where a change stands: which of the series, which of its changes.
+/// The position of a change: its series, and its number there.
 #[derive(Serialize)]
 struct Place {
     series: usize,

@@ -61,7 +61,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
     out
 }
 
-/// A line for each subject of which something changed between two versions; one that says so where nothing did.
+/// A line for each subject that changed between two versions; one that says so where none did.
 pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
     if from.max(to) >= page.history.versions.len() {
         return String::new();
@@ -95,7 +95,7 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
         let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
         let found: Vec<(&Series, f64)> = of.map(|(series, change)| (*series, change.ratio)).collect();
         if !found.is_empty() {
-            // One event has one name, wherever it is told.
+            // One event has one name everywhere.
             let line = line(page, event.outcome(), subject, &found, event.before, event.last());
             let mut told = line.trim_end().to_owned();
             let which = Some(words::culprit(page, event)).filter(|_| words::left_out(page, event) > 0);
@@ -110,7 +110,8 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
 
 /// `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
 ///
-/// What did not change is left out; processor time stands in where wall time is. Other metrics have their place in the line only where none of the three changed.
+/// Unchanged metrics are left out; processor time replaces wall time where that is all there is. Other metrics appear
+/// only where none of the three changed.
 fn line(
     page: &Page<'_>,
     outcome: Outcome,
@@ -119,7 +120,7 @@ fn line(
     from: usize,
     to: usize,
 ) -> String {
-    // What a runtime's collector allocates and what is asked of malloc are two things.
+    // Allocations of a runtime's collector and requests to malloc are different figures.
     let columns: [(&str, &[&str]); 4] = [
         ("Allocations", &["alloc.bytes"]),
         ("malloc", &["malloc.bytes"]),
@@ -129,7 +130,7 @@ fn line(
     let ratio = |keys: &[&str]| keys.iter().find_map(|key| found.iter().find(|(one, _)| one.metric == *key));
     let mut parts: Vec<String> =
         columns.iter().filter_map(|(name, keys)| Some(format!("{name}: {}", amount(ratio(keys)?)))).collect();
-    // On a busy machine processor time is often all that is known of time.
+    // On a busy machine processor time is often the only known time.
     if let (None, Some((_, cpu))) = (ratio(&csv::TIME), ratio(&["time.cpu"])) {
         parts.push(format!("CPU: {}", percent(*cpu)));
     }
@@ -146,7 +147,7 @@ fn line(
     format!("**{}**{whom}: {} ({})\n", outcome.word(), parts.join("  "), commits(page, from, to))
 }
 
-/// How much more or less it is; of values on both sides of zero, only which way they went.
+/// The change; for values on both sides of zero, only its direction.
 fn amount((series, ratio): &(&Series, f64)) -> String {
     let crosses = series.points.iter().any(|point| point.least < 0.0);
     match (crosses && ratio.is_infinite(), *ratio > 0.0) {
@@ -165,10 +166,10 @@ fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
     }
 }
 
-/// The ratio of a series between two versions, where it surely changed.
+/// The ratio of a series between two versions, where it certainly changed.
 ///
-/// What the judgement says of the whole range holds. Otherwise exact series are divided; of noisy ones readings that
-/// were taken side by side decide, and where there are too few, the levels.
+/// The judgement of the whole range is used where it applies. Otherwise exact series are divided; for noisy ones
+/// readings that were taken side by side decide, and where there are too few, the levels.
 fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f64> {
     if let Some(whole) = series.whole.as_ref().filter(|whole| (whole.from, whole.to) == (from, to)) {
         return whole.surely.then_some(whole.ratio);
@@ -201,7 +202,7 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
 fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<(f64, Interval)> {
     let arm = |index: usize| -> Option<&Arm> {
         let has = |arm: &&Arm| arm.name == series.subject && arm.sample(&series.metric).is_some();
-        // What building costs is among the figures of the first subject only.
+        // The cost of building is among the figures of the first subject only.
         page.arms_at(index).find(has)
     };
     let pair = Pair { reference: arm(from)?, arm: arm(to)?, paired: true, tares: None };

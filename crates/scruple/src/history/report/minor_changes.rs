@@ -4,7 +4,7 @@ use super::Page;
 use super::words::{change_text, number, plain, short};
 use scruple_core::unit::share;
 
-/// That no change was found that tables show.
+/// Whether tables show no change.
 pub(crate) fn no_change(page: &Page<'_>) -> String {
     let beyond = match page.events.is_empty() {
         true => String::new(),

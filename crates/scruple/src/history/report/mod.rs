@@ -28,11 +28,11 @@ use scruple_core::subject::Arm;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-/// A range of versions and what may be concluded of it, ready to be written.
+/// A range of versions with its conclusions, ready to be written.
 pub struct Page<'a> {
-    /// What was measured.
+    /// The history.
     pub history: &'a History,
-    /// What was concluded.
+    /// The conclusions.
     pub judgement: &'a Judgement,
     /// The beginnings of logs, by the paths that versions name; the caller that can read the files fills them in.
     pub logs: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub struct Page<'a> {
     places: HashMap<String, Vec<usize>>,
 }
 
-/// What a change of build cost buys between two versions of these names, as a sentence.
+/// Whether a change of the build's cost pays off between two versions with these names, in a sentence.
 pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     words::is_it_a_win(one, from, to)
 }
@@ -70,7 +70,7 @@ impl<'a> Page<'a> {
         Page { history, judgement, logs: BTreeMap::new(), shown, events, arms, places }
     }
 
-    /// The same page with the metrics that these patterns name; none leave it as it is.
+    /// The same page with the metrics that these patterns name; without patterns unchanged.
     pub fn showing(mut self, metrics: &[String]) -> Page<'a> {
         if !metrics.is_empty() {
             let named = |series: &&Series| {
@@ -83,16 +83,17 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// The report for a terminal of that many columns. Colours are written always; the stream strips them.
+    /// The report for a terminal with this many columns. Colours are always written; the stream strips them.
     pub fn terminal(&self, width: usize) -> String {
         terminal::text(self, width)
     }
 
     /// `commit;allocations;memory;time` in bytes, bytes and seconds, for one subject: the named one or the first.
     ///
-    /// Where none is named, the first that has any of them. Each cell is the least reading. Allocations are `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or
-    /// else `heap.live_max`, time is `time.wall`; the choice is made once for the subject, so that no column changes
-    /// its meaning on the way. A version that was not weighed has empty cells.
+    /// Where none is named, the first that has any of them. Each cell is the least reading. Allocations are
+    /// `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or else `heap.live_max`, time is `time.wall`; the
+    /// choice is made once for the subject, so that a column never changes its meaning. A version that was not weighed
+    /// has empty cells.
     pub fn csv(&self, subject: Option<&str>) -> String {
         csv::short(self, subject)
     }
@@ -107,17 +108,17 @@ impl<'a> Page<'a> {
         markdown::text(self)
     }
 
-    /// One line for each subject that says what changed between two versions, given by their places in the range.
+    /// One line for each subject with the changes between two versions, given by their positions in the range.
     pub fn markdown_pair(&self, from: usize, to: usize) -> String {
         markdown::pair(self, from, to)
     }
 
-    /// The chart as a picture of its own.
+    /// The chart as a separate picture.
     pub fn svg(&self, options: Options) -> String {
         chart::svg(self, options)
     }
 
-    /// A page for browsers that needs nothing besides itself.
+    /// A self-contained page for browsers.
     pub fn html(&self) -> String {
         html::text(self)
     }
@@ -135,7 +136,7 @@ impl<'a> Page<'a> {
             .unwrap_or(index)
     }
 
-    /// The arms of a version that hold readings; of one with the same artefacts as another, that other's.
+    /// The arms of a version that have readings; for one with the same artefacts as another, those of the other.
     fn arms_at(&self, index: usize) -> impl Iterator<Item = &Arm> {
         let commit = self.history.versions[self.stands_for(index)].commit.as_str();
         let places = self.places.get(commit).map_or(&[][..], Vec::as_slice);
@@ -152,12 +153,12 @@ impl<'a> Page<'a> {
         names
     }
 
-    /// The events that tables show, the weightiest first.
+    /// The events that tables show, the most important first.
     fn told(&self) -> Vec<&Event<'a>> {
         event::worst_first(self.events.iter().filter(|event| !event.is_minor(self.margin())))
     }
 
-    /// The events that one line tells of, the largest first: exact changes that are too small to matter.
+    /// The events that are mentioned in one line, the largest first: exact changes that are too small to matter.
     fn minor(&self) -> Vec<&Event<'a>> {
         let mut minor: Vec<&Event<'_>> =
             self.events.iter().filter(|event| event.is_minor(self.margin())).collect();

@@ -1,4 +1,4 @@
-//! One panel of the chart: a series with everything that is known of it, or three on axes of their own.
+//! One panel of the chart: a series with all its data, or three on separate axes.
 
 use super::axis::Axis;
 use super::chart::{Columns, Options, class};
@@ -8,17 +8,17 @@ use crate::show::svg::cut;
 use scruple_core::history::{Point, Series};
 use std::fmt::Write as _;
 
-/// Above this many readings in all panels, they are not drawn one by one.
+/// Above this many readings in all panels, they are not drawn individually.
 const DOTS: usize = 20_000;
 
-/// The metrics that may stand on each of the three axes of a combined panel.
+/// The metrics of each of the three axes of a combined panel.
 const THREE: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
 
 /// What a panel shows.
 pub(crate) struct Frame<'a> {
     /// Its series: one, or up to three that share it.
     pub(crate) series: Vec<&'a Series>,
-    /// Whether there are few enough readings to draw them one by one.
+    /// Whether there are few enough readings to draw them individually.
     dots: bool,
     options: Options,
 }
@@ -127,7 +127,7 @@ fn one(page: &Page<'_>, frame: &Frame<'_>, columns: &Columns, (top, bottom): (f6
     out.push_str("</g>\n");
 }
 
-/// Allocations, memory and time, each on an axis of its own, with a mark of its own.
+/// Allocations, memory and time, each on its own axis with its own mark.
 fn three(frame: &Frame<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
     let mut beside = columns.left;
     let mut ruled = None;
@@ -138,7 +138,7 @@ fn three(frame: &Frame<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &
         beside += 6.7 * name.chars().count().min(44) as f64 + 24.0;
     }
     for series in &frame.series {
-        // An axis has its place and colour by what it measures, whether or not the others are there.
+        // The position and colour of an axis depend on its metric, whether or not the others exist.
         let place = THREE.iter().position(|keys| keys.contains(&series.metric.as_str())).unwrap_or(0);
         let values = series.points.iter().map(|point| point.least);
         let Some(axis) = Axis::of(values, !frame.options.linear, (top, bottom)) else { continue };

@@ -2,7 +2,7 @@
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What a version has to show.
+/// The content of a version's cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell {
     /// A value.
@@ -18,10 +18,10 @@ pub(crate) fn column(index: usize, versions: usize, columns: usize) -> usize {
     if versions <= columns { index } else { index * columns / versions }
 }
 
-/// Draws the cells in at most that many columns, the last value of a column standing for it.
+/// Draws the cells in at most this many columns; the last value of a column represents it.
 ///
-/// The scale is logarithmic where values differ tenfold, and never so fine that a tenth of the value fills the height:
-/// what hardly changes ought to look so.
+/// The scale is logarithmic where values differ tenfold, and always spans at least a tenth of the value, so that small
+/// changes look small.
 pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
     let values =
         || cells.iter().filter_map(|cell| if let Cell::Value(value) = cell { Some(*value) } else { None });

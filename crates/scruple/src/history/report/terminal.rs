@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 /// The most versions of one state that are listed.
 const LISTED: usize = 12;
 
-/// Writes the page; colours are written always, the stream strips them.
+/// Writes the page; colours are always written, the stream strips them.
 pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     let mut out = String::new();
     let (name, range) = (words::plain(&page.history.repository), words::plain(&page.history.range));
@@ -64,7 +64,7 @@ fn section(head: &str, lines: impl IntoIterator<Item = String>, width: usize, ou
     }
 }
 
-/// Breaks a line, the further pieces moved in.
+/// Wraps a line, with the further pieces indented.
 fn hanging(text: &str, width: usize) -> String {
     wrap(text, width.saturating_sub(2)).replace('\n', "\n  ")
 }
@@ -132,7 +132,7 @@ fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &
     }
 }
 
-/// What each version has to show in a series.
+/// The cell of each version in a series.
 fn cells(page: &Page<'_>, series: &Series) -> Vec<Cell> {
     let mut cells: Vec<Cell> = page
         .history
@@ -205,8 +205,8 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
     );
 }
 
-/// Which version brought an event, with its title where it can be told: in a line of `room` columns, or else in several,
-/// of which the last has `below`.
+/// The version of an event, with its title where it is known: in one line of `room` columns, or else in several, the
+/// last with `below`.
 fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<String> {
     let culprit = words::culprit(page, event);
     let Some(at) = words::likeliest(page, event) else {
@@ -245,7 +245,7 @@ fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
     }
 }
 
-/// Pieces beside each other with a word at the end, in as many lines as they need.
+/// Pieces side by side with a word at the end, in as many lines as they need.
 fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usize, out: &mut String) {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -273,7 +273,7 @@ fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usi
     }
 }
 
-/// What could not be built or weighed, and why.
+/// The versions that could not be built or weighed, with reasons.
 fn not_weighed(page: &Page<'_>, width: usize, out: &mut String) {
     let failed: Vec<(usize, String)> = words::failed(page).collect();
     if failed.is_empty() {

@@ -1,4 +1,4 @@
-//! What holds of the page in every form.
+//! Properties of the page in every form.
 
 use super::fixture::{Made, WICKED, bare, long, rich, unread};
 use super::{Options, Page};
@@ -22,7 +22,7 @@ const FORMS: [Options; 4] = [
     Options { linear: true, combined: true },
 ];
 
-/// Writes pages for eyes: `PAGES=folder cargo test -p scruple --bin scruple pages -- --ignored`.
+/// Writes pages for visual inspection: `PAGES=folder cargo test -p scruple --bin scruple pages -- --ignored`.
 #[test]
 #[ignore = "writes files to look at"]
 fn pages_to_look_at() {
@@ -48,7 +48,7 @@ fn pages_to_look_at() {
     }
 }
 
-/// Every history that a page has to cope with.
+/// Every history that a page has to handle.
 fn all() -> Vec<(&'static str, Made)> {
     let mut failed = bare(3);
     failed.iter_mut().for_each(|version| version.state = State::BuildFailed);

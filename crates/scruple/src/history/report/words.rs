@@ -13,7 +13,7 @@ pub(crate) fn number(count: usize, one: &str) -> String {
     format!("{} {one}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// What became of a version, in a few words.
+/// The state of a version, in a few words.
 pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
     let version = page.version(index);
     match version.state {
@@ -33,7 +33,7 @@ pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
     }
 }
 
-/// How many versions there are of each state, in a line.
+/// The number of versions in each state, in a line.
 pub(crate) fn counts(page: &Page<'_>) -> String {
     let mut kinds: Vec<(String, usize)> = Vec::new();
     for index in 0..page.history.versions.len() {
@@ -46,7 +46,7 @@ pub(crate) fn counts(page: &Page<'_>) -> String {
             None => kinds.push((word, 1)),
         }
     }
-    // What was weighed comes first, the rest by how much of it there is.
+    // Weighed versions come first, the rest by their number.
     kinds.sort_by_key(|(word, count)| (word != "weighed", std::cmp::Reverse(*count)));
     let kinds: Vec<String> =
         kinds.iter().map(|(word, count)| format!("{} {word}", grouped(*count as f64))).collect();
@@ -74,17 +74,18 @@ pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
     }
 }
 
-/// How many of the commits that may have brought an event the selection left out.
+/// How many of the commits that may have caused an event the selection left out.
 pub(crate) fn left_out(page: &Page<'_>, event: &Event<'_>) -> usize {
     event.set.iter().map(|index| page.version(*index).left_out).sum()
 }
 
-/// The version that brought an event, or most likely did; none where commits that were left out may as well have.
+/// The version that caused an event, for certain or most likely; none where commits that were left out may have caused
+/// it.
 pub(crate) fn likeliest(page: &Page<'_>, event: &Event<'_>) -> Option<usize> {
     Some(event.at).filter(|at| page.version(*at).left_out == 0)
 }
 
-/// The version of an event, or the set that holds it.
+/// The version of an event, or the set that contains it.
 pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
     let left_out = left_out(page, event);
     if left_out > 0 {
@@ -104,7 +105,7 @@ pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
     }
 }
 
-/// What kind of event it is, besides its outcome: nothing for a step.
+/// The kind of an event, besides its outcome: empty for a step.
 pub(crate) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
     let mut kinds = Vec::new();
     if let Some(until) = event.until() {
@@ -133,7 +134,7 @@ pub(crate) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
     kinds
 }
 
-/// Percentages are told with two digits, of which nothing is left of a smaller difference.
+/// Percentages have two digits, which hide smaller differences.
 const ROUNDS_AWAY: f64 = 0.000_05;
 
 /// A ratio as text, with its interval where there is one.
@@ -150,7 +151,7 @@ pub(crate) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, un
         }
         Some(interval) => change_between(ratio, interval.low, interval.high),
         None if difference == 0.0 => "±0".to_owned(),
-        // A percentage that would round away is told in full.
+        // A percentage that would round to zero is written in full.
         None if !ratio.is_finite() || (ratio - 1.0).abs() < 0.0005 => {
             let sign = if difference > 0.0 { "+" } else { "" };
             format!("{sign}{}", exact(difference, unit))
@@ -189,7 +190,7 @@ pub(crate) fn direction(series: &Series, ratio: f64) -> &'static str {
     }
 }
 
-/// What happened over the whole range in a word, and whether it is for the better.
+/// The change over the whole range in a word, and whether it is an improvement.
 pub(crate) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<bool>) {
     let away = |interval: Interval| [interval.low, interval.high].map(|end| (end - 1.0).abs());
     let nothing = whole.interval.is_some_and(|i| away(i).into_iter().all(|away| away < ROUNDS_AWAY));
@@ -211,12 +212,12 @@ pub(crate) fn series(series: &Series) -> String {
     format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
 }
 
-/// "Is it a win?", answered.
+/// Whether a change pays off, in a sentence.
 pub(crate) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
     is_it_a_win(one, &short(page, one.from), &short(page, one.to))
 }
 
-/// What a change of build cost buys between two versions of these names, as a sentence.
+/// Whether a change of the build's cost pays off between two versions with these names, in a sentence.
 pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     let amount = |value: f64| {
         let more = if value < 0.0 { "less" } else { "more" };
@@ -244,24 +245,24 @@ pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     format!("{costs}{verdict}.")
 }
 
-/// A share of a series' values, of which no line ends before the sign.
+/// A share of a series' values, with a non-breaking sign.
 fn figure(one: &Series, value: f64) -> String {
     format!("{} {}", series(one), share(value).replace(' ', "\u{a0}"))
 }
 
-/// What steps would have been found, where that is known.
+/// The steps that would have been found, where that is known.
 pub(crate) fn detectable(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
     known.filter_map(|one| Some(figure(one, one.detectable?))).collect()
 }
 
-/// How much versions with the same artefacts differ, where there are some: what "no change" looks like.
+/// How much versions with the same artefacts differ, where there are some: the spread without any change.
 pub(crate) fn twins(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
     known.filter_map(|one| Some(figure(one, one.twins?))).collect()
 }
 
-/// That it is not known which commit brought an event, and what would tell, where that is so.
+/// That the commit of an event is not known, and how to find it, where that is so.
 fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
@@ -282,7 +283,7 @@ fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
     (all > 1).then(|| format!("#{} was brought by one of {all} {what}; {narrow}{closer}.", event.number))
 }
 
-/// The command that looks closer at this history: where it is stored is all that the store does not know.
+/// The command that examines this history more closely; the store cannot tell its own location.
 fn bisect(page: &Page<'_>) -> String {
     let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
     let argv: Vec<&str> = argv.collect();
@@ -296,7 +297,7 @@ fn bisect(page: &Page<'_>) -> String {
     plain(&shell_words::join(words))
 }
 
-/// What is still open: sets, modes, and series of which nothing can be said.
+/// Open questions: sets, modes, and series without conclusions.
 pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(page.events.iter().filter_map(|event| which(page, event)));
@@ -351,7 +352,7 @@ mod tests {
         let made = unread(bare(2));
         let page = Page::of(&made.history, &made.judgement);
         let told = |build: f64, run: f64, runs: Option<f64>| {
-            // What is exactly alike stands for what cannot be told apart.
+            // Exact equality stands in for indistinguishable values.
             let (build_surely, run_surely) = (build != 0.0, run != 0.0);
             let subject = "parse".to_owned();
             let one = BreakEven { subject, from: 0, to: 1, build, run, build_surely, run_surely, runs };
@@ -448,7 +449,7 @@ mod tests {
         assert_eq!(verdict(&unsure, &few), ("can't tell", None));
         let counted = Series { shifting: true, exact: false, cannot: None, ..series[3].clone() };
         assert_eq!(verdict(&counted, &few), ("counts shifted", None));
-        // What no digit shows is no change.
+        // A change below the last digit is not shown.
         let tiny = Interval { low: 0.999_97, high: 0.999_99, level: 0.95 };
         let tiny = Effect { interval: Some(tiny), ..whole(0.999_98, true) };
         assert_eq!(verdict(&series[1], &tiny), ("same", None));

@@ -1,4 +1,4 @@
-//! `scruple history clean`: the room that builds take, and how to get it back.
+//! `scruple history clean`: the disk space of builds, and how to free it.
 
 use crate::command::arms;
 use crate::fault::{Code, Fault};
@@ -11,7 +11,7 @@ use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Frees what is asked for, and says how much that was.
+/// Frees the requested builds, and reports the space.
 pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     let older_than = args.older_than.as_deref().map(age).transpose()?;
     let folders: Vec<PathBuf> = match args.all {
@@ -31,7 +31,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     for folder in folders {
         match free(folder.clone(), older_than, args.dry_run) {
             Ok(freed) => text.push_str(&line(&folder, &freed, args.dry_run)),
-            // One that is in use does not keep the others.
+            // A folder in use does not prevent freeing the others.
             Err(error) if args.all => fault = Some(error),
             Err(error) => return Err(error),
         }
@@ -43,7 +43,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     fault.map_or(Ok(Code::Fine), Err)
 }
 
-/// A time in days, or in a unit that other times are given in.
+/// A time in days, or in another unit of time.
 fn age(text: &str) -> Result<Duration, Fault> {
     match text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok()) {
         Some(days) => Ok(Duration::from_secs(24 * 3600) * days),
@@ -53,7 +53,7 @@ fn age(text: &str) -> Result<Duration, Fault> {
 
 fn line(folder: &Path, freed: &Freed, only_say: bool) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    // The folder is called after the repository and a digest.
+    // The folder's name is that of the repository and a digest.
     let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
     let size = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let verb = if only_say { "would free" } else { "freed" };

@@ -8,19 +8,19 @@ use crate::show::output;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
 
-/// The share of false changes among those that are named.
+/// The share of false changes among those that are reported.
 const ERROR: f64 = 0.05;
 
-/// As much of a log as a page for browsers holds.
+/// The most of a log that a page contains.
 const LOG: usize = 4000;
 
-/// Checks what can be checked before anything is measured.
+/// Checks the request before anything is measured.
 pub fn check(args: &PageArgs) -> Result<(), Fault> {
     output::check_metrics(&args.metrics)?;
     args.export.checked(&FORMATS).map(|_| ())
 }
 
-/// Writes a stored history, or only what changed between two of its versions, if what is asked for is there.
+/// Writes a stored history, or only the changes between two of its versions, if that was requested.
 pub fn show_stored(history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
     let judgement = find_changes(history, ERROR);
     let page = Page::of(history, &judgement);
@@ -28,8 +28,8 @@ pub fn show_stored(history: &History, args: &PageArgs, pair: Option<&str>) -> Re
     write(page, history, args, pair)
 }
 
-/// Judges the history and writes it everywhere it was asked for. After hours of weighing, a name that is wrong keeps
-/// nothing from being shown but what it was given for.
+/// Judges the history and writes it everywhere it was requested. After hours of weighing, one wrong name must not
+/// prevent the other outputs.
 pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
     let judgement = find_changes(history, ERROR);
     write(Page::of(history, &judgement), history, args, None)
@@ -62,7 +62,7 @@ fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>)
     unwritten.map_or(known, Err)
 }
 
-/// Checks that there is a subject of the name that one is asked for by.
+/// Checks that a named subject exists.
 fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
     let subjects = page.subjects();
     match &args.subject {
@@ -96,7 +96,7 @@ fn formatted(page: &Page<'_>, args: &PageArgs, format: Format) -> String {
     }
 }
 
-/// The places of two versions that are written as `A..B`: beginnings of ids, or tags.
+/// Parses two versions written as `A..B`: prefixes of ids, or tags.
 fn places(history: &History, pair: &str) -> Result<(usize, usize), Fault> {
     let Some((from, to)) = pair.split_once("..") else {
         return Err(Fault::usage(format!("‘{pair}’ is no pair of versions: write --pair A..B")));

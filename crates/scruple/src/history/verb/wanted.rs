@@ -1,4 +1,4 @@
-//! What is to be weighed at each version: words of the command line, or what the configuration names.
+//! The subjects at each version, from the command line or the configuration.
 
 use crate::command::arms;
 use crate::config::{Config, ConfiguredCommand};
@@ -6,18 +6,18 @@ use crate::fault::Fault;
 use crate::history::{Recipe, Template, smaller_size};
 use std::collections::BTreeMap;
 
-/// What the command line says of it.
+/// The subjects on the command line.
 pub struct Wanted<'a> {
-    /// The words behind `--`.
+    /// The words after `--`.
     pub command: &'a [String],
     /// Whether these are a bench program.
     pub bench: bool,
-    /// A name for these; without any, the names of those of the configuration that are wanted.
+    /// A name for these; without any, the names of the selected ones of the configuration.
     pub names: &'a [String],
 }
 
 impl Wanted<'_> {
-    /// The command behind `--`, or the commands and bench programs of the configuration, each with its parameters.
+    /// The command after `--`, or the commands and bench programs of the configuration, each with its parameters.
     pub fn subjects(&self, config: &Config) -> Result<Vec<Template>, Fault> {
         let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
         let mut found = match (self.command.is_empty(), self.names) {
@@ -87,7 +87,7 @@ fn here(config: &Config) -> Result<String, Fault> {
     Ok(folder.display().to_string())
 }
 
-/// Puts the folder in the place of `{here}` in everything that a recipe has a shell run, and in its variables.
+/// Replaces `{here}` by the folder in all shell commands of a recipe, and in its variables.
 pub fn put_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
     let folder = here(config)?;
     let variables = recipe.overlays.iter_mut().flat_map(|overlay| overlay.env.values_mut());
@@ -142,7 +142,7 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
     combinations.into_iter().map(template).collect()
 }
 
-/// Checks that the size of the work is one: a parameter of a command, and a whole number wherever it is set.
+/// Checks that the size of the work is valid: a parameter of a command, and a whole number wherever it is set.
 pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
     let Some(size) = &recipe.size else { return Ok(()) };
     let braced = format!("{{{size}}}");

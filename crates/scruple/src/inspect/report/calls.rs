@@ -1,4 +1,4 @@
-//! What a program did, by function: a table, source lines, JSON, a flame graph.
+//! The activity of a program by function: a table, source lines, JSON, a flame graph.
 
 use crate::inspect::args::SortCalls;
 use crate::profile::{CallProfile, FunctionSum};
@@ -13,15 +13,15 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What is reported, and how.
+/// The content and the form of the report.
 pub struct Counted<'a> {
-    /// What the program did.
+    /// The profile.
     pub profile: &'a CallProfile,
     /// How many processes it had.
     pub processes: usize,
-    /// Whether an allocator was seen, so that no allocations means that there were none.
+    /// Whether an allocator was seen, so that zero allocations really means none.
     pub heap_seen: bool,
-    /// Instructions by source line; empty where nobody asked.
+    /// Instructions by source line; empty where they were not requested.
     pub lines: SourceCosts,
     /// The order of the functions.
     pub sort: SortCalls,

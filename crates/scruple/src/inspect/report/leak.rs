@@ -1,4 +1,4 @@
-//! The verdict on a leak: what was live at each size of the work, and what that means.
+//! The verdict on a leak: the live size at each size of the work, and the conclusion.
 
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 /// Columns of the bar that shows the growth.
 const BAR: usize = 40;
 
-/// What was found.
+/// The result.
 pub struct Leak {
     /// The words of the command.
     pub command: Vec<String>,
@@ -22,9 +22,9 @@ pub struct Leak {
     pub passed_over: Vec<PassedOver>,
     /// The runs, by size.
     pub points: Vec<Point>,
-    /// What they show.
+    /// The conclusion.
     pub verdict: Retained,
-    /// What the peak of malloc shows, where the verdict is about what is left of it.
+    /// The conclusion about the peak of malloc, where the verdict is about what remains of it.
     pub peak: Option<Retained>,
 }
 
@@ -43,7 +43,7 @@ pub struct Point {
     /// The size of its work.
     #[serde(rename = "n")]
     pub size: f64,
-    /// What was live.
+    /// Its live size.
     pub bytes: f64,
     /// The peak of malloc.
     #[serde(skip)]
@@ -54,7 +54,7 @@ pub struct Point {
     /// Collections of all kinds.
     #[serde(rename = "gc_count", skip_serializing_if = "Option::is_none")]
     pub collections: Option<f64>,
-    /// Collections of the whole heap, the only moments at which all that is live can be seen.
+    /// Full collections, the only moments that show the whole live size.
     #[serde(rename = "gc_major", skip_serializing_if = "Option::is_none")]
     pub majors: Option<f64>,
 }
@@ -91,7 +91,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
     let head = format!("  {}  {}", right("size", first), right("live", second));
     let _ = writeln!(out, "{DIM}{head}{DIM:#}");
     let mut rows = sizes.iter().zip(&bytes).zip(&leak.points).collect::<Vec<_>>();
-    // Runs that are the same are one row.
+    // Equal runs share a row.
     rows.dedup_by_key(|((size, bytes), _)| (*size, *bytes));
     for ((size, bytes), point) in rows {
         let columns = if most > 0.0 { (point.bytes / most * BAR as f64).round() as usize } else { 0 };

@@ -1,4 +1,4 @@
-//! What the verbs that look at one program print.
+//! Reports of the verbs that examine one program.
 
 pub mod calls;
 pub mod leak;

@@ -21,7 +21,7 @@ pub struct Pauses {
     processes: usize,
     /// All collections, then those of each generation.
     generations: Vec<Generation>,
-    /// How many pauses fall up to each bound and above the one before.
+    /// The number of pauses up to each bound and above the one before.
     histogram: Vec<Bin>,
     /// Live bytes after each collection of the oldest generation.
     residency: Vec<Residency>,
@@ -48,7 +48,7 @@ struct Bin {
     count: usize,
 }
 
-/// What was live at a moment.
+/// The live size at a moment.
 #[derive(Serialize)]
 struct Residency {
     at: f64,
@@ -58,7 +58,7 @@ struct Residency {
 const NANOSECONDS: f64 = 1e9;
 
 impl Pauses {
-    /// What the logs of one program say; they hold at least one collection.
+    /// The report on the logs of one program, which contain at least one collection.
     pub fn of(subject: &str, logs: &[&Log]) -> Pauses {
         let all = Log { collections: logs.iter().flat_map(|log| log.collections.iter().copied()).collect() };
         let mut known: Vec<u32> = all.collections.iter().map(|collection| collection.generation).collect();
@@ -70,7 +70,7 @@ impl Pauses {
             let collections = all.collections.iter().filter(of_it).copied().collect();
             generations.push(generation(Some(one), &Log { collections }));
         }
-        // Heaps of several processes have nothing to do with each other: the first that logged is the main one.
+        // Heaps of several processes are unrelated: the first that logged is the main one.
         let residency = logs.first().map(|log| log.residency()).unwrap_or_default();
         Pauses {
             subject: subject.to_owned(),
@@ -100,7 +100,7 @@ fn generation(generation: Option<u32>, log: &Log) -> Generation {
     }
 }
 
-/// Bins that end at 1, 2 and 5 of each power of ten, from the log's resolution on, up to the longest pause.
+/// Bins that end at 1, 2 and 5 times each power of ten, from the log's resolution to the longest pause.
 fn histogram(log: &Log) -> Vec<Bin> {
     let pauses: Vec<f64> = log.collections.iter().map(|collection| collection.pause).collect();
     let count =
@@ -113,7 +113,7 @@ fn histogram(log: &Log) -> Vec<Bin> {
                 break 'powers;
             }
             let up_to = digit * 10_f64.powi(power);
-            // A pause that was printed as 0.002 is as much as the bound that is computed.
+            // A pause printed as 0.002 must not exceed the computed bound.
             let bound = up_to * (1.0 + 1e-9);
             bins.push(Bin { above, up_to, count: count(above, bound) });
             above = bound;
@@ -129,7 +129,7 @@ fn histogram(log: &Log) -> Vec<Bin> {
 /// Writes both for a terminal of that many columns.
 pub fn text(pauses: &Pauses, width: usize) -> String {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
-    // A pause takes some time, even if the log rounds it to none.
+    // A pause takes some time, even if the log rounds it to zero.
     let pause = |ns: f64| if ns == 0.0 { "< 1.00 ms".to_owned() } else { time(ns) };
     let mut out = format!("{BOLD}Pauses of ‘{}’{BOLD:#}\n", pauses.subject);
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! Haskell profiles: what was live, and which cost centres took time and memory.
+//! Haskell profiles: the live heap, and the cost centres with most time and memory.
 
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::bands;
@@ -222,7 +222,7 @@ pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
         centre.time += own(profile, index, By::Time);
         centre.bytes_share += own(profile, index, By::Bytes);
         centre.bytes = node.bytes.map(|bytes| bytes + centre.bytes.unwrap_or(0)).or(centre.bytes);
-        // Below itself it has been counted already.
+        // Below itself it has already been counted.
         if !called_by_itself(profile, index) {
             centre.time_with_callees += whole[0][index];
             centre.bytes_with_callees += whole[1][index];

@@ -1,9 +1,9 @@
-//! What all charts are made of: marks, grids, labels, arrows at the edge.
+//! Elements of all charts: marks, grids, labels, arrows at the edge.
 
 use super::scale::{Ruler, Tick};
 use maud::{Markup, html};
 
-/// The marks by which arms are told apart without colour, in their order.
+/// The marks that distinguish arms without colour, in order.
 const MARKS: [&str; 5] = ["m-c", "m-s", "m-t", "m-d", "m-v"];
 
 /// The dashes of their lines.
@@ -42,7 +42,7 @@ pub(crate) fn definitions() -> Markup {
     }
 }
 
-/// The mark of an arm. One that does not count is hollow.
+/// The mark of an arm. One that is not used is hollow.
 pub(crate) fn mark(x: &str, y: f64, arm: usize, solid: bool, title: Option<&str>) -> Markup {
     let solid = if solid && arm < 5 { " solid" } else { "" };
     html! {

@@ -1,7 +1,7 @@
 //! The charts of pages, as SVG.
 //!
-//! A chart has no view box: its places are percentages from left to right and pixels from top to bottom. So text and marks
-//! keep their size at every width without a script, and only curves stretch, in an inner picture whose strokes do not.
+//! A chart has no view box: its positions are percentages horizontally and pixels vertically. So text and marks keep
+//! their size at every width without a script, and only curves stretch, in an inner picture whose strokes do not.
 
 pub mod frame;
 pub mod plot;
@@ -11,7 +11,7 @@ pub mod scale;
 use super::page::{Chart, Drawn};
 use maud::{Markup, PreEscaped, html};
 
-/// Above so many marks on a page, marks have no tooltips of their own.
+/// Above this many marks on a page, marks have no tooltips.
 pub const MOST_TOOLTIPS: usize = 2000;
 
 /// Draws a chart for a page.
@@ -30,7 +30,7 @@ pub(crate) fn marks(chart: &Chart) -> usize {
     }
 }
 
-/// A chart as a picture of its own, which follows the reader's choice of light and dark.
+/// A chart as a separate picture, which follows the reader's choice of light and dark.
 pub(crate) fn picture(chart: &Chart) -> String {
     const WIDTH: u32 = 860;
     let (body, height) = match &chart.drawn {

@@ -15,7 +15,7 @@ const SMALL: f64 = 130.0;
 /// The width of the inner picture whose curves stretch.
 const WIDTH: f64 = 1000.0;
 
-/// Above so many points in a layer, points are drawn as one path without tooltips.
+/// Above this many points in a layer, points are drawn as one path without tooltips.
 const MANY: usize = 400;
 
 /// The marks of a layer, which tooltips would belong to.
@@ -158,7 +158,7 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
 fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
     let points: usize = layer.pieces.iter().map(Vec::len).sum();
     let marked = matches!(layer.shape, Shape::Points | Shape::Course);
-    // A line of one point would not be seen.
+    // A line of one point would be invisible.
     let lonely = matches!(layer.shape, Shape::Line)
         .then(|| layer.pieces.iter().filter(|piece| piece.len() == 1).flatten());
     html! {
@@ -227,7 +227,7 @@ fn area(points: &[(f64, f64, f64)]) -> String {
     format!("{forth}{back}Z")
 }
 
-/// Points as strokes without a length, whose round ends make them dots.
+/// Points as strokes without length, whose round ends make them dots.
 fn spots(points: &[(f64, f64, f64)]) -> String {
     points.iter().map(|(x, y, _)| format!("M{x:.1} {y:.1}h0")).collect()
 }

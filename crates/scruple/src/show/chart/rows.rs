@@ -12,7 +12,7 @@ use scruple_core::unit::{change, quantity};
 const HIGH: f64 = 64.0;
 const LOW: f64 = 26.0;
 
-/// Above so many readings in a row, dots are small and faint.
+/// Above this many readings in a row, dots are small and faint.
 const MANY: usize = 400;
 
 /// The value in words.
@@ -37,7 +37,7 @@ fn ruler(rows: &Rows) -> Ruler<'_> {
         let room = (shade.high - shade.low) / 4.0;
         [shade.low - room, shade.high + room]
     });
-    // What is estimated is in the picture, whatever the readings are.
+    // The estimate is always in the picture, whatever the readings are.
     for value in middles().chain(marked).chain(rows.zero).filter(positive) {
         range = (range.0.min(value), range.1.max(value));
     }
@@ -189,7 +189,7 @@ fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
             (beyond(x, y(*index), *towards, row.arm, Some(&title(dot.block, dot.value))))
         }
         @if above.clone().count() > 0 {
-            // The other half is where the estimate is not.
+            // The other half is free of the estimate.
             @let (x, anchor) = if row.middle.is_some_and(|middle| ruler.place(middle) > 0.5) { ("0.5%", "start") } else { ("99.5%", "end") };
             text.tick.halo x=(x) y=(pixels(HIGH - 6.0)) text-anchor=(anchor) { (above.count()) " beyond, up to " (text(rows, most)) }
         }

@@ -1,4 +1,4 @@
-//! From values to places along an axis, and the round values beside it.
+//! Maps values to positions along an axis, and chooses round labels.
 
 use crate::show::page::{Axis, Scale};
 use scruple_core::unit::{Unit, share, tick};
@@ -46,7 +46,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// Where a value stands, from 0 to 1 where it is in the range.
+    /// The position of a value, from 0 to 1 where it is in the range.
     pub(crate) fn place(&self, value: f64) -> f64 {
         (self.transformed(value) - self.low) / (self.high - self.low)
     }
@@ -80,7 +80,7 @@ impl<'a> Ruler<'a> {
         ticks
     }
 
-    /// The round values whose texts stand beside each other within so many pixels.
+    /// The round values whose labels fit side by side into this many pixels.
     pub(crate) fn ticks_within(&self, width: f64) -> Vec<Tick> {
         let mut ticks = self.ticks();
         while ticks.len() > 2 && ticks.iter().map(|tick| wide(&tick.text)).sum::<f64>() > width {
@@ -181,12 +181,12 @@ impl<'a> Ruler<'a> {
     }
 }
 
-/// The pixels that a text of 12 pixels wants for itself, at most.
+/// The width in pixels of a text of 12 pixels, at most.
 fn wide(text: &str) -> f64 {
     text.chars().count() as f64 * 7.5 + 10.0
 }
 
-/// Every second one is left out until they are few enough.
+/// Drops every second one until they are few enough.
 fn thinned(mut ticks: Vec<Tick>) -> Vec<Tick> {
     while ticks.len() as f64 > MOST {
         let mut place = 0;
@@ -204,7 +204,7 @@ fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Round values from `low` to `high`, at most so many: multiples of 1, 2, 2.5 or 5 times a power of ten.
+/// Round values from `low` to `high`, at most this many: multiples of 1, 2, 2.5 or 5 times a power of ten.
 fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
     let span = high - low;
     if !(span > 0.0 && span.is_finite()) {
@@ -218,7 +218,7 @@ fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
     (0..=count).map(|index| (first + index as f64) * step).collect()
 }
 
-/// The range to show: every value, unless a few that are far away would squeeze the rest; these are marked at the edge.
+/// The range to show: every value, unless a few distant ones would compress the rest; these are marked at the edge.
 pub(crate) fn window(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! What a chart shows, as data.
+//! The content of a chart, as data.
 
 use scruple_core::unit::{Unit, share};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde::Serialize;
 /// A chart.
 #[derive(Debug, Serialize)]
 pub struct Chart {
-    /// The name that it is asked for by.
+    /// Its name, for requests.
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// How to read it; empty where the heading says enough.
+    /// How to read it; empty where the heading is enough.
     pub note: String,
-    /// What it shows, in words and numbers, for those who cannot see it.
+    /// Its content in words and numbers, for those who cannot see it.
     pub label: String,
     /// What is drawn.
     pub drawn: Drawn,
@@ -28,7 +28,7 @@ pub enum Drawn {
     Plot(Plot),
 }
 
-/// How values are laid out along an axis.
+/// The scale of an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -102,10 +102,10 @@ pub struct Rows {
     pub rows: Vec<Row>,
 }
 
-/// A row: what it is of, its readings in order, and what is concluded of them.
+/// A row: its arm, its readings in order, and the conclusion.
 #[derive(Debug, Default, Serialize)]
 pub struct Row {
-    /// The place of the arm, which tells its colour and mark.
+    /// The position of the arm, which determines its colour and mark.
     pub arm: usize,
     /// The name of the row.
     pub name: String,
@@ -113,7 +113,7 @@ pub struct Row {
     pub figure: String,
     /// The interval of the figure, in words.
     pub interval_text: String,
-    /// What is said of it.
+    /// The tone of the conclusion.
     pub tail: super::Span,
     /// The readings, in the order in which they were taken.
     pub dots: Vec<Dot>,
@@ -130,7 +130,7 @@ pub struct Dot {
     pub block: u32,
     /// Its value.
     pub value: f64,
-    /// Whether it is shown but does not count.
+    /// Whether it is shown but not used.
     pub apart: bool,
 }
 
@@ -169,10 +169,10 @@ pub enum Shape {
     Area,
 }
 
-/// What one arm has in a plot.
+/// The points of one arm in a plot.
 #[derive(Debug, Serialize)]
 pub struct Layer {
-    /// The place of the arm, which tells its colour, mark and dash.
+    /// The position of the arm, which determines its colour, mark and dash.
     pub arm: usize,
     /// Its name.
     pub name: String,
@@ -192,13 +192,13 @@ pub struct Point {
     /// The low end of an area.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Whether it is shown but does not count.
+    /// Whether it is shown but not used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
 
 impl Point {
-    /// A point that counts.
+    /// A point that is used.
     pub fn at(x: f64, y: f64) -> Point {
         Point { x, y, low: None, apart: false }
     }

@@ -1,13 +1,13 @@
-//! A page for browsers: one file that fetches nothing and runs no script. Every text is escaped by what builds the markup.
+//! A page for browsers: one self-contained file without scripts. The markup library escapes every text.
 
 use super::{Cell, Fold, Page, Part, Section, Span, Table, Tone};
 use crate::show::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// How everything looks; our own, with nothing of others in it.
+/// The style; our own, without text from outside.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// Nothing but its own style may be used by a page, whatever a text in it says.
+/// The content policy: a page may use nothing but its own style, whatever texts it contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// Writes the page.
@@ -91,7 +91,7 @@ fn chart_of(one: &super::Chart, tooltips: bool) -> Markup {
     }
 }
 
-/// Which mark and line is whose, where a chart shows several.
+/// The legend of marks and lines, where a chart shows several.
 fn legend(one: &super::Chart) -> Markup {
     let super::Drawn::Plot(plot) = &one.drawn else { return html! {} };
     let mut named: Vec<(usize, &str, bool)> = Vec::new();
@@ -123,7 +123,7 @@ fn table_of(table: &Table) -> Markup {
                 @if table.head.iter().any(|head| !head.text.is_empty()) {
                     thead role=[table.stacks.then_some("rowgroup")] { tr role=[table.stacks.then_some("row")] {
                         @for head in &table.head {
-                            // An empty heading would be one that says nothing.
+                            // An empty heading would be meaningless to screen readers.
                             @if head.text.is_empty() { td role=[table.stacks.then_some("cell")] {} }
                             @else {
                                 th scope="col" role=[table.stacks.then_some("columnheader")] class=[head.number.then_some("n")] {

@@ -1,5 +1,5 @@
-//! What a page shows, as data: no pixels and no markup. The writers below turn it into HTML, Markdown, CSV, JSON, pictures
-//! and text for a terminal.
+//! The content of a page as data, without pixels or markup. The writers below turn it into HTML, Markdown, CSV, JSON,
+//! pictures and text for a terminal.
 
 pub mod chart;
 pub mod csv;
@@ -19,15 +19,15 @@ use serde::Serialize;
 pub struct Page {
     /// The title of the document.
     pub title: String,
-    /// What it is, when it was taken, and which run it is.
+    /// The subject, the time, and the run.
     pub kind: Vec<String>,
     /// The verdict, as one sentence.
     pub verdict: Vec<Span>,
-    /// What a reader must know to read it.
+    /// What a reader must know.
     pub notes: Vec<String>,
     /// Remarks of the run.
     pub warnings: Vec<String>,
-    /// What follows.
+    /// The sections.
     pub sections: Vec<Section>,
 }
 
@@ -36,7 +36,7 @@ pub struct Page {
 pub struct Section {
     /// The heading.
     pub title: String,
-    /// What stands on the fold, where the section is folded.
+    /// The text of the fold, where the section is folded.
     pub folded: Option<String>,
     /// What is in it.
     pub parts: Vec<Part>,
@@ -68,17 +68,17 @@ pub enum Part {
 /// Parts that open on demand.
 #[derive(Debug, Serialize)]
 pub struct Fold {
-    /// What stands on the fold.
+    /// The text of the fold.
     pub summary: String,
     /// What is in it.
     pub parts: Vec<Part>,
 }
 
-/// What a colour would say of a text; words or signs say it as well.
+/// The meaning that a colour adds to a text; words or signs repeat it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
-    /// Nothing in particular.
+    /// Neutral.
     #[default]
     Plain,
     /// A change for the worse.
@@ -87,7 +87,7 @@ pub enum Tone {
     Better,
     /// No change.
     Same,
-    /// Nobody can tell.
+    /// Can't tell.
     Open,
 }
 
@@ -115,7 +115,7 @@ impl Span {
 /// A table. The first cell of a row is its heading.
 #[derive(Debug, Default, Serialize)]
 pub struct Table {
-    /// What it shows, for those who cannot see it.
+    /// Its content, for those who cannot see it.
     pub label: String,
     /// The headings of the columns.
     pub head: Vec<Head>,
@@ -130,7 +130,7 @@ pub struct Table {
 pub struct Head {
     /// The text.
     pub text: String,
-    /// The place of the arm whose column it is, where it is one's.
+    /// The position of the arm whose column it is, where it is one's.
     pub arm: Option<usize>,
     /// Whether the column holds numbers.
     pub number: bool,
@@ -157,7 +157,7 @@ pub struct Cell {
     pub tail: Option<Span>,
     /// The tone of the text.
     pub tone: Tone,
-    /// Where it leads to.
+    /// Its link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
@@ -183,19 +183,19 @@ const LONGEST_WORD: usize = 160;
 /// The longest sentence that a page shows.
 const LONGEST_SENTENCE: usize = 1200;
 
-/// A name from outside: one line, nothing in it steers, and it is not longer than a page bears.
+/// A name from outside: one line without control characters, truncated.
 pub fn name(text: &str) -> String {
     shortened(text, LONGEST_NAME)
 }
 
-/// A sentence with names from outside in it, likewise.
+/// A sentence with names from outside in it, in the same way.
 pub fn sentence(text: &str) -> String {
     let words = text.split(' ').map(|word| shortened(word, LONGEST_WORD));
     shortened(&words.collect::<Vec<_>>().join(" "), LONGEST_SENTENCE)
 }
 
-/// The text with its middle left out where it is longer than so many characters: what tells long names apart often
-/// stands at their end.
+/// The text with its middle left out where it is longer than this many characters: long names often differ at their
+/// end. stands at their end.
 fn shortened(text: &str, most: usize) -> String {
     let text = plain(text);
     let length = text.chars().count();
@@ -219,8 +219,8 @@ pub fn tone(comparison: &Comparison) -> Tone {
     }
 }
 
-/// The sign of a verdict, which says without colour what it is: filled where the arms are different, hollow where the
-/// difference is small; pointing up where the arm has more.
+/// The sign of a verdict, which works without colour: filled where the arms are different, hollow where the difference
+/// is small; pointing up where the arm has more.
 pub fn sign(comparison: &Comparison) -> &'static str {
     let more = comparison.evidence.effect().is_none_or(|effect| effect > 1.0);
     match (comparison.verdict, more) {

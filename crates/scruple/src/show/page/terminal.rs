@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// The lines of a plot.
 const LINES: usize = 10;
 
-/// Draws every chart, for that many columns.
+/// Draws every chart, for this many columns.
 pub(crate) fn charts(page: &Page, width: usize) -> String {
     let mut out = String::new();
     for chart in page.charts() {
@@ -31,7 +31,7 @@ fn chart_less(_: &Page) -> &'static str {
     "Nothing of this run can be drawn: no metric has more than one reading."
 }
 
-/// The signs of arms, as the marks of pages are.
+/// The signs of arms, like the marks of pages.
 const SIGNS: [char; 5] = ['●', '■', '▲', '◆', '▼'];
 
 fn sign(arm: usize) -> char {
@@ -172,7 +172,7 @@ fn plot_of(plot: &Plot, width: usize, out: &mut String) {
     let columns = width.saturating_sub(left + 4).clamp(10, 160);
     let mut layers: Vec<&Layer> = plot.layers.iter().collect();
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
-    // Dots of several arms in one picture could not be told apart.
+    // Dots of several arms in one picture could not be distinguished.
     for layer in layers {
         let mut canvas = Canvas::new(columns);
         for piece in &layer.pieces {

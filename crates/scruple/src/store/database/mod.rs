@@ -1,11 +1,11 @@
-//! A database as the store uses it: the same SQL text for each engine, values of three kinds, reasons for refusals.
+//! A database as the store uses it: the same SQL for each engine, values of three kinds, classified errors.
 
 mod postgres;
 mod sqlite;
 
 use crate::address::Address;
 
-/// A value on its way into the database, or out of it.
+/// A value passed to the database, or returned by it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -77,13 +77,13 @@ impl StoredRow {
     }
 }
 
-/// Something else wrote into the database.
+/// Another program wrote this into the database.
 fn unexpected(column: usize, what: &str) -> Failure {
     let message = format!("column {} of a row does not hold {what}", column + 1);
     Failure { refusal: Refusal::Corrupt, message }
 }
 
-/// Why the database refused, as far as it matters to what the user can do.
+/// Why the database refused, as far as the user can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// It is a database of something else.
@@ -122,9 +122,9 @@ trait Engine {
     fn rollback(&self);
     /// The names of the tables.
     fn tables(&self) -> Result<Vec<String>, Failure>;
-    /// What is wrong with the database itself, whatever its rows say.
+    /// What is wrong with the database itself, independently of its rows.
     fn damage(&self) -> Result<Vec<String>, Failure>;
-    /// Gives room that is not used any more back to the disk.
+    /// Returns unused space to the disk.
     fn compact(&self) -> Result<(), Failure>;
     /// The room that the store takes, in bytes.
     fn size(&self) -> Result<u64, Failure>;
@@ -150,7 +150,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Refuses a database that has tables, but not ours, which are all made in one transaction.
+    /// Refuses a database that has tables, but not ours, which are all created in one transaction.
     fn check_ours(&self) -> Result<(), Failure> {
         let tables = self.engine.tables()?;
         let has = |name: &str| tables.iter().any(|table| table == name);
@@ -192,7 +192,7 @@ impl Database {
         self.engine.size()
     }
 
-    /// Runs `work` inside one transaction: all of it happens, or none.
+    /// Runs `work` inside one transaction: all of it takes effect, or none.
     pub(super) fn transaction<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.engine.begin()?;
         let result = work().and_then(|value| self.engine.commit().map(|()| value));

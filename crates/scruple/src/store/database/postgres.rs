@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// One connection at a time to a server. Where it was lost, the next transaction makes another.
+/// One connection at a time to a server. If it was lost, the next transaction makes another.
 pub(super) struct Postgres {
     server: Server,
     session: RefCell<Session>,
@@ -81,7 +81,8 @@ impl Server {
             false => {
                 let setup = scruple_measure::load::client_tls(parts.certificates.as_deref())
                     .map_err(|why| refused(Refusal::Other, why))?;
-                // What crosses a network is encrypted, and the server's certificate checked, unless the URL says otherwise.
+                // Network connections are encrypted, and the server's certificate is checked, unless the URL says
+                // otherwise.
                 config.ssl_mode(SslMode::Require);
                 Some(MakeRustlsConnect::new(setup))
             }
@@ -99,7 +100,7 @@ impl Server {
     }
 }
 
-/// The parts of a URL that this library does not know, and the rest of it.
+/// The parts of a URL that the library does not support, and the rest of it.
 struct UrlParts {
     url: String,
     mode: Option<String>,
@@ -115,7 +116,7 @@ impl UrlParts {
             match part.split_once('=') {
                 Some(("sslmode", mode)) => {
                     parts.mode = Some(mode.to_owned());
-                    // The stricter modes of other programs are what is done anyway.
+                    // The stricter modes of other programs are the default here.
                     let known = if mode.starts_with("verify") { "require" } else { mode };
                     kept.push(format!("sslmode={}", if known == "allow" { "prefer" } else { known }));
                 }
@@ -132,7 +133,7 @@ impl UrlParts {
     }
 }
 
-/// Whether what is sent there stays on this machine.
+/// Whether the connection stays on this machine.
 fn is_here(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -268,7 +269,7 @@ fn refused(refusal: Refusal, message: String) -> Failure {
     Failure { refusal, message }
 }
 
-/// What an error means. The library tells a lost connection apart by the state of the client only.
+/// The meaning of an error. A lost connection is recognised only by the state of the client.
 fn failure(error: &postgres::Error, closed: bool) -> Failure {
     let refusal = match error.as_db_error().map(|error| error.code()) {
         None if closed => Refusal::Away,

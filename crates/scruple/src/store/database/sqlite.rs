@@ -52,8 +52,8 @@ impl Sqlite {
         Sqlite::connect(path, flags)
     }
 
-    /// On a read-only disk the files that go with a write-ahead log cannot be made. Where no log was left behind, nobody
-    /// can be writing, and the database can be read without them.
+    /// On a read-only disk the files of a write-ahead log cannot be created. Where no log was left behind, nobody can
+    /// be writing, and the database can be read without them.
     fn open_for_reading(path: &Path) -> Result<Sqlite, Failure> {
         let file = Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         match file.tables() {
@@ -101,7 +101,7 @@ impl Engine for Sqlite {
     }
 
     fn prepare_to_write(&self) -> Result<(), Failure> {
-        // With a write-ahead log a reading is safe from a kill of this process as soon as it is inserted.
+        // With a write-ahead log a reading survives a kill of this process as soon as it is inserted.
         self.batch("PRAGMA foreign_keys = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
     }
 

@@ -1,4 +1,4 @@
-//! The words of `scruple store import`.
+//! The command line of `scruple store import`.
 
 use clap::Args;
 use std::path::PathBuf;

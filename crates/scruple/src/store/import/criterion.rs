@@ -68,7 +68,7 @@ fn arm(report: &Report) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-/// Counters of the runtime, from the batch of most iterations: what a batch costs by itself weighs least there.
+/// Counters of the runtime, from the batch with most iterations, where the cost of the batch itself weighs least.
 fn counters(
     arm: &mut Arm,
     iterations: &[f64],

@@ -1,4 +1,4 @@
-//! Damaged files of other tools: an error, or what is left of them, but never a panic.
+//! Damaged files of other tools give an error, or what is left of them, but never a panic.
 
 use super::*;
 use scruple_fuzz::Corpus;

@@ -1,4 +1,4 @@
-//! From numbers in files to the figures of an arm.
+//! Converts numbers in files to the figures of an arm.
 
 use super::ImportError;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -6,7 +6,7 @@ use scruple_core::sample::{Figure, Sample};
 use scruple_core::subject::Arm;
 use scruple_core::unit::Unit;
 
-/// Adds readings of a declared metric, in order, each in a block of its own.
+/// Adds readings of a declared metric, in order, each in its own block.
 ///
 /// A time, a size or a count that is negative or not a number is refused: no tool means it.
 pub(super) fn add(
@@ -30,12 +30,12 @@ fn work_unit(key: &str) -> Unit {
     if key == "work.bytes" { Unit::Bytes } else { Unit::Count }
 }
 
-/// Adds the one figure that a tool gives instead of readings.
+/// Adds the single figure that a tool gives instead of readings.
 pub(super) fn add_summary(arm: &mut Arm, key: &str, source: &str, value: f64) -> Result<(), ImportError> {
     add(arm, key, Quality::Estimated, source, vec![value])
 }
 
-/// Adds readings of a metric that the benchmark brought itself.
+/// Adds readings of a metric that the benchmark declares.
 pub(super) fn add_own(
     arm: &mut Arm,
     key: &str,
@@ -107,13 +107,13 @@ pub(super) fn nanoseconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// Rounds a figure that was computed by multiplication to the whole number which it can only be.
+/// Rounds a figure that was computed by multiplication to the whole number that it must be.
 pub(super) fn whole(value: f64) -> f64 {
     let rounded = value.round();
     if (value - rounded).abs() <= 1e-6 * rounded.abs() { rounded } else { value }
 }
 
-/// The key of a metric that a benchmark brought: the tool's name before its own, in dotted lower-case words.
+/// The key of a metric that a benchmark declares: the tool's name before its own, in dotted lower-case words.
 pub(super) fn own_key(tool: &str, name: &str) -> String {
     let mut key = format!("{tool}.");
     for c in name.trim_start_matches('·').chars() {
