@@ -12,7 +12,8 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::export::OF_RUNS;
+use crate::show::FORMATS;
+use crate::show::export::names;
 use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::budget::{Budget, Kept};
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 /// Measures the cases, stores the run, prints the report.
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
-    args.results.export.checked(&OF_RUNS)?;
+    args.results.export.checked(&names(&FORMATS))?;
     let config = Config::find()?;
     let (suite, work) = opened(args, &config)?;
     if args.list {

@@ -11,14 +11,11 @@ use crate::command;
 use crate::command::session::Stop;
 use crate::fault::{Code, Fault};
 use crate::load;
-use crate::show::export::Format;
+use crate::show::export::{names, writer};
 use crate::show::{declared, output};
 use scruple_core::budget::Kept;
 use scruple_core::gate::Rules;
 use std::path::Path;
-
-/// The formats of a gate.
-pub const FORMATS: [Format; 5] = [Format::Markdown, Format::Json, Format::Junit, Format::Sarif, Format::Svg];
 
 /// Metrics that are counted only on request, and decide where nothing else is named.
 const INSTRUCTIONS: &str = "instructions";
@@ -76,7 +73,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
 /// Checks the request before anything is weighed.
 pub fn before(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
     output::check_metrics(gate)?;
-    results.export.checked(&FORMATS).map(|_| ())
+    results.export.checked(&names(&report::FORMATS)).map(|_| ())
 }
 
 fn rules(gate: Vec<String>) -> Rules {
@@ -122,12 +119,15 @@ pub fn conclude(
     results: &ResultArgs,
 ) -> Result<Code, Fault> {
     let summary = Summary::of(weighed, rules, context)?;
-    let files = results.export.checked(&FORMATS)?;
+    let files = results.export.checked(&names(&report::FORMATS))?;
     let aside = files.iter().any(|file| file.path == Path::new("-"));
-    let texts = files.iter().map(|file| (file.path.as_path(), report::formatted(&summary, file.format)));
+    let texts = files.iter().filter_map(|file| {
+        let text = writer(&report::FORMATS, &file.format)?;
+        Some((file.path.as_path(), text(&summary)))
+    });
     let unwritten = output::write_files(texts)?;
     let text = match results.json {
-        true => report::formatted(&summary, Format::Json),
+        true => report::json::text(&summary),
         false => report::terminal::text(&summary, output::width()),
     };
     output::print_beside(aside, &text)?;

@@ -12,7 +12,8 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::export::OF_RUNS;
+use crate::show::FORMATS;
+use crate::show::export::names;
 use crate::show::output;
 use crate::show::{Report, declared, terminal};
 use scruple_core::budget::Budget;
@@ -33,7 +34,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Weighs the commands, stores the run, prints the report.
 pub fn run(args: &RunArgs) -> Result<Code, Fault> {
-    args.results.export.checked(&OF_RUNS)?;
+    args.results.export.checked(&names(&FORMATS))?;
     let Taken { passes, result, budgets } = take(args)?;
     conclude(passes, result, &args.results, &args.sampling.metrics, &budgets)
 }

@@ -22,7 +22,8 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::export::OF_RUNS;
+use crate::show::FORMATS;
+use crate::show::export::names;
 use crate::show::output;
 use scruple_core::compare::Verdict;
 use scruple_core::history::{BreakEven, Costs};
@@ -52,7 +53,7 @@ pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Res
 /// Builds both, weighs them, stores the run, prints the report.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
-    args.results.export.checked(&OF_RUNS)?;
+    args.results.export.checked(&names(&FORMATS))?;
     let budgets = output::budgets(&args.limit, &[])?;
     let launcher = start_launcher()?;
     let source = Source::open(None)?;

@@ -6,7 +6,8 @@ use super::stored::Both;
 use crate::command::arms;
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::show::export::OF_RUNS;
+use crate::show::FORMATS;
+use crate::show::export::names;
 use crate::show::output;
 
 /// Prints the comparison.
@@ -29,7 +30,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         }
     };
     output::check_metrics(&args.metrics)?;
-    args.results.export.checked(&OF_RUNS)?;
+    args.results.export.checked(&names(&FORMATS))?;
     let budgets = output::budgets(&args.limit, &[])?;
     let store = paths::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);

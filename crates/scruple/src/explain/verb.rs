@@ -4,7 +4,7 @@ use super::args::ExplainArgs;
 use super::counted_runs::{self, Effort, Gathered};
 use super::findings::Found;
 use super::hunks;
-use super::report::{json, markdown, page, terminal};
+use super::report::{FORMATS, ROWS, json, terminal};
 use crate::command::{arms, shell};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
@@ -15,22 +15,16 @@ use crate::history::{self, Recipe, Starter, Template};
 use crate::inspect::{calls, launch};
 use crate::new_run;
 use crate::paths::WorkFolder;
-use crate::show::export::Format;
+use crate::show::export::{names, writer};
 use crate::show::output;
 use scruple_measure::calltree::{Counter, Symbols};
 use scruple_measure::launcher::Launcher;
 use std::path::Path;
 use std::time::Duration;
 
-/// The formats of an explanation.
-const FORMATS: [Format; 3] = [Format::Markdown, Format::Html, Format::Json];
-
-/// Functions that are listed; JSON has all of them.
-const ROWS: usize = 10;
-
 /// Runs both, and reports the origin of their difference.
 pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
-    args.results.export.checked(&FORMATS)?;
+    args.results.export.checked(&names(&FORMATS))?;
     let launchers = [launch::launcher()?, launch::launcher()?];
     match args.command.is_empty() {
         true => commands(args, launchers),
@@ -124,16 +118,11 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
 }
 
 fn show(args: &ExplainArgs, found: &Found, gathered: &Gathered) -> Result<Code, Fault> {
-    let [first, second] = &gathered.sides;
-    let exports = args.results.export.checked(&FORMATS)?;
+    let exports = args.results.export.checked(&names(&FORMATS))?;
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
-    let files = exports.iter().map(|export| {
-        let text = match export.format {
-            Format::Json => json::text(found),
-            Format::Html => page::text(found, ROWS, &first[0], &second[0]),
-            _ => markdown::text(found, ROWS),
-        };
-        (export.path.as_path(), text)
+    let files = exports.iter().filter_map(|export| {
+        let text = writer(&FORMATS, &export.format)?;
+        Some((export.path.as_path(), text(found, gathered)))
     });
     let unwritten = output::write_files(files)?;
     let text = match args.results.json {

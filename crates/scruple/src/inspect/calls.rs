@@ -7,7 +7,7 @@ use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
 use crate::profile::{self, CallProfile};
 use crate::progress::Progress;
-use crate::show::export::{self, Format};
+use crate::show::export;
 use crate::show::output;
 use scruple_measure::calltree::{Counter, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool};
 use scruple_measure::command::{Commands, Job};
@@ -30,7 +30,7 @@ pub fn counter(aim: &str) -> Result<Counter, Fault> {
 
 /// Runs the command once under the call tree.
 pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
-    let formats: Vec<Format> = profile::FORMATS.into_iter().chain([Format::Json, Format::Svg]).collect();
+    let formats = [export::names(&calls::FORMATS), export::names(&profile::FORMATS)].concat();
     let exports = export::checked(args.export.clone(), &formats)?;
     let launcher = launch::launcher()?;
     let counter = counter("count calls")?;
@@ -59,10 +59,11 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let mut unwritten = None;
     for export in &exports {
-        let bytes = match export.format {
-            Format::Json => calls::json(&counted).into_bytes(),
-            Format::Svg => calls::flame_graph(&counted).into_bytes(),
-            format => profile::written(&whole, format),
+        let bytes = match export::writer(&calls::FORMATS, &export.format) {
+            Some(text) => text(&counted).into_bytes(),
+            None => {
+                export::writer(&profile::FORMATS, &export.format).map_or_else(Vec::new, |bytes| bytes(&whole))
+            }
         };
         unwritten = output::write_bytes(&export.path, &bytes).err().or(unwritten);
     }

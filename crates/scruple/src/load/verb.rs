@@ -2,6 +2,7 @@
 
 use super::args::{Instrument, LoadArgs};
 use super::limits::with_limits_of;
+use super::report::export::requests;
 use super::report::{export, page};
 use super::watchers::Watchers;
 use super::windows::passes;
@@ -16,7 +17,8 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::export::{Format, OF_RUNS};
+use crate::show::FORMATS;
+use crate::show::export::{names, writer};
 use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::budget::Budget;
@@ -34,24 +36,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The formats that only loads have.
-const OF_LOADS: [Format; 4] = [Format::Hgrm, Format::Hlog, Format::Requests, Format::JsonLines];
-
 /// Loads the servers, stores the run, prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
-    let formats: Vec<Format> = OF_RUNS.into_iter().chain(OF_LOADS).collect();
+    let formats = [names(&FORMATS), names(&export::FORMATS), names(&requests::FORMATS)].concat();
     let exports = args.results.export.checked(&formats)?;
     let Taken { loading, loads, stop, budgets } = take(args)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
     report.loads = Some(&loads);
     let footer = loading.stored_at().map(|place| terminal::stored(&loading.run.id, &place));
     let code = output::write(&report, &args.results, footer.as_deref())?;
-    for export in &exports {
-        match export.format {
-            Format::Hgrm => export::hgrm(&export.path, &loads)?,
-            Format::Hlog => export::hlog(&export.path, &loads)?,
-            // The others are written of any run.
-            _ => {}
+    for file in &exports {
+        if let Some(write) = writer(&export::FORMATS, &file.format) {
+            write(&file.path, &loads)?;
         }
     }
     drop(report);

@@ -2,10 +2,10 @@
 
 use super::args::LoadArgs;
 use super::live::Live;
-use super::report::export::requests::{Form, Names, Requests};
+use super::report::export::requests::{FORMATS, Form, Names, Requests};
 use super::windows::Side;
 use crate::fault::Fault;
-use crate::show::export::{Export, Format};
+use crate::show::export::{Export, writer};
 use scruple_measure::load::{Plan, Progress};
 
 /// Who is told.
@@ -21,11 +21,7 @@ impl Watchers {
     /// # Errors
     /// When they cannot be told.
     pub fn of(args: &LoadArgs, exports: &[Export], sides: &[Side]) -> Result<Watchers, Fault> {
-        let form = |export: &Export| match export.format {
-            Format::Requests => Some(Form::Csv),
-            Format::JsonLines => Some(Form::JsonLines),
-            _ => None,
-        };
+        let form = |export: &Export| writer(&FORMATS, &export.format);
         let files: Vec<(&Export, Form)> =
             exports.iter().filter_map(|export| Some((export, form(export)?))).collect();
         let watched = !files.is_empty() || args.live.is_some();

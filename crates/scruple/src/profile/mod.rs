@@ -5,14 +5,18 @@ mod collapsed;
 mod pprof;
 mod speedscope;
 
-use crate::show::export::Format;
 use scruple_core::explain::{Cost, Count};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use std::path::Path;
 
 /// The formats that a call tree can be written in.
-pub const FORMATS: [Format; 4] = [Format::Collapsed, Format::Callgrind, Format::Pprof, Format::Speedscope];
+pub const FORMATS: [(&str, fn(&CallProfile) -> Vec<u8>); 4] = [
+    ("collapsed", |profile| collapsed::text(profile).into_bytes()),
+    ("callgrind", |profile| callgrind::text(profile).into_bytes()),
+    ("pprof", pprof::bytes),
+    ("speedscope", |profile| speedscope::text(profile).into_bytes()),
+];
 
 /// The counts of every context, in the order of the formats: key, unit, and title.
 const COUNTS: [(Count, &str, &str); 3] = [
@@ -146,17 +150,6 @@ fn add(sum: &mut Cost, more: Cost) {
     sum.instructions = sum.instructions.saturating_add(more.instructions);
     sum.allocations = sum.allocations.saturating_add(more.allocations);
     sum.bytes = sum.bytes.saturating_add(more.bytes);
-}
-
-/// The profile in one of [`FORMATS`]; empty in any other.
-pub fn written(profile: &CallProfile, format: Format) -> Vec<u8> {
-    match format {
-        Format::Collapsed => collapsed::text(profile).into_bytes(),
-        Format::Callgrind => callgrind::text(profile).into_bytes(),
-        Format::Pprof => pprof::bytes(profile),
-        Format::Speedscope => speedscope::text(profile).into_bytes(),
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,10 @@ use crate::paths;
 use crate::show::Report;
 use crate::show::align::wrap;
 use crate::show::chart;
+use crate::show::export::{names, writer};
 use crate::show::output;
-use crate::show::page::{Page, csv, html, json, markdown, terminal};
+use crate::show::page::{FORMATS, Page, terminal};
 use std::path::Path;
-
-/// The formats of a page, by the endings of files.
-const ENDINGS: [&str; 6] = ["html", "htm", "md", "csv", "json", "svg"];
 
 /// Writes a stored run.
 pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
@@ -42,7 +40,8 @@ fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
         });
     };
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let known = ENDINGS.into_iter().find(|known| known.eq_ignore_ascii_case(ending));
+    let endings = [names(&FORMATS), vec!["svg"]].concat();
+    let known = endings.iter().copied().find(|known| known.eq_ignore_ascii_case(ending));
     match (known, &args.svg) {
         (Some("svg"), None) => Err(Fault::usage(
             "a picture holds one chart: name it with --svg; `--svg list` says which there are",
@@ -55,7 +54,7 @@ fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
         (None, _) => Err(Fault::usage(format!(
             "cannot tell the format of ‘{}’ from its ending: it is one of .{}",
             path.display(),
-            ENDINGS.join(", .")
+            endings.join(", .")
         ))),
     }
 }
@@ -76,16 +75,15 @@ fn found(args: &ReportArgs) -> Result<Page, Fault> {
 
 fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault> {
     Ok(match format {
-        "html" | "htm" => html::text(page),
-        "md" => markdown::text(page),
-        "csv" => csv::text(page),
-        "json" => json::text(page),
         "svg" => picture(page, args.svg.as_deref().unwrap_or_default())?,
         "list" => page.charts().iter().map(|chart| format!("{}\t{}\n", chart.name, chart.title)).collect(),
-        _ => {
-            let width = output::width();
-            format!("{}\n\n{}", wrap(&page.sentence(), width), terminal::charts(page, width))
-        }
+        _ => match writer(&FORMATS, format) {
+            Some(text) => text(page),
+            None => {
+                let width = output::width();
+                format!("{}\n\n{}", wrap(&page.sentence(), width), terminal::charts(page, width))
+            }
+        },
     })
 }
 

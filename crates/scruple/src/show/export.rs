@@ -5,100 +5,21 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The formats of exported results. Each verb writes some of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// JSON.
-    Json,
-    /// Comma-separated values.
-    Csv,
-    /// A table in Markdown.
-    Markdown,
-    /// A table in AsciiDoc.
-    AsciiDoc,
-    /// A table in Org.
-    Org,
-    /// A page for browsers.
-    Html,
-    /// A chart.
-    Svg,
-    /// Budgets as tests, in JUnit's XML.
-    Junit,
-    /// Regressions at the lines that bring them, in SARIF.
-    Sarif,
-    /// A row for each metric of each arm, as CSV.
-    Readings,
-    /// JSON in the shape of hyperfine's.
-    Hyperfine,
-    /// A distribution of latencies, in the text format of HdrHistogram.
-    Hgrm,
-    /// Distributions of latencies over time, as a log of HdrHistogram.
-    Hlog,
-    /// Every request of a load, as CSV.
-    Requests,
-    /// Every request of a load, an object in each line.
-    JsonLines,
-    /// Stacks of a call tree, a line each.
-    Collapsed,
-    /// A call tree in the format of callgrind.
-    Callgrind,
-    /// A call tree as a message of pprof.
-    Pprof,
-    /// A call tree in the JSON of speedscope.
-    Speedscope,
+/// The names of the formats in a table of formats and their writers. A name is also the ending of files.
+pub fn names<W>(table: &[(&'static str, W)]) -> Vec<&'static str> {
+    table.iter().map(|(name, _)| *name).collect()
 }
 
-/// The formats with their endings.
-const ENDINGS: [(Format, &str); 19] = [
-    (Format::Json, "json"),
-    (Format::Csv, "csv"),
-    (Format::Markdown, "md"),
-    (Format::AsciiDoc, "adoc"),
-    (Format::Org, "org"),
-    (Format::Html, "html"),
-    (Format::Svg, "svg"),
-    (Format::Junit, "xml"),
-    (Format::Sarif, "sarif"),
-    (Format::Readings, "readings"),
-    (Format::Hyperfine, "hyperfine"),
-    (Format::Hgrm, "hgrm"),
-    (Format::Hlog, "hlog"),
-    (Format::Requests, "requests"),
-    (Format::JsonLines, "jsonl"),
-    (Format::Collapsed, "collapsed"),
-    (Format::Callgrind, "callgrind"),
-    (Format::Pprof, "pprof"),
-    (Format::Speedscope, "speedscope"),
-];
-
-/// The formats in which any run can be written.
-pub const OF_RUNS: [Format; 8] = [
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::AsciiDoc,
-    Format::Org,
-    Format::Html,
-    Format::Junit,
-    Format::Hyperfine,
-];
-
-impl Format {
-    /// The ending of files of this format, which is also its name before a colon.
-    pub fn ending(self) -> &'static str {
-        ENDINGS.iter().find(|(format, _)| *format == self).map_or("", |(_, ending)| ending)
-    }
-
-    fn of_ending(ending: &str) -> Option<Format> {
-        ENDINGS.iter().find(|(_, other)| other.eq_ignore_ascii_case(ending)).map(|(format, _)| *format)
-    }
+/// The writer of a format in such a table; none where it lacks the format.
+pub fn writer<W: Copy>(table: &[(&str, W)], format: &str) -> Option<W> {
+    table.iter().find(|(name, _)| *name == format).map(|(_, writer)| *writer)
 }
 
 /// One file to write. The path `-` is standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// In which format.
-    pub format: Format,
+    /// The name of the format, in lower case.
+    pub format: String,
     /// The path.
     pub path: PathBuf,
 }
@@ -106,19 +27,17 @@ pub struct Export {
 impl FromStr for Export {
     type Err = String;
 
-    /// Reads `FILE`, whose ending says the format, or `FORMAT:FILE`.
+    /// Parses `FILE`, whose ending names the format, or `FORMAT:FILE`. Whether a verb writes that format is decided by
+    /// [`checked`].
     fn from_str(text: &str) -> Result<Export, String> {
-        if let Some((name, path)) = text.split_once(':')
-            && let Some(format) = Format::of_ending(name)
-            && !path.is_empty()
-        {
-            return Ok(Export { format, path: path.into() });
-        }
-        let ending = Path::new(text).extension().and_then(|ending| ending.to_str());
-        match ending.and_then(Format::of_ending) {
-            Some(format) => Ok(Export { format, path: text.into() }),
+        let word = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let named = text.split_once(':').filter(|(name, path)| word(name) && !path.is_empty());
+        let ending = || Some((Path::new(text).extension()?.to_str()?, text));
+        match named.or_else(ending) {
+            Some((name, path)) => Ok(Export { format: name.to_ascii_lowercase(), path: path.into() }),
             None => {
-                Err("its ending is no format; write FORMAT:FILE, such as json:- for standard output".into())
+                Err("it names no format: write FILE.json, or FORMAT:FILE such as json:- for standard output"
+                    .into())
             }
         }
     }
@@ -176,33 +95,35 @@ impl ExportArgs {
     pub fn all(&self) -> Vec<Export> {
         let former = &self.former;
         let former = [
-            (if former.hyperfine { Format::Hyperfine } else { Format::Json }, &former.export_json),
-            (Format::Csv, &former.export_csv),
-            (Format::Markdown, &former.export_markdown),
-            (Format::AsciiDoc, &former.export_asciidoc),
-            (Format::Org, &former.export_org),
-            (Format::Html, &former.export_html),
-            (Format::Svg, &former.export_svg),
-            (Format::Junit, &former.junit),
-            (Format::Readings, &former.export_readings),
+            (if former.hyperfine { "hyperfine" } else { "json" }, &former.export_json),
+            ("csv", &former.export_csv),
+            ("md", &former.export_markdown),
+            ("adoc", &former.export_asciidoc),
+            ("org", &former.export_org),
+            ("html", &former.export_html),
+            ("svg", &former.export_svg),
+            ("xml", &former.junit),
+            ("readings", &former.export_readings),
         ];
-        let former =
-            former.into_iter().filter_map(|(format, path)| Some(Export { format, path: path.clone()? }));
+        let export = |(format, path): (&str, &Option<PathBuf>)| {
+            Some(Export { format: format.to_owned(), path: path.clone()? })
+        };
+        let former = former.into_iter().filter_map(export);
         self.files.iter().cloned().chain(former).collect()
     }
 
     /// Every file to write, checked before anything is measured: that it can be written and that the verb has its
     /// format.
-    pub fn checked(&self, formats: &[Format]) -> Result<Vec<Export>, Fault> {
+    pub fn checked(&self, formats: &[&str]) -> Result<Vec<Export>, Fault> {
         checked(self.all(), formats)
     }
 }
 
 /// The files, if each can be written and its format is one of these.
-pub fn checked(all: Vec<Export>, formats: &[Format]) -> Result<Vec<Export>, Fault> {
+pub fn checked(all: Vec<Export>, formats: &[&str]) -> Result<Vec<Export>, Fault> {
     for export in &all {
-        if !formats.contains(&export.format) {
-            let endings: Vec<String> = formats.iter().map(|format| format!(".{}", format.ending())).collect();
+        if !formats.contains(&export.format.as_str()) {
+            let endings: Vec<String> = formats.iter().map(|format| format!(".{format}")).collect();
             return Err(Fault::usage(format!(
                 "cannot export ‘{}’: this verb writes {}",
                 export.path.display(),
@@ -221,14 +142,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_says_the_format_and_a_prefix_outweighs_it() {
-        let export = |format, path: &str| Ok(Export { format, path: path.into() });
-        assert_eq!("a/b.JSON".parse(), export(Format::Json, "a/b.JSON"));
-        assert_eq!("json:-".parse(), export(Format::Json, "-"));
-        assert_eq!("md:out.csv".parse(), export(Format::Markdown, "out.csv"));
-        assert_eq!("./x:y.org".parse(), export(Format::Org, "./x:y.org"));
-        for unclear in ["-", "out", "out.txt", "json:", "json"] {
+    fn the_ending_names_the_format_and_a_prefix_overrides_it() {
+        let export = |format: &str, path: &str| Ok(Export { format: format.to_owned(), path: path.into() });
+        assert_eq!("a/b.JSON".parse(), export("json", "a/b.JSON"));
+        assert_eq!("json:-".parse(), export("json", "-"));
+        assert_eq!("md:out.csv".parse(), export("md", "out.csv"));
+        assert_eq!("./x:y.org".parse(), export("org", "./x:y.org"));
+        for unclear in ["-", "out", "json:", "json"] {
             assert!(unclear.parse::<Export>().is_err(), "{unclear}");
         }
+        let unknown = vec!["out.txt".parse().expect("a name with an ending")];
+        assert!(checked(unknown, &["json", "csv"]).is_err_and(|fault| fault.message.contains(".json, .csv")));
     }
 }

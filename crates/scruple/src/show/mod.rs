@@ -21,6 +21,7 @@ pub mod terminal;
 pub mod verb;
 
 use crate::load::windows::Loads;
+use markup::Markup;
 use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
 use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::environment::Environments;
@@ -33,6 +34,18 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, change, change_between, exact, share};
 use scruple_measure::memory_map::Course;
 use std::borrow::Cow;
+
+/// The formats in which any run can be written, by the endings of their files.
+pub const FORMATS: [(&str, fn(&Report<'_>) -> String); 8] = [
+    ("json", json::text),
+    ("csv", csv::text),
+    ("md", |report| markup::text(report, Markup::Markdown)),
+    ("adoc", |report| markup::text(report, Markup::AsciiDoc)),
+    ("org", |report| markup::text(report, Markup::Org)),
+    ("html", |report| page::html::text(&crate::report::page(report))),
+    ("xml", junit::text),
+    ("hyperfine", hyperfine::text),
+];
 
 /// A run and its conclusions.
 pub struct Report<'a> {

@@ -1,9 +1,7 @@
 //! Destinations of reports: the terminal, standard output as JSON, files.
 
-use super::export::{Export, Format, OF_RUNS};
-use super::markup;
-use super::markup::Markup;
-use super::{Report, csv, hyperfine, json, junit, meant, page, terminal};
+use super::export;
+use super::{FORMATS, Report, json, meant, terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::{Budget, Kept};
@@ -71,39 +69,13 @@ pub fn check_writable(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// A report in a format that any run can be written in; empty in those that it cannot.
-fn formatted(report: &Report<'_>, format: Format) -> String {
-    match format {
-        Format::Json => json::text(report),
-        Format::Csv => csv::text(report),
-        Format::Markdown => markup::text(report, Markup::Markdown),
-        Format::AsciiDoc => markup::text(report, Markup::AsciiDoc),
-        Format::Org => markup::text(report, Markup::Org),
-        Format::Junit => junit::text(report),
-        Format::Hyperfine => hyperfine::text(report),
-        Format::Html => page::html::text(&crate::report::page(report)),
-        // These are written of other things than runs, or by the verb itself.
-        Format::Svg
-        | Format::Readings
-        | Format::Hgrm
-        | Format::Sarif
-        | Format::Hlog
-        | Format::Requests
-        | Format::JsonLines
-        | Format::Collapsed
-        | Format::Callgrind
-        | Format::Pprof
-        | Format::Speedscope => String::new(),
-    }
-}
-
 /// Writes a report everywhere it was requested, and returns the exit code, depending on the limits.
 pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Result<Code, Fault> {
     let files = args.export.all();
-    let files = files.iter().filter(|export| OF_RUNS.contains(&export.format));
-    let files: Vec<&Export> = files.collect();
-    let aside = files.iter().any(|export| export.path == Path::new("-"));
-    let texts = files.iter().map(|export| (export.path.as_path(), formatted(report, export.format)));
+    let writer = |file: &export::Export| export::writer(&FORMATS, &file.format);
+    let files: Vec<_> = files.iter().filter_map(|file| Some((file.path.as_path(), writer(file)?))).collect();
+    let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
+    let texts = files.into_iter().map(|(path, text)| (path, text(report)));
     let unwritten = write_files(texts)?;
     let text = match args.json {
         true => json::text(report),

@@ -1,8 +1,9 @@
 //! `scruple show`: a stored run again, in any format.
 
+use super::FORMATS;
 use super::Report;
 use super::args::ShowArgs;
-use super::export::OF_RUNS;
+use super::export::names;
 use super::output;
 use super::page::terminal;
 use crate::fault::{Code, Fault};
@@ -11,7 +12,7 @@ use crate::paths;
 /// Prints a stored run.
 pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
-    args.results.export.checked(&OF_RUNS)?;
+    args.results.export.checked(&names(&FORMATS))?;
     let mut run = paths::existing_store(args.store.as_deref())?.find(&args.run)?;
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &[]);

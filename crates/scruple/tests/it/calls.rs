@@ -153,7 +153,7 @@ fn what_cannot_be_counted_is_said() {
     ends(
         &["--export", "x.csv", "--", "./app"],
         2,
-        "this verb writes .collapsed, .callgrind, .pprof, .speedscope, .json, .svg",
+        "this verb writes .json, .svg, .collapsed, .callgrind, .pprof, .speedscope",
     );
     ends(&["--", "false"], 4, "exited with code 1; -i shows what it did regardless");
     assert_eq!(place.run(["inspect", "calls", "-i", "--", "false"]).code, 0);

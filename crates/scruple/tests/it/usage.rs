@@ -178,8 +178,9 @@ fn standard_output_that_cannot_be_written() {
 #[test]
 fn files_in_formats_that_are_not_written() {
     assert_snapshot!(refusal(&["--export", "out.svg", "true"]), @"error: cannot export ‘out.svg’: this verb writes .json, .csv, .md, .adoc, .org, .html, .xml, .hyperfine");
-    assert_snapshot!(refusal(&["--export", "out.txt", "true"]), @r#"
-    error: invalid value 'out.txt' for '--export <FILE>': its ending is no format; write FORMAT:FILE, such as json:- for standard output
+    assert_snapshot!(refusal(&["--export", "out.txt", "true"]), @"error: cannot export ‘out.txt’: this verb writes .json, .csv, .md, .adoc, .org, .html, .xml, .hyperfine");
+    assert_snapshot!(refusal(&["--export", "out", "true"]), @r#"
+    error: invalid value 'out' for '--export <FILE>': it names no format: write FILE.json, or FORMAT:FILE such as json:- for standard output
 
     For more information, try '--help'.
     "#);

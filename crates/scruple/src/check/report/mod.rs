@@ -9,19 +9,16 @@ pub mod terminal;
 
 use super::explained::Origin;
 use super::summary::Summary;
-use crate::show::export::Format;
 use scruple_core::unit::grouped;
 
-/// The summary in one of the formats of gates.
-pub fn formatted(summary: &Summary, format: Format) -> String {
-    match format {
-        Format::Json => json::text(summary),
-        Format::Junit => junit::text(summary),
-        Format::Sarif => sarif::text(summary),
-        Format::Svg => badge::text(summary),
-        _ => markdown::text(summary),
-    }
-}
+/// The formats of a gate, by the endings of their files.
+pub const FORMATS: [(&str, fn(&Summary) -> String); 5] = [
+    ("md", markdown::text),
+    ("json", json::text),
+    ("xml", junit::text),
+    ("sarif", sarif::text),
+    ("svg", badge::text),
+];
 
 /// How much more a function costs, and where the change touches it.
 fn origin_words(origin: &Origin) -> (String, String) {

@@ -5,6 +5,7 @@ use super::panel;
 use super::panel::Frame;
 use super::svg_text::{self, label};
 use super::{Page, words};
+use crate::history::args::ChartForm;
 use crate::show::svg::{cut, picture};
 use maud::PreEscaped;
 use scruple_core::history::State;
@@ -18,6 +19,13 @@ pub struct Options {
     pub linear: bool,
     /// One panel for each subject, with allocations, memory and time on three axes, rather than one for each metric.
     pub combined: bool,
+}
+
+impl Options {
+    /// The options that these words of the command line choose.
+    pub fn of(forms: &[ChartForm]) -> Options {
+        Options { linear: forms.contains(&ChartForm::Linear), combined: forms.contains(&ChartForm::Combined) }
+    }
 }
 
 /// Colours and strokes, for light and dark.

@@ -21,12 +21,23 @@ pub mod words;
 
 pub use chart::Options;
 
+use crate::history::args::PageArgs;
 use event::Event;
 use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
 use scruple_core::subject::Arm;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+
+/// The formats of the report, by the endings of their files.
+pub const FORMATS: [(&str, fn(&Page<'_>, &PageArgs) -> String); 6] = [
+    ("html", |page, _| page.html()),
+    ("svg", |page, args| page.svg(Options::of(&args.chart))),
+    ("md", |page, _| page.markdown()),
+    ("csv", |page, args| page.csv(args.subject.as_deref())),
+    ("json", |page, _| page.json()),
+    ("readings", |page, _| page.csv_all()),
+];
 
 /// A range of versions with its conclusions, ready to be written.
 pub struct Page<'a> {

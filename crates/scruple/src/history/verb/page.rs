@@ -1,9 +1,9 @@
 //! Where a weighed range is shown: the terminal, standard output, files.
 
 use crate::fault::Fault;
-use crate::history::args::{ChartForm, PageArgs};
-use crate::history::report::{Options, Page};
-use crate::show::export::{Export, Format};
+use crate::history::args::PageArgs;
+use crate::history::report::{FORMATS, Page};
+use crate::show::export::{names, writer};
 use crate::show::output;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
@@ -17,7 +17,7 @@ const LOG: usize = 4000;
 /// Checks the request before anything is measured.
 pub fn check(args: &PageArgs) -> Result<(), Fault> {
     output::check_metrics(&args.metrics)?;
-    args.export.checked(&FORMATS).map(|_| ())
+    args.export.checked(&names(&FORMATS)).map(|_| ())
 }
 
 /// Writes a stored history, or only the changes between two of its versions, if that was requested.
@@ -45,10 +45,12 @@ fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>)
     }
     let known = check_subject(&page, args);
     let exports = args.export.all();
-    let written = exports.iter().filter(|export| known.is_ok() || export.format != Format::Csv);
-    let written: Vec<&Export> = written.collect();
-    let aside = written.iter().any(|export| export.path == Path::new("-"));
-    let texts = written.iter().map(|export| (export.path.as_path(), formatted(&page, args, export.format)));
+    let usable = exports.iter().filter(|export| known.is_ok() || export.format != "csv");
+    let writers =
+        usable.filter_map(|export| Some((export.path.as_path(), writer(&FORMATS, &export.format)?)));
+    let writers: Vec<_> = writers.collect();
+    let aside = writers.iter().any(|(path, _)| *path == Path::new("-"));
+    let texts = writers.into_iter().map(|(path, text)| (path, text(&page, args)));
     let unwritten = output::write_files(texts)?;
     let text = match pair {
         Some(pair) => {
@@ -73,26 +75,6 @@ fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
             }
         })),
         _ => Ok(()),
-    }
-}
-
-/// The formats that a history is written in.
-const FORMATS: [Format; 6] =
-    [Format::Html, Format::Svg, Format::Markdown, Format::Csv, Format::Json, Format::Readings];
-
-/// The page in one of these formats; empty in another.
-fn formatted(page: &Page<'_>, args: &PageArgs, format: Format) -> String {
-    match format {
-        Format::Html => page.html(),
-        Format::Svg => page.svg(Options {
-            linear: args.chart.contains(&ChartForm::Linear),
-            combined: args.chart.contains(&ChartForm::Combined),
-        }),
-        Format::Markdown => page.markdown(),
-        Format::Csv => page.csv(args.subject.as_deref()),
-        Format::Json => page.json(),
-        Format::Readings => page.csv_all(),
-        _ => String::new(),
     }
 }
 

@@ -13,6 +13,9 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// The formats of the report besides those of [`crate::profile`], by the endings of their files.
+pub const FORMATS: [(&str, fn(&Counted<'_>) -> String); 2] = [("json", json), ("svg", flame_graph)];
+
 /// The content and the form of the report.
 pub struct Counted<'a> {
     /// The profile.

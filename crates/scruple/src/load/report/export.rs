@@ -8,6 +8,9 @@ use crate::show::output::write_file;
 use scruple_measure::load::{Latencies, hdr_log};
 use std::path::{Path, PathBuf};
 
+/// The formats that only loads have, by the endings of their files.
+pub const FORMATS: [(&str, fn(&Path, &Loads) -> Result<(), Fault>); 2] = [("hgrm", hgrm), ("hlog", hlog)];
+
 /// A file for each server: the first has the name that was given, the others their number before its ending.
 fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();

@@ -14,6 +14,15 @@ use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::harmless_text::plain;
 use serde::Serialize;
 
+/// The formats of a page, by the endings of their files.
+pub const FORMATS: [(&str, fn(&Page) -> String); 5] = [
+    ("html", html::text),
+    ("htm", html::text),
+    ("md", markdown::text),
+    ("csv", csv::text),
+    ("json", json::text),
+];
+
 /// A result, ready to be written.
 #[derive(Debug, Default, Serialize)]
 pub struct Page {

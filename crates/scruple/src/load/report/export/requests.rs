@@ -19,6 +19,9 @@ pub enum Form {
     JsonLines,
 }
 
+/// The formats of files of requests, by their endings.
+pub const FORMATS: [(&str, Form); 2] = [("requests", Form::Csv), ("jsonl", Form::JsonLines)];
+
 /// The name at a place.
 fn name(all: &[String], place: usize) -> &str {
     all.get(place).map_or("", String::as_str)
