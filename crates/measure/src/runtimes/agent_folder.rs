@@ -1,5 +1,6 @@
 //! The folder with the agent, the hooks and the answers, and the environment that makes a program use them.
 
+use super::ALL;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -14,14 +15,6 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtimes.so"));
 
 /// The variable under which the agent finds its folder, inside `LD_PRELOAD`.
 const NAME: &str = "libscruple-runtimes.so";
-
-const HOOKS: [(&str, &str); 5] = [
-    ("hook.cjs", include_str!("hooks/hook.cjs")),
-    ("hook.rb", include_str!("hooks/hook.rb")),
-    ("hook.lua", include_str!("hooks/hook.lua")),
-    ("hook.R", include_str!("hooks/hook.R")),
-    ("hook.lisp", include_str!("hooks/hook.lisp")),
-];
 
 /// A folder with the agent in it; removed when dropped.
 #[derive(Debug)]
@@ -88,7 +81,7 @@ impl Place {
         lock.try_lock()?;
         let place = Place { folder, _lock: lock };
         fs::write(place.library(), LIBRARY)?;
-        for (name, text) in HOOKS {
+        for (name, text) in ALL.into_iter().filter_map(|runtime| runtime.adapter().hook) {
             fs::write(place.folder.join(name), text)?;
         }
         if !can_map_code(&File::open(place.library())?) {

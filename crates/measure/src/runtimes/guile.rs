@@ -14,6 +14,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    tells_when: true,
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

@@ -1,11 +1,11 @@
 //! The instrument: adds the agent to a launch, and reads the records of the runtimes.
 
+use super::Runtime;
 use super::agent_folder::{Mark, Place};
 use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, Told};
 use super::stderr_report::Cut;
-use super::table::Runtime;
 use super::{ghc, go, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
@@ -192,7 +192,7 @@ impl Instrument for Runtimes {
 fn told(record: &Record, left: &Left) -> Told {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
     let answers: Vec<&Answer> = left.answers.iter().filter(mine).collect();
-    let figures = match record.forked() && record.runtime.counts_from_its_parent() {
+    let figures = match record.forked() && record.runtime.adapter().counts_from_its_parent {
         true => Err(format!(
             "a forked {0} process: its runtime goes on counting from what its parent had, and does not say what that \
              was",

@@ -19,6 +19,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    counts_from_its_parent: true,
+    hook: Some(("hook.lua", include_str!("hooks/hook.lua"))),
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

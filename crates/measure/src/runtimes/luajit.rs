@@ -24,6 +24,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    counts_from_its_parent: true,
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

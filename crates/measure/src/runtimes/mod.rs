@@ -36,9 +36,73 @@ mod table;
 pub use figures::{COMMON, Figure, LIVE, Merge, Told};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, recognise};
-pub use table::{ALL, Runtime};
 
 use crate::instrument::Instrument;
+
+/// Declares the runtimes, in the order of the agent's numbers (`agent.h`), each with the declaration in its own file.
+macro_rules! runtimes {
+    ($($(#[$doc:meta])+ $name:ident = $adapter:path,)+) => {
+        /// A language runtime that is recognised.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Runtime {
+            $($(#[$doc])+ $name,)+
+        }
+
+        /// Every runtime.
+        pub const ALL: [Runtime; [$(stringify!($name)),+].len()] = [$(Runtime::$name),+];
+
+        impl Runtime {
+            fn adapter(self) -> &'static table::Adapter {
+                match self {
+                    $(Runtime::$name => &$adapter,)+
+                }
+            }
+        }
+    };
+}
+
+runtimes! {
+    /// Haskell, compiled with GHC.
+    Ghc = ghc::ADAPTER,
+    /// CPython.
+    Python = python::ADAPTER,
+    /// Guile, and any program with the Boehm-Demers-Weiser collector.
+    Guile = guile::ADAPTER,
+    /// OCaml, native code and bytecode.
+    Ocaml = ocaml::ADAPTER,
+    /// Ruby (CRuby).
+    Ruby = ruby::ADAPTER,
+    /// Node.js.
+    Node = node::ADAPTER,
+    /// Java virtual machines that have JVMTI: HotSpot.
+    Jvm = jvm::ADAPTER,
+    /// PHP.
+    Php = php::ADAPTER,
+    /// Racket CS.
+    Racket = racket::ADAPTER,
+    /// Lua 5.4.
+    Lua = lua::ADAPTER,
+    /// R.
+    R = r::ADAPTER,
+    /// Perl.
+    Perl = recognised_only::PERL,
+    /// Steel Bank Common Lisp.
+    Sbcl = sbcl::ADAPTER,
+    /// Erlang and Elixir.
+    Erlang = recognised_only::ERLANG_VM,
+    /// Go.
+    Go = go::ADAPTER,
+    /// PyPy.
+    Pypy = pypy::ADAPTER,
+    /// LuaJIT.
+    Luajit = luajit::ADAPTER,
+    /// Chez Scheme.
+    Chez = recognised_only::CHEZ_SCHEME,
+    /// Mono.
+    Mono = recognised_only::MONO_VM,
+    /// .NET.
+    Dotnet = recognised_only::DOTNET_VM,
+}
 
 /// The instruments for language runtimes: one, which recognises all of them.
 pub fn all() -> Vec<Box<dyn Instrument>> {

@@ -7,8 +7,15 @@ use super::table::{Adapter, Found};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-pub(super) const ADAPTER: Adapter =
-    Adapter { word: "node", lacks: &[("alloc.objects", "V8 counts bytes, not objects")], find, tell };
+pub(super) const ADAPTER: Adapter = Adapter {
+    word: "node",
+    lacks: &[("alloc.objects", "V8 counts bytes, not objects")],
+    find,
+    tell,
+    tells_when: true,
+    hook: Some(("hook.cjs", include_str!("hooks/hook.cjs"))),
+    ..Adapter::SILENT
+};
 
 fn find(elf: &Elf) -> Option<Found> {
     let asked = "v8.GCProfiler, by a hook through NODE_OPTIONS";

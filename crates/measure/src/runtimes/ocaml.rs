@@ -15,6 +15,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    counts_from_its_parent: true,
+    ..Adapter::SILENT
 };
 
 const WORD: f64 = 8.0;

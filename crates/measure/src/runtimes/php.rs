@@ -16,6 +16,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

@@ -17,6 +17,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    tells_when: true,
+    ..Adapter::SILENT
 };
 
 const CALLS: usize = 0;

@@ -17,6 +17,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    counts_from_its_parent: true,
+    hook: Some(("hook.R", include_str!("hooks/hook.R"))),
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

@@ -10,6 +10,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     lacks: &[("alloc.objects", "the runtime counts bytes, not objects")],
     find,
     tell,
+    counts_from_its_parent: true,
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

@@ -3,7 +3,7 @@
 use super::elf::Elf;
 use super::figures::COMMON;
 use super::ghc;
-use super::table::{ALL, Runtime};
+use super::{ALL, Runtime};
 use crate::program::{FileKind, Program};
 
 /// A runtime that a program will run under.

@@ -33,7 +33,7 @@ const fn adapter(
     lacks: &'static [(&'static str, &'static str)],
     find: fn(&Elf) -> Option<Found>,
 ) -> Adapter {
-    Adapter { word, lacks, find, tell: |_, _| Ok(Vec::new()) }
+    Adapter { word, lacks, find, ..Adapter::SILENT }
 }
 
 pub(super) const PERL: Adapter = adapter(

@@ -10,6 +10,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     lacks: &[("heap.live_max", "the collector keeps no maximum; see heap.peak")],
     find,
     tell,
+    hook: Some(("hook.rb", include_str!("hooks/hook.rb"))),
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

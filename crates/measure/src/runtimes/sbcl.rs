@@ -19,6 +19,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell,
+    counts_from_its_parent: true,
+    hook: Some(("hook.lisp", include_str!("hooks/hook.lisp"))),
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

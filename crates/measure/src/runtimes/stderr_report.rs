@@ -1,7 +1,7 @@
 //! Extracts a runtime's report from standard error, where the agent cannot be loaded: static programs.
 
+use super::Runtime;
 use super::ghc::report;
-use super::table::Runtime;
 use super::{go, ocaml};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;

@@ -1,81 +1,9 @@
-//! The table of runtimes: each is declared once, by its own file.
+//! The declaration of a runtime, and what follows from it.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{COMMON, Figure};
-use super::{
-    ghc, go, guile, jvm, lua, luajit, node, ocaml, php, pypy, python, r, racket, recognised_only, ruby, sbcl,
-};
-
-/// A language runtime that is recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Runtime {
-    /// Haskell, compiled with GHC.
-    Ghc = 1,
-    /// CPython.
-    Python,
-    /// Guile, and any program with the Boehm-Demers-Weiser collector.
-    Guile,
-    /// OCaml, native code and bytecode.
-    Ocaml,
-    /// Ruby (CRuby).
-    Ruby,
-    /// Node.js.
-    Node,
-    /// Java virtual machines that have JVMTI: HotSpot.
-    Jvm,
-    /// PHP.
-    Php,
-    /// Racket CS.
-    Racket,
-    /// Lua 5.4.
-    Lua,
-    /// R.
-    R,
-    /// Perl.
-    Perl,
-    /// Steel Bank Common Lisp.
-    Sbcl,
-    /// Erlang and Elixir.
-    Erlang,
-    /// Go.
-    Go,
-    /// PyPy.
-    Pypy,
-    /// LuaJIT.
-    Luajit,
-    /// Chez Scheme.
-    Chez,
-    /// Mono.
-    Mono,
-    /// .NET.
-    Dotnet,
-}
-
-/// Every runtime, in the order of the agent's numbers.
-pub const ALL: [Runtime; 20] = [
-    Runtime::Ghc,
-    Runtime::Python,
-    Runtime::Guile,
-    Runtime::Ocaml,
-    Runtime::Ruby,
-    Runtime::Node,
-    Runtime::Jvm,
-    Runtime::Php,
-    Runtime::Racket,
-    Runtime::Lua,
-    Runtime::R,
-    Runtime::Perl,
-    Runtime::Sbcl,
-    Runtime::Erlang,
-    Runtime::Go,
-    Runtime::Pypy,
-    Runtime::Luajit,
-    Runtime::Chez,
-    Runtime::Mono,
-    Runtime::Dotnet,
-];
+use super::{ALL, Runtime};
 
 /// The declaration in a runtime's file.
 pub(super) struct Adapter {
@@ -87,6 +15,26 @@ pub(super) struct Adapter {
     pub(super) find: fn(&Elf) -> Option<Found>,
     /// Reads the record of one of its processes; `answers` are those of the same process.
     pub(super) tell: fn(&Record, &[&Answer]) -> Result<Vec<Figure>, String>,
+    /// Whether a forked process of it reports totals that contain its parent's, or nothing: for the others the agent
+    /// knows the values at the fork.
+    pub(super) counts_from_its_parent: bool,
+    /// Whether it records when each of its collections starts and ends.
+    pub(super) tells_when: bool,
+    /// The name and the text of a file that the agent makes it run.
+    pub(super) hook: Option<(&'static str, &'static str)>,
+}
+
+impl Adapter {
+    /// A runtime that reports nothing, to start a declaration from.
+    pub(super) const SILENT: Adapter = Adapter {
+        word: "",
+        lacks: &[],
+        find: |_| None,
+        tell: |_, _| Ok(Vec::new()),
+        counts_from_its_parent: false,
+        tells_when: false,
+        hook: None,
+    };
 }
 
 /// How a file was recognised.
@@ -108,31 +56,6 @@ impl Found {
 }
 
 impl Runtime {
-    pub(super) fn adapter(self) -> &'static Adapter {
-        match self {
-            Runtime::Ghc => &ghc::ADAPTER,
-            Runtime::Python => &python::ADAPTER,
-            Runtime::Guile => &guile::ADAPTER,
-            Runtime::Ocaml => &ocaml::ADAPTER,
-            Runtime::Ruby => &ruby::ADAPTER,
-            Runtime::Node => &node::ADAPTER,
-            Runtime::Jvm => &jvm::ADAPTER,
-            Runtime::Php => &php::ADAPTER,
-            Runtime::Racket => &racket::ADAPTER,
-            Runtime::Lua => &lua::ADAPTER,
-            Runtime::R => &r::ADAPTER,
-            Runtime::Perl => &recognised_only::PERL,
-            Runtime::Sbcl => &sbcl::ADAPTER,
-            Runtime::Erlang => &recognised_only::ERLANG_VM,
-            Runtime::Go => &go::ADAPTER,
-            Runtime::Pypy => &pypy::ADAPTER,
-            Runtime::Luajit => &luajit::ADAPTER,
-            Runtime::Chez => &recognised_only::CHEZ_SCHEME,
-            Runtime::Mono => &recognised_only::MONO_VM,
-            Runtime::Dotnet => &recognised_only::DOTNET_VM,
-        }
-    }
-
     /// Its word in keys, sources and messages.
     pub fn word(self) -> &'static str {
         self.adapter().word
@@ -143,9 +66,10 @@ impl Runtime {
         ALL.into_iter().find(|runtime| runtime.word() == word)
     }
 
-    /// The runtime of the agent's number.
+    /// The runtime with this number in `agent.h`, which counts from 1 in the order of [`ALL`].
     pub(super) fn from_number(number: u32) -> Option<Runtime> {
-        ALL.into_iter().find(|runtime| *runtime as u32 == number && *runtime != Runtime::Go)
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        ALL.get(index).copied().filter(|runtime| *runtime != Runtime::Go)
     }
 
     /// Whether it reports this metric.
@@ -161,17 +85,9 @@ impl Runtime {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
     }
 
-    /// Whether a forked process of it reports totals that contain its parent's, or nothing: for the others the agent
-    /// knows the values at the fork.
-    pub(super) fn counts_from_its_parent(self) -> bool {
-        use Runtime::{Lua, Luajit, Ocaml, Pypy, R, Racket, Sbcl};
-        matches!(self, Ocaml | Racket | Lua | Luajit | Pypy | R | Sbcl)
-    }
-
     /// Whether it records when each of its collections starts and ends.
     pub fn tells_when(self) -> bool {
-        use Runtime::{Ghc, Go, Guile, Jvm, Node, Python};
-        matches!(self, Ghc | Go | Guile | Jvm | Node | Python)
+        self.adapter().tells_when
     }
 
     /// Why it does not report this metric.
@@ -190,7 +106,7 @@ mod tests {
     #[test]
     fn words_and_numbers_lead_back() {
         for (i, runtime) in ALL.into_iter().enumerate() {
-            assert_eq!(runtime as usize, i + 1);
+            assert!(runtime == Runtime::Go || Runtime::from_number(i as u32 + 1) == Some(runtime));
             assert_eq!(Runtime::from_word(runtime.word()), Some(runtime));
         }
         assert_eq!(Runtime::from_number(4), Some(Runtime::Ocaml));

@@ -21,6 +21,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     lacks: &[("alloc.objects", "the runtime counts bytes, not objects; a build with -ticky counts closures")],
     find,
     tell,
+    tells_when: true,
+    ..Adapter::SILENT
 };
 
 /// The message for a program that was not asked for its report.

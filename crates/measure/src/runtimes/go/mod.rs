@@ -5,10 +5,11 @@ pub mod counters;
 mod layout;
 pub(super) mod trace;
 
+use super::Runtime;
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE, Told};
-use super::table::{Adapter, Found, Runtime};
+use super::table::{Adapter, Found};
 pub use counters::{Counters, Exit};
 pub(super) use layout::STRIPPED;
 pub(crate) use layout::{GoFiles, Layouts};
@@ -25,6 +26,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ],
     find,
     tell: |_: &Record, _: &[&Answer]| Ok(Vec::new()),
+    tells_when: true,
+    ..Adapter::SILENT
 };
 
 fn find(elf: &Elf) -> Option<Found> {

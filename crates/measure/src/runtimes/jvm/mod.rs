@@ -17,6 +17,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     lacks: &[("alloc.objects", "the machine counts bytes, not objects; its flight recorder samples them")],
     find,
     tell,
+    tells_when: true,
+    ..Adapter::SILENT
 };
 
 /// The places of the agent's values for this runtime.
