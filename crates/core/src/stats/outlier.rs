@@ -80,8 +80,7 @@ pub struct OutlierVariance {
 ///
 /// With a readings of mean µ and standard deviation σ, clean noise of σ_g = min(µ/4a, σ/√a) is assumed; the share is
 /// the smallest ((a−c)/a)(σ² − (a−c)σ_g²)/σ² over the admissible c. `None` below two readings or for a mean that is not
-/// positive, where the model is undefined; equal readings have share 0. not positive, where the model says nothing;
-/// readings all alike have share 0.
+/// positive, where the model is undefined; equal readings have share 0.
 pub fn variance(readings: &[f64]) -> Option<OutlierVariance> {
     let (centre, spread) = (mean(readings), sd(readings)?);
     if !(centre > 0.0 && spread.is_finite()) {

@@ -30,7 +30,7 @@ pub struct Template {
 }
 
 /// A history is identified by this text, among others: a field that older histories do not have is written only where
-/// it is set. is set.
+/// it is set.
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Template");

@@ -204,7 +204,7 @@ pub fn sentence(text: &str) -> String {
 }
 
 /// The text with its middle left out where it is longer than this many characters: long names often differ at their
-/// end. stands at their end.
+/// end.
 fn shortened(text: &str, most: usize) -> String {
     let text = plain(text);
     let length = text.chars().count();
