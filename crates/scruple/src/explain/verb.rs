@@ -9,8 +9,8 @@ use crate::command::{arms, shell};
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
+use crate::history::resolve::recipe;
 use crate::history::two_revisions::{self, Revisions};
-use crate::history::verb::recipe;
 use crate::history::{self, Recipe, Starter, Template};
 use crate::inspect::{calls, launch};
 use crate::new_run;
@@ -60,7 +60,7 @@ fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault
         place: &place,
         first: &args.first,
         second: args.second.as_deref(),
-        recipe: recipe(&args.build, config.history()?)?,
+        recipe: recipe(&args.build, config.history()?.recipe()?)?,
         subject: &Template::new(&args.command, None)?,
         limit: arms::duration(&args.build.time_limit)?,
     };

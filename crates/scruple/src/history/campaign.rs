@@ -88,7 +88,7 @@ impl Campaign {
         effort: HistoryEffort,
     ) -> Result<Campaign, Fault> {
         let sequence = store.next_sequence(&history.run.id)?;
-        let arms = Arms::of(&history.run, &request.subjects, &builder);
+        let arms = Arms::of(&history.run, &request.of.subjects, &builder);
         let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
         let block = blocks.max().map_or(0, |last| last + 1);
         let versions: Vec<Version> = history.entries.iter().map(|entry| entry.version.clone()).collect();
@@ -98,19 +98,19 @@ impl Campaign {
             builder,
             weigher: weighing.weigher,
             progress: weighing.progress,
-            subjects: request.subjects.clone(),
+            subjects: request.of.subjects.clone(),
             effort,
-            same_output: request.same_output,
-            time_only: request.time_only,
+            same_output: request.of.same_output,
+            time_only: request.of.time_only,
             instructions: weighing.instructions,
-            time_limit: request.time_limit,
+            time_limit: Some(request.of.time_limit),
             suspected: Vec::new(),
             again: Vec::new(),
             benches: Benches::new(
                 weighing.work,
                 weighing.instructions,
                 interrupted.clone(),
-                request.time_limit,
+                Some(request.of.time_limit),
             ),
             interrupted,
             sequence,

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, plain};
 use crate::fault::Fault;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ enum Replacements {
 }
 
 /// A text that replaces another one everywhere in a file.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replacement {
     /// The file, from the top of the tree.
@@ -95,7 +95,7 @@ pub struct ConfiguredHistory {
 }
 
 /// The exceptions for a part of the range.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overlay {
     /// A range, or one commit.
     pub commits: String,

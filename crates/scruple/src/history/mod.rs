@@ -19,6 +19,7 @@ pub mod recipe;
 pub mod remarks;
 pub mod report;
 pub mod representatives;
+pub mod resolve;
 pub mod schedule;
 pub mod selection;
 pub mod source;
@@ -46,6 +47,7 @@ use scruple_core::history::{History, State, Version};
 use scruple_core::run::Run;
 use scruple_measure::command::Weigher;
 use scruple_measure::launcher::Launcher;
+use serde::{Deserialize, Serialize};
 use source::Source;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -64,26 +66,38 @@ pub struct Request {
     pub selection: Selection,
     /// Whether the versions are those that the history already lists, if there is one.
     pub as_listed: bool,
-    /// How they are built.
-    pub recipe: Recipe,
-    /// The subjects.
-    pub subjects: Vec<Template>,
+    /// How they are built, and what is weighed.
+    pub of: Definition,
     /// The amount of measurement.
     pub effort: HistoryEffort,
     /// Whether to weigh the ends first; by default depending on the number of versions.
     pub adaptive: Option<bool>,
-    /// Whether a version with other output than the first one is wrong.
-    pub same_output: bool,
-    /// How long a command may run.
-    pub time_limit: Option<Duration>,
-    /// Read clocks only.
-    pub time_only: bool,
     /// Build failed versions again.
     pub retry: bool,
     /// Continue however many builds fail.
     pub keep_going: bool,
     /// Which versions are weighed.
     pub aim: Aim,
+}
+
+/// What a history is of. It is stored with the history, which can be continued without naming it again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// How versions are built.
+    pub recipe: Recipe,
+    /// What is weighed at each.
+    pub subjects: Vec<Template>,
+    /// Whether a version with other output than the first one is wrong.
+    pub same_output: bool,
+    /// How long a command may run.
+    pub time_limit: Duration,
+    /// Read clocks only.
+    pub time_only: bool,
+    /// Whether only first parents are followed.
+    pub first_parent: bool,
+    /// How often every version is built, where it was said.
+    #[serde(default)]
+    pub builds: Option<u32>,
 }
 
 /// Which versions are weighed.
@@ -161,7 +175,7 @@ pub fn take(
         }
         _ => request.selection.text(),
     };
-    let recipe = request.recipe.clone().resolve(&source)?;
+    let recipe = request.of.recipe.clone().resolve(&source)?;
     let known = stored.is_some();
     let before = stored.clone();
     let mut entries: HashMap<String, Entry> = HashMap::new();
@@ -185,6 +199,7 @@ pub fn take(
         range,
         entries: list(&selected),
         unlisted: Vec::new(),
+        request: serde_json::to_string(&request.of).ok(),
         run,
     };
     if request.aim == Aim::Sets {
@@ -196,8 +211,11 @@ pub fn take(
     }
     let trees = selected.into_iter().map(|one| (one.version.commit, one.tree)).collect();
     remarks::begin(&mut history, before.as_ref(), &source);
-    let changed =
-        before.is_none_or(|before| before.entries != history.entries || before.range != history.range);
+    let changed = before.is_none_or(|before| {
+        before.entries != history.entries
+            || before.range != history.range
+            || before.request != history.request
+    });
     if !known {
         store.begin_history(&history)?;
     } else if changed {
@@ -249,8 +267,18 @@ pub enum Which<'a> {
     Weighed,
 }
 
-/// A stored history as it is.
+/// A stored history in the form of reports.
 pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, Fault> {
+    found(place, which, store).map(view)
+}
+
+/// The definition that a stored history was taken by; none for one that Scruple did not take.
+pub fn definition(place: &str, which: &Which<'_>, store: &Store) -> Result<Option<Definition>, Fault> {
+    let request = found(place, which, store)?.request;
+    Ok(request.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+fn found(place: &str, which: &Which<'_>, store: &Store) -> Result<StoredHistory, Fault> {
     let listed = || store.histories_of(place);
     let id = match which {
         Which::Named(name) => Some(store.find_id(name)?),
@@ -260,7 +288,7 @@ pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, 
         Which::Weighed => listed()?.into_iter().next().map(|listed| listed.id),
     };
     let found = id.map_or(Ok(None), |id| store.history_of_run(&id))?;
-    found.map(view).ok_or_else(|| {
+    found.ok_or_else(|| {
         let path = store.address();
         match which {
             Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is no history: `scruple store list` shows all runs")),
@@ -295,8 +323,9 @@ fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Ent
 
 /// The same repository, recipe, subjects and machine class are the same history, whatever the range.
 fn identity(request: &Request, machine_class: &str) -> String {
-    let recipe = Recipe { limit: None, ..request.recipe.clone() };
-    let parts = (&request.place, recipe.essence(), &request.subjects, request.same_output, machine_class);
+    let recipe = Recipe { limit: None, ..request.of.recipe.clone() };
+    let parts =
+        (&request.place, recipe.essence(), &request.of.subjects, request.of.same_output, machine_class);
     digest(&format!("{parts:?}"))
 }
 

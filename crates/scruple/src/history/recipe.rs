@@ -4,6 +4,7 @@ use super::config::{Overlay, Replacement};
 use super::source::Source;
 use crate::fault::Fault;
 use scruple_measure::program::Program;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How every version is built and checked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Shell commands that are run in the tree in this order.
     pub steps: Vec<String>,

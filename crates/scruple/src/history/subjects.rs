@@ -8,6 +8,7 @@ use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A command or a bench program, the same at every version except for parameters.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Template {
     /// Its name.
     pub name: String,

@@ -1,21 +1,13 @@
 //! `scruple history`: every version of a range, built once and weighed side by side.
 
 mod clean;
-mod page;
-mod resumed;
-pub mod wanted;
+pub mod page;
 
 use super::args::{
-    AcceptArgs, BuildArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
+    AcceptArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
-use super::build_process::SHARED;
-use super::config::ConfiguredHistory;
-use super::{
-    Aim, HistoryEffort, Recipe, Request, Selection, Starter, Weighing, Which, accepted_changes, environment,
-};
-use crate::command::arms;
+use super::{Aim, Starter, Weighing, Which, accepted_changes, environment, resolve};
 use crate::command::verb::{Asked, Source};
-use crate::config::Config;
 use crate::explain::changes;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
@@ -28,17 +20,10 @@ use crate::show::json::timestamp;
 use crate::show::output;
 use scruple_core::harmless_text::plain;
 use scruple_core::history::{Acceptance, History, State};
-use scruple_core::run::Terms;
 use scruple_measure::launcher::Launcher;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
-use wanted::{Wanted, check_size, put_here};
-
-/// Rounds where the user does not say how many.
-const ROUNDS: u32 = 20;
-const ADAPTIVE_ROUNDS: u32 = 10;
 
 /// Runs the sub-verb; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
@@ -54,53 +39,10 @@ pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
 }
 
 fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
-    let narrow = aim == Aim::Sets;
-    page::check(&args.page)?;
     let launcher = start_launcher()?;
     let source = Source::open(args.scripted.as_deref())?;
-    let args = &match aim {
-        Aim::Selection => args.clone(),
-        Aim::Sets | Aim::Beside => resumed::completed(args),
-    };
-    let config = Config::find()?;
-    let configured = config.history()?;
+    let (request, terms) = resolve::request(args, aim)?;
     let effort = &args.effort;
-    let time_limit = arms::duration(&args.build.time_limit)?;
-    let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
-    let mut recipe = recipe(&args.build, configured.clone())?;
-    recipe.clean |= effort.builds.is_some();
-    put_here(&mut recipe, &config)?;
-    let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
-    let mut subjects = wanted.subjects(&config)?;
-    check_size(&recipe, &subjects)?;
-    if let Some(words) = &args.effort.yardstick {
-        subjects.push(wanted::yardstick(words, &subjects, &config)?);
-    }
-    let request = Request {
-        place: history::place_of(args.build.repo.as_deref())?,
-        selection: selection(args, configured.range.clone())?,
-        as_listed: narrow && !resumed::selects(args),
-        recipe,
-        subjects,
-        effort: HistoryEffort {
-            adaptive: narrow,
-            fill: !narrow,
-            rounds: effort.rounds.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),
-            builds: effort.builds.unwrap_or(1),
-            suspects: effort.rounds.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
-            budget: match effort.rounds {
-                Some(_) => None,
-                None => Some(arms::duration(&effort.budget)?),
-            },
-        },
-        adaptive: (narrow || effort.adaptive).then_some(true).or(effort.all.then_some(false)),
-        same_output: args.build.same_output,
-        time_limit: Some(time_limit),
-        time_only: effort.time_only,
-        retry: args.retry,
-        keep_going: args.keep_going,
-        aim,
-    };
     let Some(store) = paths::open_store(&args.store)? else {
         return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));
     };
@@ -116,20 +58,20 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         }
     };
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let asked = if effort.time_only { Asked::default() } else { Asked::by(&args.page.metrics, &[]) };
+    let asked = if request.of.time_only { Asked::default() } else { Asked::by(&args.page.metrics, &[]) };
     let weighing = Weighing {
         weigher: source.into_weigher(&interrupted, &work, &asked),
         progress: Progress::new(),
         work: work.path().to_owned(),
         instructions: asked.instructions,
     };
-    let parts = || (request.place.clone(), request.recipe.clone(), request.subjects.clone());
-    let explained = args.explain.then(parts);
+    let explained = args.explain.then(|| (request.place.clone(), request.of.clone()));
     let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);
     page::show(&history, &args.page)?;
-    if let Some((place, recipe, subjects)) = explained.filter(|_| fault.is_none()) {
-        let of = changes::Of { place: &place, recipe: &recipe, subjects: &subjects, limit: time_limit };
+    if let Some((place, of)) = explained.filter(|_| fault.is_none()) {
+        let of =
+            changes::Of { place: &place, recipe: &of.recipe, subjects: &of.subjects, limit: of.time_limit };
         output::print_beside(args.page.json, &changes::explained(&history, &of)?)?;
     }
     match fault {
@@ -144,78 +86,6 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
 /// The launcher of builds, forked while the process is small.
 pub fn start_launcher() -> Result<Launcher, Fault> {
     Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher process: {error}")))
-}
-
-fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, Fault> {
-    let select = &args.select;
-    let mut commits = Vec::new();
-    let file = select.commits_from.as_ref().map(|path| format!("@{}", path.display()));
-    for named in select.commits.iter().chain(&file) {
-        // `@`, `@~2`, `@^` and `@{u}` are revisions.
-        match named.strip_prefix('@').filter(|path| !path.is_empty() && !path.starts_with(['~', '^', '{'])) {
-            Some(path) => commits.extend(commits_in(Path::new(path))?),
-            None => commits.push(named.clone()),
-        }
-    }
-    Ok(Selection {
-        range: args.range.clone().or(configured.filter(|_| commits.is_empty())),
-        first_parent: select.first_parent,
-        merges: select.merges.then_some(true).or(select.no_merges.then_some(false)),
-        tags: select.tags,
-        every: select.every.map(|every| every as usize),
-        steps: select.steps.map(|steps| steps as usize),
-        since: select.since.clone(),
-        until: select.until.clone(),
-        commits,
-    })
-}
-
-/// The commits that a file lists.
-fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display())))?;
-    let commits: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    match commits.is_empty() {
-        false => Ok(commits),
-        true => Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display()))),
-    }
-}
-
-/// The recipe: the command line overrides the configuration.
-pub fn recipe(args: &BuildArgs, configured: ConfiguredHistory) -> Result<Recipe, Fault> {
-    let mut env = configured.env;
-    for pair in &args.env {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| Fault::usage(format!("‘{pair}’ sets no variable: write --env NAME=VALUE")))?;
-        env.insert(name.to_owned(), value.to_owned());
-    }
-    for name in SHARED {
-        let outside = |value: &&String| Path::new(value.as_str()).is_absolute() || value.contains("..");
-        if let Some(folder) = env.get(name).filter(outside) {
-            return Err(Fault::usage(format!(
-                "{name} is set to ‘{folder}’, which versions would share, and one could be weighed as the other: leave it out, \
-                 or name a folder of the tree"
-            )));
-        }
-    }
-    let either = |given: &Vec<String>, configured: Vec<String>| match given.is_empty() {
-        true => configured,
-        false => given.clone(),
-    };
-    let limit: Duration = arms::duration(configured.limit.as_ref().unwrap_or(&args.build_limit))?;
-    Ok(Recipe {
-        steps: either(&args.build, configured.steps),
-        artefacts: either(&args.artifact, configured.artefacts),
-        check: args.check.clone().or(configured.check),
-        env,
-        toolchain: either(&args.toolchain, configured.toolchain),
-        clean: args.clean || configured.clean,
-        limit: Some(limit),
-        overlays: configured.overlays,
-        params: configured.params,
-        size: configured.size,
-    })
 }
 
 fn status(args: &StatusArgs) -> Result<Code, Fault> {

@@ -5,13 +5,14 @@ mod collapsed;
 mod pprof;
 mod speedscope;
 
+use crate::show::export::Formats;
 use scruple_core::explain::{Cost, Count};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use std::path::Path;
 
 /// The formats that a call tree can be written in.
-pub const FORMATS: [(&str, fn(&CallProfile) -> Vec<u8>); 4] = [
+pub const FORMATS: Formats<fn(&CallProfile) -> Vec<u8>, 4> = [
     ("collapsed", |profile| collapsed::text(profile).into_bytes()),
     ("callgrind", |profile| callgrind::text(profile).into_bytes()),
     ("pprof", pprof::bytes),

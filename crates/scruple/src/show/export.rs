@@ -5,12 +5,15 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The names of the formats in a table of formats and their writers. A name is also the ending of files.
+/// Formats with their writers. The name of a format is also the ending of its files.
+pub type Formats<W, const N: usize> = [(&'static str, W); N];
+
+/// The names of the formats in a table.
 pub fn names<W>(table: &[(&'static str, W)]) -> Vec<&'static str> {
     table.iter().map(|(name, _)| *name).collect()
 }
 
-/// The writer of a format in such a table; none where it lacks the format.
+/// The writer of a format in a table; none where it lacks the format.
 pub fn writer<W: Copy>(table: &[(&str, W)], format: &str) -> Option<W> {
     table.iter().find(|(name, _)| *name == format).map(|(_, writer)| *writer)
 }

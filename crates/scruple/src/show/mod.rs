@@ -21,6 +21,7 @@ pub mod terminal;
 pub mod verb;
 
 use crate::load::windows::Loads;
+use export::Formats;
 use markup::Markup;
 use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
 use scruple_core::compare::{Comparison, Direction, Verdict};
@@ -36,7 +37,7 @@ use scruple_measure::memory_map::Course;
 use std::borrow::Cow;
 
 /// The formats in which any run can be written, by the endings of their files.
-pub const FORMATS: [(&str, fn(&Report<'_>) -> String); 8] = [
+pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
     ("json", json::text),
     ("csv", csv::text),
     ("md", |report| markup::text(report, Markup::Markdown)),

@@ -70,9 +70,15 @@ pub struct StoredHistory {
     pub entries: Vec<Entry>,
     /// Versions of earlier ranges that the last one does not have.
     pub unlisted: Vec<Entry>,
+    /// What the history is of, in a form that [`crate::history`] reads; none where no Scruple took it, or an earlier one
+    /// did.
+    pub request: Option<String>,
     /// The readings.
     pub run: Run,
 }
+
+/// The version of a store from which on histories have requests.
+const REQUESTS: i64 = 5;
 
 impl Store {
     /// The newest history of that identity.
@@ -125,8 +131,9 @@ impl Store {
     }
 
     pub(super) fn load_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, Failure> {
+        let request = if self.version()? < REQUESTS { "NULL" } else { "h.request" };
         let sql = format!(
-            "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits FROM history h \
+            "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits, {request} FROM history h \
              JOIN run r ON r.id = h.run_id WHERE {which} ORDER BY r.started DESC, r.id DESC LIMIT 1"
         );
         // A store that an earlier Scruple made and that is only read has no such table yet, and no history.
@@ -148,6 +155,7 @@ impl Store {
             range: row.text(5)?.to_owned(),
             entries: Vec::new(),
             unlisted: Vec::new(),
+            request: row.optional_text(6)?.map(str::to_owned),
             run: self.load(row.text(0)?)?,
         };
         for row in &versions {
@@ -183,8 +191,8 @@ impl Store {
     pub(super) fn insert_history(&self, history: &StoredHistory) -> Result<(), Failure> {
         self.insert_run(&history.run)?;
         self.database.execute(
-            "INSERT INTO history (run_id, identity, source, repository, remote, commits) \
-             VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO history (run_id, identity, source, repository, remote, commits, request) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
             &[
                 history.run.id.clone().into(),
                 history.identity.clone().into(),
@@ -192,6 +200,7 @@ impl Store {
                 history.repository.clone().into(),
                 history.remote.clone().into(),
                 history.range.clone().into(),
+                history.request.clone().into(),
             ],
         )?;
         self.list_versions(history)
@@ -211,8 +220,8 @@ impl Store {
                 &[run::State::Running.word().into(), i64::from(std::process::id()).into(), id()],
             )?;
             self.database.execute(
-                "UPDATE history SET commits = $1 WHERE run_id = $2",
-                &[history.range.clone().into(), id()],
+                "UPDATE history SET commits = $1, request = $2 WHERE run_id = $3",
+                &[history.range.clone().into(), history.request.clone().into(), id()],
             )?;
             self.database.execute("UPDATE version SET position = NULL WHERE run_id = $1", &[id()])?;
             self.list_versions(history)

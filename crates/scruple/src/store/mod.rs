@@ -45,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/0002_histories.sql"),
     include_str!("sql/0003_indexes.sql"),
     include_str!("sql/0004_courses.sql"),
+    include_str!("sql/0005_requests.sql"),
 ];
 
 /// An open store.

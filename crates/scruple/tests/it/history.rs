@@ -132,6 +132,34 @@ fn more_commits_are_weighed_beside_those_that_a_history_has() {
 }
 
 #[test]
+fn a_history_is_continued_as_it_was_taken_whatever_the_configuration_says_now() {
+    let place = Place::new();
+    let commits = Repository::new(&place, "repo").commit_allocations(1..=6);
+    let configuration = |run: &str| {
+        format!(
+            "[[command]]\nname = \"work\"\nrun = '{run}'\n[build]\nsteps = [\"cc -O1 -o app app.c\"]\nartifacts = [\"app\"]\n"
+        )
+    };
+    let words =
+        |verb: &'static [&'static str]| [verb, &["--repo", "repo", "--rounds", "2", "--time-only"]].concat();
+    place.write("scruple.toml", configuration("./app"));
+    let taken = place.run(words(&["history", "HEAD~2..HEAD"]));
+    assert_eq!(taken.code, 0, "{}", taken.exchange());
+    place.write("scruple.toml", configuration("./missing"));
+    let mut extending = words(&["history", "extend"]);
+    extending.push(&commits[1]);
+    let extended = place.run(extending);
+    assert_eq!(extended.code, 0, "{}", extended.exchange());
+    assert_eq!(place.recorded().states(), ["built"; 4]);
+    let named = place.run(words(&["history", "bisect", "-n", "other"]));
+    assert!(
+        named.stderr.contains("the history has no subject ‘other’: it has ‘work’"),
+        "{}",
+        named.exchange()
+    );
+}
+
+#[test]
 fn commits_are_selected_as_git_would_and_thinned() {
     let place = Place::new();
     let repository = eventful(&place);

@@ -9,10 +9,11 @@ pub mod terminal;
 
 use super::explained::Origin;
 use super::summary::Summary;
+use crate::show::export::Formats;
 use scruple_core::unit::grouped;
 
 /// The formats of a gate, by the endings of their files.
-pub const FORMATS: [(&str, fn(&Summary) -> String); 5] = [
+pub const FORMATS: Formats<fn(&Summary) -> String, 5> = [
     ("md", markdown::text),
     ("json", json::text),
     ("xml", junit::text),

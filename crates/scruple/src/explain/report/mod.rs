@@ -8,12 +8,13 @@ mod words;
 
 use super::counted_runs::Gathered;
 use super::findings::Found;
+use crate::show::export::Formats;
 
 /// The functions that are listed; JSON has all of them.
 pub const ROWS: usize = 10;
 
 /// The formats of an explanation, by the endings of their files.
-pub const FORMATS: [(&str, fn(&Found, &Gathered) -> String); 3] = [
+pub const FORMATS: Formats<fn(&Found, &Gathered) -> String, 3> = [
     ("md", |found, _| markdown::text(found, ROWS)),
     ("html", |found, gathered| page::text(found, ROWS, &gathered.sides[0][0], &gathered.sides[1][0])),
     ("json", |found, _| json::text(found)),

@@ -22,6 +22,7 @@ pub mod words;
 pub use chart::Options;
 
 use crate::history::args::PageArgs;
+use crate::show::export::Formats;
 use event::Event;
 use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
@@ -30,7 +31,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// The formats of the report, by the endings of their files.
-pub const FORMATS: [(&str, fn(&Page<'_>, &PageArgs) -> String); 6] = [
+pub const FORMATS: Formats<fn(&Page<'_>, &PageArgs) -> String, 6> = [
     ("html", |page, _| page.html()),
     ("svg", |page, args| page.svg(Options::of(&args.chart))),
     ("md", |page, _| page.markdown()),

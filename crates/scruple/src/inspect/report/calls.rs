@@ -3,6 +3,7 @@
 use crate::inspect::args::SortCalls;
 use crate::profile::{CallProfile, FunctionSum};
 use crate::show::align::{fit, right, wrap};
+use crate::show::export::Formats;
 use crate::show::flame;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::explain::Cost;
@@ -14,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The formats of the report besides those of [`crate::profile`], by the endings of their files.
-pub const FORMATS: [(&str, fn(&Counted<'_>) -> String); 2] = [("json", json), ("svg", flame_graph)];
+pub const FORMATS: Formats<fn(&Counted<'_>) -> String, 2> = [("json", json), ("svg", flame_graph)];
 
 /// The content and the form of the report.
 pub struct Counted<'a> {

@@ -4,12 +4,16 @@ pub mod requests;
 
 use crate::fault::Fault;
 use crate::load::windows::Loads;
+use crate::show::export::Formats;
 use crate::show::output::write_file;
 use scruple_measure::load::{Latencies, hdr_log};
 use std::path::{Path, PathBuf};
 
+/// Writes one file for each server.
+type Writer = fn(&Path, &Loads) -> Result<(), Fault>;
+
 /// The formats that only loads have, by the endings of their files.
-pub const FORMATS: [(&str, fn(&Path, &Loads) -> Result<(), Fault>); 2] = [("hgrm", hgrm), ("hlog", hlog)];
+pub const FORMATS: Formats<Writer, 2> = [("hgrm", hgrm), ("hlog", hlog)];
 
 /// A file for each server: the first has the name that was given, the others their number before its ending.
 fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {

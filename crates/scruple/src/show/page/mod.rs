@@ -10,12 +10,13 @@ pub mod terminal;
 
 pub use chart::{Axis, Chart, Dot, Drawn, Layer, Plot, Point, Row, Rows, Scale, Shade, Shape};
 
+use super::export::Formats;
 use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::harmless_text::plain;
 use serde::Serialize;
 
 /// The formats of a page, by the endings of their files.
-pub const FORMATS: [(&str, fn(&Page) -> String); 5] = [
+pub const FORMATS: Formats<fn(&Page) -> String, 5> = [
     ("html", html::text),
     ("htm", html::text),
     ("md", markdown::text),

@@ -52,6 +52,7 @@ impl Range {
             range: clean(&self.range),
             entries: self.versions.into_iter().map(entry).collect(),
             unlisted: Vec::new(),
+            request: None,
             run,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::show::csv::quoted;
+use crate::show::export::Formats;
 use scruple_measure::load::{Batch, EachRequest, Listeners};
 use serde::Serialize;
 use std::fs::File;
@@ -20,7 +21,7 @@ pub enum Form {
 }
 
 /// The formats of files of requests, by their endings.
-pub const FORMATS: [(&str, Form); 2] = [("requests", Form::Csv), ("jsonl", Form::JsonLines)];
+pub const FORMATS: Formats<Form, 2> = [("requests", Form::Csv), ("jsonl", Form::JsonLines)];
 
 /// The name at a place.
 fn name(all: &[String], place: usize) -> &str {

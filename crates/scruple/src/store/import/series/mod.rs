@@ -174,6 +174,7 @@ pub fn history(
         range,
         entries,
         unlisted: Vec::new(),
+        request: None,
         run,
     })
 }

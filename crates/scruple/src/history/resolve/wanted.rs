@@ -169,3 +169,16 @@ pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
         None => Ok(()),
     }
 }
+
+/// The subjects with these names and the yardstick; all where no name is given.
+pub fn named(subjects: Vec<Template>, names: &[String]) -> Result<Vec<Template>, Fault> {
+    let known: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(Fault::usage(format!(
+            "the history has no subject ‘{unknown}’: it has ‘{}’",
+            known.join("’, ‘")
+        )));
+    }
+    let wanted = |subject: &Template| names.is_empty() || subject.yardstick || names.contains(&subject.name);
+    Ok(subjects.into_iter().filter(wanted).collect())
+}

@@ -1,0 +1,231 @@
+//! From the command line and the configuration to the request of a history, in one step. Every check is made here.
+
+mod wanted;
+
+pub use wanted::{Wanted, put_here};
+
+use super::args::{BUILD_LIMIT, BuildArgs, SelectArgs, TIME_LIMIT, TakeArgs};
+use super::build_process::SHARED;
+use super::config::ConfiguredHistory;
+use super::verb::page;
+use super::{Aim, Definition, HistoryEffort, Recipe, Request, Selection, Which};
+use crate::command::arms;
+use crate::config::Config;
+use crate::fault::Fault;
+use crate::history;
+use crate::paths;
+use scruple_core::run::Terms;
+use std::path::Path;
+use wanted::{check_size, named, yardstick};
+
+/// The default number of rounds.
+const ROUNDS: u32 = 20;
+const ADAPTIVE_ROUNDS: u32 = 10;
+
+/// What is to be done, and how it is judged. `bisect` and `extend` without a command continue the newest history of the
+/// repository: its definition is the base, and the command line overrides it.
+pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
+    page::check(&args.page)?;
+    let effort = &args.effort;
+    let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
+    let config = Config::find()?;
+    let configured = config.history()?;
+    let range = configured.range.clone();
+    let place = history::place_of(args.build.repo.as_deref())?;
+    let continued = aim != Aim::Selection && args.command.is_empty();
+    let past = if continued { past(&place, args) } else { None };
+    let mut selection = selection(args, range)?;
+    let base = match past {
+        Some(past) => {
+            selection.first_parent |= !selects(args) && past.first_parent;
+            Definition { subjects: named(past.subjects, &args.names)?, ..past }
+        }
+        None => {
+            let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
+            Definition {
+                recipe: configured.recipe()?,
+                subjects: wanted.subjects(&config)?,
+                time_limit: arms::duration(TIME_LIMIT)?,
+                ..Definition::default()
+            }
+        }
+    };
+    let of = overridden(base, args, selection.first_parent, &config)?;
+    let narrow = aim == Aim::Sets;
+    let request = Request {
+        place,
+        selection,
+        as_listed: narrow && !selects(args),
+        effort: HistoryEffort {
+            adaptive: narrow,
+            fill: !narrow,
+            rounds: effort.rounds.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),
+            builds: of.builds.unwrap_or(1),
+            suspects: effort.rounds.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
+            budget: match effort.rounds {
+                Some(_) => None,
+                None => Some(arms::duration(&effort.budget)?),
+            },
+        },
+        of,
+        adaptive: (narrow || effort.adaptive).then_some(true).or(effort.all.then_some(false)),
+        retry: args.retry,
+        keep_going: args.keep_going,
+        aim,
+    };
+    Ok((request, terms))
+}
+
+/// The definition with what the command line sets.
+fn overridden(
+    base: Definition,
+    args: &TakeArgs,
+    first_parent: bool,
+    config: &Config,
+) -> Result<Definition, Fault> {
+    let mut recipe = recipe(&args.build, base.recipe)?;
+    let builds = args.effort.builds.or(base.builds);
+    recipe.clean |= builds.is_some();
+    put_here(&mut recipe, config)?;
+    let mut subjects = base.subjects;
+    if let Some(words) = &args.effort.yardstick {
+        subjects.retain(|subject| !subject.yardstick);
+        subjects.push(yardstick(words, &subjects, config)?);
+    }
+    check_size(&recipe, &subjects)?;
+    Ok(Definition {
+        recipe,
+        subjects,
+        same_output: base.same_output || args.build.same_output,
+        time_only: base.time_only || args.effort.time_only,
+        time_limit: match args.build.time_limit == TIME_LIMIT {
+            true => base.time_limit,
+            false => arms::duration(&args.build.time_limit)?,
+        },
+        first_parent,
+        builds,
+    })
+}
+
+/// The definition of the newest history of the repository. Without a history, what is missing is reported where it is
+/// needed.
+fn past(place: &str, args: &TakeArgs) -> Option<Definition> {
+    let store = paths::existing_store(args.store.store.as_deref()).ok()?;
+    history::definition(place, &Which::Weighed, &store).ok()?
+}
+
+/// Whether any commits are named or selected.
+fn selects(args: &TakeArgs) -> bool {
+    let SelectArgs {
+        first_parent,
+        merges,
+        no_merges,
+        tags,
+        every,
+        steps,
+        since,
+        until,
+        commits,
+        commits_from,
+    } = &args.select;
+    let flags = [*first_parent, *merges, *no_merges, *tags, every.is_some(), steps.is_some()];
+    flags.contains(&true)
+        || since.is_some()
+        || until.is_some()
+        || !commits.is_empty()
+        || commits_from.is_some()
+        || args.range.is_some()
+}
+
+fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, Fault> {
+    let select = &args.select;
+    let mut commits = Vec::new();
+    let file = select.commits_from.as_ref().map(|path| format!("@{}", path.display()));
+    for named in select.commits.iter().chain(&file) {
+        // `@`, `@~2`, `@^` and `@{u}` are revisions.
+        match named.strip_prefix('@').filter(|path| !path.is_empty() && !path.starts_with(['~', '^', '{'])) {
+            Some(path) => commits.extend(commits_in(Path::new(path))?),
+            None => commits.push(named.clone()),
+        }
+    }
+    Ok(Selection {
+        range: args.range.clone().or(configured.filter(|_| commits.is_empty())),
+        first_parent: select.first_parent,
+        merges: select.merges.then_some(true).or(select.no_merges.then_some(false)),
+        tags: select.tags,
+        every: select.every.map(|every| every as usize),
+        steps: select.steps.map(|steps| steps as usize),
+        since: select.since.clone(),
+        until: select.until.clone(),
+        commits,
+    })
+}
+
+/// The commits that a file lists.
+fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display())))?;
+    let commits: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    match commits.is_empty() {
+        false => Ok(commits),
+        true => Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display()))),
+    }
+}
+
+/// The recipe with what the command line sets.
+pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
+    let mut env = base.env;
+    for pair in &args.env {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| Fault::usage(format!("‘{pair}’ sets no variable: write --env NAME=VALUE")))?;
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    for name in SHARED {
+        let outside = |value: &&String| Path::new(value.as_str()).is_absolute() || value.contains("..");
+        if let Some(folder) = env.get(name).filter(outside) {
+            return Err(Fault::usage(format!(
+                "{name} is set to ‘{folder}’, which versions would share, and one could be weighed as the other: leave it out, \
+                 or name a folder of the tree"
+            )));
+        }
+    }
+    let either = |given: &Vec<String>, base: Vec<String>| match given.is_empty() {
+        true => base,
+        false => given.clone(),
+    };
+    let limit = match base.limit {
+        Some(limit) if args.build_limit == BUILD_LIMIT => limit,
+        _ => arms::duration(&args.build_limit)?,
+    };
+    Ok(Recipe {
+        steps: either(&args.build, base.steps),
+        artefacts: either(&args.artifact, base.artefacts),
+        check: args.check.clone().or(base.check),
+        env,
+        toolchain: either(&args.toolchain, base.toolchain),
+        clean: args.clean || base.clean,
+        limit: Some(limit),
+        overlays: base.overlays,
+        params: base.params,
+        size: base.size,
+    })
+}
+
+impl ConfiguredHistory {
+    /// The recipe of the configuration.
+    pub fn recipe(self) -> Result<Recipe, Fault> {
+        Ok(Recipe {
+            steps: self.steps,
+            artefacts: self.artefacts,
+            check: self.check,
+            env: self.env,
+            toolchain: self.toolchain,
+            clean: self.clean,
+            limit: self.limit.as_deref().map(arms::duration).transpose()?,
+            overlays: self.overlays,
+            params: self.params,
+            size: self.size,
+        })
+    }
+}
