@@ -1,4 +1,4 @@
-//! `scruple load`: requests that servers answer.
+//! `scruple load`: the requests of servers.
 
 pub mod args;
 pub mod limits;

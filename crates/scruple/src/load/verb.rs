@@ -1,4 +1,4 @@
-//! `scruple load`: load servers, weigh what their requests take.
+//! `scruple load`: loads servers, and weighs the cost of their requests.
 
 use super::args::{Instrument, LoadArgs};
 use super::limits::with_limits_of;
@@ -63,13 +63,13 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     }
 }
 
-/// Servers that were loaded.
+/// The servers that were loaded.
 pub struct Taken {
-    /// What was read.
+    /// The run.
     pub loading: Loading,
-    /// What a load brought besides the readings.
+    /// The results of the load besides the readings.
     pub loads: Loads,
-    /// What ended it early, if anything did.
+    /// Why it ended early, if it did.
     pub stop: Option<Fault>,
     /// The limits of the command line and of the scenarios.
     pub budgets: Vec<Budget>,
@@ -132,16 +132,16 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     Ok(Taken { loading, loads, stop, budgets })
 }
 
-/// Differences within this do not matter where nothing else is said.
+/// The default margin.
 const MARGIN: &str = "5%";
 
-/// The interval of the highest rate is that narrow in the end.
+/// The default width of the interval of the highest rate.
 const PRECISION: &str = "10%";
 
 /// The rates between which the highest one is searched.
 const SEARCHED: &str = "100..1M";
 
-/// The files of the programs that are started, where they can be found; a server that cannot says so when it starts.
+/// The files of the programs that are started, where they can be found; a missing one is reported when it is started.
 fn programs(sides: &[Side]) -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let words = sides
@@ -158,7 +158,7 @@ struct Work<'a> {
     plan: Plan,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
-    /// Where instruments and yardsticks keep their files; none where nothing is loaded for real.
+    /// The folder for files of instruments and yardsticks; none for scripted loads.
     folder: Option<WorkFolder>,
     watchers: Watchers,
 }
@@ -168,7 +168,8 @@ impl Work<'_> {
         if self.args.results.json { Progress::hidden() } else { Progress::new() }
     }
 
-    /// The windows of every server, and the passes behind them. A fault that leaves something to be shown comes third.
+    /// The windows of every server, and the passes after them. A fault after which there is still something to show
+    /// comes third.
     fn weigh(&self, arms: Vec<Arm>, run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let (loader, knows): (Box<dyn Loader>, bool) = match &self.args.scripted {
             Some(path) => (Box::new(Played::of(script(path)?, self.names())), true),
@@ -245,12 +246,12 @@ impl Work<'_> {
         self.sides.iter().map(|side| side.name.clone()).collect()
     }
 
-    /// What instruments tell that would disturb the latencies.
+    /// The results of instruments that would disturb the latencies.
     fn passes(&self, loading: &mut Loading, loads: &mut Loads) -> Result<(), Fault> {
         let cost = &self.args.cost;
         let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
         let progress = self.progress();
-        // Servers that are compared are counted as often as it takes to show that counts differ.
+        // Servers that are compared are counted often enough to show that counts differ.
         let times = if self.sides.len() > 1 { APART as u32 } else { 1 };
         for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -377,7 +378,7 @@ impl Work<'_> {
     }
 }
 
-/// The last of so many tries, or the first that fails.
+/// The last of this many tries, or the first that fails.
 fn repeated<T, E>(times: u32, mut once: impl FnMut(u32) -> Result<T, E>) -> Result<T, E> {
     let mut last = once(0)?;
     for block in 1..times {
@@ -402,15 +403,15 @@ fn script(path: &Path) -> Result<Script, Fault> {
     serde_json::from_str(&text).map_err(|error| unread(error.to_string()))
 }
 
-/// What is to be said of how requests were read.
+/// Remarks on how requests were read.
 fn note(run: &mut Run, sides: &[Side]) {
-    // All servers are sent the same.
+    // All servers receive the same requests.
     for text in sides.iter().take(1).flat_map(|side| &side.notes) {
         run.warn("recording", text.clone());
     }
 }
 
-/// What a reader has to know in order not to be misled.
+/// Remarks that a reader needs in order not to be misled.
 fn remark(run: &mut Run, loads: &Loads) {
     let several = loads.servers.len() > 1;
     let division = loads.division;
@@ -426,7 +427,7 @@ fn remark(run: &mut Run, loads: &Loads) {
     for server in &loads.servers {
         let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
         let all = server.pool.windows;
-        // A window may end in a pause that the next would have made up for.
+        // A window may end in a pause for which the next would have compensated.
         let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
         let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
         let turns = loads.division.turns;
@@ -466,7 +467,7 @@ fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -
     if loads.servers.iter().any(|server| server.pool.aborted) {
         return Ok(Code::GateFailed);
     }
-    // Who limits the errors has said how many there may be.
+    // A limit on errors states how many are accepted.
     for server in &loads.servers {
         let (failed, due) = (server.pool.failures.total(), server.pool.due);
         if failed > 0 && !errors_limited && !args.judging.ignore_failure {

@@ -1,4 +1,4 @@
-//! Who is told how a load goes while it goes on: a file of every request, other programs.
+//! Observers of a running load: a file of every request, other programs.
 
 use super::args::LoadArgs;
 use super::live::Live;
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::show::export::{Export, writer};
 use scruple_measure::load::{Plan, Progress};
 
-/// Who is told.
+/// The observers.
 #[derive(Default)]
 pub struct Watchers {
     requests: Option<Requests>,
@@ -16,10 +16,10 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// Those that were asked for.
+    /// The observers that the command line asks for.
     ///
     /// # Errors
-    /// When they cannot be told.
+    /// When one of them cannot be used.
     pub fn of(args: &LoadArgs, exports: &[Export], sides: &[Side]) -> Result<Watchers, Fault> {
         let form = |export: &Export| writer(&FORMATS, &export.format);
         let files: Vec<(&Export, Form)> =
@@ -48,20 +48,20 @@ impl Watchers {
         Ok(Watchers { requests, live: args.live.as_deref().map(Live::begin).transpose()? })
     }
 
-    /// The plan of a turn of a server, with who is told of it.
+    /// The plan of a turn of a server, with its observers.
     pub fn watch(&self, plan: Plan, server: usize, turn: u32) -> Plan {
         let each = self.requests.as_ref().map(|requests| requests.listeners(server, turn));
         Plan { each, live: self.live.is_some(), ..plan }
     }
 
-    /// Tells how a turn goes.
+    /// Reports the progress of a turn.
     pub fn tell(&self, server: &str, seen: &Progress) {
         if let Some(live) = &self.live {
             live.tell(server, seen);
         }
     }
 
-    /// Ends it. What could not be told to other programs comes back as a sentence.
+    /// Ends it. Returns a sentence about what could not be reported to other programs.
     ///
     /// # Errors
     /// When the file could not be written.

@@ -1,5 +1,5 @@
-//! How a load goes, told to other programs while it goes on: in the text format of Prometheus, at an address or in a file,
-//! or by OpenTelemetry.
+//! Reports a running load to other programs: in the text format of Prometheus, at an address or in a file, or through
+//! OpenTelemetry.
 
 mod otlp;
 mod prometheus;
@@ -14,29 +14,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Where it is told.
+/// The destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// Whoever asks at this address is answered in Prometheus's text.
+    /// Requests at this address are answered in Prometheus's text.
     Address(SocketAddr),
     /// A file in Prometheus's text, as its node exporter reads them.
     File(PathBuf),
     /// A collector of OpenTelemetry, by OTLP over HTTP in JSON.
     Collector {
-        /// What is connected to.
+        /// The connection.
         host: String,
-        /// What is asked for.
+        /// The request.
         path: String,
     },
 }
 
-/// Everything that was told of one server so far.
+/// All counts of one server so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
     pub(super) server: String,
-    /// Of the turns that are over.
+    /// Those of earlier turns.
     before: Counts,
-    /// Of the turn under way.
+    /// Those of the current turn.
     now: Counts,
     pub(super) backlog: u64,
 }
@@ -46,7 +46,7 @@ pub(super) struct Told {
 pub(super) struct Counts {
     pub(super) answered: u64,
     pub(super) failures: Failures,
-    /// Responses within each of the bounds that are not within the one before, and those beyond the last.
+    /// Responses by the first bound that they do not exceed, and those beyond the last.
     pub(super) response: [u64; LIVE_BOUNDS.len() + 1],
     /// The sum of the responses in nanoseconds.
     pub(super) sum: u64,
@@ -63,7 +63,7 @@ impl Counts {
 }
 
 impl Told {
-    /// All counts since the load began.
+    /// All counts since the load started.
     pub(super) fn counts(&self) -> Counts {
         self.before.add(&self.now)
     }
@@ -75,7 +75,7 @@ impl Told {
             response: seen.response,
             sum: seen.sum,
         };
-        // Each turn counts from nothing.
+        // Each turn counts from zero.
         if now.answered + now.failures.total() < self.now.answered + self.now.failures.total() {
             self.before = self.counts();
         }
@@ -88,7 +88,7 @@ impl Told {
 struct Shared {
     told: Mutex<Vec<Told>>,
     over: AtomicBool,
-    /// Why something could not be told, the last time.
+    /// The last error.
     trouble: Mutex<Option<String>>,
 }
 
@@ -102,22 +102,22 @@ impl Shared {
     }
 }
 
-/// A load that is told.
+/// A load that is reported.
 pub struct Live {
     shared: Arc<Shared>,
     teller: Option<JoinHandle<()>>,
     place: String,
 }
 
-/// How often it is told where nobody asks.
+/// How often it is reported where nobody asks.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long another program may take.
+/// The time limit of another program.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Live {
-    /// Begins to tell at `text`: `http://HOST:PORT/` is a collector, `HOST:PORT` an address to be asked at, and anything that
-    /// ends in `.prom` a file.
+    /// Starts to report at `text`: `http://HOST:PORT/` is a collector, `HOST:PORT` an address for queries, and anything
+    /// that ends in `.prom` a file.
     ///
     /// # Errors
     /// When it is none of these, or cannot be used.
@@ -146,7 +146,7 @@ impl Live {
         Ok(Live { shared, teller: Some(teller), place: text.to_owned() })
     }
 
-    /// Tells how a turn of a server goes.
+    /// Reports the progress of a server's turn.
     pub fn tell(&self, server: &str, seen: &Progress) {
         let mut told = self.shared.told();
         let place = told.iter().position(|one| one.server == server);
@@ -157,7 +157,7 @@ impl Live {
         told[place].tell(seen);
     }
 
-    /// Tells the last, and ends. What could not be told comes back as a sentence.
+    /// Reports the end. Returns a sentence about what could not be reported.
     pub fn end(mut self) -> Option<String> {
         self.stop();
         let trouble = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -169,7 +169,7 @@ impl Live {
     fn stop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
         if let Some(teller) = self.teller.take() {
-            // A thread that failed has told nothing more, which is seen where it was to be told.
+            // A thread that failed has reported nothing more, which the destination shows.
             let _ = teller.join();
         }
     }
@@ -205,7 +205,7 @@ fn since_1970() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos())
 }
 
-/// Tells each second, and once more at the end.
+/// Reports each second, and once more at the end.
 fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
     let mut next = Instant::now();
     loop {
@@ -223,7 +223,7 @@ fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
     }
 }
 
-/// Writes the file anew: whoever reads it sees it whole.
+/// Replaces the file at once, so that readers always see it whole.
 fn write(shared: &Shared, path: &std::path::Path) -> std::io::Result<()> {
     let beside = path.with_extension("prom.new");
     std::fs::write(&beside, prometheus::text(&shared.told()))?;
@@ -252,7 +252,7 @@ fn push(shared: &Shared, host: &str, path: &str, began: u128) -> std::io::Result
     }
 }
 
-/// Answers whoever asks, until the load is over.
+/// Answers queries until the load is over.
 fn serve(shared: &Shared, listener: &TcpListener) {
     while !shared.over.load(Ordering::Relaxed) {
         match listener.accept() {

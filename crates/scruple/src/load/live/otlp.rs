@@ -4,12 +4,12 @@ use super::Told;
 use scruple_measure::load::LIVE_BOUNDS;
 use serde_json::{Value, json};
 
-/// Counts since the beginning, as the protocol numbers them.
+/// Counts since the start, in the protocol's numbering.
 const CUMULATIVE: u8 = 2;
 
-/// All that was told, counted from `began`, at `now`; both in nanoseconds since 1970.
+/// Everything reported, counted from `began`, at `now`; both in nanoseconds since 1970.
 pub(super) fn json(all: &[Told], began: u128, now: u128) -> String {
-    // Numbers of 64 bits are texts in this form.
+    // In this format, 64-bit numbers are strings.
     let times = json!({"startTimeUnixNano": began.to_string(), "timeUnixNano": now.to_string()});
     let point = |attributes: &[(&str, &str)], more: Value| {
         let attribute = |(key, value): &(&str, &str)| json!({"key": key, "value": {"stringValue": value}});

@@ -4,7 +4,7 @@ use super::Told;
 use scruple_measure::load::LIVE_BOUNDS;
 use std::fmt::Write as _;
 
-/// All that was told.
+/// Everything reported.
 pub(super) fn text(all: &[Told]) -> String {
     let mut out = String::new();
     let mut family = |name: &str, kind: &str, help: &str, write: &mut dyn FnMut(&mut String, &str, &Told)| {

@@ -1,4 +1,4 @@
-//! What a load is exported to besides the formats of any run: distributions for other tools, and every single request.
+//! Exports of loads besides the formats of any run: distributions for other tools, and every single request.
 
 pub mod requests;
 
@@ -15,7 +15,7 @@ type Writer = fn(&Path, &Loads) -> Result<(), Fault>;
 /// The formats that only loads have, by the endings of their files.
 pub const FORMATS: Formats<Writer, 2> = [("hgrm", hgrm), ("hlog", hlog)];
 
-/// A file for each server: the first has the name that was given, the others their number before its ending.
+/// A file for each server: the first has the given name, the others their number before its ending.
 fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();
     let path = path.to_owned();

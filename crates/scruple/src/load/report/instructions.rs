@@ -1,4 +1,4 @@
-//! The instructions of a request: by file and by function, with what each calls.
+//! The instructions of a request: by file and by function, with the callees of each.
 
 use crate::show::align::{fit, right};
 use crate::show::terminal::{BOLD, DIM};
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// What is below this share of the whole is left out.
+/// Functions below this share of the whole are left out.
 const LEAST: f64 = 0.01;
 
-/// At most so many functions are shown.
+/// The most functions that are shown.
 const MOST: usize = 30;
 
 /// Writes the tables.
@@ -36,7 +36,7 @@ pub(super) fn text(found: &Instructions, width: usize, out: &mut String) {
     functions(found, &part, width, out);
 }
 
-/// The instructions of the functions of each file, the greatest first.
+/// The instructions of the functions of each file, the largest first.
 pub(super) fn by_file(found: &Instructions) -> Vec<(String, f64)> {
     let mut files: BTreeMap<&str, f64> = BTreeMap::new();
     for cost in &found.functions {
@@ -55,7 +55,7 @@ fn file(path: &str) -> String {
     }
 }
 
-/// What a function is called in tables; what is executed outside of any has no name.
+/// The name of a function in tables; code outside of any function has none.
 pub(super) fn name(cost: &FunctionCost) -> &str {
     if cost.function.name.is_empty() { "(outside of any function)" } else { &cost.function.name }
 }
@@ -67,7 +67,7 @@ fn functions(found: &Instructions, part: &dyn Fn(f64) -> f64, width: usize, out:
         .filter(|cost| part(cost.own.value) >= LEAST || part(cost.inclusive.value) >= LEAST)
         .collect();
     shown.sort_by(|left, right| right.inclusive.value.total_cmp(&left.inclusive.value));
-    // The frames around everything say nothing of a request.
+    // The frames around everything do not distinguish requests.
     let around = |cost: &&FunctionCost| part(cost.inclusive.value) > 0.995 && part(cost.own.value) < LEAST;
     shown.retain(|cost| !around(cost));
     let left = found.functions.len() - shown.len().min(MOST);
@@ -108,7 +108,7 @@ fn functions(found: &Instructions, part: &dyn Fn(f64) -> f64, width: usize, out:
     }
 }
 
-/// The interval, where what was counted is not the same in each batch.
+/// The interval, where counts differ between batches.
 fn interval(bounds: &Bounds) -> String {
     let varies = |low: f64, high: f64| high - low > 0.002 * bounds.value.abs();
     match bounds.interval {

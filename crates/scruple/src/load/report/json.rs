@@ -1,4 +1,4 @@
-//! A load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
+//! A load in JSON, besides the readings of the arms. Durations are nanoseconds.
 
 use super::sheet::title;
 use super::{instructions, memory_map, terminal};
@@ -90,7 +90,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What does not count, and what was seen in it.
+/// The parts that do not count, and what happened in them.
 #[derive(Serialize)]
 struct AsideView {
     why: &'static str,
@@ -138,7 +138,7 @@ struct GrowthView {
     leak: bool,
 }
 
-/// Pauses for collections in one stretch of load, and the slow requests that met them.
+/// Pauses for collections in one stretch of load, and the slow requests that coincided with them.
 #[derive(Serialize)]
 struct PausesView {
     count: usize,
@@ -190,7 +190,7 @@ struct SampledOf<'a> {
     interval: [f64; 2],
 }
 
-/// What was found, or why it was not.
+/// The result, or why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Part<T> {

@@ -1,4 +1,4 @@
-//! The memory map of a server before its load and after: a table of what its mappings are for, and the difference.
+//! The memory map of a server before its load and after: a table of the purposes of its mappings, and the difference.
 
 use crate::show::align::{fit, on_points, right};
 use crate::show::terminal::{BOLD, DIM};
@@ -22,7 +22,7 @@ pub(crate) fn view((before, after): &(MemoryMap, MemoryMap)) -> Option<View> {
     known.then(|| View { before: before.table(), after: after.table() })
 }
 
-/// What of an amount is shown.
+/// The parts of an amount that are shown.
 type Pick = fn(&Amount) -> u64;
 
 const COLUMNS: [(&str, Pick); 2] =
@@ -79,7 +79,7 @@ pub(crate) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
     }
 }
 
-/// One line for each class and permission that is in memory before or after, below the sum of its side; then all.
+/// One line for each class and permission that is resident before or after, below the sum of its side; then the total.
 fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
     let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
     for row in before.table() {

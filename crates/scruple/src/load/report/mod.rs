@@ -1,4 +1,4 @@
-//! What `scruple load` prints and draws.
+//! The output of `scruple load`.
 
 pub mod export;
 mod instructions;

@@ -1,4 +1,4 @@
-//! What a load keeps for its page, and what a page has of a load that has just ended besides what is kept.
+//! What a load stores for its page, and what the page of a load that has just ended has in addition.
 
 use super::{instructions, memory_map, sheet, terminal};
 use crate::load::windows::{Loaded, Loads, Sought};
@@ -9,7 +9,7 @@ use scruple_core::subject::{LoadCourse, LoadSlice};
 use scruple_core::unit::{Unit, grouped, quantity};
 use std::fmt::Write as _;
 
-/// What is kept of a server.
+/// The stored part of a server's load.
 pub fn course(server: &Loaded, sought: Option<&Sought>) -> LoadCourse {
     let pool = &server.pool;
     let slices = pool.timeline.iter().map(|slice| LoadSlice {
@@ -33,7 +33,7 @@ pub fn course(server: &Loaded, sought: Option<&Sought>) -> LoadCourse {
     }
 }
 
-/// The figures as a terminal shows them, and what instruments found.
+/// The figures as on a terminal, and the results of instruments.
 pub fn sections(report: &Report<'_>, loads: &Loads) -> Vec<Section> {
     let mut parts = vec![Part::Code(uncoloured(&terminal::text(report, loads, 110)))];
     for server in &loads.servers {
@@ -49,7 +49,7 @@ fn uncoloured(text: &str) -> String {
     plain_lines(&anstream::adapter::strip_str(text).to_string())
 }
 
-/// The memory map before and after, unless it stands among the figures already.
+/// The memory map before and after, unless it is already among the figures.
 fn memory_map(server: &Loaded, shown: bool) -> Option<Part> {
     let mut table = String::new();
     if let Some(sheet) = server.sheet.as_ref().filter(|_| !shown) {
@@ -60,7 +60,7 @@ fn memory_map(server: &Loaded, shown: bool) -> Option<Part> {
     (!table.is_empty()).then(|| Part::Fold(Fold { summary, parts: vec![code()] }))
 }
 
-/// All functions that cost anything, where they were counted.
+/// All functions with a cost, where they were counted.
 fn every_function(server: &Loaded) -> Option<Part> {
     let Some(Ok(found)) = &server.instructions else { return None };
     let mut table = String::new();

@@ -1,4 +1,4 @@
-//! What a request costs a server: the rows of the sheet, the functions, the system calls, the growth of memory.
+//! The cost of a request: the rows of the sheet, the functions, the system calls, the growth of memory.
 
 use super::instructions;
 use super::terminal::pace;
@@ -15,13 +15,13 @@ use scruple_measure::load::cost::sheet::Row;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Functions below this share of the whole are summed up.
+/// Smaller shares of functions than this are summed up.
 const LEAST: f64 = 0.01;
 
-/// At most so many functions are shown.
+/// The most functions that are shown.
 const MOST: usize = 15;
 
-/// Writes everything that is known of a server's costs.
+/// Writes everything that is known about a server's costs.
 pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String) {
     let rate = match plan.rate() {
         Some(_) => pace(plan),
@@ -43,7 +43,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         note(&format!("allocations: absent, because {why}"), width, out);
     }
     match &server.runtime {
-        // A server without a language runtime is the ordinary case.
+        // A server without a known language runtime is the normal case.
         Some(Err(Untold::NoRuntime(_))) | None => {}
         Some(Err(Untold::Failed(why))) => {
             note(&format!("the language runtime’s own count: absent, because {why}"), width, out);
@@ -116,14 +116,14 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
 }
 
-/// What the language runtime tells of a request, as a line.
+/// The language runtime's figures for a request, as a line.
 fn runtime(told: &Collections, width: usize, out: &mut String) {
     let (told, pauses) = (&told.each, &told.pauses);
     let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
     for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
         let Some(value) = value(reading) else { continue };
-        // A difference of two lives of the server may fall below nothing.
+        // A difference of two runs of the server may be negative.
         let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };
         parts.push(format!("{} {text}", title(&reading.key)));
     }
@@ -148,7 +148,7 @@ fn runtime(told: &Collections, width: usize, out: &mut String) {
     }
 }
 
-/// The pauses for collections, and the slow requests that met them, as a line.
+/// The pauses for collections, and the slow requests that coincided with them, as a line.
 fn paused(pauses: &Pauses) -> String {
     let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
     let met = match pauses.met {
@@ -170,7 +170,7 @@ fn paused(pauses: &Pauses) -> String {
     )
 }
 
-/// A counter that never moved says nothing about requests.
+/// A counter that never changed has no cost per request.
 fn is_nothing(row: &Row) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
 }
@@ -193,7 +193,7 @@ fn sheet(rows: &[&Row], out: &mut String) {
 }
 
 fn details(row: &Row, cost: &PerRequest) -> String {
-    // What only ever grows costs no less than nothing, whatever the regression allows.
+    // A counter that only grows has no negative cost, whatever the regression allows.
     let clipped = cost.each.interval.map(|i| Interval { low: i.low.max(0.0), high: i.high.max(0.0), ..i });
     let each = Bounds { interval: clipped, ..cost.each };
     let mut parts = vec![interval(&each, &row.unit).trim_start().to_owned()];
@@ -222,14 +222,14 @@ pub(crate) fn title(key: &str) -> &str {
     }
 }
 
-/// A function: what it costs, in figures, and its name.
+/// A function: its costs and its name.
 struct Line {
     own: f64,
     figures: [String; 2],
     name: String,
 }
 
-/// Functions with their shares, the greatest first; what is small is summed up.
+/// Functions with their shares, the largest first; small ones are summed up.
 fn functions(lines: Vec<Line>, total: f64, width: usize, out: &mut String) {
     let part = |own: f64| if total > 0.0 { own / total } else { 0.0 };
     let shown = lines.iter().take(MOST).take_while(|line| part(line.own) >= LEAST).count();

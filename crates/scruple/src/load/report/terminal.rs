@@ -1,4 +1,4 @@
-//! The report of a load on a terminal: distributions, failures, the generator, what a request costs.
+//! The report of a load on a terminal: distributions, failures, the generator, the cost of a request.
 
 use super::{memory_map, sheet};
 use crate::load::windows::{Aside, Loaded, Loads, Slice, Sought};
@@ -57,7 +57,7 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     out
 }
 
-/// The name of a row of its own.
+/// The name of a separate row.
 pub(crate) fn row_name(name: &str, of: RowOf) -> String {
     match of {
         RowOf::Request => name.to_owned(),
@@ -66,7 +66,7 @@ pub(crate) fn row_name(name: &str, of: RowOf) -> String {
     }
 }
 
-/// What is set apart, as the name of a row.
+/// The parts that are set apart, as the name of a row.
 fn apart(aside: &Aside) -> String {
     format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
 }
@@ -85,7 +85,7 @@ pub(crate) fn pace(plan: &Plan) -> String {
     }
 }
 
-/// The model of users, and how many there are.
+/// The model of users, and their number.
 fn users(plan: &Plan, scenario: &Scenario) -> String {
     if scenario.recorded() > 0 {
         return format!("{} recorded requests", grouped(scenario.recorded() as f64));
@@ -147,7 +147,7 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
     )
 }
 
-/// How many windows count, of how many; for each server by itself where they differ.
+/// How many windows count, of how many; for each server where they differ.
 fn windows(servers: &[Loaded]) -> String {
     let of = |server: &Loaded| match (shown(server), server.pool.windows) {
         (1, 1) => "1 window".to_owned(),
@@ -172,13 +172,13 @@ fn shown(server: &Loaded) -> usize {
     }
 }
 
-/// Quantiles that are shown only of so many requests that they are known.
+/// Quantiles that are shown only if there are enough requests for them.
 const RARE: [(&str, f64); 2] = [("p99.99", 0.9999), ("p99.999", 0.99999)];
 
-/// A quantile is known where at least so many requests are beyond it.
+/// A quantile needs at least this many requests beyond it.
 const BEYOND: f64 = 10.0;
 
-/// Whether there are enough requests to know a quantile.
+/// Whether there are enough requests for a quantile.
 pub(crate) fn known(latencies: &Buckets, q: f64) -> bool {
     !RARE.iter().any(|(_, rare)| *rare == q) || latencies.count() as f64 * (1.0 - q) >= BEYOND * 0.999
 }
@@ -190,7 +190,7 @@ fn quantiles(rows: &[(String, Buckets)]) -> Vec<(&'static str, f64)> {
     common.into_iter().chain(rare).chain([longest]).collect()
 }
 
-/// Distributions, one row each, their points below each other.
+/// Distributions, one row each, aligned on their decimal points.
 fn table(rows: &[(String, Buckets)], out: &mut String) {
     let name = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut columns: Vec<Vec<String>> = Vec::new();
@@ -217,7 +217,7 @@ fn table(rows: &[(String, Buckets)], out: &mut String) {
     }
 }
 
-/// What is told of one server besides its distribution.
+/// Lines about one server besides its distribution.
 fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     if loads.servers.len() > 1 {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
@@ -273,7 +273,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         let _ =
             writeln!(out, "  {OPEN}{}{OPEN:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
     }
-    // A generator that was kept from its core saw nothing answered, which says nothing of the server.
+    // A generator without a core saw no answers, which does not concern the server.
     if !void {
         stalls(server, width, out);
     }
@@ -298,7 +298,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     }
 }
 
-/// The moments in which the server stood still, the first few of them.
+/// The moments in which the server stalled, the first few of them.
 fn stalls(server: &Loaded, width: usize, out: &mut String) {
     let stalls = &server.pool.stalls;
     let length = |stall: &Stall| (stall.to - stall.from).max(0);
@@ -381,7 +381,7 @@ fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> 
 /// The columns of a bar.
 const BAR: usize = 24;
 
-/// Latencies span decades, so that a bar is as long as their logarithm, from 10 µs on.
+/// Latencies span decades, so the length of a bar is their logarithm, from 10 µs on.
 fn bar(ns: u64, most: u64) -> usize {
     let decades = |ns: u64| (ns as f64 / 10_000.0).max(1.0).log10();
     let whole = decades(most).max(0.1);
@@ -406,11 +406,11 @@ fn broken(points: &[&Point]) -> String {
     reasons.join("; ")
 }
 
-/// What the search has found, as a sentence.
+/// The result of the search, as a sentence.
 pub(crate) fn answer(sought: &Sought) -> String {
     let rate = |rate: f64| format!("{} requests/s", grouped(rate));
     let limits = &sought.limits;
-    // Where no limit was broken, the rate itself was not kept.
+    // Where no limit was broken, the server did not keep up with the rate.
     let fell_behind = |rate: f64| {
         let at: Vec<_> = sought.found.points.iter().filter(|point| point.rate == rate).collect();
         !at.is_empty() && at.iter().all(|point| point.broken.is_empty())

@@ -1,4 +1,4 @@
-//! Servers on this machine, or elsewhere, loaded for real.
+//! Loads real servers, local or remote.
 
 use super::{Loader, Side, Turn};
 use crate::fault::{Code, Fault};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The servers of a run, those that were started here included. Dropping it ends these.
+/// The servers of a run, including those that were started here. Dropping it ends these.
 pub struct Engine {
     servers: Vec<Running>,
     interrupted: Arc<AtomicBool>,
@@ -21,7 +21,7 @@ pub struct Engine {
 
 struct Running {
     side: Side,
-    /// Kept, because the server ends with it.
+    /// Kept because dropping it ends the server.
     started: Option<Server>,
     watch: Option<Watch>,
     /// The connections, from the first turn on.
@@ -29,22 +29,22 @@ struct Running {
     loaded: bool,
 }
 
-/// Which processes are to be looked at.
+/// The processes to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Looking {
-    /// Whether any are.
+    /// Whether any are read.
     pub cost: bool,
-    /// The process of the server that is not started here.
+    /// The process of a server that is not started here.
     pub pid: Option<i32>,
     /// How long a server may take to accept connections.
     pub patience: Duration,
 }
 
 impl Engine {
-    /// Starts the servers that are to be started, and finds the processes of the others.
+    /// Starts servers where necessary, and finds the processes of the others.
     ///
     /// # Errors
-    /// When one does not start, or the process that was named is not there.
+    /// When one does not start, or a named process does not exist.
     pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
         let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
@@ -61,7 +61,7 @@ impl Engine {
                 (false, ..) => None,
                 (true, Some(server), _) => Some(Tree::of(server.pid()).map_err(Fault::program)?),
                 (true, None, Some(pid)) => Some(Tree::of(pid).map_err(Fault::usage)?),
-                // Who listens elsewhere, or as another user, is nobody's fault.
+                // A listener that we may not inspect is not an error.
                 (true, None, None) => listener(&side.target).and_then(|pid| Tree::of(pid).ok()),
             };
             let watch = tree.and_then(|tree| Watch::of(&tree, &mut Vec::new).ok());
@@ -76,7 +76,7 @@ impl Engine {
     }
 }
 
-/// The length of a server's answers in bytes, the mean over its requests, each of which is sent once.
+/// The length of a server's answers in bytes: the mean over its requests, each of which is sent once.
 fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
     let plan = Plan {
         requests: side.requests.clone(),
@@ -97,7 +97,7 @@ fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
     }
 }
 
-/// Starts a server, where it is to be started.
+/// Starts a server, where that is necessary.
 ///
 /// # Errors
 /// When it does not serve, or the user interrupts the wait for it.
@@ -112,7 +112,7 @@ pub fn start(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Resul
     })
 }
 
-/// The process that listens at an address of this machine.
+/// The process that listens at a local address.
 pub fn listener(target: &Target) -> Option<i32> {
     if !target.is_local() {
         return None;
@@ -185,13 +185,13 @@ impl Running {
         if inner == 0 {
             watch.end(&|| load.generator.requests, None, &mut more);
         }
-        // A server that is gone shows in what the load found.
+        // A server that is gone shows in the results of the load.
         drop(gone);
         Ok(Turn { load, costs: watch.costs_from(first) })
     }
 }
 
-/// What the user is told: a server that was there and is gone has failed; one that never was is not there to be loaded.
+/// The error for the user: a server that ended has failed; one that never ran is not available.
 fn fault(error: &LoadError, server: &mut Running) -> Fault {
     let ended = server.started.as_mut().and_then(Server::status);
     let name = &server.side.name;

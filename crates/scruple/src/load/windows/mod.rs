@@ -1,4 +1,4 @@
-//! A load under way: windows of one server after the other, and what is kept of each.
+//! A running load: windows of one server after the other, and their results.
 
 pub mod engine;
 pub mod passes;
@@ -32,9 +32,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What loads servers: this machine, or a script.
+/// A loader of servers: this machine, or a script.
 pub trait Loader {
-    /// Loads one server for one turn; `progress` is told how it goes.
+    /// Loads one server for one turn; `progress` receives its progress.
     ///
     /// # Errors
     /// When the server cannot be loaded at all, or no longer.
@@ -49,16 +49,16 @@ pub trait Loader {
     fn sheets(&mut self) -> Vec<Option<Sheet>>;
 }
 
-/// What came of a turn: one schedule, from its first request to its last.
+/// The result of a turn: one schedule, from its first request to its last.
 pub struct Turn {
     /// The latencies and failures.
     pub load: LoadResult,
-    /// What a request cost the server in each window, by the key of the counter's metric; empty where the server is not
-    /// known.
+    /// The cost of a request to the server in each window, by the key of the counter's metric; empty where the server's
+    /// processes are not known.
     pub costs: Vec<Vec<(String, f64)>>,
 }
 
-/// What came of everything, for reports.
+/// The results of everything, for reports.
 pub struct Loads {
     /// The plan that all servers were loaded with.
     pub plan: Plan,
@@ -72,7 +72,7 @@ pub struct Loads {
     pub show_map: bool,
 }
 
-/// What came of one server.
+/// The results of one server.
 pub struct Loaded {
     /// The arm's name.
     pub name: String,
@@ -80,30 +80,30 @@ pub struct Loaded {
     pub pool: Pool,
     /// Windows that the generator spoilt; their latencies do not count, unless all are void.
     pub void: usize,
-    /// What a request costs.
+    /// The cost of a request.
     pub sheet: Option<Sheet>,
-    /// What a request allocates, from a pass of its own; or why that cannot be told.
+    /// The allocations of a request, from a separate pass; or why they are absent.
     pub heap: Option<Result<Sheet, String>>,
-    /// What the language runtime tells of a request, or why it tells nothing.
+    /// The language runtime's figures for a request, or why there are none.
     pub runtime: Option<Result<Collections, Untold>>,
     /// Instructions by function, or why they could not be counted.
     pub instructions: Option<Result<Instructions, String>>,
-    /// Sampled time by function, likewise.
+    /// Sampled time by function, in the same way.
     pub sampled: Option<Result<Sampled, String>>,
-    /// System calls by name, likewise.
+    /// System calls by name, in the same way.
     pub syscalls: Option<Result<BTreeMap<String, f64>, String>>,
 }
 
-/// A search for the highest rate, and what was asked of the server.
+/// A search for the highest rate, and its limits.
 pub struct Sought {
     /// The limits, as they were written.
     pub limits: String,
-    /// What was found.
+    /// The result.
     pub found: Capacity,
 }
 
 impl Loaded {
-    /// A server of which nothing but the latencies is known.
+    /// A server of which only the latencies are known.
     pub fn of(name: &str, pool: Pool) -> Loaded {
         Loaded {
             name: name.to_owned(),
@@ -124,16 +124,16 @@ impl Loaded {
 pub struct Division {
     /// How many windows each server gets.
     pub windows: u32,
-    /// How many turns these are put into. A turn is not interrupted; between turns other servers have theirs.
+    /// The number of turns. A turn is not interrupted; between turns other servers have theirs.
     pub turns: u32,
     /// Whether the server's accounts are read at the ends of windows.
     pub weighed: bool,
 }
 
-/// Turns of several servers are at least so long, where the whole allows it.
+/// Turns of several servers are at least this long, where the total allows it.
 const TURN: Duration = Duration::from_secs(2);
 
-/// The least parts that a turn is divided into.
+/// The least number of parts of a turn.
 const PARTS: u32 = 40;
 
 impl Division {
@@ -143,7 +143,7 @@ impl Division {
             .max_requests
             .map_or(windows, |most| windows.min(most.min(u64::from(u32::MAX)) as u32))
             .max(1);
-        // Stages run through once.
+        // Stages run once from start to end.
         if plan.scenario.as_ref().is_some_and(|scenario| scenario.duration().is_some()) {
             return Division { windows, turns: 1, weighed };
         }
@@ -178,8 +178,9 @@ impl Division {
         }
     }
 
-    /// Where the accounts are read within a turn. The stretches between are of one, three and two parts in turn: what a
-    /// stretch costs as such can then be told from its requests, and a drift of the server is not taken for their cost.
+    /// Where the accounts are read within a turn. The stretches between are of one, three and two parts in turn: the
+    /// cost of a stretch itself can then be separated from that of its requests, and a drift of the server is not taken
+    /// for their cost.
     fn marks(self, turn: u32) -> Vec<f64> {
         let windows = self.in_turn();
         let parts = |window: u32| [1.0, 3.0, 2.0, 2.0, 1.0, 3.0][((turn * windows + window) % 6) as usize];
@@ -206,13 +207,13 @@ impl Division {
     }
 }
 
-/// A load under way.
+/// A running load.
 pub struct Loading {
     /// None once its servers have ended.
     loader: Option<Box<dyn Loader>>,
-    /// The run, with what has been read so far.
+    /// The run, with the readings so far.
     pub run: Run,
-    /// Where it is written down.
+    /// Where it is journalled.
     pub ledger: Ledger,
     progress: Progress,
     division: Division,
@@ -236,7 +237,7 @@ impl Loading {
         Ok(Loading { loader: Some(loader), run, ledger, progress, division, taken })
     }
 
-    /// What was loaded already, to be stored.
+    /// Arms with existing results, to be stored.
     pub fn taken(arms: Vec<Arm>, mut run: Run, store: Option<Store>) -> Result<Loading, Fault> {
         run.arms = arms;
         let ledger = Ledger::begin(store, &run)?;
@@ -245,12 +246,12 @@ impl Loading {
         Ok(Loading { loader: None, run, ledger, progress, division, taken })
     }
 
-    /// Whether not one turn was taken.
+    /// Whether there was no turn at all.
     pub fn empty(&self) -> bool {
         self.taken.iter().all(Vec::is_empty)
     }
 
-    /// Takes every turn. What was read before an end is kept; true when the user interrupted.
+    /// Takes every turn. Readings before an early end are kept; true when the user interrupted.
     ///
     /// # Errors
     /// When a server cannot be loaded, or no longer.
@@ -287,13 +288,13 @@ impl Loading {
                 }
                 self.taken[arm].push((first, turn));
                 match ended {
-                    // Who answers nothing would have every turn last until the time-out.
+                    // A server that does not answer would make every turn last until the time-out.
                     Ended::Planned if answered == 0 => return Ok(false),
                     Ended::Planned => {}
                     Ended::Interrupted => return Ok(true),
-                    // What was too bad once is not tried again.
+                    // A rate that failed once is not tried again.
                     Ended::Aborted => return Ok(false),
-                    // What is gone stays gone; the figures say when.
+                    // A server that is gone stays gone; the figures show when.
                     Ended::ServerGone => return Ok(false),
                 }
             }
@@ -301,7 +302,7 @@ impl Loading {
         Ok(false)
     }
 
-    /// What came of each server; the readings of windows that count become the samples of the arms. Servers that were
+    /// The results of each server; the readings of windows that count become the samples of the arms. Servers that were
     /// started end here.
     pub fn outcome(&mut self, plan: &Plan) -> Loads {
         let sheets = self.loader.take().map(|mut loader| loader.sheets());
@@ -328,7 +329,7 @@ impl Loading {
                 some.map(|(_, turn)| windows(&turn.load)).sum()
             };
             let (all, void) = (count(false), count(true));
-            // Where every turn is void the latencies are shown all the same, and called void.
+            // Where every turn is void the latencies are shown, and called void.
             let counts = |load: &LoadResult| void == all || !spoilt(load);
             let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
             pool.windows = all;
@@ -364,12 +365,12 @@ impl Loading {
         }
     }
 
-    /// Adds what was read in another pass to an arm.
+    /// Adds the readings of another pass to an arm.
     pub fn add(&mut self, arm: usize, block: u32, readings: impl IntoIterator<Item = Reading>) {
         add_readings(&mut self.run.arms[arm], readings, Pass::Counting, block);
     }
 
-    /// Stores the run, if it is to be stored.
+    /// Stores the run, if requested.
     pub fn keep(&mut self) {
         self.ledger.finish(&self.run);
     }
@@ -380,7 +381,7 @@ impl Loading {
     }
 }
 
-/// A server that is started outside of windows; none where it runs already.
+/// A server that is started outside of windows; none where it already runs.
 ///
 /// # Errors
 /// When it does not serve, or the user interrupts the wait for it.
@@ -388,7 +389,7 @@ pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Res
     engine::start(side, patience, interrupted)
 }
 
-/// The readings of each window of a turn, with its number. A generator that was late says nothing of latencies, but the
+/// The readings of each window of a turn, with its number. If the generator was late the latencies are void, but the
 /// server's accounts stand.
 fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
@@ -410,13 +411,13 @@ pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
     }
 }
 
-/// Whether the generator itself made a turn void: the whole of it or nothing, so that no part of a turn is left out for
-/// what was seen in it.
+/// Whether the generator itself made a turn void: the whole of it or nothing, so that no part of a turn is left out
+/// because of its results.
 pub fn spoilt(load: &LoadResult) -> bool {
     load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
 }
 
-/// How a turn is going, as a few words.
+/// The progress of a turn, in a few words.
 fn live(seen: &load::Progress) -> String {
     use scruple_core::unit::{Unit, grouped, quantity};
     let ns = |value: u64| quantity(value as f64, &Unit::Nanoseconds);

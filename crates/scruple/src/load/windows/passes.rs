@@ -1,5 +1,5 @@
-//! What is read of a server in windows of their own, because the instrument would disturb the latencies: allocations,
-//! instructions, sampled time, system calls.
+//! Separate windows for instruments that would disturb the latencies: allocations, instructions, sampled time, system
+//! calls.
 
 use super::{Looking, Side, engine};
 use crate::fault::Fault;
@@ -26,33 +26,32 @@ use std::time::Duration;
 pub struct Pass<'a> {
     /// The server.
     pub side: &'a Side,
-    /// How it is loaded.
+    /// The plan of its load.
     pub plan: &'a Plan,
-    /// Good answers per second in the timing pass, by which the length of a window is chosen.
+    /// Good answers per second in the timing pass, from which the length of a window is chosen.
     pub rate: f64,
-    /// Which processes are to be looked at.
+    /// The processes to read.
     pub looking: Looking,
-    /// Set when the user has seen enough.
+    /// Set when the user interrupts.
     pub interrupted: &'a AtomicBool,
 }
 
-/// How long a pass takes at most, however slow its instrument makes the server.
+/// The longest time of a pass, however slow its instrument makes the server.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// How long an answer is waited for in a pass, as a multiple of the time-out of the load, because the instrument makes
-/// the server slower than it is: one that counts or samples by little, one that stops it at each system call more, and
-/// one that simulates it by far.
+/// The time-out of an answer in a pass, as a multiple of that of the load, because the instrument slows the server
+/// down: counting or sampling a little, stopping at each system call more, and simulation most.
 const COUNTED: u32 = 4;
 const TRACED: u32 = 20;
 const SIMULATED: u32 = 50;
 
-/// And no longer than this, unless the time-out of the load itself is longer.
+/// At most this long, unless the time-out of the load itself is longer.
 const SLOWEST: Duration = Duration::from_secs(60);
 
-/// A pass is given up after so many time-outs; one that needs every answer, after the first.
+/// A pass is aborted after this many time-outs; one that needs every answer, after the first.
 const MOST_TIMEOUTS: u64 = 3;
 
-/// A pass of its own is about so long at the rate of the timing pass.
+/// The usual length of a separate pass at the rate of the timing pass.
 const SECONDS: f64 = 3.0;
 
 impl Pass<'_> {
@@ -87,12 +86,12 @@ impl Pass<'_> {
             }
         };
         let bounded = self.bounded(COUNTED);
-        // Each window, and the warm-up before them, has its part of the time.
+        // Each window, and the warm-up before them, gets its part of the time.
         let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
         let sheet = sheet::weigh(&tree, &plan, &lengths, &mut drive, &mut counters);
         drop(server);
         let mut sheet = sheet.map_err(|error| error.to_string())?;
-        // The rest of the accounts were read in the timing pass, which nothing disturbed.
+        // The other accounts were read in the timing pass, undisturbed.
         sheet.rows.retain(|row| row.key.starts_with("malloc."));
         match sheet.rows.iter().find_map(|row| row.cost.as_ref().err()) {
             Some(why) => Err(why.clone()),
@@ -100,10 +99,10 @@ impl Pass<'_> {
         }
     }
 
-    /// Asks the server's language runtime what requests allocate, and how often it collects.
+    /// Asks the server's language runtime for allocations per request, and how often it collects.
     ///
     /// # Errors
-    /// Why it tells nothing, as a clause.
+    /// Why there are no figures, as a clause.
     pub fn runtime(&self) -> Result<Collections, Untold> {
         let command = self
             .side
@@ -128,7 +127,7 @@ impl Pass<'_> {
         instructions::weigh(command, target, requests, &cache, self.interrupted, &mut exactly)
     }
 
-    /// Samples where the server's time goes.
+    /// Samples the server's time by function.
     ///
     /// # Errors
     /// Why it cannot be sampled, as a clause.
@@ -161,7 +160,7 @@ impl Pass<'_> {
         Ok((server, Tree::of(pid)?))
     }
 
-    /// Sends exactly so many requests, all of which have to be answered.
+    /// Sends exactly this many requests, all of which have to be answered.
     fn exactly(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
         let load = self.run(&Plan { max_requests: Some(count), most_timeouts: Some(1), ..plan })?;
         match load.answered == count {
@@ -178,9 +177,9 @@ impl Pass<'_> {
         Plan { max_requests: Some((requests as u64).clamp(100, 100_000)), ..self.bounded(slower) }
     }
 
-    /// The plan of a pass whose instrument makes the server so many times slower.
+    /// The plan of a pass whose instrument makes the server this many times slower.
     fn bounded(&self, slower: u32) -> Plan {
-        // Users of a pass do not think, and there are as many as connections.
+        // Users of a pass do not think, and there is one for each connection.
         let scenario = self.plan.scenario.as_ref().map(|scenario| Arc::new(scenario.hurried()));
         Plan {
             requests: self.side.requests.clone(),
@@ -215,7 +214,7 @@ fn counters(session: &HeapSession) -> Vec<Reading> {
     }
 }
 
-/// Counters divided by requests, as readings of the metrics for that.
+/// Counters divided by requests, as readings of the corresponding metrics.
 pub fn of_a_request(counters: &[Reading]) -> impl Iterator<Item = Reading> + '_ {
     counters.iter().filter_map(|counter| {
         let metric = metric(&format!("request.{}", counter.key))?;
@@ -224,7 +223,7 @@ pub fn of_a_request(counters: &[Reading]) -> impl Iterator<Item = Reading> + '_ 
     })
 }
 
-/// What a pass adds to the readings of its arm: the figure per request of each window.
+/// The readings that a pass adds to its arm: the figure per request of each window.
 pub fn readings(sheet: &Sheet) -> Vec<Vec<Reading>> {
     let source = sheet.rows.first().map_or("", |row| row.source.as_str());
     let idle = |key: &str| sheet.rows.iter().find(|row| row.key == key).map_or(0.0, |row| row.idle);

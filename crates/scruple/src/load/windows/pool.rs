@@ -1,4 +1,4 @@
-//! Turns put together: the distribution of all requests that count, and beside it what does not.
+//! Merges turns: the distribution of all requests that count, and separately what does not.
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
@@ -6,18 +6,18 @@ use scruple_measure::load::{
 };
 use serde::Serialize;
 
-/// What came of several turns, as if they had been one.
+/// The results of several turns, as if they had been one.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     /// Windows.
     pub windows: usize,
     /// Whether the server was gone at the end of a turn.
     pub gone: bool,
-    /// Whether a turn was given up because a limit of the scenario was exceeded.
+    /// Whether a turn was aborted because a limit of the scenario was exceeded.
     pub aborted: bool,
-    /// The time in which requests were due, in nanoseconds, pauses between turns not counted.
+    /// The time in which requests were due, in nanoseconds, without pauses between turns.
     pub span: u64,
-    /// By how much the answers were behind the requests at the ends of turns, all of them together.
+    /// How far the answers were behind the requests at the ends of turns, in total.
     pub behind: u64,
     /// Good answers in the windows that count, and the span of these.
     counted: (u64, u64),
@@ -37,11 +37,11 @@ pub struct Pool {
     pub lag: Latencies,
     /// From due to noticed: the generator's own lateness.
     pub lateness: Latencies,
-    /// From the beginning of a connection until it could be used.
+    /// From the start of a connection until it could be used.
     pub connect: Latencies,
     /// The most requests that waited for a free connection at one time.
     pub backlog: u64,
-    /// Connections that were made anew.
+    /// Connections that were made again.
     pub reconnects: u64,
     /// The course, in nanoseconds of measured time.
     pub timeline: Vec<Slice>,
@@ -49,26 +49,26 @@ pub struct Pool {
     pub kinds: Vec<Kind>,
     /// The responses of each of them that count, by the same names.
     pub rows: Vec<(String, RowOf, Buckets)>,
-    /// Sessions that were under way at the ends of turns.
+    /// Sessions in progress at the ends of turns.
     pub unfinished: u64,
-    /// When the server stood still, in nanoseconds of measured time.
+    /// When the server stalled, in nanoseconds of measured time.
     pub stalls: Vec<Stall>,
     /// The slowest requests, in nanoseconds of measured time, the slowest first.
     pub slowest: Vec<Slow>,
-    /// What the generator consumed.
+    /// The consumption of the generator.
     pub generator: GeneratorCost,
-    /// What is to be said against any of the turns, each kind once, with the number of turns.
+    /// The doubts about any of the turns, each kind once, with the number of turns.
     pub doubts: Vec<(Doubt, usize)>,
-    /// What is set apart and does not count.
+    /// The parts that are set apart and do not count.
     pub aside: Vec<Aside>,
 }
 
-/// Parts of a load that are set apart, with everything that was seen in them.
+/// Parts of a load that are set apart, with everything that happened in them.
 #[derive(Clone, Debug)]
 pub struct Aside {
     /// Why: `warm-up` or `void`.
     pub why: &'static str,
-    /// How long they are together, in nanoseconds.
+    /// Their total length, in nanoseconds.
     pub span: u64,
     /// Good answers.
     pub answered: u64,
@@ -83,7 +83,7 @@ pub struct Aside {
 /// A part of the course.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slice {
-    /// Its beginning in nanoseconds of measured time.
+    /// Its start in nanoseconds of measured time.
     pub from: i64,
     /// Its end.
     pub to: i64,
@@ -99,7 +99,7 @@ pub struct Slice {
     pub p99: Option<u64>,
     /// The longest response.
     pub max: Option<u64>,
-    /// When it began, in nanoseconds since 1970.
+    /// When it started, in nanoseconds since 1970.
     #[serde(skip)]
     pub began: u64,
     /// The responses themselves.
@@ -107,11 +107,11 @@ pub struct Slice {
     pub response: Buckets,
 }
 
-/// The slowest requests that are kept.
+/// The most slowest requests that are kept.
 const SLOWEST: usize = 256;
 
 impl Pool {
-    /// These turns together, each with whether its latencies count; its requests and failures do in any case.
+    /// Merges these turns, each with whether its latencies count; its requests and failures always do.
     pub fn of<'a>(turns: impl IntoIterator<Item = (&'a LoadResult, bool)>) -> Pool {
         let mut pool = Pool::default();
         for (load, counts) in turns {
@@ -122,7 +122,7 @@ impl Pool {
         pool
     }
 
-    /// Good answers per second, over the span and whatever time the answers were behind at the ends of turns.
+    /// Good answers per second, over the span and the time by which the answers were behind at the ends of turns.
     pub fn rate(&self) -> f64 {
         let (answered, span) = self.counted;
         if span == 0 { 0.0 } else { answered as f64 * 1e9 / (span + self.behind) as f64 }
@@ -142,7 +142,7 @@ impl Pool {
         }
         if counts {
             self.add_times(load, begins, &since);
-            // A generator that is late holds answers up as well.
+            // A generator that is late also delays answers.
             self.behind += load.behind;
             self.counted.0 += load.answered;
             self.counted.1 += load.span;
@@ -170,7 +170,7 @@ impl Pool {
         }
     }
 
-    /// Adds latencies and moments; these count from the end of the turns before.
+    /// Adds latencies and moments; these count from the end of the previous turns.
     fn add_times(&mut self, load: &LoadResult, begins: i64, stalls: &[Stall]) {
         let shift = self.span as i64 - begins;
         for (own, more) in [

@@ -6,13 +6,13 @@ use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled};
 use scruple_measure::load::{Buckets, Part};
 
-/// What stands as the source of latencies.
+/// The source of latencies.
 const SOURCE: &str = "load generator";
 
-/// What stands as the source of costs.
+/// The source of costs.
 const ACCOUNTS: &str = "proc";
 
-/// Everything that one window tells of latencies. A latency of which there is none is absent; a rate of nothing is 0.
+/// All latency readings of one window. A latency without requests is absent; a rate of nothing is 0.
 pub(super) fn of(window: &Part) -> Vec<Reading> {
     let at = |buckets: &Buckets, q: f64| buckets.quantile(q).map(|ns| ns as f64);
     let count = window.response.count() as f64;
@@ -41,13 +41,13 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
     latencies.chain(lag.map(|(metric, lag)| Reading::of(metric, lag, SOURCE))).collect()
 }
 
-/// What one window tells of a kind of request, of which only the responses are known.
+/// The readings of one window for a kind of request, of which only the responses are known.
 pub(super) fn of_a_row(window: &Part) -> impl Iterator<Item = Reading> {
     of(window).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
 }
 
-/// What all windows of some turns tell together, as the readings of figures that limits are held against: a window in which
-/// the server stood still counts for all of its requests.
+/// The readings of all windows of some turns together, as figures with which limits are compared: a window in which the
+/// server stalled counts for all of its requests.
 pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> Vec<(String, Vec<Reading>)> {
     let parts: Vec<&Part> = parts.collect();
     let responses: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.response.each()).collect();
@@ -63,7 +63,7 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
         ("load.p90", quantile(0.9)),
         ("load.p99", quantile(0.99)),
         ("load.p999", quantile(0.999)),
-        // The longest of this load is what it is.
+        // The longest response of this load is known exactly.
         ("load.max", longest.map(|value| Pooled { value, low: value, high: Some(value) })),
         ("load.mean", pooled::mean(&sums, level)),
         ("load.service.p50", pooled::quantile(&services, 0.5, level)),
@@ -81,12 +81,12 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
     figures.into_iter().filter_map(reading).collect()
 }
 
-/// What a window tells of the server's own accounts.
+/// The server's own accounts of a window.
 pub(super) fn of_the_server(each: &[(String, f64)]) -> Vec<Reading> {
     costs(each, ACCOUNTS).collect()
 }
 
-/// Costs by the keys of counters, as readings of the metrics that divide them by the requests.
+/// Costs by the keys of counters, as readings of the corresponding metrics.
 pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Iterator<Item = Reading> + 'a {
     costs.iter().filter_map(move |(key, value)| {
         let key = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));

@@ -1,4 +1,4 @@
-//! Windows from a file, so that everything behind the generator can be tested to the byte.
+//! Windows from a file, so that everything after the generator can be tested exactly.
 
 use super::{Loader, Turn};
 use crate::fault::Fault;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The windows in order; the last repeats when more are asked for.
+    /// The windows in order; the last repeats when more are requested.
     pub arms: BTreeMap<String, Vec<Entry>>,
 }
 
@@ -27,9 +27,9 @@ pub struct Script {
 pub struct Entry {
     /// Its length in milliseconds.
     span: u64,
-    /// By how many milliseconds the answers were behind at its end.
+    /// How many milliseconds the answers were behind at its end.
     behind: u64,
-    /// Responses in microseconds, each with how many there were.
+    /// Responses in microseconds, each with its count.
     response: Vec<(u64, u64)>,
     /// Likewise from sending to answer; the responses where it is empty.
     service: Vec<(u64, u64)>,
@@ -39,13 +39,13 @@ pub struct Entry {
     lateness: Vec<(u64, u64)>,
     /// Failed requests by class.
     failures: BTreeMap<String, u64>,
-    /// How much counters of the server grew, by key.
+    /// The growth of the server's counters, by key.
     grown: BTreeMap<String, f64>,
-    /// The server's resident bytes behind it.
+    /// The server's resident bytes after it.
     resident: u64,
-    /// The kernel's text of the server's memory map behind it.
+    /// The kernel's text of the server's memory map after it.
     smaps: String,
-    /// What is to be said against it.
+    /// The doubts about it.
     doubts: Vec<Doubt>,
     /// Whether the server was gone at its end.
     gone: bool,
@@ -129,7 +129,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         to: span as i64,
         due: requests,
         answered,
-        // What came in its time, where the answers were behind at its end.
+        // What arrived in its time, where the answers were behind at its end.
         came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
         failures,

@@ -1,4 +1,4 @@
-//! From the words of a command line to servers and a plan.
+//! From the command line to servers and a plan.
 
 use crate::command::arms;
 use crate::fault::Fault;
@@ -14,28 +14,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A server to be loaded.
+/// A server to load.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// The arm's name.
     pub name: String,
-    /// Its URL as it was given.
+    /// Its URL as the user gave it.
     pub url: String,
     /// Its address.
     pub target: Target,
-    /// What is sent there.
+    /// Its requests.
     pub requests: Vec<Request>,
-    /// In which order.
+    /// Their order.
     pub order: Order,
     /// What users do, where they do more than send single requests.
     pub scenario: Option<Arc<Scenario>>,
     /// The limits of the scenario, each with the name of the request, group or session that it is for, or `*`.
     pub limits: Vec<(String, String)>,
-    /// What a reader of the results has to know of how its requests were read.
+    /// Remarks on how its requests were read.
     pub notes: Vec<String>,
-    /// How it is started, where Scruple does that.
+    /// The command that starts it, where Scruple does that.
     pub command: Option<ServerCommand>,
-    /// The server that is a yardstick for the others.
+    /// Whether the server is a yardstick for the others.
     pub yardstick: Option<Nginx>,
 }
 
@@ -66,7 +66,7 @@ impl Side {
     }
 }
 
-/// What an arm of a kind of request is called.
+/// The name of an arm of a kind of request.
 pub fn part_name(server: &str, row: &str, several: bool) -> String {
     if several { format!("{server}: {row}") } else { row.to_owned() }
 }
@@ -104,7 +104,7 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
     Ok(sides)
 }
 
-/// Adds the yardstick that was asked for behind the servers; its files lie in the folder.
+/// Adds the requested yardstick after the servers; its files are in the folder.
 ///
 /// # Errors
 /// When it is not installed, or does not speak what the others do.
@@ -140,7 +140,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
     Ok(())
 }
 
-/// `NAME=URL`, or a URL alone, which is then called ‘old’, ‘old2’, and so on.
+/// Parses `NAME=URL`, or a URL alone, which is then called ‘old’, ‘old2’, and so on.
 fn named(text: &str, index: usize) -> (String, &str) {
     match text.split_once('=') {
         Some((name, url)) if !name.is_empty() && !name.contains(['/', ' ', ':', '?']) => {
@@ -244,7 +244,7 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
     })
 }
 
-/// What stands before a text that is expected.
+/// The prefix of a text that is expected.
 const TEXT: &str = "text:";
 
 /// The plan of the whole load; each server has its own requests.
@@ -295,7 +295,7 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
         max_requests: amount.requests,
         timeout: arms::duration(&args.connection.timeout)?,
         warm_up: match amount.warm_up.as_str() {
-            // What rises or falls as the scenario says is no warm-up.
+            // A rise or fall that the scenario describes is no warm-up.
             "auto" if users.duration.is_some() => WarmUp::Off,
             "auto" => WarmUp::Auto,
             "off" => WarmUp::Off,
@@ -310,13 +310,13 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     Ok(plan)
 }
 
-/// The connections where nothing else is said.
+/// The default number of connections.
 const CONNECTIONS: u32 = 10;
 
-/// The most kinds of requests that have figures of their own.
+/// The most kinds of requests with separate figures.
 const NAMED: usize = 64;
 
-/// What the scenario says of how much is sent, and the command line then does not.
+/// What the scenario determines, so that the command line must not.
 #[derive(Default)]
 struct Users {
     pace: Option<Pace>,
@@ -382,7 +382,7 @@ impl Users {
     }
 }
 
-/// Reads `2000`, `100..1M`, or either behind `poisson:`: the first rate, the last where there is one, and the gaps.
+/// Parses `2000`, `100..1M`, or either after `poisson:`: the first rate, the last where there is one, and the gaps.
 ///
 /// # Errors
 /// When it is none of these.
@@ -403,7 +403,7 @@ pub fn rates(text: &str) -> Result<((f64, Option<f64>), Arrivals), Fault> {
     }
 }
 
-/// Reads how many times as fast recorded requests are sent, such as `2x`; none where the text is a rate.
+/// Parses the speed at which recorded requests are sent, such as `2x`; none where the text is a rate.
 fn speed(text: Option<&str>, recorded: bool) -> Result<Option<f64>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let factor = text.strip_suffix(['x', '×']);
@@ -420,7 +420,7 @@ fn speed(text: Option<&str>, recorded: bool) -> Result<Option<f64>, Fault> {
     }
 }
 
-/// Reads a rate such as `2000`, `2k` or `2000/s`.
+/// Parses a rate such as `2000`, `2k` or `2000/s`.
 fn rate(text: &str) -> Result<f64, Fault> {
     let plain = text.trim().strip_suffix("/s").unwrap_or(text);
     match parse_quantity(plain, &Unit::Count) {
@@ -431,7 +431,7 @@ fn rate(text: &str) -> Result<f64, Fault> {
     }
 }
 
-/// Reads `10`, or `10..40` for as many as are opened and as many as may be.
+/// Parses `10`, or `10..40` for the connections that are opened and the most that may be.
 fn connections(text: &str) -> Result<(u32, u32), Fault> {
     let wrong = || Fault::usage(format!("‘{text}’ are no connections: give a number such as 10, or 10..40"));
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
@@ -444,7 +444,7 @@ fn connections(text: &str) -> Result<(u32, u32), Fault> {
     }
 }
 
-/// Reads `2`, or `2@0,1` for threads on these cores.
+/// Parses `2`, or `2@0,1` for threads on these cores.
 fn threads(text: &str) -> Result<(u32, Vec<usize>), Fault> {
     let wrong =
         || Fault::usage(format!("‘{text}’ are no threads: give a number such as 2, or 2@0,1 for cores"));

@@ -1,4 +1,4 @@
-//! Every request of a load in a file, written while the load goes on.
+//! Every request of a load in a file, written while the load runs.
 
 use crate::fault::Fault;
 use crate::show::csv::quoted;
@@ -23,12 +23,12 @@ pub enum Form {
 /// The formats of files of requests, by their endings.
 pub const FORMATS: Formats<Form, 2> = [("requests", Form::Csv), ("jsonl", Form::JsonLines)];
 
-/// The name at a place.
+/// The name at a position.
 fn name(all: &[String], place: usize) -> &str {
     all.get(place).map_or("", String::as_str)
 }
 
-/// A file under way.
+/// An open file.
 pub struct Requests {
     path: PathBuf,
     sender: Sender<Batch>,
@@ -57,10 +57,10 @@ struct Line<'a> {
 }
 
 impl Requests {
-    /// Begins the file.
+    /// Starts the file.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn begin(path: &Path, form: Form, names: Names) -> Result<Requests, Fault> {
         let file = File::create(path).map_err(|error| {
             Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
@@ -81,7 +81,7 @@ impl Requests {
         Ok(Requests { path: path.to_owned(), sender, writer })
     }
 
-    /// Where the requests of a turn of a server are told.
+    /// The listener for the requests of a turn of a server.
     pub fn listeners(&self, server: usize, turn: u32) -> Listeners {
         Listeners { server, turn, sender: self.sender.clone() }
     }
