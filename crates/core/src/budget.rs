@@ -86,6 +86,15 @@ pub struct Checked {
 impl Budget {
     /// Reads `METRIC<VALUE`, `METRIC<+3%`, either preceded by `ARM:`. `<=` means the same as `<`: the difference
     /// matters for counts only, and for these the limit itself is kept.
+    ///
+    /// ```
+    /// use scruple_core::budget::Budget;
+    ///
+    /// let budget = Budget::parse("parser*:malloc.bytes<4MB").expect("a limit");
+    /// assert_eq!((budget.metric.as_str(), budget.text.as_str()), ("malloc.bytes", "parser*:malloc.bytes<4MB"));
+    /// assert!(budget.applies_to("parser new") && !budget.applies_to("printer"));
+    /// assert!(Budget::parse("maloc.bytes<4MB").unwrap_err().contains("did you mean ‘malloc.bytes’"));
+    /// ```
     pub fn parse(text: &str) -> Result<Budget, String> {
         Budget::parse_among(text, &[])
     }

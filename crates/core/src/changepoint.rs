@@ -36,6 +36,13 @@ use stretches::SHORTEST;
 const LEVEL: f64 = 0.95;
 
 /// The changes of an exact metric: every place whose value differs from the one before.
+///
+/// ```
+/// use scruple_core::changepoint::exact;
+///
+/// let places: Vec<usize> = exact(&[8.0, 8.0, 9.0, 9.0, 8.0]).iter().map(|change| change.at).collect();
+/// assert_eq!(places, [2, 4]);
+/// ```
 pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
     let changed = |(place, pair): (usize, &[f64])| {
         let at = place + 1;

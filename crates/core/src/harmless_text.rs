@@ -8,6 +8,10 @@ pub fn steers(c: char) -> bool {
 }
 
 /// The text with every such character replaced by U+FFFD; line ends too, so that it stays one line.
+///
+/// ```
+/// assert_eq!(scruple_core::harmless_text::plain("a\u{1b}[31mred\n"), "a\u{fffd}[31mred\u{fffd}");
+/// ```
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -485,6 +485,14 @@ pub static METRICS: &[Metric] = &[
 ];
 
 /// The declared metric of that key.
+///
+/// ```
+/// use scruple_core::metric::metric;
+/// use scruple_core::unit::Unit;
+///
+/// assert_eq!(metric("malloc.bytes").expect("declared").unit, Unit::Bytes);
+/// assert!(metric("malloc.byte").is_none());
+/// ```
 pub fn metric(key: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.key == key)
 }

@@ -48,6 +48,14 @@ impl Bounds {
 /// Fits the costs of windows to their requests. `level` is that of the intervals, such as 0.95.
 ///
 /// `None` when fewer than two windows differ in their requests, or a number is not finite.
+///
+/// ```
+/// use scruple_core::per_request::fit;
+///
+/// // Windows of 100, 200 and 300 requests: 50 once, and 7 for each request.
+/// let found = fit(&[100.0, 200.0, 300.0], &[750.0, 1450.0, 2150.0], 0.95).expect("three windows");
+/// assert!((found.each.value - 7.0).abs() < 1e-9 && (found.fixed.value - 50.0).abs() < 1e-9);
+/// ```
 pub fn fit(requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
     let line = ols::fit(requests, costs)?;
     let n = requests.len();

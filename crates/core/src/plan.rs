@@ -19,6 +19,18 @@ impl Plan {
     ///
     /// Each group of as many blocks as there are arms draws one random permutation and rotates it by one place a
     /// block, so that within a group every arm stands once in every place (a cyclic Latin square).
+    ///
+    /// ```
+    /// use scruple_core::plan::Plan;
+    ///
+    /// let plan = Plan::new(3, 42);
+    /// // In three blocks each arm stands once in each place.
+    /// for place in 0..3 {
+    ///     let mut arms: Vec<usize> = (0..3).map(|block| plan.order(block)[place]).collect();
+    ///     arms.sort();
+    ///     assert_eq!(arms, [0, 1, 2]);
+    /// }
+    /// ```
     pub fn order(&self, block: u32) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.arms).collect();
         if self.arms > 1 {

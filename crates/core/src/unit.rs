@@ -134,6 +134,13 @@ fn with_symbol(number: &str, symbol: &str) -> String {
 }
 
 /// A value by itself, to three significant digits.
+///
+/// ```
+/// use scruple_core::unit::{Unit, quantity};
+///
+/// assert_eq!(quantity(1_234_567.0, &Unit::Nanoseconds), "1.23 ms");
+/// assert_eq!(quantity(4096.0, &Unit::Bytes), "4.10 kB");
+/// ```
 pub fn quantity(value: f64, unit: &Unit) -> String {
     if !value.is_finite() {
         return "not a number".to_owned();
@@ -186,6 +193,13 @@ pub fn grouped(value: f64) -> String {
 }
 
 /// A ratio as a change: `1.02` is `+2.00 %`, and from twofold on `2.41 ×`.
+///
+/// ```
+/// use scruple_core::unit::change;
+///
+/// assert_eq!(change(1.02), "+2.00 %");
+/// assert_eq!(change(2.41), "2.41 ×");
+/// ```
 pub fn change(ratio: f64) -> String {
     if (0.5..2.0).contains(&ratio) {
         let percent = (ratio - 1.0) * 100.0;
@@ -248,6 +262,14 @@ pub fn share(ratio: f64) -> String {
 
 /// Parses `4MB`, `3.5 ms`, `1_000` or `12` as a number of the metric's base unit (bytes, nanoseconds, or plain). Binary
 /// prefixes (`KiB`, `MiB`, `GiB`) are accepted for bytes.
+///
+/// ```
+/// use scruple_core::unit::{Unit, parse_quantity};
+///
+/// assert_eq!(parse_quantity("3.5 ms", &Unit::Nanoseconds), Ok(3_500_000.0));
+/// assert_eq!(parse_quantity("4KiB", &Unit::Bytes), Ok(4096.0));
+/// assert!(parse_quantity("3.5", &Unit::Nanoseconds).is_err(), "a duration needs a unit");
+/// ```
 pub fn parse_quantity(text: &str, unit: &Unit) -> Result<f64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c))).unwrap_or(text.len());

@@ -14,6 +14,16 @@ const FEWEST: usize = 16;
 /// The number of warm-up values at the start: less than half of them, and 0 for fewer than sixteen values.
 ///
 /// `series` holds one value per slice of equal length; logarithms of latencies are suitable.
+///
+/// ```
+/// use scruple_core::warm_up::cut;
+///
+/// let steady = |i: usize| 10.0 + 0.1 * (i % 3) as f64;
+/// let decaying: Vec<f64> = (0..40).map(|i| steady(i) + 8.0 / (1 + i * i) as f64).collect();
+/// assert!((1..20).contains(&cut(&decaying)));
+/// let plain: Vec<f64> = (0..40).map(steady).collect();
+/// assert_eq!(cut(&plain), 0);
+/// ```
 pub fn cut(series: &[f64]) -> usize {
     if series.len() < FEWEST || series.iter().any(|value| !value.is_finite()) {
         return 0;

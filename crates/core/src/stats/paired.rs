@@ -126,6 +126,16 @@ impl std::error::Error for Why {}
 ///
 /// Any number of blocks is affordable (see [`hodges_lehmann`]). Fails with the reason when there are fewer than six
 /// blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
+///
+/// ```
+/// use scruple_core::stats::paired::{Why, effect};
+///
+/// let reference = [10.0, 11.0, 10.5, 30.0, 10.2, 10.8, 10.1, 10.9, 10.4, 10.6, 10.3, 10.7];
+/// let arm: Vec<f64> = reference.iter().map(|time| time * 2.0).collect();
+/// let found = effect(&reference, &arm, 0.95).expect("twelve blocks are enough");
+/// assert!((found.ratio - 2.0).abs() < 1e-9, "the disturbed fourth block cancels");
+/// assert!(matches!(effect(&reference[..5], &arm[..5], 0.95), Err(Why::TooFew { have: 5, .. })));
+/// ```
 pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     effect_of_log_ratios(&log_ratios(reference, arm)?, level)
 }

@@ -34,6 +34,13 @@ pub struct Look {
 /// The looks fixed in advance: at `first` blocks, twice as many, and so on, the last one at `max`.
 ///
 /// The error rate 1 − `level` is divided evenly among them.
+///
+/// ```
+/// use scruple_core::stats::power::looks;
+///
+/// let blocks: Vec<usize> = looks(10, 80, 0.95).iter().map(|look| look.blocks).collect();
+/// assert_eq!(blocks, [10, 20, 40, 80]);
+/// ```
 pub fn looks(first: usize, max: usize, level: f64) -> Vec<Look> {
     let mut blocks = Vec::new();
     let mut next = first.max(1);

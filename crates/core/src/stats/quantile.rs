@@ -88,6 +88,16 @@ pub(crate) fn median_in_place(readings: &mut [f64]) -> f64 {
 /// The exact interval of the median from two order statistics.
 ///
 /// `None` when there are too few readings for `level`: at 95 %, fewer than six.
+///
+/// ```
+/// use scruple_core::stats::quantile::{median, median_interval};
+///
+/// let readings = [5.0, 1.0, 4.0, 2.0, 6.0, 3.0];
+/// assert_eq!(median(&readings), 3.5);
+/// let interval = median_interval(&readings, 0.95).expect("six readings are enough for 95 %");
+/// assert_eq!((interval.low, interval.high), (1.0, 6.0));
+/// assert!(median_interval(&readings[..5], 0.95).is_none(), "five are not");
+/// ```
 pub fn median_interval(readings: &[f64], level: f64) -> Option<Interval> {
     quantile_interval(readings, 0.5, level)
 }

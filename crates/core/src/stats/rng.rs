@@ -17,6 +17,13 @@ pub struct Pcg {
 
 impl Pcg {
     /// The generator of `seed` on the default stream.
+    ///
+    /// ```
+    /// use scruple_core::stats::rng::Pcg;
+    ///
+    /// let (mut one, mut other) = (Pcg::new(7), Pcg::new(7));
+    /// assert_eq!(one.next_u64(), other.next_u64());
+    /// ```
     pub fn new(seed: u64) -> Pcg {
         Pcg::with_stream(seed, STREAM)
     }

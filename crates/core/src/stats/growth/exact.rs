@@ -9,6 +9,13 @@ use super::{Form, Growth, NoFit};
 /// First a + b·g(n) is tried for every form whose g is a whole number at all sizes; then full polynomials of degree
 /// 2 and 3, which need one size more than they have coefficients, so that at least one point remains as a check. Fails
 /// with [`NoFit::NoForm`] when no form is exact, also when one size has two costs or numbers are too large.
+///
+/// ```
+/// use scruple_core::stats::growth::{Form, exact};
+///
+/// let growth = exact(&[(1, 48), (10, 336), (100, 3216)]).expect("a line");
+/// assert_eq!((growth.form, growth.intercept, growth.slope), (Form::Linear, 16.0, 32.0));
+/// ```
 pub fn exact(points: &[(u64, u64)]) -> Result<Growth, NoFit> {
     let mut costs = BTreeMap::new();
     let agree = points.iter().all(|&(n, cost)| *costs.entry(n).or_insert(cost) == cost);
