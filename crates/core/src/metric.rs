@@ -487,9 +487,7 @@ pub static METRICS: &[Metric] = &[
 /// The declared metric of that key.
 ///
 /// ```
-/// use scruple_core::metric::metric;
-/// use scruple_core::unit::Unit;
-///
+/// use scruple_core::{metric::metric, unit::Unit};
 /// assert_eq!(metric("malloc.bytes").expect("declared").unit, Unit::Bytes);
 /// assert!(metric("malloc.byte").is_none());
 /// ```
