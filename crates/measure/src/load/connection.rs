@@ -40,6 +40,8 @@ pub(crate) struct Connection {
     pub(crate) tls: Option<Box<Tls>>,
     /// The streams of HTTP/2; `exchange` and `reader` are then unused.
     pub(crate) http2: Option<Box<Http2>>,
+    /// Whether frames wait until all that are to be sent now are there.
+    pub(crate) gathers: bool,
     socket: Option<OwnedFd>,
     interest: Interest,
     /// Bytes that are still to be sent.
@@ -66,6 +68,7 @@ impl Connection {
             reader: http1::Reader::default(),
             tls: None,
             http2: None,
+            gathers: false,
             socket: None,
             interest: Interest::Read,
             outgoing: Outgoing::default(),
@@ -131,9 +134,13 @@ impl Connection {
 
     /// Sends control frames of HTTP/2.
     pub(crate) fn send_frames(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
-        let Some(http2) = &mut self.http2 else { return Ok(()) };
+        let Some(http2) = self.http2.as_mut().filter(|_| !self.gathers) else { return Ok(()) };
         let bytes = http2.take_outgoing();
-        if bytes.is_empty() { Ok(()) } else { self.send(&bytes, index, poller) }
+        let sent = if bytes.is_empty() { Ok(()) } else { self.send(&bytes, index, poller) };
+        if let Some(http2) = &mut self.http2 {
+            http2.give_back(bytes);
+        }
+        sent
     }
 
     /// Whether everything handed to [`Connection::send`] has left.

@@ -76,11 +76,8 @@ impl Generator {
                 return self.unconnected(index, Failure::Tls);
             }
             let most = if self.plan.keep_alive { self.plan.streams as usize } else { 1 };
-            let begun = Http2::new(most).and_then(|http2| {
-                connection.http2 = Some(Box::new(http2));
-                connection.send_frames(index, &self.poller)
-            });
-            if let Err(class) = begun {
+            connection.http2 = Some(Box::new(Http2::new(most)));
+            if let Err(class) = connection.send_frames(index, &self.poller) {
                 return self.unconnected(index, class);
             }
         }
@@ -160,7 +157,7 @@ impl Generator {
     /// Records requests of HTTP/2 that have ended.
     fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
         let now = clock::now();
-        let part = self.part_now(now);
+        let part = self.stretch.part_now(now);
         for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
             self.in_flight -= 1;
             self.connections[index].freed = Some(now);
@@ -178,8 +175,8 @@ impl Generator {
         let mut done = std::mem::take(&mut self.done);
         let connection = &mut self.connections[index];
         let Some(http2) = &mut connection.http2 else { return };
-        let given_up = http2.give_up(sent_before, &mut done);
-        let sent = given_up.and_then(|()| connection.send_frames(index, &self.poller));
+        http2.give_up(sent_before, &mut done);
+        let sent = connection.send_frames(index, &self.poller);
         let any = !done.is_empty();
         self.end_streams(index, &mut done);
         self.done = done;
@@ -227,7 +224,7 @@ impl Generator {
 
     fn finish(&mut self, index: usize, head: http1::Head) {
         let now = clock::now();
-        let part = self.part_now(now);
+        let part = self.stretch.part_now(now);
         let connection = &mut self.connections[index];
         let Some(exchange) = connection.exchange.take() else { return };
         self.in_flight -= 1;
@@ -280,7 +277,7 @@ impl Generator {
         }
         self.connections[index].close();
         self.recorder.reconnects += 1;
-        if self.start == u64::MAX || !self.done_sending(clock::now()) || !self.backlog.is_empty() {
+        if !self.stretch.is_under_way() || !self.done_sending(clock::now()) || !self.backlog.is_empty() {
             self.connect(index);
         }
     }
@@ -312,15 +309,15 @@ impl Generator {
         let pause = 10_000_000_u64 << connection.failed_attempts.min(6).saturating_sub(1);
         let freed = connection.freed.replace(now);
         self.retries.push(Reverse((now + pause, index as u32)));
-        if self.start == u64::MAX {
+        if !self.stretch.is_under_way() {
             return;
         }
         let due = if self.schedule.is_some() {
-            self.backlog.pop_front().map(|due| (due, self.part(due.at)))
+            self.backlog.pop_front().map(|due| (due, self.stretch.part(due.at)))
         } else if !self.done_sending(now) {
-            let part = self.part(now);
+            let part = self.stretch.part(now);
             self.recorder.due(part, now, now, 0);
-            self.issued += u64::from(part > 0);
+            self.stretch.count(part);
             Some((Due { at: freed.unwrap_or(now), user: NOBODY }, part))
         } else {
             None

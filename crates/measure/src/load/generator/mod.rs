@@ -3,10 +3,12 @@
 //! It allocates nothing per request, makes one system call to send and one to receive, and records its own lateness, so
 //! that a server is never blamed for its load generator.
 
+mod choice;
 mod connections;
 mod live;
 mod patience;
 mod sending;
+mod stretch;
 mod users;
 
 use super::clock::{self, Poller};
@@ -18,12 +20,13 @@ use super::pace::{Schedule, Shape, Share};
 use super::plan::{POLLED, Pace, Plan};
 use super::record::{Exchange, NOBODY, Recorder};
 use super::shared::{Ended, Shared};
+use choice::Choice;
 use patience::Patience;
-use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use stretch::Stretch;
 use users::Users;
 
 /// The number of connections that one thread opens at a time; more would overflow the queue of most listening sockets.
@@ -66,22 +69,15 @@ pub(crate) struct Generator {
     retries: BinaryHeap<Reverse<(u64, u32)>>,
     schedule: Option<Schedule>,
     users: Option<Users>,
-    random: Pcg,
-    turn: usize,
+    choice: Choice,
     pub(crate) recorder: Recorder,
     /// Passes on every request, where that was asked for.
     telling: Option<Telling>,
-    start: u64,
-    end: u64,
-    span: u64,
-    limit: u64,
-    /// Requests started in the measured span.
-    issued: u64,
+    stretch: Stretch,
     in_flight: usize,
     up: usize,
     connecting: usize,
     down_since: u64,
-    last_due: u64,
     last_failure: Option<Failure>,
     pub(crate) backlog_most: u64,
     /// Whether there were more time-outs than the plan allows.
@@ -107,20 +103,14 @@ impl Generator {
             retries: BinaryHeap::new(),
             schedule: None,
             users: None,
-            random: Pcg::new(plan.seed),
-            turn: 0,
+            choice: Choice::of(plan, thread),
             recorder: Recorder::empty(),
             telling: None,
-            start: u64::MAX,
-            end: u64::MAX,
-            span: 1,
-            limit: u64::MAX,
-            issued: 0,
+            stretch: Stretch::of(plan, thread),
             in_flight: 0,
             up: 0,
             connecting: 0,
             down_since: 0,
-            last_due: 0,
             last_failure: None,
             backlog_most: 0,
             gave_up: false,
@@ -137,15 +127,10 @@ impl Generator {
 
     /// Prepares a turn. Connections stay open.
     pub(crate) fn begin(&mut self, plan: &Arc<Plan>) {
-        let (thread, threads) = (u64::from(self.thread), u64::from(plan.threads));
-        self.limit =
-            plan.max_requests.map_or(u64::MAX, |most| most / threads + u64::from(thread < most % threads));
-        // A separate stream from those of the schedules.
-        self.random = Pcg::with_stream(plan.seed, 1 << 32 | thread);
+        (self.stretch, self.choice) = (Stretch::of(plan, self.thread), Choice::of(plan, self.thread));
         self.recorder = Recorder::new(plan);
         self.telling = plan.each.as_ref().map(Telling::of);
-        (self.start, self.end, self.schedule) = (u64::MAX, u64::MAX, None);
-        (self.turn, self.issued, self.backlog_most, self.gave_up) = (0, 0, 0, false);
+        (self.schedule, self.backlog_most, self.gave_up) = (None, 0, false);
         (self.last_failure, self.tls_trouble) = (None, None);
         self.free.clear();
         self.gathered.clear();
@@ -224,7 +209,7 @@ impl Generator {
             if self.up == 0 && now.saturating_sub(self.down_since) > GONE.min(timeout) {
                 return Ended::ServerGone;
             }
-            if self.done_sending(now) && now > self.last_due.saturating_add(timeout) {
+            if self.done_sending(now) && now > self.stretch.last_due.saturating_add(timeout) {
                 return Ended::Planned;
             }
             if now >= sweep_at {
@@ -242,8 +227,8 @@ impl Generator {
             }
             self.retry(now);
             let mut until = self.next_retry(sweep_at.min(publish_at));
-            if self.schedule.is_none() && now < self.end {
-                until = until.min(self.end);
+            if self.schedule.is_none() && now < self.stretch.end {
+                until = until.min(self.stretch.end);
             }
             let mut wait = until.saturating_sub(now);
             if let Some(due) = self.next_due() {
@@ -287,15 +272,11 @@ impl Generator {
     }
 
     fn set_clock(&mut self, start: u64) {
-        let duration = self.plan.duration.as_nanos() as u64;
-        self.start = start;
+        self.stretch.begin(start, &self.plan);
         if let Some(telling) = &mut self.telling {
             telling.begin(start);
         }
-        self.end = start + duration;
-        self.span = self.plan.span();
         self.down_since = start;
-        self.last_due = start;
         if self.plan.scenario.is_some() {
             return self.set_users(start);
         }
@@ -310,10 +291,12 @@ impl Generator {
                 threads: self.plan.threads,
                 seed: self.plan.seed,
                 start: begin,
-                end: self.end,
-                limit: self.limit.saturating_add(warm),
+                end: self.stretch.end,
+                limit: self.stretch.limit.saturating_add(warm),
                 shape: Shape::Constant,
             }));
+        } else {
+            self.stretch.end_parts_by_count();
         }
     }
 
@@ -342,11 +325,11 @@ impl Generator {
         for _ in 0..BURST {
             let now = clock::now();
             let Some(due) = self.take_due(now) else { return now };
-            self.last_due = due.at;
-            let part = self.part(due.at);
+            self.stretch.last_due = due.at;
+            let part = self.stretch.part(due.at);
             self.recorder.due(part, due.at, now, self.backlog.len() as u64);
             if due.user != NOBODY {
-                self.issued += u64::from(part > 0);
+                self.stretch.count(part);
                 self.note_beginning(due, part);
             }
             match self.take_free() {
@@ -375,26 +358,6 @@ impl Generator {
         }
     }
 
-    /// The part of the run to which a time belongs: by the clock, or by the count of requests where that is ahead. 0 is
-    /// the warm-up before the start.
-    fn part(&self, at: u64) -> u16 {
-        if at < self.start {
-            return 0;
-        }
-        let parts = u64::from(self.plan.parts);
-        let by_clock = (u128::from(at - self.start) * u128::from(parts) / u128::from(self.span)) as u64;
-        let by_count = match (&self.schedule, self.limit) {
-            (None, limit) if limit < u64::MAX => self.issued.saturating_mul(parts) / limit,
-            _ => 0,
-        };
-        by_clock.max(by_count).min(parts - 1) as u16 + 1
-    }
-
-    /// The part at a time; none after the last.
-    fn part_now(&self, now: u64) -> Option<u16> {
-        (now < self.start.saturating_add(self.span)).then(|| self.part(now))
-    }
-
     fn take_free(&mut self) -> Option<usize> {
         while let Some(index) = self.free.pop_front() {
             let index = index as usize;
@@ -409,10 +372,10 @@ impl Generator {
     fn done_sending(&self, now: u64) -> bool {
         match &self.schedule {
             Some(schedule) => {
-                let ended = now >= self.end || self.issued >= self.limit;
+                let ended = self.stretch.is_over(now);
                 schedule.next().is_none() && self.users.as_ref().is_none_or(|users| users.gone(ended))
             }
-            None => now >= self.end || self.issued >= self.limit,
+            None => self.stretch.is_over(now),
         }
     }
 
@@ -422,12 +385,12 @@ impl Generator {
 
     /// A connection can take requests: gives it the next that wait.
     fn ready(&mut self, index: usize, now: u64) {
-        if self.start == u64::MAX {
+        if !self.stretch.is_under_way() {
             return;
         }
         while self.connections[index].is_free() && self.schedule.is_some() {
             let Some(due) = self.backlog.pop_front() else { break };
-            self.start(index, due, now, self.part(due.at));
+            self.start(index, due, now, self.stretch.part(due.at));
         }
         self.offer(index);
     }
@@ -484,7 +447,7 @@ impl Generator {
             }
         }
         while let Some(due) = self.backlog.pop_front().filter(|_| ended != Ended::Interrupted) {
-            let (request, part) = (self.request_of(due), self.part(due.at));
+            let (request, part) = (self.request_of(due), self.stretch.part(due.at));
             let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
             self.recorder.failed(&exchange, now, Failure::Unsent);
             self.tell(&exchange, now, None, Err(Failure::Unsent));
@@ -495,6 +458,6 @@ impl Generator {
         self.publish_counts();
         self.publish(now);
         self.backlog.clear();
-        self.start = u64::MAX;
+        self.stretch.finish();
     }
 }

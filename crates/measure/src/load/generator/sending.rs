@@ -2,7 +2,6 @@
 
 use super::super::clock;
 use super::super::failure::Failure;
-use super::super::plan::Order;
 use super::super::record::{Exchange, NOBODY};
 use super::{Due, Generator};
 
@@ -14,13 +13,19 @@ impl Generator {
         for index in gathered.drain(..).map(|index| index as usize) {
             let now = clock::now();
             self.connections[index].queued = false;
+            self.connections[index].gathers = self.connections[index].http2.is_some();
             while self.connections[index].is_free() && !self.done_sending(now) {
                 let intended = self.connections[index].freed.take().unwrap_or(now);
-                let part = self.part(now);
+                let part = self.stretch.part(now);
                 self.recorder.due(part, now, now, 0);
-                self.last_due = now;
-                self.issued += u64::from(part > 0);
+                self.stretch.last_due = now;
+                self.stretch.count(part);
                 self.start(index, Due { at: intended, user: NOBODY }, now, part);
+            }
+            if std::mem::take(&mut self.connections[index].gathers)
+                && let Err(class) = self.connections[index].send_frames(index, &self.poller)
+            {
+                self.fail(index, class);
             }
         }
         self.gathered = gathered;
@@ -31,7 +36,7 @@ impl Generator {
         if due.user != NOBODY {
             return self.start_of_user(index, due, now, part);
         }
-        let request = self.choose();
+        let request = self.choice.next(&self.shared.cumulated);
         let exchange = Exchange { request, part, intended: due.at, sent: now, user: NOBODY };
         self.recorder.sent(&exchange);
         let sent = self.send_prepared(index, exchange);
@@ -68,21 +73,7 @@ impl Generator {
     pub(super) fn request_of(&mut self, due: Due) -> u32 {
         match &self.users {
             Some(users) if due.user != NOBODY => users.request(due.user),
-            _ => self.choose(),
+            _ => self.choice.next(&self.shared.cumulated),
         }
-    }
-
-    pub(super) fn choose(&mut self) -> u32 {
-        let cumulated = &self.shared.cumulated;
-        if cumulated.len() == 1 {
-            return 0;
-        }
-        if self.plan.order == Order::InTurn {
-            let chosen = self.turn;
-            self.turn = (self.turn + 1) % cumulated.len();
-            return chosen as u32;
-        }
-        let drawn = self.random.unit() * cumulated[cumulated.len() - 1];
-        cumulated.partition_point(|sum| *sum <= drawn).min(cumulated.len() - 1) as u32
     }
 }

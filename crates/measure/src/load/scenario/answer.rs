@@ -1,13 +1,13 @@
 //! An answer as checks and captures see it, from any version of the protocol.
 
 use super::super::http1;
-use http::HeaderMap;
+use super::super::http2::Fields;
 
 /// The head of an answer.
 #[derive(Clone, Copy)]
 pub(crate) enum Head<'a> {
     Http1(&'a [u8]),
-    Http2(&'a HeaderMap),
+    Http2(&'a Fields),
 }
 
 impl<'a> Head<'a> {
@@ -15,7 +15,7 @@ impl<'a> Head<'a> {
     pub(crate) fn header(self, name: &str) -> Option<&'a [u8]> {
         match self {
             Head::Http1(head) => http1::header(head, name),
-            Head::Http2(headers) => headers.get(name).map(http::HeaderValue::as_bytes),
+            Head::Http2(fields) => of(fields, name).next(),
         }
     }
 
@@ -23,9 +23,15 @@ impl<'a> Head<'a> {
     pub(crate) fn each(self, name: &str) -> Vec<&'a [u8]> {
         match self {
             Head::Http1(head) => http1::headers(head, name).collect(),
-            Head::Http2(headers) => headers.get_all(name).iter().map(http::HeaderValue::as_bytes).collect(),
+            Head::Http2(fields) => of(fields, name).collect(),
         }
     }
+}
+
+/// The values of the fields of a name.
+fn of<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a [u8]> {
+    let named = move |field: &&(Vec<u8>, Vec<u8>)| field.0.eq_ignore_ascii_case(name.as_bytes());
+    fields.iter().filter(named).map(|(_, value)| value.as_slice())
 }
 
 /// An answer that was kept.

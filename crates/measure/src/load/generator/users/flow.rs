@@ -18,11 +18,11 @@ impl Generator {
     pub(in super::super) fn due_of_users(&mut self, now: u64) -> Option<Due> {
         loop {
             let users = self.users.as_mut()?;
-            if self.issued >= self.limit || users.used_up {
+            if self.stretch.is_used_up() || users.used_up {
                 if let Some(schedule) = &mut self.schedule {
                     schedule.stop();
                 }
-                if self.issued >= self.limit {
+                if self.stretch.is_used_up() {
                     users.stop();
                     return None;
                 }
@@ -69,7 +69,7 @@ impl Generator {
             threads,
             seed: self.plan.seed,
             start,
-            end: self.end,
+            end: self.stretch.end,
             limit: u64::MAX,
             shape: Shape::Constant,
         };
@@ -194,7 +194,7 @@ impl Generator {
         }
         let at = now + users.think(exchange.user);
         users.users[exchange.user as usize].step += 1;
-        if at < self.end && self.issued < self.limit {
+        if !self.stretch.is_over(at) {
             users.wakes.push(Reverse((at, exchange.user)));
         } else {
             users.unfinished += 1;
@@ -211,9 +211,9 @@ impl Generator {
         }
         let number = f64::from(users.users[user as usize].number);
         let stages = &users.scenario.stages;
-        let wanted = stages.is_empty() || level(stages, now.saturating_sub(self.start)) > number;
+        let wanted = stages.is_empty() || level(stages, now.saturating_sub(self.stretch.start)) > number;
         let at = now + users.think(user);
-        let over = at >= self.end || self.issued >= self.limit || users.used_up;
+        let over = self.stretch.is_over(at) || users.used_up;
         if users.closed && wanted && !over && users.begin(user) {
             users.wakes.push(Reverse((at, user)));
         } else {

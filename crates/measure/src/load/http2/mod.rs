@@ -1,0 +1,452 @@
+//! HTTP/2 without sockets (RFC 9113): bytes that have come go in, bytes that are to be sent come out.
+//!
+//! It is written here and not taken from a library because the processor time of a request is to be that of the best
+//! generators: nothing is allocated for a request whose answer is not kept, and requests are coded beforehand.
+
+#[cfg(test)]
+mod damaged;
+mod frame;
+mod hpack;
+mod stream;
+
+use super::failure::Failure;
+use super::record::Exchange;
+use super::request::{Failed, Request};
+use super::target::Target;
+use frame::Frame;
+use hpack::{Decoder, Encoder, Prepared};
+use std::sync::Arc;
+use stream::{Stream, Upload};
+
+/// The fields of a head, in their order; names are in lower case.
+pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A request, prepared for any connection.
+pub(crate) struct Encoded {
+    fields: Vec<Prepared>,
+    body: Arc<[u8]>,
+    keep: bool,
+    /// Whether its answer has no content, whatever length it names.
+    bodiless: bool,
+}
+
+/// One connection.
+pub(crate) struct Http2 {
+    encoder: Encoder,
+    decoder: Decoder,
+    streams: Vec<Stream>,
+    next: u32,
+    most: usize,
+    /// How many streams the server allows, once it has told.
+    allowed: Option<usize>,
+    /// Bytes that are to be sent.
+    outgoing: Vec<u8>,
+    /// The beginning of a frame whose end has not come.
+    partial: Vec<u8>,
+    /// A head whose end has not come: its stream, whether that ends with it, and the block so far.
+    head: Option<(u32, bool, Vec<u8>)>,
+    /// Content that the server takes now, on the whole and of a new stream.
+    room: i64,
+    room_of_stream: i64,
+    longest: usize,
+    /// Content that has come since room for more was last announced.
+    taken: u32,
+    greeted: bool,
+    closing: bool,
+    served: bool,
+}
+
+/// An exchange that has ended.
+pub(crate) struct Done {
+    pub(crate) exchange: Exchange,
+    pub(crate) status: u16,
+    /// With so many bytes of content, or in this way.
+    pub(crate) outcome: Result<u64, Failure>,
+    /// The head and the content, where they are kept.
+    pub(crate) kept: (Fields, Vec<u8>),
+}
+
+/// The content that is kept for a check; what lies behind is counted only.
+const KEPT: usize = 1 << 20;
+
+/// The room offered to the server for content under way, so that it is never held up by us.
+const WINDOW: u32 = 16 << 20;
+
+/// Streams until the server says how many it allows.
+const ALLOWED: usize = 100;
+
+/// The longest head of an answer, coded.
+const LONGEST_HEAD: usize = 256 << 10;
+
+/// The last stream of a connection.
+const LAST: u32 = 0x7fff_ffff;
+
+/// Prepares a request.
+pub(crate) fn encode(request: &Request, target: &Target) -> Result<Encoded, String> {
+    let given = |name: &str| request.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
+    let host = given("host").map_or(target.host.as_str(), |(_, value)| value);
+    let mut fields = vec![
+        Prepared::new(":method", &request.method),
+        Prepared::new(":scheme", if target.tls.is_some() { "https" } else { "http" }),
+        Prepared::new(":path", &request.path),
+        Prepared::new(":authority", host),
+    ];
+    for (name, value) in &request.headers {
+        let name = name.to_ascii_lowercase();
+        // What HTTP/1.1 says about a connection is forbidden here.
+        let about_connection =
+            ["host", "connection", "keep-alive", "transfer-encoding", "upgrade", "content-length"];
+        if about_connection.contains(&name.as_str()) {
+            continue;
+        }
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if !name.bytes().all(letter) || value.contains(['\r', '\n', '\0']) {
+            return Err(format!("the header ‘{name}’ of request ‘{}’ does not suit HTTP/2", request.name));
+        }
+        fields.push(Prepared::new(&name, value.trim()));
+    }
+    if !request.body.is_empty() {
+        fields.push(Prepared::new("content-length", &request.body.len().to_string()));
+    }
+    let body = Arc::from(request.body.as_slice());
+    Ok(Encoded { fields, body, keep: request.keeps(), bodiless: request.method == "HEAD" })
+}
+
+impl Http2 {
+    /// A connection that may carry up to `most` requests at a time. Its preface waits to be sent.
+    pub(crate) fn new(most: usize) -> Http2 {
+        let mut outgoing = frame::PREFACE.to_vec();
+        let settings = [(frame::ENABLE_PUSH, 0), (frame::INITIAL_WINDOW_SIZE, WINDOW)];
+        let pair = |(name, value): (u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
+        frame::write(frame::SETTINGS, 0, 0, &settings.map(pair).concat(), &mut outgoing);
+        frame::of_number(frame::WINDOW_UPDATE, 0, WINDOW - frame::WINDOW, &mut outgoing);
+        Http2 {
+            encoder: Encoder::new(),
+            decoder: Decoder::new(),
+            streams: Vec::new(),
+            next: 1,
+            most,
+            allowed: None,
+            outgoing,
+            partial: Vec::new(),
+            head: None,
+            room: i64::from(frame::WINDOW),
+            room_of_stream: i64::from(frame::WINDOW),
+            longest: frame::LONGEST,
+            taken: 0,
+            greeted: false,
+            closing: false,
+            served: false,
+        }
+    }
+
+    /// Whether another request can be sent now.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.closing && self.streams.len() < self.most.min(self.allowed.unwrap_or(ALLOWED))
+    }
+
+    /// Whether nothing is under way and no more requests can be sent; or, with `once`, one has been answered.
+    pub(crate) fn is_over(&self, once: bool) -> bool {
+        self.streams.is_empty() && (self.closing || (once && self.served))
+    }
+
+    /// Requests under way.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
+        self.streams.iter().map(|stream| stream.exchange)
+    }
+
+    /// Begins a request.
+    pub(crate) fn start(&mut self, request: &Encoded, exchange: Exchange) -> Result<(), Failure> {
+        if self.closing {
+            return Err(Failure::ClosedEarly);
+        }
+        let id = self.next;
+        self.next += 2;
+        // Numbers are used up: the connection serves what is under way, and another follows.
+        self.closing = id >= LAST - 2;
+        let from = frame::room(&mut self.outgoing);
+        self.encoder.encode(request.fields.iter(), &mut self.outgoing);
+        frame::headers(from, request.body.is_empty(), id, &mut self.outgoing);
+        let upload = (!request.body.is_empty()).then(|| Upload { body: Arc::clone(&request.body), at: 0 });
+        let mut stream = Stream::new(id, exchange, request, self.room_of_stream, upload);
+        stream.upload(&mut self.room, self.longest, &mut self.outgoing);
+        self.streams.push(stream);
+        Ok(())
+    }
+
+    /// Takes in bytes. Adds what they have ended to `done`, judged by the checks of `requests`.
+    ///
+    /// # Errors
+    /// When the connection is broken; what is still under way on it has failed then.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        requests: &[Request],
+        done: &mut Vec<Done>,
+    ) -> Result<(), Failure> {
+        if self.partial.is_empty() {
+            let used = self.frames(bytes, requests, done)?;
+            self.partial.extend_from_slice(&bytes[used..]);
+            return Ok(());
+        }
+        let mut joined = std::mem::take(&mut self.partial);
+        joined.extend_from_slice(bytes);
+        let used = self.frames(&joined, requests, done)?;
+        joined.drain(..used);
+        self.partial = joined;
+        Ok(())
+    }
+
+    /// Acts on all frames that are there as a whole. Returns how many bytes they take.
+    fn frames(&mut self, bytes: &[u8], requests: &[Request], done: &mut Vec<Done>) -> Result<usize, Failure> {
+        let mut used = 0;
+        while let Some((frame, length)) = Frame::first(&bytes[used..]).map_err(|_| Failure::Garbage)? {
+            used += length;
+            self.act_on(frame, requests, done).ok_or(Failure::Garbage)?;
+        }
+        Ok(used)
+    }
+
+    /// None where the frame breaks the rules of the protocol.
+    fn act_on(&mut self, frame: Frame<'_>, requests: &[Request], done: &mut Vec<Done>) -> Option<()> {
+        if !std::mem::replace(&mut self.greeted, true) && frame.kind != frame::SETTINGS {
+            return None;
+        }
+        if self.head.is_some() != (frame.kind == frame::CONTINUATION) {
+            return None;
+        }
+        let of_connection = matches!(frame.kind, frame::SETTINGS | frame::PING | frame::GOAWAY);
+        let of_stream = matches!(frame.kind, frame::DATA | frame::HEADERS | frame::RST_STREAM);
+        if (of_connection && frame.stream != 0) || (of_stream && frame.stream == 0) {
+            return None;
+        }
+        match frame.kind {
+            frame::DATA => self.content(frame, requests, done),
+            frame::HEADERS if frame.has(frame::END_HEADERS) => {
+                let end = frame.has(frame::END_STREAM);
+                self.fields(frame.stream, end, frame.inner()?, requests, done)
+            }
+            frame::HEADERS => {
+                self.head = Some((frame.stream, frame.has(frame::END_STREAM), frame.inner()?.to_vec()));
+                Some(())
+            }
+            frame::CONTINUATION => {
+                let (stream, end, mut block) = self.head.take()?;
+                block.extend_from_slice(frame.content);
+                if stream != frame.stream || block.len() > LONGEST_HEAD {
+                    return None;
+                }
+                if frame.has(frame::END_HEADERS) {
+                    return self.fields(stream, end, &block, requests, done);
+                }
+                self.head = Some((stream, end, block));
+                Some(())
+            }
+            frame::RST_STREAM => {
+                frame.number()?;
+                if let Some(place) = self.place(frame.stream) {
+                    done.push(self.take(place).failed(Failure::Reset));
+                }
+                Some(())
+            }
+            frame::SETTINGS => self.settings(frame),
+            // Nobody asked for more than was sent for.
+            frame::PUSH_PROMISE => None,
+            frame::PING => {
+                if frame.content.len() != 8 {
+                    return None;
+                }
+                if !frame.has(frame::ACK) {
+                    frame::write(frame::PING, frame::ACK, 0, frame.content, &mut self.outgoing);
+                }
+                Some(())
+            }
+            frame::GOAWAY => self.goes_away(frame, done),
+            frame::WINDOW_UPDATE => self.more_room(frame),
+            // What is unknown is to be passed over.
+            _ => Some(()),
+        }
+    }
+
+    fn place(&self, id: u32) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.id == id)
+    }
+
+    /// Lets go of a stream.
+    fn take(&mut self, place: usize) -> Stream {
+        self.served = true;
+        self.streams.swap_remove(place)
+    }
+
+    fn content(&mut self, frame: Frame<'_>, requests: &[Request], done: &mut Vec<Done>) -> Option<()> {
+        let content = frame.inner()?;
+        let length = frame.content.len() as u32;
+        self.taken += length;
+        if self.taken >= WINDOW / 2 {
+            frame::of_number(frame::WINDOW_UPDATE, 0, self.taken, &mut self.outgoing);
+            self.taken = 0;
+        }
+        // Of requests that were given up some may still come.
+        let Some(place) = self.place(frame.stream) else { return Some(()) };
+        let stream = &mut self.streams[place];
+        stream.content(content)?;
+        if frame.has(frame::END_STREAM) {
+            self.end(place, requests, done);
+            return Some(());
+        }
+        stream.taken += length;
+        if stream.taken >= WINDOW / 2 {
+            frame::of_number(frame::WINDOW_UPDATE, stream.id, stream.taken, &mut self.outgoing);
+            stream.taken = 0;
+        }
+        Some(())
+    }
+
+    fn fields(
+        &mut self,
+        id: u32,
+        end: bool,
+        block: &[u8],
+        requests: &[Request],
+        done: &mut Vec<Done>,
+    ) -> Option<()> {
+        let Some(place) = self.place(id) else {
+            // Given up; but what the block says of later blocks counts.
+            return self.decoder.decode(block, |_, _| {});
+        };
+        let stream = &mut self.streams[place];
+        let trailers = stream.status > 0;
+        self.decoder.decode(block, |name, value| {
+            if !trailers {
+                stream.field(name, value);
+            }
+        })?;
+        match stream.status {
+            0 => return None,
+            // More than an interim answer follows.
+            100..200 if end => return None,
+            100..200 => stream.begin_anew(),
+            _ if end => self.end(place, requests, done),
+            _ if trailers => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// A stream has ended: its answer is complete.
+    fn end(&mut self, place: usize, requests: &[Request], done: &mut Vec<Done>) {
+        let stream = self.take(place);
+        if stream.uploads() {
+            frame::of_number(frame::RST_STREAM, stream.id, frame::CANCEL, &mut self.outgoing);
+        }
+        done.push(stream.judged(|stream| {
+            let header = |name: &str| {
+                let found =
+                    stream.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+                found.map(|(_, value)| value.as_slice())
+            };
+            let check = &requests[stream.exchange.request as usize].check;
+            check.judge(stream.status, stream.length, header, &stream.kept).map_err(|failed| match failed {
+                Failed::Status => Failure::BadStatus,
+                Failed::Check => Failure::CheckFailed,
+            })
+        }));
+    }
+
+    fn settings(&mut self, frame: Frame<'_>) -> Option<()> {
+        if frame.has(frame::ACK) {
+            return frame.content.is_empty().then_some(());
+        }
+        // Whoever says nothing of it allows any number.
+        self.allowed.get_or_insert(usize::MAX);
+        for (name, value) in frame.settings()? {
+            match name {
+                frame::HEADER_TABLE_SIZE => self.encoder.limit(value as usize),
+                frame::MAX_CONCURRENT_STREAMS => self.allowed = Some(value as usize),
+                frame::INITIAL_WINDOW_SIZE if value > LAST => return None,
+                frame::INITIAL_WINDOW_SIZE => {
+                    let more = i64::from(value) - self.room_of_stream;
+                    self.room_of_stream = i64::from(value);
+                    self.streams.iter_mut().for_each(|stream| stream.room += more);
+                }
+                frame::MAX_FRAME_SIZE if (frame::LONGEST..1 << 24).contains(&(value as usize)) => {
+                    self.longest = value as usize;
+                }
+                frame::MAX_FRAME_SIZE => return None,
+                _ => {}
+            }
+        }
+        frame::write(frame::SETTINGS, frame::ACK, 0, &[], &mut self.outgoing);
+        self.upload();
+        Some(())
+    }
+
+    fn more_room(&mut self, frame: Frame<'_>) -> Option<()> {
+        let more = i64::from(frame.number()? & LAST);
+        let room = match self.place(frame.stream) {
+            _ if frame.stream == 0 => &mut self.room,
+            Some(place) => &mut self.streams[place].room,
+            // Answered or given up.
+            None => return Some(()),
+        };
+        *room += more;
+        if more == 0 || *room > i64::from(LAST) {
+            return None;
+        }
+        self.upload();
+        Some(())
+    }
+
+    fn upload(&mut self) {
+        for stream in &mut self.streams {
+            stream.upload(&mut self.room, self.longest, &mut self.outgoing);
+        }
+    }
+
+    /// The server serves no stream behind the one that it names.
+    fn goes_away(&mut self, frame: Frame<'_>, done: &mut Vec<Done>) -> Option<()> {
+        let last = frame::number(frame.content.get(..8)?) & LAST;
+        self.closing = true;
+        let (served, refused) = std::mem::take(&mut self.streams).into_iter().partition(|s| s.id <= last);
+        self.streams = served;
+        let refused: Vec<Stream> = refused;
+        done.extend(refused.into_iter().map(|stream| {
+            let class = stream.at_end();
+            stream.failed(class)
+        }));
+        Some(())
+    }
+
+    /// Gives up requests that were sent too long ago.
+    pub(crate) fn give_up(&mut self, sent_before: u64, done: &mut Vec<Done>) {
+        let (late, rest): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut self.streams)
+            .into_iter()
+            .partition(|stream| stream.exchange.sent <= sent_before);
+        self.streams = rest;
+        for mut stream in late {
+            frame::of_number(frame::RST_STREAM, stream.id, frame::CANCEL, &mut self.outgoing);
+            // It counts as one that was never answered, however much of the answer has come.
+            stream.status = 0;
+            done.push(stream.failed(Failure::TimedOut));
+        }
+    }
+
+    /// How requests fail that are under way when the stream of bytes ends.
+    pub(crate) fn at_end(&self, exchange: &Exchange) -> Failure {
+        let stream = self.streams.iter().find(|stream| stream.exchange == *exchange);
+        stream.map_or(Failure::ClosedEarly, Stream::at_end)
+    }
+
+    /// The bytes that are to be sent.
+    pub(crate) fn take_outgoing(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Returns the memory of bytes that have been sent.
+    pub(crate) fn give_back(&mut self, mut bytes: Vec<u8>) {
+        if self.outgoing.is_empty() {
+            bytes.clear();
+            self.outgoing = bytes;
+        }
+    }
+}

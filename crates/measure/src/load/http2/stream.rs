@@ -1,0 +1,135 @@
+//! One request under way, and its answer.
+
+use super::super::failure::Failure;
+use super::super::record::Exchange;
+use super::{Done, Encoded, Fields, KEPT, frame};
+use std::sync::Arc;
+
+/// Content that is to be sent.
+pub(super) struct Upload {
+    pub(super) body: Arc<[u8]>,
+    pub(super) at: usize,
+}
+
+pub(super) struct Stream {
+    pub(super) id: u32,
+    pub(super) exchange: Exchange,
+    /// Of the answer; 0 until it has begun.
+    pub(super) status: u16,
+    pub(super) fields: Fields,
+    /// Bytes of content.
+    pub(super) length: u64,
+    pub(super) kept: Vec<u8>,
+    /// Content that the server takes now.
+    pub(super) room: i64,
+    /// Content that has come since room for more was last announced.
+    pub(super) taken: u32,
+    named_length: Option<u64>,
+    upload: Option<Upload>,
+    keep: bool,
+    bodiless: bool,
+}
+
+impl Stream {
+    pub(super) fn new(
+        id: u32,
+        exchange: Exchange,
+        request: &Encoded,
+        room: i64,
+        upload: Option<Upload>,
+    ) -> Stream {
+        Stream {
+            id,
+            exchange,
+            status: 0,
+            fields: Fields::new(),
+            length: 0,
+            kept: Vec::new(),
+            room,
+            taken: 0,
+            named_length: None,
+            upload,
+            keep: request.keep,
+            bodiless: request.bodiless,
+        }
+    }
+
+    /// Sends as much of the content as the server takes now.
+    pub(super) fn upload(&mut self, room: &mut i64, longest: usize, out: &mut Vec<u8>) {
+        while let Some(upload) = &mut self.upload {
+            let now = self.room.min(*room).min(longest as i64).max(0) as usize;
+            let piece = &upload.body[upload.at..];
+            let piece = &piece[..piece.len().min(now)];
+            if piece.is_empty() {
+                return;
+            }
+            let last = upload.at + piece.len() == upload.body.len();
+            frame::write(frame::DATA, if last { frame::END_STREAM } else { 0 }, self.id, piece, out);
+            upload.at += piece.len();
+            self.room -= piece.len() as i64;
+            *room -= piece.len() as i64;
+            if last {
+                self.upload = None;
+            }
+        }
+    }
+
+    /// Whether content of the request waits to be sent.
+    pub(super) fn uploads(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    /// A field of the answer's head.
+    pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
+        let digits = || std::str::from_utf8(value).ok();
+        match name {
+            b":status" => self.status = digits().and_then(|text| text.parse().ok()).unwrap_or(0),
+            b"content-length" => self.named_length = digits().and_then(|text| text.parse().ok()),
+            _ => {}
+        }
+        if self.keep && !name.starts_with(b":") {
+            self.fields.push((name.to_vec(), value.to_vec()));
+        }
+    }
+
+    /// Forgets an interim answer.
+    pub(super) fn begin_anew(&mut self) {
+        self.status = 0;
+        self.named_length = None;
+        self.fields.clear();
+    }
+
+    /// Content of the answer; none where no head has come before it.
+    pub(super) fn content(&mut self, bytes: &[u8]) -> Option<()> {
+        if self.status == 0 {
+            return None;
+        }
+        self.length += bytes.len() as u64;
+        if self.keep {
+            let room = KEPT.saturating_sub(self.kept.len()).min(bytes.len());
+            self.kept.extend_from_slice(&bytes[..room]);
+        }
+        Some(())
+    }
+
+    /// How it fails when nothing more comes.
+    pub(super) fn at_end(&self) -> Failure {
+        if self.status > 0 { Failure::HalfResponse } else { Failure::ClosedEarly }
+    }
+
+    pub(super) fn failed(self, class: Failure) -> Done {
+        self.done(Err(class))
+    }
+
+    /// The complete answer, as `judge` finds it. One that is shorter or longer than it says is no answer.
+    pub(super) fn judged(self, judge: impl Fn(&Stream) -> Result<(), Failure>) -> Done {
+        let contents = !self.bodiless && self.status != 304;
+        let garbled = contents && self.named_length.is_some_and(|length| length != self.length);
+        let outcome = if garbled { Err(Failure::Garbage) } else { judge(&self).map(|()| self.length) };
+        self.done(outcome)
+    }
+
+    fn done(self, outcome: Result<u64, Failure>) -> Done {
+        Done { exchange: self.exchange, status: self.status, outcome, kept: (self.fields, self.kept) }
+    }
+}

@@ -1,0 +1,205 @@
+//! A server under load: finds the address and keeps the connections from turn to turn.
+//!
+//! A turn has one clock: one schedule from its first request to its last. Its parts, and the marks at which the server's
+//! accounts are read, are moments on that clock; nothing waits for anything at them.
+
+mod threads;
+mod watch;
+
+use super::failure::Failure;
+use super::generator::Generator;
+use super::plan::Plan;
+use super::result::LoadResult;
+use super::shared::{Progress, Shared};
+use super::socket;
+use super::target::{Address, Target};
+use super::tls::TlsSetup;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use threads::together;
+
+/// Why a server could not be loaded at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The plan cannot be carried out.
+    #[error("{0}")]
+    Plan(String),
+    /// The encryption cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+    /// No connection could be made.
+    #[error("cannot connect to {address}: {meaning}{detail}", meaning = .class.meaning())]
+    Unreachable {
+        /// The address.
+        address: String,
+        /// What went wrong.
+        class: Failure,
+        /// More about it, beginning with punctuation; may be empty.
+        detail: String,
+    },
+    /// Too few descriptors.
+    #[error(
+        "{connections} connections need {wanted} open files, and this process may have {limit}: raise the limit (ulimit -n)"
+    )]
+    Descriptors {
+        /// The connections planned.
+        connections: u32,
+        /// The descriptors they need.
+        wanted: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Answers were waited for in vain, more often than the plan allows.
+    #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
+    Silent {
+        /// How many.
+        requests: u64,
+        /// The time-out, with its unit.
+        patience: String,
+    },
+    /// The system refuses something every run needs.
+    #[error("the generator cannot start: {0}")]
+    System(#[from] io::Error),
+    /// The user interrupted before anything was measured.
+    #[error("interrupted before the first request")]
+    Interrupted,
+}
+
+/// What is told while a turn goes on.
+#[derive(Clone, Copy)]
+pub enum Moment<'a> {
+    /// How it goes, about four times a second.
+    Progress(&'a Progress),
+    /// One of the marks of the plan has been reached: 0 is before the first request, the one behind the last of the plan
+    /// is after the last answer.
+    Mark(usize, Handled<'a>),
+}
+
+/// How many requests have been answered or have failed. The load goes on while it is asked.
+#[derive(Clone, Copy)]
+pub struct Handled<'a> {
+    shared: &'a Shared,
+    /// What came of a turn that is over.
+    whole: Option<u64>,
+}
+
+impl Handled<'_> {
+    /// So many by now.
+    pub fn now(self) -> u64 {
+        self.whole.unwrap_or_else(|| self.shared.handled())
+    }
+}
+
+/// A server with the connections to it. They last from one turn to the next.
+pub struct Session {
+    shared: Arc<Shared>,
+    generators: Vec<Generator>,
+}
+
+impl Session {
+    /// Prepares everything that does not depend on one turn. Connections are made by the first turn.
+    ///
+    /// # Errors
+    /// When the plan is impossible, or nobody listens.
+    pub fn new(target: &Target, plan: &Plan) -> Result<Session, LoadError> {
+        plan.validate().map_err(LoadError::Plan)?;
+        let most = plan.connections.max(plan.grow_to);
+        let wanted = u64::from(most) + 64;
+        socket::allow_descriptors(wanted).map_err(|limit| LoadError::Descriptors {
+            connections: most,
+            wanted,
+            limit,
+        })?;
+        let tls = target.tls.as_ref().map(|trust| TlsSetup::new(target, trust));
+        let tls = tls.transpose().map_err(LoadError::Tls)?;
+        let shared = Arc::new(Shared::new(target, plan, reachable(target)?, tls).map_err(LoadError::Plan)?);
+        let plan = Arc::new(plan.clone());
+        let generators = (0..plan.threads).map(|thread| Generator::new(&shared, &plan, thread));
+        Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })
+    }
+
+    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its pace,
+    /// its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two time-outs, one
+    /// for connections that are to be made and one for answers after the last request.
+    ///
+    /// `interrupted` ends it early with the figures so far.
+    ///
+    /// # Errors
+    /// When no connection can be made, or more is waited for in vain than the plan allows. Whatever else happens once
+    /// requests are sent is a figure and no error.
+    pub fn turn(
+        &mut self,
+        plan: &Plan,
+        interrupted: &AtomicBool,
+        tell: &mut dyn FnMut(Moment<'_>),
+    ) -> Result<LoadResult, LoadError> {
+        plan.validate().map_err(LoadError::Plan)?;
+        let plan = Arc::new(plan.clone());
+        self.shared.begin();
+        self.generators.iter_mut().for_each(|generator| generator.begin(&plan));
+        together(&self.shared, &plan, &mut self.generators, interrupted, tell)
+    }
+}
+
+/// Loads a server as planned, in a session of one turn.
+///
+/// `interrupted` ends it early with the figures so far. `progress` is called about four times a second.
+///
+/// # Errors
+/// As for [`Session::new`] and [`Session::turn`].
+pub fn run(
+    target: &Target,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<LoadResult, LoadError> {
+    run_watched(target, plan, interrupted, progress, &|| {})
+}
+
+/// As [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_watched(
+    target: &Target,
+    plan: &Plan,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+    at_end: &(dyn Fn() + Sync),
+) -> Result<LoadResult, LoadError> {
+    let mut session = Session::new(target, plan)?;
+    let mut tell = |moment: Moment<'_>| {
+        if let Moment::Progress(seen) = moment {
+            progress(seen);
+        }
+    };
+    let result = session.turn(plan, interrupted, &mut tell)?;
+    at_end();
+    Ok(result)
+}
+
+/// The first address that accepts a connection.
+fn reachable(target: &Target) -> Result<Address, LoadError> {
+    let mut refused = None;
+    for address in &target.addresses {
+        let attempt = match address {
+            Address::Tcp(address) => {
+                std::net::TcpStream::connect_timeout(address, Duration::from_secs(5)).map(drop)
+            }
+            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+        };
+        match attempt {
+            Ok(()) => return Ok(address.clone()),
+            Err(error) => {
+                refused = Some(LoadError::Unreachable {
+                    address: address.to_string(),
+                    class: super::connection::unconnected(&error),
+                    detail: format!(" ({error}); is the server running?"),
+                });
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| LoadError::Plan("the target has no address".to_owned())))
+}

@@ -1,0 +1,173 @@
+//! The threads of a turn: they begin at the same moment, and their records are put together.
+
+use super::super::clock;
+use super::super::failure::Failure;
+use super::super::generator::Generator;
+use super::super::merge::{ThreadResult, merge};
+use super::super::plan::Plan;
+use super::super::result::{GeneratorCost, LoadResult};
+use super::super::shared::Shared;
+use super::super::thread_account::{consumed, settle_thread};
+use super::watch::{Start, Watch};
+use super::{LoadError, Moment};
+use scruple_core::unit::{Unit, quantity};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+
+enum Report {
+    /// A thread has its connections, or cannot have them.
+    Ready,
+    Done(Box<ThreadResult>),
+    Failed(LoadError),
+}
+
+/// Where the threads wait for each other.
+struct Gate {
+    start: Start,
+    /// Opened by whoever waits for the threads, once all are ready.
+    open: Barrier,
+    end: Barrier,
+}
+
+/// Runs the threads, with the start at the same moment for all.
+pub(super) fn together(
+    shared: &Arc<Shared>,
+    plan: &Plan,
+    generators: &mut [Generator],
+    interrupted: &AtomicBool,
+    tell: &mut dyn FnMut(Moment<'_>),
+) -> Result<LoadResult, LoadError> {
+    let mut waiting = generators.len();
+    let gate = Gate { start: Start::default(), open: Barrier::new(waiting + 1), end: Barrier::new(waiting) };
+    let start = &gate.start;
+    let (sender, reports) = mpsc::channel();
+    thread::scope(|scope| {
+        for generator in generators {
+            let (sender, gate) = (sender.clone(), &gate);
+            scope.spawn(move || {
+                // The receiver outlives the threads.
+                let _ = sender.send(one_thread(shared, plan, generator, gate, &sender));
+            });
+        }
+        drop(sender);
+        let mut done: Vec<ThreadResult> = Vec::new();
+        let mut error = None;
+        let mut watch = Watch::of(plan);
+        loop {
+            match reports.recv_timeout(watch.pause(start)) {
+                Ok(Report::Ready) => {
+                    waiting -= 1;
+                    if waiting == 0 {
+                        watch.begin(shared, plan, start, tell);
+                        gate.open.wait();
+                    }
+                }
+                Ok(Report::Done(result)) => done.push(*result),
+                // The others were only told to stop.
+                Ok(Report::Failed(failed)) => {
+                    error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => watch.look(shared, start, tell),
+            }
+            if interrupted.load(Ordering::Relaxed) {
+                shared.stop();
+            }
+        }
+        let handled = done.iter().map(|thread| thread.cost.requests).sum();
+        match error {
+            Some(_) if interrupted.load(Ordering::Relaxed) => Err(LoadError::Interrupted),
+            Some(error) => Err(error),
+            None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
+            None => {
+                watch.finish(shared, start, handled, tell);
+                let started =
+                    (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
+                Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
+            }
+        }
+    })
+}
+
+fn silent(plan: &Plan, threads: &[ThreadResult]) -> LoadError {
+    let requests = threads.iter().map(|thread| thread.recorder.timeouts()).sum();
+    LoadError::Silent { requests, patience: quantity(plan.timeout.as_nanos() as f64, &Unit::Nanoseconds) }
+}
+
+fn one_thread(
+    shared: &Shared,
+    plan: &Plan,
+    generator: &mut Generator,
+    gate: &Gate,
+    reports: &mpsc::Sender<Report>,
+) -> Report {
+    let priority_refused = !settle_thread(plan, generator.thread);
+    let (began, waited) = (clock::now(), consumed().waited);
+    let opened = generator.open();
+    let ready = opened.map_err(|class| {
+        let waited = consumed().waited.saturating_sub(waited);
+        let starved = (waited > (clock::now() - began) / 2).then_some(waited);
+        unreachable(shared, class, generator.tls_trouble.take(), starved)
+    });
+    if ready.is_err() {
+        shared.stop();
+    }
+    // The receiver outlives the threads.
+    let _ = reports.send(Report::Ready);
+    gate.open.wait();
+    let start = gate.start.monotonic.load(Ordering::Relaxed);
+    match ready {
+        Ok(_) if start == 0 => return Report::Failed(LoadError::Interrupted),
+        Ok(_) => {}
+        Err(error) => return Report::Failed(error),
+    }
+    let began = clock::now();
+    let before = consumed();
+    let ended = generator.run(start);
+    let (after, elapsed) = (consumed(), clock::now() - began);
+    gate.end.wait();
+    generator.settle(ended, began + elapsed);
+    let (answered, failed) = generator.recorder.totals();
+    let cost = GeneratorCost {
+        threads: 1,
+        elapsed,
+        user: after.user - before.user,
+        system: after.system - before.system,
+        waited: after.waited.saturating_sub(before.waited),
+        preempted: after.preempted - before.preempted,
+        requests: answered + failed,
+    };
+    Report::Done(Box::new(ThreadResult {
+        recorder: generator.take_recorder(),
+        ended,
+        cost,
+        priority_refused,
+        gave_up: generator.gave_up,
+        backlog_most: generator.backlog_most,
+        unfinished: generator.unfinished(),
+        used_up: generator.used_up(),
+    }))
+}
+
+/// `starved` is how long the generator waited for a core, in nanoseconds, where that was most of the time.
+fn unreachable(
+    shared: &Shared,
+    class: Failure,
+    tls_trouble: Option<String>,
+    starved: Option<u64>,
+) -> LoadError {
+    let detail = match (tls_trouble, starved) {
+        (Some(why), _) => format!(": {why}"),
+        (None, Some(waited)) => format!(
+            "; the generator itself waited {:.1} s for a core, so this need not be the server's fault: run it where it has \
+             a core (--threads 1@CORE), or with --priority",
+            waited as f64 / 1e9
+        ),
+        (None, None) if class == Failure::Tls => {
+            ": the server did not complete the handshake; does it speak TLS there?".to_owned()
+        }
+        (None, None) => String::new(),
+    };
+    LoadError::Unreachable { address: shared.address.to_string(), class, detail }
+}

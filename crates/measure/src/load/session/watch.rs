@@ -1,0 +1,116 @@
+//! What the thread that waits for the others looks out for: marks, progress, limits that end the load.
+
+use super::super::abort::Watched;
+use super::super::clock;
+use super::super::plan::Plan;
+use super::super::shared::{Progress, Shared};
+use super::{Handled, Moment};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The moment at which the threads begin, on both clocks; 0 until it is known.
+#[derive(Default)]
+pub(super) struct Start {
+    pub(super) monotonic: AtomicU64,
+    pub(super) since_1970: AtomicU64,
+}
+
+/// What the thread that waits for the others looks out for.
+pub(super) struct Watch {
+    /// Where the marks lie, in nanoseconds from the start, or in requests.
+    marks: Vec<u64>,
+    by_count: bool,
+    reached: usize,
+    pub(super) abort: Option<Watched>,
+    last: Progress,
+    told_at: u64,
+}
+
+/// How often progress is told.
+const TOLD: u64 = 250_000_000;
+
+impl Watch {
+    pub(super) fn of(plan: &Plan) -> Watch {
+        let by_count = plan.max_requests.is_some() && (plan.rate().is_none() || plan.scenario.is_some());
+        let whole = match plan.max_requests.filter(|_| by_count) {
+            Some(requests) => requests as f64,
+            None => plan.span() as f64,
+        };
+        let inner = plan.marks.iter().map(|share| (share * whole) as u64);
+        let marks = std::iter::once(0).chain(inner).collect();
+        let abort = plan.scenario.as_ref().and_then(|scenario| scenario.abort.clone());
+        let abort = abort.map(Watched::of);
+        Watch { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
+    }
+
+    /// How long nothing is to be looked at.
+    pub(super) fn pause(&self, start: &Start) -> Duration {
+        let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
+        let waiting = self.marks.len() > 1;
+        let pause = match self.marks.get(self.reached).filter(|_| waiting) {
+            Some(_) if start == 0 => 1_000_000,
+            Some(_) if self.by_count && self.reached > 0 => 2_000_000,
+            Some(mark) => (start + mark).saturating_sub(now).min(50_000_000),
+            None => 50_000_000,
+        };
+        Duration::from_nanos(pause)
+    }
+
+    /// All threads are ready: sets the moment at which they begin, unless one of them could not. The first mark is told
+    /// before it, so that nothing has been handled by then, unless there is a warm-up in between.
+    pub(super) fn begin(
+        &mut self,
+        shared: &Shared,
+        plan: &Plan,
+        start: &Start,
+        tell: &mut dyn FnMut(Moment<'_>),
+    ) {
+        if shared.stopped() {
+            return;
+        }
+        if self.marks.len() > 1 && plan.warm_up_before() == 0 {
+            tell(Moment::Mark(0, Handled { shared, whole: None }));
+            self.reached = 1;
+        }
+        let ahead = 2_000_000 + plan.warm_up_before();
+        start.monotonic.store(clock::now() + ahead, Ordering::Relaxed);
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+        start.since_1970.store(wall + ahead, Ordering::Relaxed);
+    }
+
+    pub(super) fn look(&mut self, shared: &Shared, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
+        let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
+        if start == 0 || now < start {
+            return;
+        }
+        let at = if self.by_count { shared.handled() } else { now - start };
+        if self.marks.len() > 1 && self.marks.get(self.reached).is_some_and(|mark| *mark <= at) {
+            tell(Moment::Mark(self.reached, Handled { shared, whole: None }));
+            self.reached += 1;
+        }
+        if now - self.told_at >= TOLD {
+            self.told_at = now;
+            let seen = Progress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
+            if self.abort.as_mut().is_some_and(|abort| abort.exceeded(&seen, &self.last)) {
+                shared.stop();
+            }
+            self.last = seen;
+            tell(Moment::Progress(&self.last));
+        }
+    }
+
+    /// Marks that a short or interrupted turn never came to are passed over; the last is its end.
+    pub(super) fn finish(
+        &self,
+        shared: &Shared,
+        start: &Start,
+        handled: u64,
+        tell: &mut dyn FnMut(Moment<'_>),
+    ) {
+        let elapsed = clock::now().saturating_sub(start.monotonic.load(Ordering::Relaxed));
+        tell(Moment::Progress(&Progress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
+        if self.marks.len() > 1 {
+            tell(Moment::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
+        }
+    }
+}
