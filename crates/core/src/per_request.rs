@@ -39,6 +39,13 @@ impl Bounds {
         Bounds { value: self.value * factor, interval: self.interval.map(scaled) }
     }
 
+    /// The same of what cannot be less than `least`, in the unit of the value: neither the value nor an end is below it.
+    pub fn at_least(self, least: f64) -> Bounds {
+        let raised =
+            |Interval { low, high, level }| Interval { low: low.max(least), high: high.max(least), level };
+        Bounds { value: self.value.max(least), interval: self.interval.map(raised) }
+    }
+
     /// Whether the interval excludes zero.
     pub fn is_certain(self) -> bool {
         self.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)

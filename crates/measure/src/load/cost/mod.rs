@@ -7,6 +7,7 @@ pub mod by_function;
 pub mod callgrind;
 pub mod collections;
 pub mod find;
+pub mod growth;
 pub mod instructions;
 pub mod sampled;
 pub mod sheet;

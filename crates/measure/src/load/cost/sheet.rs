@@ -1,5 +1,6 @@
 //! The cost sheet: counters read around windows of load, divided by the requests.
 
+use super::growth::{Growth, growth};
 use super::threads::LivingThreads;
 use super::tree::{Accounts, Memory, Tree};
 use super::unseen::Unseen;
@@ -56,35 +57,8 @@ pub struct Row {
     pub cost: Result<PerRequest, String>,
 }
 
-/// The growth of one measure of memory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Growth {
-    /// The measure: `resident`, `proportional` or `private dirty`.
-    pub of: &'static str,
-    /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
-    pub per_thousand: Bounds,
-    /// The same over the later half of the windows: a heap that only fills has stopped growing by then.
-    pub lately: Bounds,
-    /// The requests of all windows.
-    pub requests: u64,
-}
-
-impl Growth {
-    /// Whether it certainly grows, by more than an allocator that is settling (a page per 1000 requests, and in all
-    /// more than an allocator takes from the kernel at a time), and lately possibly at least half as fast as overall:
-    /// an allocator takes memory in large steps, so that a small leak shows in few of them.
-    pub fn is_leak(&self) -> bool {
-        self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
-            && self.per_thousand.value >= 4096.0
-            && self.per_thousand.value * self.requests as f64 / 1000.0 >= 2.0 * ARENA
-            && self.lately.interval.map_or(self.lately.value, |lately| lately.high)
-                >= self.per_thousand.value / 2.0
-            && self.lately.value > 0.0
-    }
-}
-
-/// A source of counters: everything that only grows, each from its own start. A counter that cannot be read gives the
-/// reason.
+/// Where counters are read: everything that counts upwards, each from a beginning of its own. A counter that cannot be
+/// read says why.
 pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
 /// Runs one window of load, and calls the second argument before it closes the connections, like
@@ -97,10 +71,7 @@ const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.invo
 /// How long to wait until a server is idle before it is read.
 const REST: Duration = Duration::from_millis(500);
 
-/// The size in which glibc's allocator takes memory from the kernel, in bytes.
-const ARENA: f64 = 132.0 * 1024.0;
-
-/// The confidence level of every interval.
+/// The confidence of every interval.
 pub(super) const LEVEL: f64 = 0.95;
 
 /// The lengths of windows for a total number of requests: three lengths in turn, so that a drift of the server is not
@@ -293,7 +264,8 @@ impl Watch {
         let of = |window: &Window| {
             let each = |(key, growth): &(String, f64)| {
                 let background = idle(key) * window.elapsed as f64 / 1e9;
-                (key.clone(), (growth - background) / window.requests as f64)
+                // Counters only grow: in a window that was calmer than the idle server a request cost nothing, not less.
+                (key.clone(), (growth - background).max(0.0) / window.requests as f64)
             };
             let counts = window.requests > 0;
             window.grown.iter().filter(|_| counts).filter(told).map(each).collect()
@@ -326,6 +298,7 @@ impl Sheet {
     ) -> Sheet {
         let mut rows: Vec<Row> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
         divide_by_ticks(&mut rows);
+        rows.iter_mut().for_each(at_least_nothing);
         Sheet { rows, growth: growth(&windows), maps, windows }
     }
 }
@@ -415,30 +388,15 @@ fn divide_by_ticks(rows: &mut [Row]) {
     }
 }
 
-fn growth(windows: &[Window]) -> Vec<Growth> {
-    let mut served = 0;
-    let totals: Vec<f64> = windows
-        .iter()
-        .map(|window| {
-            served += window.requests;
-            served as f64
-        })
-        .collect();
-    let of = |of: &'static str, pick: fn(&Memory) -> u64| {
-        let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
-        let half = totals.len() / 2;
-        let fit = per_request::fit(&totals, &sizes, LEVEL)?.each;
-        let lately = per_request::fit(&totals[half..], &sizes[half..], LEVEL).map_or(fit, |late| late.each);
-        Some(Growth { of, per_thousand: fit.times(1000.0), lately: lately.times(1000.0), requests: served })
-    };
-    [
-        of("resident", |memory| memory.resident),
-        of("proportional", |memory| memory.proportional),
-        of("private dirty", |memory| memory.private_dirty),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// A counter that only grows costs no less than nothing, whatever the regression allows.
+fn at_least_nothing(row: &mut Row) {
+    let Ok(cost) = &mut row.cost else { return };
+    match cost.each.interval {
+        Some(interval) if interval.high < 0.0 => {
+            row.cost = Err("the server did more while nothing was asked of it than under load".to_owned());
+        }
+        _ => cost.each = cost.each.at_least(0.0),
+    }
 }
 
 #[cfg(test)]
@@ -466,6 +424,34 @@ mod tests {
         assert_eq!(requests, [0, 2000 - 595]);
         let costs = watch.costs_from(0);
         assert!(costs[0].is_empty() && costs[1].iter().any(|(key, _)| key == "time.cpu"), "{costs:?}");
+    }
+
+    /// Windows whose costs fall with their requests, as noise makes them where a request costs next to nothing.
+    #[test]
+    fn no_end_of_a_request_s_cost_is_below_nothing() {
+        let windows = |costs: [f64; 4]| -> Vec<Window> {
+            let window = |(requests, cost): (u64, f64)| Window {
+                requests,
+                elapsed: 1_000_000_000,
+                grown: vec![("time.cpu".to_owned(), cost)],
+                memory: Memory::default(),
+            };
+            [100, 300, 200, 400].into_iter().zip(costs).map(window).collect()
+        };
+        let known = [Reading {
+            key: "time.cpu".into(),
+            unit: Unit::Nanoseconds,
+            quality: Quality::Noisy,
+            source: "test".into(),
+            value: Ok(0.0),
+        }];
+        let maps = || (MemoryMap::default(), MemoryMap::default());
+        let sheet = Sheet::of(&known, windows([5000.0, 4000.0, 9000.0, 4500.0]), &[], maps());
+        let each = sheet.rows[0].cost.as_ref().expect("a cost").each;
+        let interval = each.interval.expect("four windows");
+        assert!(each.value == 0.0 && interval.low == 0.0 && interval.high > 0.0, "{each:?}");
+        let sheet = Sheet::of(&known, windows([9000.0, 7000.1, 8000.0, 6000.0]), &[], maps());
+        assert!(sheet.rows[0].cost.as_ref().is_err_and(|why| why.contains("nothing was asked")), "{sheet:?}");
     }
 
     #[test]

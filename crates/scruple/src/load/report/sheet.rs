@@ -7,10 +7,10 @@ use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
+use scruple_measure::load::cost::growth::Growth;
 use scruple_measure::load::cost::sheet::Row;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -52,17 +52,10 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
     if let Some(sheet) = &server.sheet {
         for growth in &sheet.growth {
-            let (style, word) = if growth.is_leak() { (BAD, ", and goes on") } else { (DIM, "") };
-            if growth.per_thousand.value.abs() < 1.0 && !growth.is_leak() {
-                continue;
+            let style = if growth.is_leak() { BAD } else { DIM };
+            if let Some(line) = grown(growth) {
+                let _ = writeln!(out, "    {style}{line}{style:#}");
             }
-            let line = format!(
-                "memory, {}: {} per 1,000 requests{}{word}",
-                growth.of,
-                quantity(growth.per_thousand.value, &Unit::Bytes),
-                interval(&growth.per_thousand, &Unit::Bytes)
-            );
-            let _ = writeln!(out, "    {style}{line}{style:#}");
         }
     }
     match &server.instructions {
@@ -116,9 +109,33 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
 }
 
-/// The language runtime's figures for a request, as a line.
+/// How a measure of memory grew, where it did.
+pub(super) fn grown(growth: &Growth) -> Option<String> {
+    if growth.per_thousand.value.abs() < 1.0 && !growth.is_leak() {
+        return None;
+    }
+    Some(format!(
+        "memory, {}: {} per 1,000 requests{}{}",
+        growth.of,
+        quantity(growth.per_thousand.value, &Unit::Bytes),
+        interval(&growth.per_thousand, &Unit::Bytes),
+        if growth.is_leak() { ", and goes on" } else { "" }
+    ))
+}
+
+/// What the language runtime tells of a request.
 fn runtime(told: &Collections, width: usize, out: &mut String) {
-    let (told, pauses) = (&told.each, &told.pauses);
+    let wrapped = |line: &str| wrap(line, width.saturating_sub(4)).replace('\n', "\n    ");
+    let _ = writeln!(out, "    {}", wrapped(&counted(&told.each)));
+    match &told.pauses {
+        Err(why) => note(&format!("pauses: absent, because {why}"), width, out),
+        Ok(pauses) if pauses.count == 0 => {}
+        Ok(pauses) => _ = writeln!(out, "    {}", wrapped(&paused(pauses))),
+    }
+}
+
+/// What the language runtime has counted, as a sentence.
+pub(super) fn counted(told: &[Reading]) -> String {
     let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
     for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
@@ -136,20 +153,11 @@ fn runtime(told: &Collections, width: usize, out: &mut String) {
         None => {}
     }
     let source = told.first().map_or("", |reading| reading.source.as_str());
-    let line = format!("by the language runtime’s own count ({source}): {}", parts.join(", "));
-    let _ = writeln!(out, "    {}", wrap(&line, width.saturating_sub(4)).replace('\n', "\n    "));
-    match pauses {
-        Err(why) => note(&format!("pauses: absent, because {why}"), width, out),
-        Ok(pauses) if pauses.count == 0 => {}
-        Ok(pauses) => {
-            let line = wrap(&paused(pauses), width.saturating_sub(4)).replace('\n', "\n    ");
-            let _ = writeln!(out, "    {line}");
-        }
-    }
+    format!("by the language runtime’s own count ({source}): {}", parts.join(", "))
 }
 
-/// The pauses for collections, and the slow requests that coincided with them, as a line.
-fn paused(pauses: &Pauses) -> String {
+/// The pauses for collections, and the slow requests that met them, as a line.
+pub(super) fn paused(pauses: &Pauses) -> String {
     let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
     let met = match pauses.met {
         Some(met) => format!(
@@ -170,17 +178,16 @@ fn paused(pauses: &Pauses) -> String {
     )
 }
 
-/// A counter that never changed has no cost per request.
-fn is_nothing(row: &Row) -> bool {
+/// A counter that never moved says nothing about requests.
+pub(super) fn is_nothing(row: &Row) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
 }
 
 fn sheet(rows: &[&Row], out: &mut String) {
     let titles: Vec<&str> = rows.iter().map(|row| title(&row.key)).collect();
     let name = titles.iter().map(|title| title.width()).max().unwrap_or(0);
-    let value = |row: &&Row| {
-        row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value.max(0.0), &row.unit))
-    };
+    let value =
+        |row: &&Row| row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value, &row.unit));
     let mut cells: Vec<String> = rows.iter().map(value).collect();
     on_points(&mut cells);
     for ((row, title), cell) in rows.iter().zip(titles).zip(cells) {
@@ -193,10 +200,7 @@ fn sheet(rows: &[&Row], out: &mut String) {
 }
 
 fn details(row: &Row, cost: &PerRequest) -> String {
-    // A counter that only grows has no negative cost, whatever the regression allows.
-    let clipped = cost.each.interval.map(|i| Interval { low: i.low.max(0.0), high: i.high.max(0.0), ..i });
-    let each = Bounds { interval: clipped, ..cost.each };
-    let mut parts = vec![interval(&each, &row.unit).trim_start().to_owned()];
+    let mut parts = vec![interval(&cost.each, &row.unit).trim_start().to_owned()];
     if cost.fixed.is_certain() && cost.fixed.value > 0.0 {
         parts.push(format!("and {} per window", quantity(cost.fixed.value, &row.unit)));
     }
@@ -207,7 +211,7 @@ fn details(row: &Row, cost: &PerRequest) -> String {
     parts.join(" ")
 }
 
-fn interval(bounds: &Bounds, unit: &Unit) -> String {
+pub(super) fn interval(bounds: &Bounds, unit: &Unit) -> String {
     bounds.interval.map_or(String::new(), |interval| {
         format!(" [{}, {}]", quantity(interval.low, unit), quantity(interval.high, unit))
     })

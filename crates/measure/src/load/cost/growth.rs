@@ -1,0 +1,83 @@
+//! How a server's memory grows with its requests, and whether that does not stop.
+
+use super::sheet::{LEVEL, Window};
+use super::tree::Memory;
+use scruple_core::per_request::{self, Bounds};
+
+/// How one measure of memory grew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Growth {
+    /// What grew: `resident`, `proportional` or `private dirty`.
+    pub of: &'static str,
+    /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
+    pub per_thousand: Bounds,
+    /// The same over the later half of the windows: a heap that only fills has stopped growing by then.
+    pub lately: Bounds,
+    /// The requests of all windows.
+    pub requests: u64,
+}
+
+impl Growth {
+    /// Whether it surely grows, by enough to be more than the allocator settling (a page per 1000 requests, and in all
+    /// more than an allocator takes from the kernel at a time), and lately perhaps at least half as fast as on the whole:
+    /// an allocator takes memory in large steps, so that a small leak shows in few of them.
+    pub fn is_leak(&self) -> bool {
+        self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
+            && self.per_thousand.value >= 4096.0
+            && self.per_thousand.value * self.requests as f64 / 1000.0 >= 2.0 * ARENA
+            && self.lately.interval.map_or(self.lately.value, |lately| lately.high)
+                >= self.per_thousand.value / 2.0
+            && self.lately.value > 0.0
+    }
+}
+
+/// What glibc's allocator takes from the kernel at a time, in bytes.
+const ARENA: f64 = 132.0 * 1024.0;
+
+/// How each measure grew over these windows.
+pub(super) fn growth(windows: &[Window]) -> Vec<Growth> {
+    // A window that goes on has served requests that are counted only with the next: its memory belongs to no count.
+    let windows: Vec<&Window> = windows.iter().filter(|window| window.requests > 0).collect();
+    let mut served = 0;
+    let totals: Vec<f64> = windows
+        .iter()
+        .map(|window| {
+            served += window.requests;
+            served as f64
+        })
+        .collect();
+    let of = |of: &'static str, pick: fn(&Memory) -> u64| {
+        let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
+        let half = totals.len() / 2;
+        let fit = per_request::fit(&totals, &sizes, LEVEL)?.each;
+        let lately = per_request::fit(&totals[half..], &sizes[half..], LEVEL).map_or(fit, |late| late.each);
+        Some(Growth { of, per_thousand: fit.times(1000.0), lately: lately.times(1000.0), requests: served })
+    };
+    [
+        of("resident", |memory| memory.resident),
+        of("proportional", |memory| memory.proportional),
+        of("private dirty", |memory| memory.private_dirty),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_window_that_goes_on_is_not_held_against_the_requests_before_it() {
+        let mut served = 0;
+        let windows =
+            [(1000, 1000), (0, 700), (3000, 2300), (2000, 2000)].map(|(counted, more): (u64, u64)| {
+                served += more;
+                let memory = Memory { private_dirty: 1_000_000 + 100 * served, ..Memory::default() };
+                Window { requests: counted, elapsed: 1, grown: Vec::new(), memory }
+            });
+        let found = growth(&windows);
+        let dirty = found.iter().find(|growth| growth.of == "private dirty").expect("a growth");
+        assert!((dirty.per_thousand.value - 100_000.0).abs() < 1e-3, "{dirty:?}");
+    }
+}
