@@ -103,7 +103,10 @@ pub struct LoadCourse {
     pub windows: (u64, u64),
     /// Good answers per second.
     pub rate: f64,
-    /// The distribution of response times from due to answered: nanoseconds, each with its count, ascending.
+    /// The rate at which requests were due, where the server did not keep up with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<f64>,
+    /// The distribution of responses from due to answered: nanoseconds, each with its count, ascending.
     pub response: Vec<(u64, u64)>,
     /// The parts of the load in their order.
     pub slices: Vec<LoadSlice>,
@@ -115,7 +118,7 @@ pub struct LoadCourse {
 }
 
 /// A part of the course of a load; times are nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSlice {
     /// Its beginning in measured time.
     pub from: i64,
@@ -129,6 +132,29 @@ pub struct LoadSlice {
     pub p50: Option<u64>,
     /// The 99th percentile of the response.
     pub p99: Option<u64>,
+    /// How many responses fell into each class of length, ascending; a class `n` holds those from [`LoadSlice::least`] of
+    /// `n` to below that of `n + 1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<(i32, u64)>,
+    /// Failed requests by the name of their class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<(String, u64)>,
+}
+
+impl LoadSlice {
+    /// Classes of length in each doubling.
+    const IN_A_DOUBLING: f64 = 4.0;
+
+    /// The class of a response, in nanoseconds.
+    pub fn class(response: u64) -> i32 {
+        // What lies on the edge of two classes belongs to the upper one, whatever the logarithm's last digit.
+        ((response.max(1) as f64).log2() * LoadSlice::IN_A_DOUBLING + 1e-9).floor() as i32
+    }
+
+    /// The least response of a class, in nanoseconds.
+    pub fn least(class: i32) -> f64 {
+        (f64::from(class) / LoadSlice::IN_A_DOUBLING).exp2()
+    }
 }
 
 impl LoadCourse {
@@ -198,6 +224,16 @@ impl Arm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_lies_in_its_class() {
+        for response in [1_u64, 2, 3, 4, 1000, 65_536, 1_000_000_007, u64::MAX / 2] {
+            let class = LoadSlice::class(response);
+            let (low, high) = (LoadSlice::least(class), LoadSlice::least(class + 1));
+            let value = response as f64;
+            assert!(low <= value * 1.000_001 && value < high, "{response}: {low} {high}");
+        }
+    }
 
     #[test]
     fn quantiles_of_a_course_are_those_of_its_counts() {

@@ -126,7 +126,7 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     note(&mut loading.run, &work.sides);
     remark(&mut loading.run, &loads);
     for (arm, server) in loading.run.arms.iter_mut().zip(&loads.servers) {
-        arm.course = Some(page::course(server, loads.capacity.as_ref()));
+        arm.course = Some(page::course(server, &loads));
     }
     loading.keep();
     Ok(Taken { loading, loads, stop, budgets })

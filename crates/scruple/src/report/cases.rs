@@ -129,7 +129,11 @@ fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let label = "Every arm with every metric".to_owned();
     let title = if report.of_cases() { "All cases" } else { "All commands" }.to_owned();
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {} with every metric", rows.len()));
-    Section { title, folded, parts: vec![Part::Table(Table { label, head, rows, stacks: true })] }
+    Section {
+        title,
+        folded,
+        parts: vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })],
+    }
 }
 
 /// The readings of the arms that changed; of all arms where nothing is compared.

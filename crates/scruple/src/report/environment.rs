@@ -16,7 +16,7 @@ pub fn section(run: &Run) -> Section {
         label: "Where it was measured".to_owned(),
         head: vec![Head::text(""), Head::text("")],
         rows: rows.collect(),
-        stacks: false,
+        ..Table::default()
     };
     Section { title: "Where it was measured".to_owned(), folded: None, parts: vec![Part::Table(table)] }
 }
@@ -40,7 +40,7 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
     let label = "What differs in the environment".to_owned();
     if !rows.is_empty() {
         let head = ["What", "Reference", "The other run"].map(Head::text).into();
-        parts.push(Part::Table(Table { label: label.clone(), head, rows, stacks: true }));
+        parts.push(Part::Table(Table { label: label.clone(), head, rows, stacks: true, ..Table::default() }));
     }
     (!parts.is_empty()).then_some(Section { title: label, folded: None, parts })
 }

@@ -4,11 +4,12 @@ use super::COLOURS;
 use crate::show::Report;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Drawn, Head, Layer, Part, Plot, Point, Scale, Section, Shade, Shape, Span, Table,
-    Tone, name,
+    Axis, Cell, Chart, Drawn, Field, Head, Heat, Layer, Part, Plot, Point, Scale, Section, Shade, Shape,
+    Span, Table, Tone, name,
 };
-use scruple_core::subject::{Arm, LoadCourse, Parameter, Role};
+use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
+use std::collections::BTreeMap;
 
 /// The points of a distribution.
 const STEPS: usize = 200;
@@ -76,9 +77,12 @@ pub fn section(report: &Report<'_>) -> Section {
         true => parts.extend(by_rate(&servers).map(Part::Chart)),
         false => {
             parts.extend(by_percentile(&servers).map(Part::Chart));
-            let courses: Vec<Chart> = servers.iter().filter_map(over_time).collect();
-            if !courses.is_empty() {
-                parts.push(Part::Charts(courses));
+            for charts in [over_time, by_length_over_time, failures_over_time] {
+                let charts: Vec<Chart> = servers.iter().filter_map(charts).collect();
+                parts.extend(
+                    Some(Part::Charts(charts))
+                        .filter(|part| !matches!(part, Part::Charts(c) if c.is_empty())),
+                );
             }
         }
     }
@@ -88,7 +92,7 @@ pub fn section(report: &Report<'_>) -> Section {
 fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
     let mut head = vec![Head::text("Server")];
     head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
-    head.extend(["answered", "failed", "void windows"].map(Head::number));
+    head.extend(["answered/s", "answered", "failed", "void windows"].map(Head::number));
     let row = |(_, arm, course): &(usize, &Arm, &LoadCourse)| {
         let mut cells = vec![Cell::text(name(&arm.name))];
         cells.extend(QUANTILES.map(|(_, share)| {
@@ -96,6 +100,12 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
             Cell::text(value.unwrap_or_else(|| "–".to_owned()))
         }));
         let bad = |count: u64| if count > 0 { Tone::Worse } else { Tone::Plain };
+        cells.push(match course.offered {
+            Some(due) => {
+                Cell::toned(format!("{}/s of {}/s", grouped(course.rate), grouped(due)), Tone::Worse)
+            }
+            None => Cell::text(grouped(course.rate)),
+        });
         cells.push(Cell::text(grouped(course.answered as f64)));
         cells.push(Cell::toned(grouped(course.failed as f64), bad(course.failed)));
         let (windows, void) = course.windows;
@@ -103,7 +113,7 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
         cells
     };
     let rows = servers.iter().map(row).collect();
-    Table { label: "Response times by percentile".to_owned(), head, rows, stacks: true }
+    Table { label: "Response times by percentile".to_owned(), head, rows, stacks: true, ..Table::default() }
 }
 
 /// What a chart of latencies says in words.
@@ -194,7 +204,85 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
     })
 }
 
-/// Latency by requested rate.
+/// How many responses were how long in which part of the run.
+fn by_length_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
+    let fields: Vec<Field> = course
+        .slices
+        .iter()
+        .flat_map(|slice| {
+            let up = |class: i32| (LoadSlice::least(class), LoadSlice::least(class + 1));
+            let across = (slice.from as f64, slice.to as f64);
+            slice.counts.iter().map(move |(class, count)| Field {
+                across,
+                up: up(*class),
+                count: *count as f64,
+            })
+        })
+        .collect();
+    if fields.is_empty() {
+        return None;
+    }
+    let arm_name = name(&arm.name);
+    let longest = course
+        .quantile(1.0)
+        .map_or(String::new(), |ns| format!(", the longest {}", quantity(ns as f64, &Unit::Nanoseconds)));
+    Some(Chart {
+        name: slug(&format!("heat-{arm_name}")),
+        title: format!("{arm_name}: how many responses were how long, and when"),
+        note: "The darker a field, the more; the lightest holds one or a few.".to_owned(),
+        label: format!("{} responses over the run{longest}", grouped(course.answered as f64)),
+        drawn: Drawn::Heat(Heat {
+            x: Axis::linear("at", Unit::Nanoseconds),
+            y: Axis::log("response", Unit::Nanoseconds),
+            fields,
+        }),
+    })
+}
+
+/// Failed requests per second by their class, where there are any.
+fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
+    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    for (class, count) in course.slices.iter().flat_map(|slice| &slice.failures) {
+        *totals.entry(class).or_default() += count;
+    }
+    let mut classes: Vec<(&str, u64)> = totals.into_iter().collect();
+    classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let of = |slice: &LoadSlice, class: &str| {
+        let count = slice.failures.iter().find(|(known, _)| known == class).map_or(0, |(_, count)| *count);
+        count as f64 * 1e9 / (slice.to - slice.from).max(1) as f64
+    };
+    let layer = |(place, (class, count)): (usize, &(&str, u64))| {
+        // Where a window is left out as void, the next slice does not begin where the last has ended.
+        let runs = course.slices.chunk_by(|slice, next| next.from - slice.to <= APART);
+        let points = |run: &[LoadSlice]| {
+            let each =
+                run.iter().map(|slice| Point::at((slice.from + slice.to) as f64 / 2.0, of(slice, class)));
+            each.collect()
+        };
+        let called = format!("{class} ({})", grouped(*count as f64));
+        Layer { arm: place % COLOURS, name: called, shape: Shape::Line, pieces: runs.map(points).collect() }
+    };
+    let layers: Vec<Layer> = classes.iter().enumerate().map(layer).collect();
+    let label: Vec<String> = layers.iter().map(|layer| layer.name.clone()).collect();
+    let arm_name = name(&arm.name);
+    (!layers.is_empty()).then(|| Chart {
+        name: slug(&format!("failures-{arm_name}")),
+        title: format!("{arm_name}: failed requests per second over the run"),
+        note: label.join(", "),
+        label: format!("failed: {}", label.join(", ")),
+        drawn: Drawn::Plot(Plot {
+            x: Axis::linear("at", Unit::Nanoseconds),
+            y: Axis::linear("failed/s", Unit::Count),
+            shade: None,
+            column: None,
+            zero: Some(0.0),
+            layers,
+            small: true,
+        }),
+    })
+}
+
+/// Latency by the rate that was asked for.
 fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     let rate = |arm: &Arm| match arm.params.get("rate") {
         Some(Parameter::Number(rate)) => Some(*rate),

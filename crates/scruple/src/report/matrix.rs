@@ -21,7 +21,7 @@ pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
     }));
     let rows = report.shown.iter().map(|key| row(report, key, arms)).collect();
     let label = "All metrics of all arms".to_owned();
-    let table = Table { label, head, rows, stacks: true };
+    let table = Table { label, head, rows, stacks: true, ..Table::default() };
     Section { title: "All metrics".to_owned(), folded: None, parts: vec![Part::Table(table)] }
 }
 

@@ -52,7 +52,7 @@ pub fn page(report: &Report<'_>) -> Page {
     }
     page.sections.extend(growth::section(report));
     page.sections.extend(said(report));
-    page.sections.extend(report.loads.iter().flat_map(|loads| figures::sections(report, loads)));
+    page.sections.extend(report.loads.iter().flat_map(|loads| figures::sections(loads)));
     page.sections.push(environment::section(run));
     page.sections.extend(environment::again(run));
     page
@@ -170,7 +170,7 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
         label: "Limits and whether they were kept".to_owned(),
         head: ["Limit", "Arm", "Result", "Found"].map(Head::text).into(),
         rows: rows.collect(),
-        stacks: false,
+        ..Table::default()
     })]
 }
 

@@ -344,7 +344,7 @@ fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
     let names: Vec<String> = sides.iter().map(Side::name).collect();
     let summary = format!("Readings of {} as a table", what(key));
     let label = format!("Readings of {} of {}", what(key), names.join(", "));
-    let table = Table { label, head, rows: rows.collect(), stacks: false };
+    let table = Table { label, head, rows: rows.collect(), stacks: false, ..Table::default() };
     let mut parts = vec![Part::Table(table)];
     if all > MOST_READINGS {
         parts.push(Part::Note(format!(

@@ -36,7 +36,7 @@ struct Document<'a> {
     limits: &'a [Checked],
     warnings: &'a [Warning],
     #[serde(skip_serializing_if = "Option::is_none")]
-    load: Option<json::View<'a>>,
+    load: Option<json::Document<'a>>,
 }
 
 #[derive(Serialize)]
@@ -143,7 +143,7 @@ pub fn text(report: &Report<'_>) -> String {
         growth: &report.fits,
         limits: &report.checked,
         warnings: &run.warnings,
-        load: report.loads.map(json::view),
+        load: report.loads.map(json::document),
     };
     // Keys are text and numbers are made finite below, so serialization cannot fail.
     written(&document)

@@ -161,7 +161,7 @@ fn the_memory_map_is_shown_before_and_after() {
         rows(side).iter().find(|row| row["class"] == "heap").expect("a heap")["private_dirty"].clone()
     };
     assert_eq!((heap("before"), heap("after")), (102_400.into(), 3_072_000.into()));
-    assert!(place.read("page.html").contains("<details><summary>Memory map of new"));
+    assert!(place.read("page.html").contains("<details><summary>Memory map before and after"));
 }
 
 #[test]
@@ -348,6 +348,50 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert_eq!(at(&answer.json(), "/load/servers/0/windows"), 2);
     assert!(answer.stderr.contains("went away under load"), "{}", answer.exchange());
+}
+
+/// The attributes of the rows of a table, in their order.
+fn rows_of(page: &str, label: &str) -> Vec<String> {
+    let table = page.split_once(&format!("aria-label=\"{label}\"")).expect("a table").1;
+    let body = table.split_once("<tbody").expect("a body").1.split_once("</tbody>").expect("its end").0;
+    body.split("<tr").skip(1).map(|row| row.split('>').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_page_shows_when_responses_were_how_long_what_failed_and_costs_that_sort_without_a_script() {
+    let place = Place::new();
+    let windows: Vec<Value> = (0..10_u64)
+        .map(|i| {
+            let requests = [1000, 3000, 2000][i as usize % 3];
+            let mut one = window(200 + i);
+            one["span"] = requests.into();
+            one["response"] = json!([[200 + i, requests]]);
+            one["grown"] = json!({"time.cpu": requests * 30_000, "switches.voluntary": requests});
+            if i > 6 {
+                one["failures"] = json!({"refused": 40, "timed-out": i});
+            }
+            one
+        })
+        .collect();
+    script(&place, &[("new", windows)]);
+    let answer = place.run(load(&["--warm-up", "off", "-i", "--label", "one", "--export", "page.html"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let page = place.read("page.html");
+    let chart = |title: &str| {
+        let (_, chart) = page.split_once(title).unwrap_or_else(|| panic!("no {title}"));
+        chart.split_once("</figure>").expect("its end").0
+    };
+    assert!(chart("how many responses were how long").contains("class=\"heat h6\""));
+    let failed = chart("failed requests per second");
+    assert!(failed.contains("refused (120)") && failed.contains("timed-out (24)"), "{failed}");
+    // By name cpu comes before the switches, of which it stands behind.
+    let rows = rows_of(&page, "What a request costs");
+    assert!(rows[0].contains("--o0:0;--o1:1") && rows[1].contains("--o0:1;--o1:0"), "{rows:?}");
+    assert!(page.contains("<input type=\"radio\" name=\"what-a-request-costs-"), "{page}");
+    // The only text for terminals is the command that repeats it.
+    assert!(page.matches("<pre").count() <= 1 && !page.contains("<script"), "{page}");
+    assert_eq!(place.run(["report", "-o", "stored.html"]).code, 0);
+    assert!(place.read("stored.html").contains("class=\"heat h6\""));
 }
 
 #[test]

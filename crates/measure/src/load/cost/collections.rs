@@ -12,6 +12,7 @@ use crate::program::Program;
 use crate::runtimes::Runtimes;
 use crate::runtimes::go::{self, counters};
 use scruple_core::sample::Reading;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -51,8 +52,8 @@ impl From<String> for Untold {
     }
 }
 
-/// The pauses for collections in one stretch of load, and the slow requests that coincided with them.
-#[derive(Clone, Debug, PartialEq)]
+/// The pauses for collections in one stretch of load, and the slow requests that met them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pauses {
     /// The number of pauses.
     pub count: usize,
@@ -65,11 +66,13 @@ pub struct Pauses {
     /// Good answers in it.
     pub requests: u64,
     /// The 99th percentile of the response, in nanoseconds: slower requests are called slow.
+    #[serde(rename = "slow_above")]
     pub limit: u64,
     /// The slow requests.
     pub slow: usize,
     /// Those of them that waited for a pause; none where the server fell behind its requests, since then all of them
     /// waited in its backlog.
+    #[serde(rename = "slow_that_met_one")]
     pub met: Option<usize>,
 }
 

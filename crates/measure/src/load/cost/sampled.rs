@@ -5,13 +5,14 @@
 
 use super::tree::Tree;
 use scruple_core::stats::Interval;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Processor time per request, by function.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sampled {
     /// Samples.
     pub samples: u64,
@@ -23,8 +24,8 @@ pub struct Sampled {
     pub functions: Vec<FunctionTime>,
 }
 
-/// The time of one function per request.
-#[derive(Clone, Debug, PartialEq)]
+/// What one function takes per request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionTime {
     /// Its name; the file in brackets where there is no name.
     pub name: String,
@@ -36,8 +37,14 @@ pub struct FunctionTime {
     pub own: f64,
     /// Time including callees, in nanoseconds per request.
     pub inclusive: f64,
-    /// The 95 % interval of the latter, assuming independent samples.
+    /// Where the latter lies at 95 %, if samples are independent.
+    #[serde(serialize_with = "ends")]
     pub interval: Interval,
+}
+
+/// An interval as its two ends.
+fn ends<S: Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::Error> {
+    [interval.low, interval.high].serialize(serializer)
 }
 
 const MISSING: &str = "perf is not installed";

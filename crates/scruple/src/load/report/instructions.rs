@@ -48,7 +48,7 @@ pub(super) fn by_file(found: &Instructions) -> Vec<(String, f64)> {
 }
 
 /// A file without its folders.
-fn file(path: &str) -> String {
+pub(super) fn file(path: &str) -> String {
     match path.rsplit('/').next() {
         Some(file) if !file.is_empty() => file.to_owned(),
         _ => "no file".to_owned(),

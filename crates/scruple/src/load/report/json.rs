@@ -1,4 +1,4 @@
-//! A load in JSON, besides the readings of the arms. Durations are nanoseconds.
+//! The schema of a load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
 
 use super::sheet::title;
 use super::{instructions, memory_map, terminal};
@@ -7,6 +7,8 @@ use crate::load::windows::{Loaded, Loads, Pool};
 use scruple_core::knee::{Found, Outcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
+use scruple_measure::load::cost::collections::Pauses;
+use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pace, RowOf, Stall};
 use serde::Serialize;
@@ -14,19 +16,19 @@ use std::collections::BTreeMap;
 
 /// The whole of it.
 #[derive(Serialize)]
-pub(crate) struct View<'a> {
+pub(crate) struct Document<'a> {
     pace: &'static str,
     rate: Option<f64>,
     turns: u32,
     poisson: bool,
     connections: u32,
-    servers: Vec<ServerView<'a>>,
+    servers: Vec<Server<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    search: Option<SearchView<'a>>,
+    search: Option<Search<'a>>,
 }
 
 #[derive(Serialize)]
-struct ServerView<'a> {
+struct Server<'a> {
     arm: &'a str,
     windows: usize,
     void: usize,
@@ -48,36 +50,36 @@ struct ServerView<'a> {
     connect: Distribution,
     generator: GeneratorCost,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<RowView<'a>>,
+    rows: Vec<Row<'a>>,
     #[serde(skip_serializing_if = "is_zero")]
     unfinished_sessions: u64,
     timeline: &'a [Slice],
     stalls: &'a [Stall],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    set_apart: Vec<AsideView>,
+    set_apart: Vec<SetApart>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     doubts: Vec<&'a Doubt>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cost: Vec<CostView<'a>>,
+    cost: Vec<Cost<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    memory: Vec<GrowthView>,
+    memory: Vec<MemoryGrowth>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_map: Option<memory_map::View>,
+    memory_map: Option<memory_map::BeforeAndAfter>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime: Option<Part<BTreeMap<&'a str, f64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pauses: Option<Part<PausesView>>,
+    pauses: Option<Part<&'a Pauses>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<Part<InstructionsView<'a>>>,
+    instructions: Option<Part<InstructionTable<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sampled: Option<Part<SampledView<'a>>>,
+    sampled: Option<Part<&'a Sampled>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     syscalls: Option<Part<&'a BTreeMap<String, f64>>>,
 }
 
 /// A kind of request, a group or a session.
 #[derive(Serialize)]
-struct RowView<'a> {
+struct Row<'a> {
     name: &'a str,
     of: RowOf,
     answered: u64,
@@ -92,7 +94,7 @@ fn is_zero(count: &u64) -> bool {
 
 /// The parts that do not count, and what happened in them.
 #[derive(Serialize)]
-struct AsideView {
+struct SetApart {
     why: &'static str,
     span: u64,
     answered: u64,
@@ -119,7 +121,7 @@ struct Distribution {
 }
 
 #[derive(Serialize)]
-struct CostView<'a> {
+struct Cost<'a> {
     counter: &'a str,
     title: &'a str,
     unit: &'a str,
@@ -131,38 +133,25 @@ struct CostView<'a> {
 }
 
 #[derive(Serialize)]
-struct GrowthView {
+struct MemoryGrowth {
     of: &'static str,
     bytes_per_thousand: f64,
     interval: Option<[f64; 2]>,
     leak: bool,
 }
 
-/// Pauses for collections in one stretch of load, and the slow requests that coincided with them.
 #[derive(Serialize)]
-struct PausesView {
-    count: usize,
-    total: u64,
-    longest: u64,
-    span: u64,
-    requests: u64,
-    slow_above: u64,
-    slow: usize,
-    slow_that_met_one: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct InstructionsView<'a> {
+struct InstructionTable<'a> {
     total: f64,
     interval: Option<[f64; 2]>,
     batches: &'a [u64],
     by: &'a str,
     files: Vec<(String, f64)>,
-    functions: Vec<InstructionsOf<'a>>,
+    functions: Vec<FunctionInstructions<'a>>,
 }
 
 #[derive(Serialize)]
-struct InstructionsOf<'a> {
+struct FunctionInstructions<'a> {
     name: &'a str,
     object: &'a str,
     own: f64,
@@ -172,25 +161,7 @@ struct InstructionsOf<'a> {
     calls: f64,
 }
 
-#[derive(Serialize)]
-struct SampledView<'a> {
-    samples: u64,
-    total: f64,
-    kernel: f64,
-    functions: Vec<SampledOf<'a>>,
-}
-
-#[derive(Serialize)]
-struct SampledOf<'a> {
-    name: &'a str,
-    object: &'a str,
-    kernel: bool,
-    own: f64,
-    inclusive: f64,
-    interval: [f64; 2],
-}
-
-/// The result, or why there is none.
+/// What was found, or why it was not.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Part<T> {
@@ -199,15 +170,15 @@ enum Part<T> {
 }
 
 #[derive(Serialize)]
-struct SearchView<'a> {
+struct Search<'a> {
     limits: &'a str,
     #[serde(flatten)]
     found: Found,
-    measurements: Vec<PointView<'a>>,
+    measurements: Vec<Measurement<'a>>,
 }
 
 #[derive(Serialize)]
-struct PointView<'a> {
+struct Measurement<'a> {
     rate: f64,
     outcome: Outcome,
     broken: &'a [String],
@@ -224,22 +195,22 @@ fn pair(bounds: Bounds) -> Option<[f64; 2]> {
     bounds.interval.map(|interval| [interval.low, interval.high])
 }
 
-pub(crate) fn view(loads: &Loads) -> View<'_> {
-    View {
+pub(crate) fn document(loads: &Loads) -> Document<'_> {
+    Document {
         pace: if loads.plan.rate().is_some() { "open" } else { "closed" },
         rate: loads.plan.rate(),
         turns: loads.division.turns,
         poisson: matches!(loads.plan.pace, Pace::Open { arrivals: Arrivals::Poisson, .. }),
         connections: loads.plan.connections,
-        servers: loads.servers.iter().map(server_view).collect(),
-        search: loads.capacity.as_ref().map(|sought| SearchView {
+        servers: loads.servers.iter().map(server).collect(),
+        search: loads.capacity.as_ref().map(|sought| Search {
             limits: &sought.limits,
             found: sought.found.found,
             measurements: sought
                 .found
                 .points
                 .iter()
-                .map(|point| PointView {
+                .map(|point| Measurement {
                     rate: point.rate,
                     outcome: point.outcome,
                     broken: &point.broken,
@@ -256,10 +227,10 @@ pub(crate) fn view(loads: &Loads) -> View<'_> {
     }
 }
 
-fn server_view(server: &Loaded) -> ServerView<'_> {
+fn server(server: &Loaded) -> Server<'_> {
     let pool = &server.pool;
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
-    ServerView {
+    Server {
         arm: &server.name,
         windows: pool.windows,
         void: server.void,
@@ -288,25 +259,18 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
         doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
         cost: server.sheet.iter().chain(heap).flat_map(costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
-        memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::view(&sheet.maps)),
+        memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::before_and_after(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|told| match told {
             Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
             Err(why) => Part::Absent { absent: why.to_string() },
         }),
-        pauses: server.runtime.as_ref().and_then(|told| told.as_ref().ok()).map(|told| {
-            part(&told.pauses, |pauses| PausesView {
-                count: pauses.count,
-                total: pauses.total,
-                longest: pauses.longest,
-                span: pauses.span,
-                requests: pauses.requests,
-                slow_above: pauses.limit,
-                slow: pauses.slow,
-                slow_that_met_one: pauses.met,
-            })
-        }),
+        pauses: server
+            .runtime
+            .as_ref()
+            .and_then(|told| told.as_ref().ok())
+            .map(|told| part(&told.pauses, |pauses| pauses)),
         instructions: server.instructions.as_ref().map(|found| {
-            part(found, |found| InstructionsView {
+            part(found, |found| InstructionTable {
                 total: found.total.value,
                 interval: pair(found.total),
                 batches: &found.batches,
@@ -315,7 +279,7 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
                 functions: found
                     .functions
                     .iter()
-                    .map(|cost| InstructionsOf {
+                    .map(|cost| FunctionInstructions {
                         name: instructions::name(cost),
                         object: &cost.function.object,
                         own: cost.own.value,
@@ -327,25 +291,7 @@ fn server_view(server: &Loaded) -> ServerView<'_> {
                     .collect(),
             })
         }),
-        sampled: server.sampled.as_ref().map(|found| {
-            part(found, |found| SampledView {
-                samples: found.samples,
-                total: found.total,
-                kernel: found.kernel,
-                functions: found
-                    .functions
-                    .iter()
-                    .map(|time| SampledOf {
-                        name: &time.name,
-                        object: &time.object,
-                        kernel: time.kernel,
-                        own: time.own,
-                        inclusive: time.inclusive,
-                        interval: [time.interval.low, time.interval.high],
-                    })
-                    .collect(),
-            })
-        }),
+        sampled: server.sampled.as_ref().map(|found| part(found, |found| found)),
         syscalls: server.syscalls.as_ref().map(|found| part(found, |calls| calls)),
     }
 }
@@ -357,11 +303,11 @@ fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Pa
     }
 }
 
-fn rows(pool: &Pool) -> Vec<RowView<'_>> {
+fn rows(pool: &Pool) -> Vec<Row<'_>> {
     let row = |kind: &'_ Kind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
     let view = |kind| {
         let (.., response) = row(kind)?;
-        Some(RowView {
+        Some(Row {
             name: &kind.name,
             of: kind.of,
             answered: kind.answered,
@@ -372,8 +318,8 @@ fn rows(pool: &Pool) -> Vec<RowView<'_>> {
     pool.kinds.iter().filter(|_| pool.rows.len() > 1).filter_map(view).collect()
 }
 
-fn aside(aside: &Aside) -> AsideView {
-    AsideView {
+fn aside(aside: &Aside) -> SetApart {
+    SetApart {
         why: aside.why,
         span: aside.span,
         answered: aside.answered,
@@ -400,8 +346,8 @@ fn distribution(latencies: &Latencies) -> Distribution {
     }
 }
 
-fn costs(sheet: &Sheet) -> impl Iterator<Item = CostView<'_>> {
-    sheet.rows.iter().map(|row| CostView {
+fn costs(sheet: &Sheet) -> impl Iterator<Item = Cost<'_>> {
+    sheet.rows.iter().map(|row| Cost {
         counter: &row.key,
         title: title(&row.key),
         unit: row.unit.name(),
@@ -415,8 +361,8 @@ fn costs(sheet: &Sheet) -> impl Iterator<Item = CostView<'_>> {
     })
 }
 
-fn growths(sheet: &Sheet) -> impl Iterator<Item = GrowthView> + '_ {
-    sheet.growth.iter().map(|growth| GrowthView {
+fn growths(sheet: &Sheet) -> impl Iterator<Item = MemoryGrowth> + '_ {
+    sheet.growth.iter().map(|growth| MemoryGrowth {
         of: growth.of,
         bytes_per_thousand: growth.per_thousand.value,
         interval: growth.per_thousand.interval.map(|interval| [interval.low, interval.high]),

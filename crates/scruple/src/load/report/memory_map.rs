@@ -1,6 +1,7 @@
 //! The memory map of a server before its load and after: a table of the purposes of its mappings, and the difference.
 
 use crate::show::align::{fit, on_points, right};
+use crate::show::page::{Cell, Head, Table};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::memory_map::{Amount, Class, MapRow, MemoryMap};
@@ -11,15 +12,15 @@ use unicode_width::UnicodeWidthStr;
 
 /// Both maps in JSON: bytes.
 #[derive(Serialize)]
-pub(crate) struct View {
+pub(crate) struct BeforeAndAfter {
     before: Vec<MapRow>,
     after: Vec<MapRow>,
 }
 
-/// Makes the view; none where no map could be read.
-pub(crate) fn view((before, after): &(MemoryMap, MemoryMap)) -> Option<View> {
+/// Both maps; none where no map could be read.
+pub(crate) fn before_and_after((before, after): &(MemoryMap, MemoryMap)) -> Option<BeforeAndAfter> {
     let known = !before.mappings.is_empty() && !after.mappings.is_empty();
-    known.then(|| View { before: before.table(), after: after.table() })
+    known.then(|| BeforeAndAfter { before: before.table(), after: after.table() })
 }
 
 /// The parts of an amount that are shown.
@@ -79,7 +80,35 @@ pub(crate) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
     }
 }
 
-/// One line for each class and permission that is resident before or after, below the sum of its side; then the total.
+/// The same as a table of a page.
+pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Option<Table> {
+    if before.mappings.is_empty() || after.mappings.is_empty() {
+        return None;
+    }
+    let mut head = vec![Head::text("Mappings"), Head::text("permissions")];
+    for (what, _) in COLUMNS {
+        head.extend(["before", "after", "more"].map(|when| Head::number(format!("{what}, {when}"))));
+    }
+    let row = |line: Line| {
+        let mut cells = vec![Cell::text(line.name.trim()), Cell::text(line.permissions)];
+        for (_, pick) in COLUMNS {
+            let (before, after) = (pick(&line.before) as f64, pick(&line.after) as f64);
+            cells.extend(
+                [before, after, after - before].map(|bytes| Cell::text(quantity(bytes, &Unit::Bytes))),
+            );
+        }
+        cells
+    };
+    let rows = lines(before, after).into_iter().map(row).collect();
+    Some(Table {
+        label: format!("Memory map of {name} before and after the load"),
+        head,
+        rows,
+        ..Table::default()
+    })
+}
+
+/// One line for each class and permission that is in memory before or after, below the sum of its side; then all.
 fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
     let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
     for row in before.table() {

@@ -105,6 +105,9 @@ pub struct Slice {
     /// The responses themselves.
     #[serde(skip)]
     pub response: Buckets,
+    /// Failed requests by class.
+    #[serde(skip)]
+    pub failures: Failures,
 }
 
 /// The most slowest requests that are kept.
@@ -265,5 +268,6 @@ fn slice(part: &Part, shift: i64, started: u64) -> Slice {
         max: part.response.max(),
         began: started.saturating_add_signed(part.from),
         response: part.response.clone(),
+        failures: part.failures,
     }
 }

@@ -4,6 +4,7 @@
 //! their size at every width without a script, and only curves stretch, in an inner picture whose strokes do not.
 
 pub mod frame;
+pub mod heat;
 pub mod plot;
 pub mod rows;
 pub mod scale;
@@ -19,6 +20,7 @@ pub(crate) fn draw(chart: &Chart, tooltips: bool) -> Markup {
     match &chart.drawn {
         Drawn::Rows(rows) => rows::draw(rows, &chart.label, tooltips),
         Drawn::Plot(plot) => plot::draw(plot, &chart.label, tooltips),
+        Drawn::Heat(heat) => heat::draw(heat, &chart.label),
     }
 }
 
@@ -27,6 +29,7 @@ pub(crate) fn marks(chart: &Chart) -> usize {
     match &chart.drawn {
         Drawn::Rows(rows) => rows.rows.iter().map(|row| row.dots.len()).sum(),
         Drawn::Plot(plot) => plot.layers.iter().map(plot::marks).sum(),
+        Drawn::Heat(_) => 0,
     }
 }
 
@@ -36,6 +39,7 @@ pub(crate) fn picture(chart: &Chart) -> String {
     let (body, height) = match &chart.drawn {
         Drawn::Rows(rows) => rows::picture(rows),
         Drawn::Plot(plot) => plot::picture(plot),
+        Drawn::Heat(heat) => heat::picture(heat),
     };
     let height = height + 44.0;
     let picture = html! {

@@ -26,6 +26,8 @@ pub enum Drawn {
     Rows(Rows),
     /// Curves and points over two axes.
     Plot(Plot),
+    /// How much there is of what, in fields over two axes.
+    Heat(Heat),
 }
 
 /// The scale of an axis.
@@ -151,6 +153,53 @@ pub struct Plot {
     pub layers: Vec<Layer>,
     /// Whether it is one of several small ones.
     pub small: bool,
+}
+
+/// A heat map: the darker a field, the more was counted in it.
+#[derive(Debug, Serialize)]
+pub struct Heat {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The fields in which anything was counted.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a heat map.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Field {
+    /// Its ends along the horizontal axis.
+    pub across: (f64, f64),
+    /// Its ends along the vertical axis.
+    pub up: (f64, f64),
+    /// What was counted in it.
+    pub count: f64,
+}
+
+impl Heat {
+    /// The shades of fields: from 1 to this.
+    pub const SHADES: usize = 6;
+
+    /// The most that was counted in a field.
+    pub fn most(&self) -> f64 {
+        self.fields.iter().map(|field| field.count).fold(1.0, f64::max)
+    }
+
+    /// The shade of a count, by its logarithm, so that a single one is seen beside thousands.
+    pub fn shade(&self, count: f64) -> usize {
+        let share = count.max(0.0).ln_1p() / self.most().ln_1p();
+        ((share * Heat::SHADES as f64).ceil() as usize).clamp(1, Heat::SHADES)
+    }
+
+    /// The ends of all fields along both axes.
+    pub fn ends(&self) -> ((f64, f64), (f64, f64)) {
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        let wider = |(low, high): (f64, f64), (from, to): (f64, f64)| (low.min(from), high.max(to));
+        self.fields
+            .iter()
+            .fold((none, none), |(across, up), field| (wider(across, field.across), wider(up, field.up)))
+    }
 }
 
 /// The form of a layer.

@@ -47,6 +47,12 @@ fn rows(chart: &Chart, out: &mut String) {
                 line(&row.name, "estimate", None, row.middle, ends, true);
             }
         }
+        Drawn::Heat(heat) => {
+            for field in &heat.fields {
+                let up = (Some(field.up.0), Some(field.up.1));
+                line("", "field", Some(field.across.0), Some(field.count), up, true);
+            }
+        }
         Drawn::Plot(plot) => {
             for layer in &plot.layers {
                 for point in layer.pieces.iter().flatten() {

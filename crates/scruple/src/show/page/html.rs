@@ -3,6 +3,7 @@
 use super::{Cell, Fold, Page, Part, Section, Span, Table, Tone};
 use crate::show::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The style; our own, without text from outside.
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -116,17 +117,49 @@ fn legend(one: &super::Chart) -> Markup {
     }
 }
 
-fn table_of(table: &Table) -> Markup {
+/// The choice of an order. The style moves the rows: `:has` finds which is chosen, and each row knows its places.
+fn orders(table: &Table) -> Markup {
+    // Choices of different tables are told apart by their names, and by a hash where these differ in their signs only.
+    let mut hasher = DefaultHasher::new();
+    table.label.hash(&mut hasher);
+    let group = format!("{}-{:x}", super::chart::slug(&table.label), hasher.finish() & 0xffff_ffff);
     html! {
+        @if table.orders.len() > 1 {
+            fieldset.orders {
+                legend { "Sort by" }
+                @for (place, order) in table.orders.iter().enumerate() {
+                    label { input type="radio" name=(group) value=(place) checked[place == 0]; (order.name) }
+                }
+            }
+        }
+    }
+}
+
+/// The place of a row in each order, for the style.
+fn places(table: &Table, row: usize) -> Option<String> {
+    let each = table.orders.iter().enumerate();
+    let places =
+        each.map(|(number, order)| format!("--o{number}:{}", order.places.get(row).copied().unwrap_or(row)));
+    (table.orders.len() > 1).then(|| places.collect::<Vec<_>>().join(";"))
+}
+
+fn table_of(table: &Table) -> Markup {
+    // What is laid out as a list or a grid is a table by its roles only.
+    let sorts = table.orders.len() > 1;
+    let said = table.stacks || sorts;
+    let across = sorts.then(|| format!("--columns:{}", table.head.len()));
+    html! {
+        div.sorts[sorts] {
+        (orders(table))
         div.scroll tabindex="0" role="region" aria-label=(table.label) {
-            table.stacks[table.stacks] role=[table.stacks.then_some("table")] {
+            table.stacks[table.stacks] role=[said.then_some("table")] style=[across] {
                 @if table.head.iter().any(|head| !head.text.is_empty()) {
-                    thead role=[table.stacks.then_some("rowgroup")] { tr role=[table.stacks.then_some("row")] {
+                    thead role=[said.then_some("rowgroup")] { tr role=[said.then_some("row")] {
                         @for head in &table.head {
-                            // An empty heading would be meaningless to screen readers.
-                            @if head.text.is_empty() { td role=[table.stacks.then_some("cell")] {} }
+                            // An empty heading would be one that says nothing.
+                            @if head.text.is_empty() { td role=[said.then_some("cell")] {} }
                             @else {
-                                th scope="col" role=[table.stacks.then_some("columnheader")] class=[head.number.then_some("n")] {
+                                th scope="col" role=[said.then_some("columnheader")] class=[head.number.then_some("n")] {
                                     @if let Some(arm) = head.arm { (frame::key(arm)) }
                                     (head.text)
                                 }
@@ -134,10 +167,11 @@ fn table_of(table: &Table) -> Markup {
                         }
                     } }
                 }
-                tbody role=[table.stacks.then_some("rowgroup")] { @for row in &table.rows { tr role=[table.stacks.then_some("row")] {
+                tbody role=[said.then_some("rowgroup")] { @for (number, row) in table.rows.iter().enumerate() { tr role=[said.then_some("row")] style=[places(table, number)] {
                     @for (place, cell) in row.iter().enumerate() { (cell_of(table, place, cell)) }
                 } } }
             }
+        }
         }
     }
 }
@@ -145,6 +179,7 @@ fn table_of(table: &Table) -> Markup {
 fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     let head = table.head.get(place);
     let number = head.is_some_and(|head| head.number);
+    let said = table.stacks || table.orders.len() > 1;
     let text = html! {
         @match &cell.link {
             Some(link) => a href=(link) { (cell.text) },
@@ -155,9 +190,9 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     };
     html! {
         @if place == 0 {
-            th scope="row" role=[table.stacks.then_some("rowheader")] class=[number.then_some("n")] { (text) }
+            th scope="row" role=[said.then_some("rowheader")] class=[number.then_some("n")] { (text) }
         } @else {
-            td role=[table.stacks.then_some("cell")] class=[number.then_some("n")] {
+            td role=[said.then_some("cell")] class=[number.then_some("n")] {
                 @if let (true, Some(head)) = (table.stacks, head) {
                     span.who aria-hidden="true" {
                         @if let Some(arm) = head.arm { (frame::key(arm)) }

@@ -8,7 +8,7 @@ pub mod json;
 pub mod markdown;
 pub mod terminal;
 
-pub use chart::{Axis, Chart, Dot, Drawn, Layer, Plot, Point, Row, Rows, Scale, Shade, Shape};
+pub use chart::{Axis, Chart, Dot, Drawn, Field, Heat, Layer, Plot, Point, Row, Rows, Scale, Shade, Shape};
 
 use super::export::Formats;
 use scruple_core::compare::{Comparison, Direction, Verdict};
@@ -133,6 +133,46 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Whether narrow screens show each row as a list, with the headings of the columns beside the cells.
     pub stacks: bool,
+    /// What readers may sort the rows by; they stand in the order of the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<Order>,
+}
+
+/// An order in which the rows of a table may stand.
+#[derive(Debug, Default, Serialize)]
+pub struct Order {
+    /// What it is called.
+    pub name: String,
+    /// The place of each row in it.
+    pub places: Vec<usize>,
+}
+
+impl Order {
+    /// The order in which rows were given.
+    pub fn given(name: impl Into<String>, rows: usize) -> Order {
+        Order { name: name.into(), places: (0..rows).collect() }
+    }
+
+    /// By a key, ascending.
+    pub fn by<K>(
+        name: impl Into<String>,
+        keys: &[K],
+        compare: impl Fn(&K, &K) -> std::cmp::Ordering,
+    ) -> Order {
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by(|one, other| compare(&keys[*one], &keys[*other]));
+        let mut places = vec![0; keys.len()];
+        for (place, row) in order.into_iter().enumerate() {
+            places[row] = place;
+        }
+        Order { name: name.into(), places }
+    }
+
+    /// By a number, the greatest first; what has none comes last.
+    pub fn greatest(name: impl Into<String>, keys: &[Option<f64>]) -> Order {
+        let number = |key: &Option<f64>| key.unwrap_or(f64::NEG_INFINITY);
+        Order::by(name, keys, |one, other| number(other).total_cmp(&number(one)))
+    }
 }
 
 /// The heading of a column.

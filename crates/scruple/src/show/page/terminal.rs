@@ -1,6 +1,6 @@
 //! The charts of a page for a terminal, made of block and Braille characters.
 
-use super::{Drawn, Layer, Page, Plot, Row, Rows, Scale, Shape};
+use super::{Drawn, Heat, Layer, Page, Plot, Row, Rows, Scale, Shape};
 use crate::show::align::{fit, right, wrap};
 use crate::show::block_characters::histogram;
 use crate::show::chart::scale::{Ruler, window};
@@ -21,6 +21,7 @@ pub(crate) fn charts(page: &Page, width: usize) -> String {
         match &chart.drawn {
             Drawn::Rows(rows) => rows_of(rows, width, &mut out),
             Drawn::Plot(plot) => plot_of(plot, width, &mut out),
+            Drawn::Heat(heat) => heat_of(heat, width, &mut out),
         }
         out.push('\n');
     }
@@ -190,6 +191,40 @@ fn plot_of(plot: &Plot, width: usize, out: &mut String) {
             let label = labels.iter().find(|tick| here(tick.place)).map_or("", |tick| &tick.text);
             let _ = writeln!(out, "  {} {}", right(label, left), canvas.line(line));
         }
+    }
+    let _ = writeln!(out, "  {} {}", " ".repeat(left), axis(&x, columns).trim_end());
+}
+
+/// A heat map of shaded blocks; where several fields share a block, the darkest shows.
+fn heat_of(heat: &Heat, width: usize, out: &mut String) {
+    if heat.fields.is_empty() {
+        return;
+    }
+    let (across, up) = heat.ends();
+    let (x, y) = (Ruler::new(&heat.x, across, (0.0, 0.0)), Ruler::new(&heat.y, up, (0.0, 0.0)));
+    let labels = y.ticks();
+    let left = labels.iter().map(|tick| tick.text.chars().count()).max().unwrap_or(0);
+    let columns = width.saturating_sub(left + 4).clamp(10, 160);
+    let mut blocks = vec![0; columns * LINES];
+    let cell = |place: f64, most: usize| ((place * most as f64) as usize).min(most - 1);
+    for field in &heat.fields {
+        let middle = (y.place(field.up.0) + y.place(field.up.1)) / 2.0;
+        let line = cell(1.0 - middle, LINES);
+        let shade = heat.shade(field.count);
+        for column in
+            cell(x.place(field.across.0) + 1e-9, columns)..=cell(x.place(field.across.1) - 1e-9, columns)
+        {
+            let block: &mut usize = &mut blocks[line * columns + column];
+            *block = (*block).max(shade);
+        }
+    }
+    for line in 0..LINES {
+        let label =
+            labels.iter().find(|tick| cell(1.0 - tick.place, LINES) == line).map_or("", |tick| &tick.text);
+        let shades = [' ', '░', '░', '▒', '▒', '▓', '█'];
+        let text: String =
+            blocks[line * columns..(line + 1) * columns].iter().map(|shade| shades[*shade]).collect();
+        let _ = writeln!(out, "  {} {}", right(label, left), text.trim_end());
     }
     let _ = writeln!(out, "  {} {}", " ".repeat(left), axis(&x, columns).trim_end());
 }

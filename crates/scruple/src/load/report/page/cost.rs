@@ -1,0 +1,161 @@
+//! What a request costs, as a table that sorts, and what is told beside it.
+
+use super::super::memory_map;
+use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
+use super::of_server;
+use crate::load::windows::{Loaded, Loads};
+use crate::show::page::{Cell, Fold, Head, Order, Part, Section, Table, Tone, name, sentence};
+use scruple_core::unit::{change, quantity};
+use scruple_measure::load::cost::collections::Untold;
+use scruple_measure::load::cost::sheet::Row;
+
+/// The section; none where no server's costs are known.
+pub(super) fn section(loads: &Loads) -> Option<Section> {
+    let mut parts: Vec<Part> = table(loads).into_iter().map(Part::Table).collect();
+    for server in &loads.servers {
+        let lines: Vec<String> = said(server)
+            .into_iter()
+            .map(|line| match loads.servers.len() {
+                1 => sentence(&line),
+                _ => sentence(&format!("{}: {line}", name(&server.name))),
+            })
+            .collect();
+        parts.extend(Some(Part::List(lines.clone())).filter(|_| !lines.is_empty()));
+    }
+    for server in &loads.servers {
+        let map = server.sheet.as_ref().and_then(|sheet| memory_map::table(&name(&server.name), &sheet.maps));
+        parts.extend(map.map(|table| {
+            let summary = of_server(loads, server, "Memory map before and after");
+            Part::Fold(Fold { summary, parts: vec![Part::Table(table)] })
+        }));
+    }
+    let title = "Cost of a request".to_owned();
+    (!parts.is_empty()).then_some(Section { title, folded: None, parts })
+}
+
+fn rows(server: &Loaded) -> Vec<&Row> {
+    let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
+    server.sheet.iter().chain(heap).flat_map(|sheet| &sheet.rows).filter(|row| !is_nothing(row)).collect()
+}
+
+/// The least of a counter that surely belongs to a request, for each server; absent where it is not known.
+fn each(servers: &[Vec<&Row>], key: &str) -> Vec<Option<f64>> {
+    let value = |rows: &Vec<&Row>| {
+        rows.iter().find(|row| row.key == key).and_then(|row| Some(row.cost.as_ref().ok()?.each.value))
+    };
+    servers.iter().map(value).collect()
+}
+
+fn table(loads: &Loads) -> Option<Table> {
+    let servers: Vec<Vec<&Row>> = loads.servers.iter().map(rows).collect();
+    let mut keys: Vec<&str> = Vec::new();
+    for row in servers.iter().flatten() {
+        if !keys.contains(&row.key.as_str()) {
+            keys.push(&row.key);
+        }
+    }
+    if keys.is_empty() {
+        return None;
+    }
+    let several = servers.len() > 1;
+    let mut head = vec![Head::text("Per request")];
+    for server in &loads.servers {
+        let place = several.then(|| loads.servers.iter().position(|one| one.name == server.name)).flatten();
+        let text = if several { name(&server.name) } else { "costs".to_owned() };
+        head.push(Head { arm: place, ..Head::number(text) });
+        head.push(Head::number("interval"));
+        if !several {
+            head.extend([Head::number("a window as such"), Head::number("idle, per second")]);
+        }
+    }
+    let ratio = |key: &str| match each(&servers, key).as_slice() {
+        [Some(first), Some(second), ..] if *first > 0.0 && *second > 0.0 => Some(second / first),
+        _ => None,
+    };
+    head.extend(several.then(|| Head::number("second to first")));
+    head.push(Head::text("source"));
+    let line = |key: &&str| {
+        let mut cells = vec![Cell::text(title(key))];
+        for rows in &servers {
+            cells.extend(of_row(rows.iter().find(|row| row.key == *key).copied(), several));
+        }
+        cells.extend(several.then(|| Cell::text(ratio(key).map_or("–".to_owned(), change))));
+        let source = servers.iter().flatten().find(|row| row.key == *key).map(|row| row.source.as_str());
+        cells.push(Cell::text(sentence(source.unwrap_or_default())));
+        cells
+    };
+    let lines = keys.iter().map(line).collect();
+    let known =
+        |key: &&str| Some(servers.iter().flatten().find(|row| row.key == **key)?.cost.as_ref().ok()?.each);
+    let width = |key: &&str| {
+        let each = known(key)?;
+        let interval = each.interval.filter(|_| each.value > 0.0)?;
+        Some((interval.high - interval.low) / each.value)
+    };
+    let titles: Vec<&str> = keys.iter().map(|key| title(key)).collect();
+    let mut orders = vec![Order::given("as read", keys.len()), Order::by("name", &titles, Ord::cmp)];
+    if several {
+        let ratios: Vec<Option<f64>> =
+            keys.iter().map(|key| ratio(key).map(|ratio| ratio.ln().abs())).collect();
+        orders.push(Order::greatest("difference", &ratios));
+    }
+    let widths: Vec<Option<f64>> = keys.iter().map(|key| width(key).map(|width| -width)).collect();
+    orders.push(Order::greatest("precision", &widths));
+    let label = "What a request costs".to_owned();
+    Some(Table { label, head, rows: lines, orders, ..Table::default() })
+}
+
+/// The cells of one server.
+fn of_row(row: Option<&Row>, several: bool) -> Vec<Cell> {
+    let more = if several { 0 } else { 2 };
+    let Some(row) = row else { return vec![Cell::text("–"); 2 + more] };
+    let mut cells = match &row.cost {
+        Ok(cost) => {
+            let value = Cell::text(quantity(cost.each.value, &row.unit));
+            let ends = Cell::text(interval(&cost.each, &row.unit).trim());
+            let window = match cost.fixed.is_certain() && cost.fixed.value > 0.0 {
+                true => quantity(cost.fixed.value, &row.unit),
+                false => String::new(),
+            };
+            vec![value, ends, Cell::text(window)]
+        }
+        Err(why) => vec![Cell::toned("absent", Tone::Open), Cell::text(sentence(why)), Cell::text("")],
+    };
+    cells.truncate(if several { 2 } else { 3 });
+    if !several {
+        cells.push(Cell::text(if row.idle > 0.0 { quantity(row.idle, &row.unit) } else { String::new() }));
+    }
+    cells
+}
+
+/// What is told of a server in sentences: memory, the language runtime, what is absent and why.
+fn said(server: &Loaded) -> Vec<String> {
+    let mut lines: Vec<String> =
+        server.sheet.iter().flat_map(|sheet| &sheet.growth).filter_map(grown).collect();
+    if let Some(Err(why)) = &server.heap {
+        lines.push(format!("allocations: absent, because {why}"));
+    }
+    match &server.runtime {
+        Some(Ok(told)) => {
+            lines.push(counted(&told.each));
+            match &told.pauses {
+                Ok(pauses) if pauses.count > 0 => lines.push(paused(pauses)),
+                Ok(_) => {}
+                Err(why) => lines.push(format!("pauses: absent, because {why}")),
+            }
+        }
+        Some(Err(Untold::Failed(why))) => {
+            lines.push(format!("the language runtime’s own count: absent, because {why}"));
+        }
+        // A server without a language runtime is the ordinary case.
+        Some(Err(Untold::NoRuntime(_))) | None => {}
+    }
+    for (what, absent) in [
+        ("instructions", server.instructions.as_ref().and_then(|found| found.as_ref().err())),
+        ("sampled time", server.sampled.as_ref().and_then(|found| found.as_ref().err())),
+        ("system calls", server.syscalls.as_ref().and_then(|found| found.as_ref().err())),
+    ] {
+        lines.extend(absent.map(|why| format!("{what}: absent, because {why}")));
+    }
+    lines
+}

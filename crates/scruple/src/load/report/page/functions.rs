@@ -1,0 +1,166 @@
+//! Functions of the server by what they cost themselves and with what they call, and its system calls.
+
+use super::super::instructions::{by_file, file, name as function_name};
+use super::super::sheet::interval;
+use super::of_server;
+use crate::load::windows::Loads;
+use crate::show::page::{Cell, Head, Order, Part, Section, Table, name};
+use scruple_core::unit::{Unit, grouped, quantity, share};
+use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
+use scruple_measure::load::cost::sampled::Sampled;
+use std::collections::BTreeMap;
+
+/// At most so many functions are shown.
+const MOST: usize = 250;
+
+/// The section; none where nothing was counted by function.
+pub(super) fn section(loads: &Loads) -> Option<Section> {
+    let mut parts = Vec::new();
+    for server in &loads.servers {
+        if let Some(Ok(found)) = &server.instructions {
+            instructions(found, &of_server(loads, server, "Instructions by function"), &mut parts);
+        }
+        if let Some(Ok(found)) = &server.sampled {
+            sampled(found, &of_server(loads, server, "Time by function"), &mut parts);
+        }
+        if let Some(Ok(calls)) = &server.syscalls {
+            parts.push(Part::Table(system_calls(calls, of_server(loads, server, "System calls"))));
+        }
+    }
+    let title = "Functions".to_owned();
+    (!parts.is_empty()).then_some(Section { title, folded: None, parts })
+}
+
+/// What a function costs, for a table.
+struct Line {
+    name: String,
+    file: String,
+    own: f64,
+    inclusive: f64,
+    cells: Vec<Cell>,
+    calls: Option<f64>,
+}
+
+/// The functions that cost most by themselves or with what they call, and how many are left out.
+fn table(mut lines: Vec<Line>, head: &[Head], label: &str, parts: &mut Vec<Part>) {
+    let all = lines.len();
+    lines.sort_by(|one, other| other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive)));
+    lines.truncate(MOST);
+    lines.sort_by(|one, other| other.own.total_cmp(&one.own));
+    let keys = |key: fn(&Line) -> Option<f64>| lines.iter().map(key).collect::<Vec<_>>();
+    let texts = |text: fn(&Line) -> &str| lines.iter().map(text).collect::<Vec<_>>();
+    let mut orders = vec![
+        Order::greatest("own", &keys(|line| Some(line.own))),
+        Order::greatest("with callees", &keys(|line| Some(line.inclusive))),
+    ];
+    if lines.iter().any(|line| line.calls.is_some()) {
+        orders.push(Order::greatest("calls", &keys(|line| line.calls)));
+    }
+    orders.push(Order::by("function", &texts(|line| &line.name), Ord::cmp));
+    orders.push(Order::by("file", &texts(|line| &line.file), Ord::cmp));
+    let shown = lines.len();
+    let rows = lines.into_iter().map(|line| {
+        let mut cells = vec![Cell::text(name(&line.name))];
+        cells.extend(line.cells);
+        cells.push(Cell::text(name(&line.file)));
+        cells
+    });
+    let label = label.to_owned();
+    parts.push(Part::Table(Table {
+        label,
+        head: head_of(head),
+        rows: rows.collect(),
+        orders,
+        ..Table::default()
+    }));
+    if shown < all {
+        parts.push(Part::Note(format!(
+            "{} functions that cost less are left out.",
+            grouped((all - shown) as f64)
+        )));
+    }
+}
+
+fn head_of(middle: &[Head]) -> Vec<Head> {
+    let mut head = vec![Head::text("Function")];
+    head.extend(middle.iter().map(|head| Head { text: head.text.clone(), ..Head::number("") }));
+    head.push(Head::text("file"));
+    head
+}
+
+fn part(value: f64, total: f64) -> String {
+    if total > 0.0 { share(value / total) } else { "–".to_owned() }
+}
+
+fn instructions(found: &Instructions, title: &str, parts: &mut Vec<Part>) {
+    let requests: u64 = found.batches.iter().sum();
+    let total = found.total.value;
+    let files: Vec<String> = by_file(found)
+        .into_iter()
+        .filter(|(_, own)| *own >= total / 100.0)
+        .map(|(file, own)| format!("{} {}", name(&file), part(own, total)))
+        .collect();
+    parts.push(Part::Words(format!(
+        "{title}: {}{} a request ({} requests, by {}; user space only). By file: {}.",
+        grouped(total),
+        interval(&found.total, &Unit::Count),
+        grouped(requests as f64),
+        found.by,
+        files.join(", ")
+    )));
+    let line = |cost: &FunctionCost| Line {
+        name: function_name(cost).to_owned(),
+        file: file(&cost.function.object),
+        own: cost.own.value,
+        inclusive: cost.inclusive.value,
+        calls: Some(cost.calls),
+        cells: vec![
+            Cell::text(grouped(cost.own.value)),
+            Cell::text(part(cost.own.value, total)),
+            Cell::text(format!(
+                "{}{}",
+                grouped(cost.inclusive.value),
+                interval(&cost.inclusive, &Unit::Count)
+            )),
+            Cell::text(quantity(cost.calls, &Unit::Count)),
+        ],
+    };
+    let head = ["own", "of all", "with callees", "calls"].map(Head::number);
+    table(found.functions.iter().map(line).collect(), &head, title, parts);
+}
+
+fn sampled(found: &Sampled, title: &str, parts: &mut Vec<Part>) {
+    let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
+    parts.push(Part::Words(format!(
+        "{title}: {} a request, {} of it in the kernel ({} samples). On loopback the kernel bills part of the client’s \
+         receiving to the server.",
+        time(found.total),
+        part(found.kernel, found.total),
+        grouped(found.samples as f64)
+    )));
+    let lines = found.functions.iter().map(|function| Line {
+        name: function.name.clone(),
+        file: file(&function.object),
+        own: function.own,
+        inclusive: function.inclusive,
+        calls: None,
+        cells: vec![
+            Cell::text(time(function.own)),
+            Cell::text(part(function.own, found.total)),
+            Cell::text(time(function.inclusive)),
+            Cell::text(format!("[{}, {}]", time(function.interval.low), time(function.interval.high))),
+        ],
+    });
+    let head = ["own", "of all", "with callees", "interval"].map(Head::number);
+    table(lines.collect(), &head, title, parts);
+}
+
+fn system_calls(calls: &BTreeMap<String, f64>, label: String) -> Table {
+    let mut each: Vec<(&String, &f64)> = calls.iter().collect();
+    each.sort_by(|one, other| other.1.total_cmp(one.1));
+    let row = |(call, count): (&String, &f64)| {
+        vec![Cell::text(name(call)), Cell::text(quantity(*count, &Unit::Count))]
+    };
+    let head = vec![Head::text(label.clone()), Head::number("per request")];
+    Table { label, head, rows: each.into_iter().map(row).collect(), ..Table::default() }
+}

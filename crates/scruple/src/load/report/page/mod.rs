@@ -1,0 +1,67 @@
+//! What a load keeps for its page, and what a page has of a load that has just ended besides what is kept.
+
+mod cost;
+mod functions;
+mod requests;
+
+use super::terminal;
+use crate::load::windows::{Loaded, Loads};
+use crate::show::page::Section;
+use scruple_core::subject::{LoadCourse, LoadSlice};
+use std::collections::BTreeMap;
+
+/// What is kept of a server.
+pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
+    let pool = &server.pool;
+    let slices = pool.timeline.iter().map(|slice| LoadSlice {
+        from: slice.from,
+        to: slice.to,
+        answered: slice.answered,
+        failed: slice.failed,
+        p50: slice.p50,
+        p99: slice.p99,
+        counts: classes(slice.response.each()),
+        failures: slice.failures.each().map(|(class, count)| (class.name().to_owned(), count)).collect(),
+    });
+    // Each rate of a search has its own, which its row names.
+    let offered = loads
+        .plan
+        .rate()
+        .filter(|_| pool.fell_behind() && loads.capacity.is_none() && loads.plan.scenario.is_none());
+    LoadCourse {
+        due: pool.due,
+        answered: pool.answered,
+        failed: pool.failures.total(),
+        windows: (pool.windows as u64, server.void as u64),
+        rate: pool.rate(),
+        offered,
+        response: pool.response.sparse(),
+        slices: slices.collect(),
+        stalls: pool.stalls.iter().map(|stall| (stall.from, stall.to)).collect(),
+        answer: loads.capacity.as_ref().map(terminal::answer),
+    }
+}
+
+/// Responses by their class of length.
+fn classes(each: &[(u64, u64)]) -> Vec<(i32, u64)> {
+    let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+    for (response, count) in each {
+        *counts.entry(LoadSlice::class(*response)).or_default() += count;
+    }
+    counts.into_iter().collect()
+}
+
+/// What is known of a load besides what is kept.
+pub fn sections(loads: &Loads) -> Vec<Section> {
+    let found = loads.capacity.iter().map(requests::search);
+    let of_costs = [cost::section(loads), functions::section(loads), requests::section(loads)];
+    found.chain(of_costs.into_iter().flatten()).collect()
+}
+
+/// The name of a table that each of several servers has.
+fn of_server(loads: &Loads, server: &Loaded, what: &str) -> String {
+    match loads.servers.len() {
+        1 => what.to_owned(),
+        _ => format!("{what} of {}", crate::show::page::name(&server.name)),
+    }
+}

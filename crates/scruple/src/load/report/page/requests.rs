@@ -1,0 +1,201 @@
+//! What is told of requests besides their distribution: kinds, what is set apart, stalls, the generator; and the
+//! measurements of a search.
+
+use super::super::terminal::row_name;
+use super::of_server;
+use crate::load::windows::{Loaded, Loads, Sought};
+use crate::show::page::{Cell, Head, Order, Part, Section, Table, Tone, name, sentence};
+use scruple_core::knee::Outcome;
+use scruple_core::unit::{Unit, grouped, quantity, share};
+use scruple_measure::load::{Buckets, Point};
+
+/// The section, folded.
+pub(super) fn section(loads: &Loads) -> Option<Section> {
+    let mut parts = Vec::new();
+    for server in &loads.servers {
+        let label = |what: &str| of_server(loads, server, what);
+        parts.extend(rows(server, label("Requests by kind")).map(Part::Table));
+        parts.extend(distributions(server, label("Response, service and lag")).map(Part::Table));
+        parts.extend(failures(server, label("Failed requests")).map(Part::Table));
+        parts.extend(stalls(server, label("Stalls")).map(Part::Table));
+    }
+    parts.extend(generators(loads).map(Part::Table));
+    let folded = Some("Kinds of requests, service and lag, failures, stalls, the generator".to_owned());
+    (!parts.is_empty()).then_some(Section { title: "Requests in detail".to_owned(), folded, parts })
+}
+
+fn time(ns: f64) -> String {
+    quantity(ns, &Unit::Nanoseconds)
+}
+
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)];
+
+fn quantiles(of: &Buckets) -> Vec<Cell> {
+    let cell = |(_, q): (&str, f64)| of.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
+    QUANTILES.map(cell).into_iter().map(Cell::text).collect()
+}
+
+fn count(count: u64, bad: bool) -> Cell {
+    Cell::toned(grouped(count as f64), if bad && count > 0 { Tone::Worse } else { Tone::Plain })
+}
+
+/// Kinds of requests, groups and sessions.
+fn rows(server: &Loaded, label: String) -> Option<Table> {
+    let pool = &server.pool;
+    let mut keys: Vec<(String, [Option<f64>; 3])> = Vec::new();
+    let rows = pool.kinds.iter().filter_map(|kind| {
+        let (.., response) = pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of)?;
+        let failed = kind.failures.total();
+        let shown = row_name(&kind.name, kind.of);
+        let p99 = response.quantile(0.99).map(|ns| ns as f64);
+        keys.push((shown.clone(), [Some(kind.answered as f64), Some(failed as f64), p99]));
+        let mut cells = vec![Cell::text(name(&shown)), count(kind.answered, false), count(failed, true)];
+        cells.extend(quantiles(response));
+        Some(cells)
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let by = |which: usize| keys.iter().map(|(_, keys)| keys[which]).collect::<Vec<_>>();
+    let names: Vec<&str> = keys.iter().map(|(name, _)| name.as_str()).collect();
+    let orders = vec![
+        Order::given("as asked", rows.len()),
+        Order::by("name", &names, Ord::cmp),
+        Order::greatest("answered", &by(0)),
+        Order::greatest("failed", &by(1)),
+        Order::greatest("p99", &by(2)),
+    ];
+    let mut head = vec![Head::text("Request"), Head::number("answered"), Head::number("failed")];
+    head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
+    Some(Table { label, head, rows, orders, ..Table::default() })
+}
+
+/// What counts, in its three parts, and what is set apart.
+fn distributions(server: &Loaded, label: String) -> Option<Table> {
+    let pool = &server.pool;
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (what, latencies) in [
+        ("response: due to answered", &pool.response),
+        ("service: sent to answered", &pool.service),
+        ("lag: due to sent", &pool.lag),
+        ("lateness of the generator", &pool.lateness),
+        ("making a connection", &pool.connect),
+    ] {
+        let buckets = latencies.buckets();
+        if buckets.count() > 0 {
+            let mut cells = vec![Cell::text(what), count(buckets.count(), false), Cell::text("")];
+            cells.extend(quantiles(&buckets));
+            rows.push(cells);
+        }
+    }
+    for aside in &pool.aside {
+        let what = format!("set apart as {}: {}", aside.why, time(aside.span as f64));
+        let mut cells =
+            vec![Cell::text(what), count(aside.answered, false), count(aside.failures.total(), true)];
+        cells.extend(quantiles(&aside.response));
+        rows.push(cells);
+    }
+    let mut head = vec![Head::text(""), Head::number("requests"), Head::number("failed")];
+    head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
+    (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
+}
+
+fn failures(server: &Loaded, label: String) -> Option<Table> {
+    let due = server.pool.due.max(1) as f64;
+    let row = |(class, failed): (scruple_measure::load::Failure, u64)| {
+        vec![
+            Cell::text(class.name()),
+            count(failed, true),
+            Cell::text(share(failed as f64 / due)),
+            Cell::text(class.meaning()),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = server.pool.failures.each().map(row).collect();
+    let head =
+        vec![Head::text("Failed"), Head::number("requests"), Head::number("of all"), Head::text("meaning")];
+    (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
+}
+
+fn stalls(server: &Loaded, label: String) -> Option<Table> {
+    let stalls = &server.pool.stalls;
+    let length = |stall: &scruple_measure::load::Stall| (stall.to - stall.from).max(0) as f64;
+    let row = |stall: &scruple_measure::load::Stall| {
+        vec![
+            Cell::text(time(stall.from as f64)),
+            Cell::text(time(length(stall))),
+            Cell::text(grouped(stall.requests as f64)),
+        ]
+    };
+    let lengths: Vec<Option<f64>> = stalls.iter().map(|stall| Some(length(stall))).collect();
+    let orders = vec![Order::given("moment", stalls.len()), Order::greatest("length", &lengths)];
+    let head = ["Nothing was answered at", "for so long", "requests that waited"].map(Head::number).into();
+    let rows = stalls.iter().map(row).collect();
+    (!stalls.is_empty()).then_some(Table { label, head, rows, orders, ..Table::default() })
+}
+
+fn generators(loads: &Loads) -> Option<Table> {
+    let row = |server: &Loaded| {
+        let own = server.pool.generator;
+        let each = |time_of: u64| time(time_of as f64 / own.requests.max(1) as f64);
+        let late = server.pool.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
+        vec![
+            Cell::text(name(&server.name)),
+            Cell::text(share(own.busy())),
+            Cell::text(each(own.user)),
+            Cell::text(each(own.system)),
+            Cell::text(late),
+            Cell::text(grouped(server.pool.backlog as f64)),
+        ]
+    };
+    let mut head = vec![Head::text("Generator for")];
+    let titles = ["of its core", "user / request", "system / request", "late, p99", "longest backlog"];
+    head.extend(titles.map(Head::number));
+    let rows: Vec<Vec<Cell>> =
+        loads.servers.iter().filter(|server| server.pool.generator.requests > 0).map(row).collect();
+    let label = "The generator".to_owned();
+    (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
+}
+
+/// The measurements of a search, in their order.
+pub(super) fn search(sought: &Sought) -> Section {
+    let points = &sought.found.points;
+    let row = |(number, point): (usize, &Point)| {
+        let (word, tone) = match point.outcome {
+            Outcome::Good => ("kept", Tone::Better),
+            Outcome::Bad => ("broken", Tone::Worse),
+            Outcome::Void => ("void", Tone::Open),
+        };
+        let quantile =
+            |q: f64| point.load.response.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
+        vec![
+            Cell::text(format!("{}", number + 1)),
+            Cell::text(format!("{}/s", grouped(point.rate))),
+            Cell::text(format!("{}/s", grouped(point.load.rate()))),
+            Cell::text(quantile(0.5)),
+            Cell::text(quantile(0.99)),
+            count(point.load.failures.total(), true),
+            Cell::toned(word, tone),
+            Cell::text(sentence(&point.broken.join(", "))),
+        ]
+    };
+    let of = |value: fn(&Point) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
+    let orders = vec![
+        Order::given("order", points.len()),
+        Order::greatest("rate", &of(|point| Some(point.rate))),
+        Order::greatest("p99", &of(|point| point.load.response.quantile(0.99).map(|ns| ns as f64))),
+    ];
+    let mut head = vec![Head::number("Measurement")];
+    head.extend(["asked", "achieved", "p50", "p99", "failed"].map(Head::number));
+    head.extend([Head::text("limits"), Head::text("which")]);
+    let table = Table {
+        label: "Measurements of the search".to_owned(),
+        head,
+        rows: points.iter().enumerate().map(row).collect(),
+        orders,
+        ..Table::default()
+    };
+    let folded = Some(format!("{} measurements", points.len()));
+    Section { title: "The search".to_owned(), folded, parts: vec![Part::Table(table)] }
+}
