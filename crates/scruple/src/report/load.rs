@@ -282,7 +282,7 @@ fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<C
     })
 }
 
-/// Latency by the rate that was asked for.
+/// Latency by requested rate.
 fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     let rate = |arm: &Arm| match arm.params.get("rate") {
         Some(Parameter::Number(rate)) => Some(*rate),

@@ -52,7 +52,7 @@ impl From<String> for Untold {
     }
 }
 
-/// The pauses for collections in one stretch of load, and the slow requests that met them.
+/// The pauses for collections in one stretch of load, and the slow requests that coincided with them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pauses {
     /// The number of pauses.

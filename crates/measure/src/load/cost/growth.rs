@@ -4,10 +4,10 @@ use super::sheet::{LEVEL, Window};
 use super::tree::Memory;
 use scruple_core::per_request::{self, Bounds};
 
-/// How one measure of memory grew.
+/// The growth of one measure of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
-    /// What grew: `resident`, `proportional` or `private dirty`.
+    /// The measure: `resident`, `proportional` or `private dirty`.
     pub of: &'static str,
     /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
     pub per_thousand: Bounds,
@@ -18,8 +18,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Whether it surely grows, by enough to be more than the allocator settling (a page per 1000 requests, and in all
-    /// more than an allocator takes from the kernel at a time), and lately perhaps at least half as fast as on the whole:
+    /// Whether it certainly grows, by more than an allocator that is settling (a page per 1000 requests, and in all
+    /// more than an allocator takes from the kernel at a time), and lately possibly at least half as fast as overall:
     /// an allocator takes memory in large steps, so that a small leak shows in few of them.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
@@ -31,7 +31,7 @@ impl Growth {
     }
 }
 
-/// What glibc's allocator takes from the kernel at a time, in bytes.
+/// The size in which glibc's allocator takes memory from the kernel, in bytes.
 const ARENA: f64 = 132.0 * 1024.0;
 
 /// How each measure grew over these windows.

@@ -24,7 +24,7 @@ pub struct Sampled {
     pub functions: Vec<FunctionTime>,
 }
 
-/// What one function takes per request.
+/// The time of one function per request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionTime {
     /// Its name; the file in brackets where there is no name.
@@ -37,7 +37,7 @@ pub struct FunctionTime {
     pub own: f64,
     /// Time including callees, in nanoseconds per request.
     pub inclusive: f64,
-    /// Where the latter lies at 95 %, if samples are independent.
+    /// The 95 % interval of the latter, assuming independent samples.
     #[serde(serialize_with = "ends")]
     pub interval: Interval,
 }

@@ -57,8 +57,8 @@ pub struct Row {
     pub cost: Result<PerRequest, String>,
 }
 
-/// Where counters are read: everything that counts upwards, each from a beginning of its own. A counter that cannot be
-/// read says why.
+/// A source of counters: everything that only grows, each from its own start. A counter that cannot be read gives the
+/// reason.
 pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
 /// Runs one window of load, and calls the second argument before it closes the connections, like
@@ -71,7 +71,7 @@ const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.invo
 /// How long to wait until a server is idle before it is read.
 const REST: Duration = Duration::from_millis(500);
 
-/// The confidence of every interval.
+/// The confidence level of every interval.
 pub(super) const LEVEL: f64 = 0.95;
 
 /// The lengths of windows for a total number of requests: three lengths in turn, so that a drift of the server is not

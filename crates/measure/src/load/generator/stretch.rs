@@ -82,7 +82,7 @@ impl Stretch {
         by_clock.max(by_count).min(self.parts - 1) as u16 + 1
     }
 
-    /// The part that goes on at a time; none behind the last.
+    /// The part at a time; none after the last.
     pub(super) fn part_now(&self, now: u64) -> Option<u16> {
         (now < self.start.saturating_add(self.span)).then(|| self.part(now))
     }

@@ -60,16 +60,16 @@ pub(crate) struct Http2 {
 pub(crate) struct Done {
     pub(crate) exchange: Exchange,
     pub(crate) status: u16,
-    /// With so many bytes of content, or in this way.
+    /// With this many bytes of content, or failed in this way.
     pub(crate) outcome: Result<u64, Failure>,
     /// The head and the content, where they are kept.
     pub(crate) kept: (Fields, Vec<u8>),
 }
 
-/// The content that is kept for a check; what lies behind is counted only.
+/// How much content is kept for a check; the rest is only counted.
 const KEPT: usize = 1 << 20;
 
-/// The room offered to the server for content under way, so that it is never held up by us.
+/// The receive window for content in flight, large enough that we never delay the server.
 const WINDOW: u32 = 16 << 20;
 
 /// Streams until the server says how many it allows.
@@ -145,17 +145,17 @@ impl Http2 {
         !self.closing && self.streams.len() < self.most.min(self.allowed.unwrap_or(ALLOWED))
     }
 
-    /// Whether nothing is under way and no more requests can be sent; or, with `once`, one has been answered.
+    /// Whether nothing is in flight and no more requests can be sent; or, with `once`, one has been answered.
     pub(crate) fn is_over(&self, once: bool) -> bool {
         self.streams.is_empty() && (self.closing || (once && self.served))
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
         self.streams.iter().map(|stream| stream.exchange)
     }
 
-    /// Begins a request.
+    /// Starts a request.
     pub(crate) fn start(&mut self, request: &Encoded, exchange: Exchange) -> Result<(), Failure> {
         if self.closing {
             return Err(Failure::ClosedEarly);
@@ -174,10 +174,10 @@ impl Http2 {
         Ok(())
     }
 
-    /// Takes in bytes. Adds what they have ended to `done`, judged by the checks of `requests`.
+    /// Processes bytes. Appends the exchanges that they end to `done`, judged by the checks of `requests`.
     ///
     /// # Errors
-    /// When the connection is broken; what is still under way on it has failed then.
+    /// When the connection is broken; everything in flight on it has then failed.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
@@ -431,7 +431,7 @@ impl Http2 {
         }
     }
 
-    /// How requests fail that are under way when the stream of bytes ends.
+    /// How requests in flight fail when the stream of bytes ends.
     pub(crate) fn at_end(&self, exchange: &Exchange) -> Failure {
         let stream = self.streams.iter().find(|stream| stream.exchange == *exchange);
         stream.map_or(Failure::ClosedEarly, Stream::at_end)

@@ -51,7 +51,7 @@ pub enum LoadError {
         /// The limit.
         limit: u64,
     },
-    /// Answers were waited for in vain, more often than the plan allows.
+    /// Answers timed out more often than the plan allows.
     #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
     Silent {
         /// How many.
@@ -67,42 +67,42 @@ pub enum LoadError {
     Interrupted,
 }
 
-/// What is told while a turn goes on.
+/// What is reported while a turn runs.
 #[derive(Clone, Copy)]
 pub enum Moment<'a> {
-    /// How it goes, about four times a second.
+    /// The progress, about four times a second.
     Progress(&'a Progress),
-    /// One of the marks of the plan has been reached: 0 is before the first request, the one behind the last of the plan
-    /// is after the last answer.
+    /// A mark of the plan has been reached: 0 is before the first request, and the one after the last of the plan is
+    /// after the last answer.
     Mark(usize, Handled<'a>),
 }
 
-/// How many requests have been answered or have failed. The load goes on while it is asked.
+/// How many requests have been answered or have failed. The load continues meanwhile.
 #[derive(Clone, Copy)]
 pub struct Handled<'a> {
     shared: &'a Shared,
-    /// What came of a turn that is over.
+    /// The result of a turn that is over.
     whole: Option<u64>,
 }
 
 impl Handled<'_> {
-    /// So many by now.
+    /// A fixed number.
     pub fn now(self) -> u64 {
         self.whole.unwrap_or_else(|| self.shared.handled())
     }
 }
 
-/// A server with the connections to it. They last from one turn to the next.
+/// A server with its connections, which last from one turn to the next.
 pub struct Session {
     shared: Arc<Shared>,
     generators: Vec<Generator>,
 }
 
 impl Session {
-    /// Prepares everything that does not depend on one turn. Connections are made by the first turn.
+    /// Prepares everything that does not depend on one turn. The first turn makes the connections.
     ///
     /// # Errors
-    /// When the plan is impossible, or nobody listens.
+    /// When the plan is impossible, or nothing listens.
     pub fn new(target: &Target, plan: &Plan) -> Result<Session, LoadError> {
         plan.validate().map_err(LoadError::Plan)?;
         let most = plan.connections.max(plan.grow_to);
@@ -120,14 +120,14 @@ impl Session {
         Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })
     }
 
-    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its pace,
-    /// its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two time-outs, one
-    /// for connections that are to be made and one for answers after the last request.
+    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its
+    /// pace, its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two
+    /// time-outs, one for connections and one for answers after the last request.
     ///
-    /// `interrupted` ends it early with the figures so far.
+    /// `interrupted` ends it early; the figures so far are returned.
     ///
     /// # Errors
-    /// When no connection can be made, or more is waited for in vain than the plan allows. Whatever else happens once
+    /// When no connection can be made, or more answers time out than the plan allows. Anything else that happens once
     /// requests are sent is a figure and no error.
     pub fn turn(
         &mut self,
@@ -145,7 +145,7 @@ impl Session {
 
 /// Loads a server as planned, in a session of one turn.
 ///
-/// `interrupted` ends it early with the figures so far. `progress` is called about four times a second.
+/// `interrupted` ends it early; the figures so far are returned. `progress` is called about four times a second.
 ///
 /// # Errors
 /// As for [`Session::new`] and [`Session::turn`].
@@ -158,7 +158,7 @@ pub fn run(
     run_watched(target, plan, interrupted, progress, &|| {})
 }
 
-/// As [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
+/// Like [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
 ///
 /// # Errors
 /// As for [`run`].

@@ -25,7 +25,7 @@ enum Report {
 /// Where the threads wait for each other.
 struct Gate {
     start: Start,
-    /// Opened by whoever waits for the threads, once all are ready.
+    /// Opened by the thread that waits for the others, once all are ready.
     open: Barrier,
     end: Barrier,
 }

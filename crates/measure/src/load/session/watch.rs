@@ -8,16 +8,16 @@ use super::{Handled, Moment};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The moment at which the threads begin, on both clocks; 0 until it is known.
+/// The moment at which the threads start, on both clocks; 0 until it is known.
 #[derive(Default)]
 pub(super) struct Start {
     pub(super) monotonic: AtomicU64,
     pub(super) since_1970: AtomicU64,
 }
 
-/// What the thread that waits for the others looks out for.
+/// What the waiting thread watches for.
 pub(super) struct Watch {
-    /// Where the marks lie, in nanoseconds from the start, or in requests.
+    /// The positions of the marks, in nanoseconds from the start, or in requests.
     marks: Vec<u64>,
     by_count: bool,
     reached: usize,
@@ -26,7 +26,7 @@ pub(super) struct Watch {
     told_at: u64,
 }
 
-/// How often progress is told.
+/// How often progress is reported.
 const TOLD: u64 = 250_000_000;
 
 impl Watch {
@@ -43,7 +43,7 @@ impl Watch {
         Watch { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
     }
 
-    /// How long nothing is to be looked at.
+    /// How long nothing needs attention.
     pub(super) fn pause(&self, start: &Start) -> Duration {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         let waiting = self.marks.len() > 1;

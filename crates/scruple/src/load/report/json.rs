@@ -161,7 +161,7 @@ struct FunctionInstructions<'a> {
     calls: f64,
 }
 
-/// What was found, or why it was not.
+/// The result, or why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Part<T> {

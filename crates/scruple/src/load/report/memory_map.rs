@@ -108,7 +108,7 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
     })
 }
 
-/// One line for each class and permission that is in memory before or after, below the sum of its side; then all.
+/// One line for each class and permission that is resident before or after, below the sum of its side; then the total.
 fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
     let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
     for row in before.table() {

@@ -156,7 +156,7 @@ pub(super) fn counted(told: &[Reading]) -> String {
     format!("by the language runtime’s own count ({source}): {}", parts.join(", "))
 }
 
-/// The pauses for collections, and the slow requests that met them, as a line.
+/// The pauses for collections, and the slow requests that coincided with them, as a line.
 pub(super) fn paused(pauses: &Pauses) -> String {
     let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
     let met = match pauses.met {
@@ -178,7 +178,7 @@ pub(super) fn paused(pauses: &Pauses) -> String {
     )
 }
 
-/// A counter that never moved says nothing about requests.
+/// A counter that never changed has no cost per request.
 pub(super) fn is_nothing(row: &Row) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
 }
