@@ -1,7 +1,7 @@
 # What the column `measured` of published.csv is written with. The input is what the run printed with --json; $arm and
-# $metric are the columns of these names, and $runs has all runs of the study by name.
+# $metric are the columns of these names, $run that of the run, and $runs has all runs of the study by name.
 
-def named($name): first(.arms[] | select(.name == $name)) // error("no arm is called ‘\($name)’");
+def named($name): first($runs[$run].arms[] | select(.name == $name)) // error("no arm is called ‘\($name)’");
 def the_arm: named($arm);
 
 # A metric of an arm; one that is absent ends the row with its reason.

@@ -2,7 +2,7 @@
 set -eu
 folder=$1
 shift
-modules="primitives effects peval"
+modules="primitives effects"
 [ -z "${SMOKE:-}" ] || modules=debug
 mkdir -p "$folder"
 for module in $modules; do

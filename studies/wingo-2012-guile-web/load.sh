@@ -1,7 +1,8 @@
-# load.sh PATH OPTION…: loads one of the pages of server.scm, on a port that nobody listens on.
+# load.sh PATH OPTION…: loads one of the pages of server.scm, on a port that nobody listens on. The generator asks for a
+# real-time priority, so that it is not late where other work goes on.
 set -eu
 page=$1
 shift
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-scruple load "http://127.0.0.1:$port$page" --name guile "$@" --json -- \
+scruple load --priority "http://127.0.0.1:$port$page" --name guile "$@" --json -- \
     guile --no-auto-compile -c '(load-compiled "server.go")' "$port"
