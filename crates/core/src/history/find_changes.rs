@@ -32,12 +32,18 @@ pub fn find_changes(history: &History, error: f64) -> Judgement {
     let gathered = gather::gather(history, &artefacts);
     // Half the margin within which a difference does not matter: the possible effect of a build's layout.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
-    let at = |error: f64| -> Vec<Judged> {
-        gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect()
-    };
-    let found = at(error);
+    let found: Vec<Judged> = gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect();
     let tests = found.iter().map(Judged::tests).sum();
-    let mut judged = at(discoveries(&found, error, tests));
+    let stricter = discoveries(&found, error, tests);
+    // What shows no change at the laxer error shows none at the stricter one.
+    let mut judged: Vec<Judged> = gathered
+        .iter()
+        .zip(found)
+        .map(|(one, judged)| match judged.is_settled(one) {
+            true => judged.at(stricter),
+            false => noisy::judged(&graph, one, stricter, least),
+        })
+        .collect();
     adjust(&mut judged, tests);
     let range = Range { history, graph: &graph, artefacts: &artefacts };
     let whole = |(one, judged): (&Gathered, &Judged)| series(&range, one, judged);

@@ -32,11 +32,16 @@ pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
     if values.len() < FEWEST {
         return 0.0;
     }
+    // It is never believed to be more than neighbours show, and where they show nothing there is nothing to try.
+    let most = of_neighbours(values, variances);
+    if most == 0.0 {
+        return 0.0;
+    }
     let sizes = (0..12).map(|i| 0.001 * 1.8_f64.powi(i));
     let variance = std::iter::once(0.0).chain(sizes).map(|size| size * size);
     let tried = variance.map(|extra| (extra, improbable(values, variances, twins, extra)));
     let believed = tried.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |best| best.0);
-    believed.min(of_neighbours(values, variances))
+    believed.min(most)
 }
 
 /// The same from the median difference of neighbours, which overestimates where half of them are steps.
@@ -48,21 +53,31 @@ fn of_neighbours(values: &[f64], variances: &[f64]) -> f64 {
 
 /// Minus twice the log probability of the range if builds differ with this variance.
 fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 {
-    let with = |share: f64| -> f64 {
-        let parts = values.chunks(TOGETHER).zip(variances.chunks(TOGETHER));
-        parts.map(|(values, variances)| improbable_part(values, variances, extra, share)).sum()
-    };
-    SHARES.into_iter().map(with).fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + twins)
+    let parts = values.chunks(TOGETHER).zip(variances.chunks(TOGETHER));
+    let parts = parts.map(|(values, variances)| improbable_part(values, variances, extra));
+    let all = parts.fold([0.0; SHARES.len()], |sum, part| std::array::from_fn(|i| sum[i] + part[i]));
+    all.into_iter().fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + twins)
 }
 
-fn improbable_part(values: &[f64], variances: &[f64], extra: f64, share: f64) -> f64 {
+/// The same of a part of the range, for each share of neighbours that differ.
+fn improbable_part(values: &[f64], variances: &[f64], extra: f64) -> [f64; SHARES.len()] {
     let variances: Vec<f64> = variances.iter().map(|variance| variance + extra).collect();
     let sums = Sums::of(&about_median(values), &variances);
     // The level of a stretch has a wide prior, so a precise level is penalised.
     let cost =
         |from: usize, to: usize| sums.cost(from, to) + (WITHIN * WITHIN * sums.part(from, to)[0]).ln_1p();
+    // What a stretch costs is the same for every share.
+    let n = values.len();
+    let mut costs = vec![0.0; n * (n + 1)];
+    for to in 1..=n {
+        for from in 0..to {
+            costs[from * (n + 1) + to] = cost(from, to);
+        }
+    }
     let scatter = variances.iter().map(|variance| variance.ln()).sum::<f64>();
-    let uncut = -2.0 * (1.0 - share).ln();
-    let cuts = cheapest(values.len(), -2.0 * share.ln() - uncut, cost).1;
-    cuts + scatter + uncut * (values.len() - 1) as f64
+    SHARES.map(|share| {
+        let uncut = -2.0 * (1.0 - share).ln();
+        let cuts = cheapest(n, -2.0 * share.ln() - uncut, |from, to| costs[from * (n + 1) + to]).1;
+        cuts + scatter + uncut * (n - 1) as f64
+    })
 }

@@ -42,14 +42,17 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
         return None;
     }
     let mut centres: Vec<f64> = versions.iter().map(centre_of).collect();
-    let mut blocks: BTreeMap<u32, f64> = sizes.keys().map(|&block| (block, 0.0)).collect();
+    let table = Table::of(versions, &sizes);
+    let mut effects = vec![0.0; sizes.len()];
     let mut scale = f64::INFINITY;
+    let mut values = Vec::new();
     for _ in 0..40 {
-        refit_blocks(versions, &centres, &sizes, scale, &mut blocks);
-        scale = spread(versions, &centres, &blocks).max(floor);
+        table.refit_blocks(&centres, scale, &mut effects);
+        scale = table.spread(&centres, &effects).max(floor);
         let mut moved: f64 = 0.0;
-        for (cells, centre) in versions.iter().zip(&mut centres) {
-            let values: Vec<f64> = cells.iter().map(|(block, value)| value - blocks[block]).collect();
+        for (cells, centre) in table.versions.iter().zip(&mut centres) {
+            values.clear();
+            values.extend(cells.iter().map(|(block, value)| value - effects[*block]));
             let next = huber(&values, *centre, scale);
             moved = moved.max((next - *centre).abs());
             *centre = next;
@@ -58,9 +61,60 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
             break;
         }
     }
-    refit_blocks(versions, &centres, &sizes, scale, &mut blocks);
+    table.refit_blocks(&centres, scale, &mut effects);
+    let blocks: BTreeMap<u32, f64> = sizes.keys().copied().zip(effects).collect();
     let (variances, freedom) = variances(versions, &centres, &blocks, &sizes, scale, floor);
     Some(Turns { centres, variances, blocks, freedom })
+}
+
+/// The same cells with blocks by their places in a row, since they are gone through again and again.
+struct Table {
+    versions: Vec<Vec<(usize, f64)>>,
+    /// How many versions each block holds.
+    sizes: Vec<usize>,
+}
+
+impl Table {
+    fn of(versions: &[Cells], sizes: &BTreeMap<u32, usize>) -> Table {
+        let places: BTreeMap<u32, usize> =
+            sizes.keys().enumerate().map(|(place, block)| (*block, place)).collect();
+        let row = |cells: &Cells| cells.iter().map(|(block, value)| (places[block], *value)).collect();
+        Table { versions: versions.iter().map(row).collect(), sizes: sizes.values().copied().collect() }
+    }
+
+    /// The centre of each block's residuals; they sum to zero, so that versions keep their level.
+    fn refit_blocks(&self, centres: &[f64], scale: f64, effects: &mut [f64]) {
+        let mut residuals: Vec<Vec<f64>> = vec![Vec::new(); self.sizes.len()];
+        for (cells, centre) in self.versions.iter().zip(centres) {
+            for (block, value) in cells.iter().filter(|(block, _)| self.sizes[*block] > 1) {
+                residuals[*block].push(value - centre);
+            }
+        }
+        // The first fit uses medians, since the scale is not yet known. Later ones are more efficient; and medians of two
+        // or three versions would make the residual of one of them zero, and underestimate the noise.
+        let centre = |r: &[f64]| if scale.is_finite() { huber(r, median(r), scale) } else { median(r) };
+        let of_blocks: Vec<(usize, f64)> = residuals
+            .iter()
+            .enumerate()
+            .filter(|(_, residuals)| !residuals.is_empty())
+            .map(|(block, residuals)| (block, centre(residuals)))
+            .collect();
+        let common = median(&of_blocks.iter().map(|effect| effect.1).collect::<Vec<f64>>());
+        for (block, effect) in of_blocks {
+            effects[block] = effect - common;
+        }
+    }
+
+    /// The common standard deviation: robust, but of all residuals where more than half of them are zero.
+    fn spread(&self, centres: &[f64], effects: &[f64]) -> f64 {
+        let of = |(cells, centre): (&Vec<(usize, f64)>, &f64)| -> Vec<f64> {
+            cells.iter().map(|(block, value)| (value - effects[*block] - centre).abs()).collect()
+        };
+        let away: Vec<f64> = self.versions.iter().zip(centres).flat_map(of).collect();
+        let robust = 1.4826 * median(&away);
+        let squares = away.iter().map(|r| r * r).sum::<f64>() / away.len() as f64;
+        if robust > 1e-3 * squares.sqrt() { robust } else { squares.sqrt() }
+    }
 }
 
 /// The number of versions in each block.
@@ -95,49 +149,6 @@ fn linked(versions: &[Cells]) -> bool {
 
 fn centre_of(cells: &Cells) -> f64 {
     median(&cells.values().copied().collect::<Vec<f64>>())
-}
-
-/// The centre of each block's residuals; they sum to zero, so that versions keep their level.
-fn refit_blocks(
-    versions: &[Cells],
-    centres: &[f64],
-    sizes: &BTreeMap<u32, usize>,
-    scale: f64,
-    blocks: &mut BTreeMap<u32, f64>,
-) {
-    let mut residuals: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (cells, centre) in versions.iter().zip(centres) {
-        for (block, value) in cells.iter().filter(|(block, _)| sizes[*block] > 1) {
-            residuals.entry(*block).or_default().push(value - centre);
-        }
-    }
-    // The first fit uses medians, since the scale is not yet known. Later ones are more efficient; and medians of two
-    // or three versions would make the residual of one of them zero, and underestimate the noise.
-    let centre = |r: &[f64]| if scale.is_finite() { huber(r, median(r), scale) } else { median(r) };
-    let effects: Vec<(u32, f64)> = residuals.iter().map(|(block, r)| (*block, centre(r))).collect();
-    let common = median(&effects.iter().map(|effect| effect.1).collect::<Vec<f64>>());
-    for (block, effect) in effects {
-        blocks.insert(block, effect - common);
-    }
-}
-
-fn residuals<'a>(
-    versions: &'a [Cells],
-    centres: &'a [f64],
-    blocks: &'a BTreeMap<u32, f64>,
-) -> impl Iterator<Item = f64> + 'a {
-    let of = move |(cells, centre): (&'a Cells, &'a f64)| {
-        cells.iter().map(move |(block, value)| value - blocks[block] - centre)
-    };
-    versions.iter().zip(centres).flat_map(of)
-}
-
-/// The common standard deviation: robust, but of all residuals where more than half of them are zero.
-fn spread(versions: &[Cells], centres: &[f64], blocks: &BTreeMap<u32, f64>) -> f64 {
-    let away: Vec<f64> = residuals(versions, centres, blocks).map(f64::abs).collect();
-    let robust = 1.4826 * median(&away);
-    let squares = away.iter().map(|r| r * r).sum::<f64>() / away.len() as f64;
-    if robust > 1e-3 * squares.sqrt() { robust } else { squares.sqrt() }
 }
 
 /// Huber's estimate of the centre, for a known scale.

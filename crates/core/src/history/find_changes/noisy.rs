@@ -44,6 +44,20 @@ impl Judged {
         }
     }
 
+    /// Whether no stricter error finds anything else.
+    pub fn is_settled(&self, gathered: &Gathered) -> bool {
+        let nothing = self.steps.cuts.is_empty() && self.steps.modes.is_none();
+        gathered.exact || gathered.shifting || (nothing && self.steps.power.is_some())
+    }
+
+    /// The same at a stricter error, where it is settled.
+    pub fn at(mut self, error: f64) -> Judged {
+        if let Some(power) = self.steps.power {
+            self.steps.detectable = power.detectable(error);
+        }
+        self
+    }
+
     /// The probabilities of its changes in noise alone; none of an exact series.
     pub fn probabilities(&self) -> impl Iterator<Item = f64> {
         self.steps.cuts.iter().filter(|_| self.noisy).map(|cut| cut.p)
@@ -306,5 +320,6 @@ fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
         noise: series.noise,
         modes: series.modes.map(|modes| modes.map(f64::ln)),
         detectable: Some(detectable),
+        power: None,
     }
 }

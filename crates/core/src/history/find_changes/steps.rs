@@ -75,6 +75,28 @@ pub(super) struct Steps {
     pub modes: Option<[f64; 2]>,
     /// The smallest lasting step that would be found four times in five, as a logarithm.
     pub detectable: Option<f64>,
+    /// What that is computed from, where versions were weighed in turns.
+    pub power: Option<Power>,
+}
+
+/// What tells which steps would be found, at any error.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Power {
+    /// The standard error of the difference of two halves.
+    halves: f64,
+    /// Where a step may be.
+    places: f64,
+    freedom: f64,
+    /// A step that is smaller is not named.
+    least: f64,
+}
+
+impl Power {
+    pub(super) fn detectable(&self, error: f64) -> Option<f64> {
+        let needed = normal::student(1.0 - error / self.places, self.freedom) + normal::quantile(0.8);
+        let step = (needed * self.halves).max(self.least);
+        step.is_finite().then_some(step)
+    }
 }
 
 pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
@@ -217,7 +239,9 @@ impl Search<'_> {
     }
 
     fn told(self, fit: &Fit, tests: &[Test]) -> Steps {
-        let detectable = self.detectable(fit);
+        let power = self.power(fit);
+        let detectable = power.detectable(self.known.error);
+        let power = Some(power);
         let mut line: Vec<usize> =
             self.forest.line_to(self.known.newest).into_iter().map(|place| fit.parts[place]).collect();
         line.dedup();
@@ -226,7 +250,8 @@ impl Search<'_> {
             let all = Fit::about(self.known, &self.forest, &[]);
             let Fit { parts, levels, .. } = all;
             let (noise, forest) = (fit.noise, self.forest);
-            return Steps { cuts: Vec::new(), parts, levels, forest, noise, modes: Some(modes), detectable };
+            let (cuts, modes) = (Vec::new(), Some(modes));
+            return Steps { cuts, parts, levels, forest, noise, modes, detectable, power };
         }
         let reach = normal::student(LEVEL, fit.freedom);
         let cut = |(&at, test): (&usize, &Test)| {
@@ -246,7 +271,7 @@ impl Search<'_> {
         };
         let cuts = self.cuts.iter().zip(tests).map(cut).collect();
         let (parts, levels) = (fit.parts.clone(), fit.levels.clone());
-        Steps { cuts, parts, levels, forest: self.forest, noise: fit.noise, modes: None, detectable }
+        Steps { cuts, parts, levels, forest: self.forest, noise: fit.noise, modes: None, detectable, power }
     }
 
     /// The places before which the cut fits nearly as well; see `changepoint`, which does the same, for the bound.
@@ -258,14 +283,16 @@ impl Search<'_> {
         fits.map(|(place, _)| place).collect()
     }
 
-    fn detectable(&self, fit: &Fit) -> Option<f64> {
+    fn power(&self, fit: &Fit) -> Power {
         let n = fit.values.len();
         let sums = Sums::of(&fit.values, &fit.variances);
         let [left, right] = [(0, n / 2), (n / 2, n)].map(|(from, to)| 1.0 / sums.part(from, to)[0]);
-        let places = (n - 1) as f64;
-        let needed = normal::student(1.0 - self.known.error / places, fit.freedom) + normal::quantile(0.8);
-        let step = (needed * (left + right).sqrt()).max(self.known.least);
-        step.is_finite().then_some(step)
+        Power {
+            halves: (left + right).sqrt(),
+            places: (n - 1) as f64,
+            freedom: fit.freedom,
+            least: self.known.least,
+        }
     }
 }
 
