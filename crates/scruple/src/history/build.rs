@@ -25,7 +25,7 @@ pub enum Outcome {
     Failed(State, String),
 }
 
-/// Builds versions, one at a time, all in the same tree.
+/// Builds versions, one at a time.
 pub struct Builder {
     /// The folder of trees, logs and artefacts.
     pub cache: Cache,
@@ -60,6 +60,33 @@ impl Builder {
     /// The settings for a commit.
     pub fn effective(&self, commit: &str) -> Effective {
         self.recipe.of(commit)
+    }
+
+    /// Builds a commit as [`Builder::build`] does, but in a tree of its own: what a build system keeps of the one version is
+    /// out of its sight, so that it cannot pass for the other. A new tree begins as a copy of the first, without which
+    /// every dependency would be built twice.
+    pub fn build_aside(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
+        if !self.cache.aside()? {
+            self.seed()?;
+        }
+        let built = self.build(commit, tree);
+        self.cache.back()?;
+        built
+    }
+
+    fn seed(&mut self) -> Result<(), Fault> {
+        let [tree, first, _] = self.cache.trees();
+        let (from, to, log) =
+            (first.display().to_string(), tree.display().to_string(), self.cache.log("tree"));
+        let words = ["cp", "-a", "--reflink=auto", &from, &to];
+        let folder = self.cache.folder().to_owned();
+        let child = Child { words: &words, folder: &folder, env: &[], log: &log, limit: Some(GIT_LIMIT) };
+        if !self.hands.run(&child)?.well() {
+            // A tree made from nothing takes longer to build and is as good.
+            note(&log, "the tree could not be copied, and begins empty\n")?;
+            remove(&tree).map_err(|error| unwritable(&tree, error))?;
+        }
+        Ok(())
     }
 
     /// Builds a commit, unless it was already built.

@@ -1,7 +1,8 @@
 //! The folder of one repository's builds: their common tree, their logs, and their artefacts by content.
 //!
 //! ```text
-//! tree/              the tree, a clone that borrows the repository's objects
+//! tree/              the tree that versions are built in, a clone that borrows the repository's objects
+//! tree.second/       the tree of the second of two versions that are compared, with files of its own for build systems
 //! built/DIGEST/      artefacts; all DIGESTs have one length, and so do the paths of all versions
 //! lists/DIGEST       the names of their files
 //! recipes/DIGEST     the result of a tree with a recipe and tools
@@ -67,7 +68,9 @@ impl Cache {
             .chain(launchers.iter().map(i32::to_string))
             .collect();
         fs::write(&path, words.join(" ")).map_err(failed)?;
-        Ok(Cache { folder, _lock: lock, verified: RefCell::default() })
+        let cache = Cache { folder, _lock: lock, verified: RefCell::default() };
+        cache.recover()?;
+        Ok(cache)
     }
 
     /// The folder itself.
@@ -78,6 +81,47 @@ impl Cache {
     /// The tree that versions are built in.
     pub fn tree(&self) -> PathBuf {
         self.folder.join("tree")
+    }
+
+    /// Builds what follows in a tree of its own, until [`Cache::back`]; it stands where all trees stand, so that paths
+    /// inside builds are the same. Says whether there has been one before.
+    pub fn aside(&self) -> Result<bool, Fault> {
+        let [tree, first, second] = self.trees();
+        rename(&tree, &first)?;
+        let known = second.exists();
+        if known {
+            rename(&second, &tree)?;
+        }
+        Ok(known)
+    }
+
+    /// Puts both trees back where they were.
+    pub fn back(&self) -> Result<(), Fault> {
+        let [tree, first, second] = self.trees();
+        if first.exists() {
+            if tree.exists() {
+                rename(&tree, &second)?;
+            }
+            rename(&first, &tree)?;
+        }
+        Ok(())
+    }
+
+    /// Where versions are built; the tree that waits meanwhile; the other one while it is not needed.
+    pub fn trees(&self) -> [PathBuf; 3] {
+        ["tree", "tree.first", "tree.second"].map(|name| self.folder.join(name))
+    }
+
+    /// What a process that was killed between [`Cache::aside`] and [`Cache::back`] has left.
+    fn recover(&self) -> Result<(), Fault> {
+        let [tree, first, _] = self.trees();
+        let building = self.folder.join("building");
+        if first.exists() && building.exists() {
+            // The build that was cut short was in the tree that goes.
+            fs::remove_dir_all(&tree).map_err(|error| unwritable(&tree, error))?;
+            fs::remove_file(&building).map_err(|error| unwritable(&building, error))?;
+        }
+        self.back()
     }
 
     /// The log of a version.
@@ -192,6 +236,10 @@ impl Cache {
         let _ = fs::remove_file(&path);
         written.map_err(|error| unwritable(&path, error))
     }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
+    fs::rename(from, to).map_err(|error| unwritable(to, error))
 }
 
 /// Whether a process is a Scruple launcher that has not ended. An ended one may stay in the table of processes for long

@@ -93,7 +93,7 @@ pub fn build(
     }
     let end = if revisions.other.is_some() { other.1.clone() } else { head };
     let accepted = accepted(&source, &reference.1, &end)?;
-    let (old, new) = (ready(&mut builder, reference)?, ready(&mut builder, other)?);
+    let (old, new) = (ready(&mut builder, reference, false)?, ready(&mut builder, other, true)?);
     let mut prepared: Vec<Prepared> = Vec::new();
     for subject in subjects {
         for version in [&old, &new] {
@@ -181,10 +181,11 @@ fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptanc
     Ok(all.into_iter().flat_map(|one| one.version.accepted).collect())
 }
 
-fn ready(builder: &mut Builder, (label, commit): (String, String)) -> Result<Built, Fault> {
+fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) -> Result<Built, Fault> {
     let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
     let tree = tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))?;
-    match builder.build(&commit, &tree)? {
+    let built = if aside { builder.build_aside(&commit, &tree) } else { builder.build(&commit, &tree) };
+    match built? {
         Outcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         Outcome::Failed(_, why) => {
             let log = builder.cache.log(&commit);

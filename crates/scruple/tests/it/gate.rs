@@ -6,6 +6,7 @@ use crate::repository::{BUILD, Repository, program};
 use crate::script::{Arm, arm};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
+use std::path::{Path, PathBuf};
 
 /// A gate over a script of two commands.
 fn scripted(place: &Place, old: Arm, new: Arm, words: &[&str]) -> Answer {
@@ -229,6 +230,43 @@ fn a_target_folder_that_others_share_does_not_mix_versions() {
     let answer = check(&["--env", &told]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stderr.contains("which versions would share"), "{}", answer.exchange());
+}
+
+/// The folder of that name below another.
+fn below(folder: &Path, name: &str) -> Option<PathBuf> {
+    let entries: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    let here = entries.iter().find(|path| path.file_name().is_some_and(|found| found == name));
+    here.cloned().or_else(|| entries.iter().filter(|path| path.is_dir()).find_map(|path| below(path, name)))
+}
+
+#[test]
+fn what_a_build_of_one_version_leaves_is_out_of_sight_of_the_other() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write("app.c", &program(10, 1000, ""));
+    repository.write(".gitignore", "app\nkept\n");
+    repository.commit("one");
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    // What stands for a build system's own files: the sizes of all versions that were built in that folder.
+    let step = "cc -O1 -o app app.c && grep -o 'malloc([0-9]*)' app.c >> kept && pwd > app.where";
+    for (bytes, places) in [(1001, "the first"), (1002, "the second")] {
+        repository.write("app.c", &program(10, bytes, ""));
+        repository.commit(places);
+        let all =
+            ["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc.bytes", "--build", step];
+        let answer =
+            place.run([&all[..], &["--artifact", "app", "--artifact", "app.where", "--", "./app"]].concat());
+        assert_eq!(answer.code, 1, "{}", answer.exchange());
+    }
+    let trees = below(place.path(), "tree.second").expect("a second tree");
+    let kept = |tree: &str| std::fs::read_to_string(trees.with_file_name(tree).join("kept")).expect("kept");
+    assert_eq!(kept("tree"), "malloc(1000)\n");
+    assert_eq!(kept("tree.second"), "malloc(1000)\nmalloc(1001)\nmalloc(1002)\n", "it begins as a copy");
+    let at =
+        |tree: &str| std::fs::read_to_string(trees.with_file_name(tree).join("app.where")).expect("a path");
+    assert_eq!(at("tree"), at("tree.second"), "paths inside builds are alike");
+    assert!(!trees.with_file_name("tree.first").exists());
+    place.assert_no_processes();
 }
 
 #[test]

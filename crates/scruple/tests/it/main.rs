@@ -39,6 +39,7 @@ mod bench_faults;
 mod bench_live;
 mod costs;
 mod gate;
+mod gate_jobs;
 mod ghc;
 mod history;
 mod history_benches;

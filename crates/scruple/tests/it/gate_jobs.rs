@@ -1,0 +1,228 @@
+//! The gate in jobs of continuous integration: the scripts of `action.yml` and `ci/`, run by bash, and a forge on this
+//! machine that hears what they ask.
+
+use crate::programs::skip;
+use crate::repository::Repository;
+use crate::support::Place;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+const MARKER: &str = "<!-- scruple:check:default -->";
+
+/// One request.
+#[derive(Clone, Debug, PartialEq)]
+struct Asked {
+    method: String,
+    path: String,
+    token: String,
+    body: Value,
+}
+
+/// A forge that answers lists of comments with what it was given, and everything else with an empty object.
+struct Forge {
+    address: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Forge {
+    fn with(pages: Vec<Value>) -> Forge {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let one = answer(stream, &pages);
+                heard.lock().expect("no panic").extend(one);
+            }
+        });
+        Forge { address, asked }
+    }
+
+    /// The requests that change something.
+    fn changes(&self) -> Vec<Asked> {
+        let all = self.asked.lock().expect("no panic").clone();
+        all.into_iter().filter(|one| one.method != "GET").collect()
+    }
+}
+
+fn answer(stream: TcpStream, pages: &[Value]) -> Option<Asked> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        lines.push(line.trim().to_owned());
+    }
+    let header = |name: &str| {
+        let found = lines.iter().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        });
+        found.unwrap_or_default()
+    };
+    let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    let mut words = lines.first()?.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let page = path.split("&page=").nth(1).and_then(|page| page.parse::<usize>().ok());
+    let told = match page {
+        Some(page) => pages.get(page - 1).cloned().unwrap_or_else(|| json!([])),
+        None if path.ends_with("/user") => json!({"id": 7}),
+        None => json!({}),
+    };
+    let told = told.to_string();
+    let mut stream = stream;
+    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", told.len());
+    stream.write_all(format!("{head}{told}").as_bytes()).ok()?;
+    let token = header("authorization") + &header("private-token");
+    Some(Asked { method, path, token, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root")
+}
+
+/// Runs a line of a job by bash, in a folder.
+fn bash(line: &str, folder: &Path, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new("bash");
+    command.args(["-c", line]).current_dir(folder).env("GATE_ACTION", root());
+    command.envs(variables.iter().copied()).output().expect("bash starts")
+}
+
+/// Whether the programs that write comments are here.
+fn can_comment() -> bool {
+    let there = |name: &str| Command::new(name).arg("--version").output().is_ok();
+    let all = there("curl") && there("jq");
+    if !all {
+        skip("curl or jq is not installed");
+    }
+    all
+}
+
+/// The lines that the steps of the action run.
+fn steps() -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("action.yml")).expect("the action");
+    text.lines().filter_map(|line| line.trim().strip_prefix("run: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_pull_request_keeps_one_comment_and_nobody_elses_is_changed() {
+    if !can_comment() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.write("check.md", format!("{MARKER}\n### Gate kept \"quoted\"\n"));
+    let of = |kind: &str, id: u32, body: &str| json!({"id": id, "user": {"type": kind}, "body": body});
+    let mut first: Vec<Value> = (0..99).map(|id| of("User", id, "words")).collect();
+    first.push(of("User", 99, &format!("{MARKER}\nsomebody's own")));
+    let pages = vec![Value::Array(first), json!([of("Bot", 777, &format!("{MARKER}\nold"))])];
+    let post = |forge: &Forge| {
+        let variables = [
+            ("GATE_TOKEN", "secret"),
+            ("GATE_REPOSITORY", "owner/name"),
+            ("GATE_PULL", "5"),
+            ("GITHUB_API_URL", &forge.address),
+            ("GATE_FILE", file.to_str().expect("a path")),
+        ];
+        let output = bash(&steps()[1], place.path(), &variables);
+        assert!(output.status.success(), "{output:?}");
+        forge.changes()
+    };
+    let body = json!({"body": format!("{MARKER}\n### Gate kept \"quoted\"\n")});
+    let asked = |method: &str, path: &str| Asked {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        token: "Bearer secret".to_owned(),
+        body: body.clone(),
+    };
+    assert_eq!(post(&Forge::with(pages)), [asked("PATCH", "/repos/owner/name/issues/comments/777")]);
+    assert_eq!(post(&Forge::with(vec![])), [asked("POST", "/repos/owner/name/issues/5/comments")]);
+}
+
+#[test]
+fn a_merge_request_keeps_one_note() {
+    if !can_comment() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.write("check.md", format!("{MARKER}\nnew\n"));
+    let note =
+        |author: u32, id: u32| json!({"id": id, "author": {"id": author}, "body": format!("{MARKER}\nold")});
+    for (pages, method, path) in [
+        (vec![json!([note(3, 30), note(7, 70)])], "PUT", "/projects/1/merge_requests/2/notes/70"),
+        (vec![json!([note(3, 30)])], "POST", "/projects/1/merge_requests/2/notes"),
+    ] {
+        let forge = Forge::with(pages);
+        let variables = [
+            ("SCRUPLE_TOKEN", "secret"),
+            ("CI_API_V4_URL", forge.address.as_str()),
+            ("CI_PROJECT_ID", "1"),
+            ("CI_MERGE_REQUEST_IID", "2"),
+        ];
+        let line = format!("bash \"$GATE_ACTION/ci/comment.sh\" gitlab {}", file.display());
+        let output = bash(&line, place.path(), &variables);
+        assert!(output.status.success(), "{output:?}");
+        let changes = forge.changes();
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        assert_eq!((changes[0].method.as_str(), changes[0].path.as_str()), (method, path));
+        assert_eq!(
+            (changes[0].token.as_str(), &changes[0].body["body"]),
+            ("secret", &json!(format!("{MARKER}\nnew\n")))
+        );
+    }
+    let other = place.write("other.md", "no marker\n");
+    let line = format!("bash \"$GATE_ACTION/ci/comment.sh\" gitlab {}", other.display());
+    assert_eq!(bash(&line, place.path(), &[]).status.code(), Some(2));
+}
+
+#[test]
+fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "origin");
+    repository.write(
+        "scruple.toml",
+        "[[command]]\nname = \"app\"\nrun = \"./app\"\n[build]\nsteps = [\"cc -O1 -o app app.c\"]\nartifacts = [\"app\"]\n",
+    );
+    repository.commit_allocations([1000]);
+    let base = repository.git(&["rev-parse", "HEAD"]);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.commit_program("more", 10, 1001, "");
+    let clone = place.file("clone");
+    let url = format!("file://{}", place.file("origin").display());
+    let words =
+        ["clone", "--quiet", "--depth", "1", "--branch", "topic", &url, clone.to_str().expect("a path")];
+    repository.git(&words);
+    let (output, summary) = (place.write("output", ""), place.write("summary", ""));
+    let program = env!("CARGO_BIN_EXE_scruple").to_owned();
+    for (fail_on, code) in [("exceeded", 1), ("never", 0)] {
+        let variables = [
+            ("GATE_SCRUPLE", program.as_str()),
+            ("GATE_BASE", base.as_str()),
+            ("GATE_METRICS", "malloc.bytes"),
+            // Time does not decide: it need not be known well.
+            ("GATE_MARGIN", "50%"),
+            ("GATE_FOLDER", "results"),
+            ("GATE_FAIL_ON", fail_on),
+            ("GITHUB_OUTPUT", output.to_str().expect("a path")),
+            ("GITHUB_STEP_SUMMARY", summary.to_str().expect("a path")),
+            ("HOME", place.path().to_str().expect("a path")),
+            ("XDG_CACHE_HOME", place.path().to_str().expect("a path")),
+        ];
+        let ran = bash(&steps()[0], &clone, &variables);
+        assert_eq!(ran.status.code(), Some(code), "{ran:?}");
+    }
+    assert!(place.read("output").starts_with("exit-code=1\nfolder=results\n"), "{}", place.read("output"));
+    assert!(place.read("summary").contains("1 regression"), "{}", place.read("summary"));
+    for ending in ["md", "json", "xml", "sarif", "svg"] {
+        assert!(clone.join(format!("results/scruple.{ending}")).exists(), "{ending}");
+    }
+    place.assert_no_processes();
+}
