@@ -322,7 +322,7 @@ pub struct WhichArgs {
 pub enum ChartForm {
     /// Equal lengths are equal differences instead of equal ratios.
     Linear,
-    /// Allocations, memory and time share one panel with three axes.
+    /// Allocations, memory and time share one chart, each by what it was at first.
     Combined,
 }
 

@@ -299,6 +299,11 @@ fn found(place: &str, which: &Which<'_>, store: &Store) -> Result<StoredHistory,
     })
 }
 
+/// The stored history of a run, where the run is of one.
+pub fn of_run(id: &str, store: &Store) -> Result<Option<History>, Fault> {
+    Ok(store.history_of_run(id)?.map(view))
+}
+
 /// A history in the form of reports: without versions outside the range.
 fn view(history: StoredHistory) -> History {
     let versions: Vec<_> = history.entries.into_iter().map(|entry| entry.version).collect();

@@ -1,8 +1,12 @@
 //! The command line of `scruple inspect`.
 
+use crate::cli::StoreArgs;
 use crate::show::export::Export;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+
+/// Growth for each unit of work that does not matter, where nobody says otherwise.
+pub const SMALLEST: &str = "1B";
 
 /// What there is to look at.
 #[derive(Debug, Subcommand)]
@@ -120,7 +124,7 @@ pub struct LeakArgs {
     #[arg(long, value_name = "KEY")]
     pub metric: Option<String>,
     /// Growth of less than this for each unit of work does not matter.
-    #[arg(long, value_name = "BYTES", default_value = "1B")]
+    #[arg(long, value_name = "BYTES", default_value = SMALLEST)]
     pub smallest: String,
     /// Exit with code 1 where the heap grows in proportion to the work, with 3 where the runs cannot tell.
     #[arg(long)]
@@ -128,6 +132,9 @@ pub struct LeakArgs {
     /// End a run that takes longer.
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
+    /// Where the readings are kept, for a page.
+    #[command(flatten)]
+    pub store: StoreArgs,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,

@@ -5,12 +5,18 @@ use super::launch;
 use super::report::leak;
 use super::report::leak::{Leak, PassedOver, Point};
 use crate::fault::{Code, Fault};
+use crate::new_run;
+use crate::paths;
 use crate::paths::WorkFolder;
 use crate::show::json;
 use crate::show::output;
-use scruple_core::metric::Pass;
+use crate::store::add_readings;
+use crate::store::ledger::Ledger;
+use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::run::{State, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::stats::retained::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_growth};
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::{Job, Weigher};
 use scruple_measure::heap::HeapInstrument;
@@ -18,6 +24,7 @@ use scruple_measure::instrument::Instrument;
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::{COMMON, LIVE, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
+use std::path::{Path, PathBuf};
 
 /// The available figures, with the pass and the instrument that read them. The first one that can be read is used.
 const FIGURES: [(&str, Pass, u32); 3] =
@@ -26,6 +33,9 @@ const FIGURES: [(&str, Pass, u32); 3] =
 /// Figures that are used only when they are named.
 const BY_NAME: [(&str, Pass, u32); 2] =
     [("malloc.peak", Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
+
+/// The parameter of stored arms that says how large the work was.
+pub const SIZE: &str = "size";
 
 /// The placeholder for the size.
 const PLACES: [&str; 2] = ["{size}", "{n}"];
@@ -46,13 +56,13 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         }
         match taking.all(&sizes, args.runs, key, pass, instrument)? {
             Ok(points) => {
-                taken = Some((key, points));
+                taken = Some((key, pass, points));
                 break;
             }
             Err(why) => passed_over.push(PassedOver { metric: key.to_owned(), why }),
         }
     }
-    let Some((key, points)) = taken else {
+    let Some((key, pass, points)) = taken else {
         let reasons: Vec<String> =
             passed_over.iter().map(|one| format!("{}: {}", one.metric, one.why)).collect();
         return Err(Fault {
@@ -67,7 +77,9 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     };
     let verdict = judged(|point| Some(point.bytes)).unwrap_or(Retained::Unknown(Doubt::TooFewSizes));
     let peak = judged(|point| point.peak).filter(|_| key == "malloc.live");
-    let found = Leak { command: args.command.clone(), metric: key, passed_over, points, verdict, peak };
+    let command = args.command.clone();
+    let found = Leak { command, metric: key, pass, passed_over, points, verdict, peak };
+    keep(args, &found, &sizes, taking.programs(&sizes))?;
     let text =
         if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
     output::print(&text)?;
@@ -76,6 +88,48 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         (Retained::Unknown(_), true) => Code::Unknown,
         _ => Code::Fine,
     })
+}
+
+/// The figures by which a leak may be told, the best first.
+pub fn figures() -> impl Iterator<Item = &'static str> {
+    FIGURES.iter().chain(&BY_NAME).map(|(key, ..)| *key)
+}
+
+/// Stores what was read, an arm for each size.
+fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<PathBuf>) -> Result<(), Fault> {
+    let Some(store) = paths::open_store(&args.store)? else { return Ok(()) };
+    let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
+    let mut run = new_run::empty_run(None, args.store.label.as_deref(), Terms::default(), &programs);
+    for (size, written) in sizes {
+        let argv = words(&args.command, written);
+        let mut arm = Arm::new(argv.join(" "), Subject::Command { argv }, Role::Subject);
+        arm.params.insert(SIZE.to_owned(), Parameter::Number(*size));
+        let points = found.points.iter().filter(|point| point.size == *size);
+        for (block, point) in points.enumerate() {
+            let values = [(found.metric, Some(point.bytes)), ("malloc.peak", point.peak)];
+            let each = values.iter().filter_map(|(key, value)| {
+                // What a runtime tells of its live heap is in no table of metrics.
+                let own = || Metric::custom(key, Unit::Bytes, Quality::Noisy, found.pass);
+                let metric = metric(key).cloned().unwrap_or_else(own);
+                Some(Reading::of(&metric, (*value)?, &point.source))
+            });
+            // The figure may be the peak itself.
+            let mut readings: Vec<Reading> = each.collect();
+            readings.dedup_by(|one, other| one.key == other.key);
+            add_readings(&mut arm, readings, found.pass, block as u32);
+        }
+        run.arms.push(arm);
+    }
+    let mut ledger = Ledger::begin(Some(store), &run)?;
+    run.state = State::Complete;
+    ledger.finish(&run);
+    ledger.fault.as_ref().map_or(Ok(()), |error| Err(Fault::not_stored(error)))
+}
+
+/// The words of the command with a size in its places.
+fn words(command: &[String], size: &str) -> Vec<String> {
+    let each = command.iter();
+    each.map(|word| PLACES.iter().fold(word.clone(), |word, place| word.replace(place, size))).collect()
 }
 
 /// The sizes as numbers and as the program receives them, smallest first.
@@ -197,13 +251,14 @@ impl Taking<'_> {
         Ok(Ok(points))
     }
 
+    /// The programs that are run; a script's need not be there.
+    fn programs(&self, sizes: &[(f64, String)]) -> Vec<PathBuf> {
+        let first = sizes.first().filter(|_| self.args.scripted.is_none());
+        first.and_then(|(_, size)| self.job(size).ok()).map(|job| job.program.path).into_iter().collect()
+    }
+
     fn job(&self, size: &str) -> Result<Job, Fault> {
-        let words: Vec<String> = self
-            .args
-            .command
-            .iter()
-            .map(|word| PLACES.iter().fold(word.clone(), |word, place| word.replace(place, size)))
-            .collect();
+        let words = words(&self.args.command, size);
         match self.args.scripted {
             None => launch::job(&words, self.args.time_limit.as_deref()),
             // What a script plays need not be there.

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// Write a stored run as a page, a table or a picture.
 ///
 /// The page is one file that fetches nothing and runs no script: the verdict first, then every reading, the differences
-/// block by block, where it was measured, and the command that repeats it. Two runs are compared with each other.
+/// block by block, where it was measured, and the command that repeats it. Several runs are compared with
+/// the first.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -16,8 +17,9 @@ Examples:
   scruple report -o report.md
 ")]
 pub struct ReportArgs {
-    /// The run: an id or its beginning, a label, or last~1; two runs are compared (default: the newest run).
-    #[arg(value_name = "RUN", num_args = 0..=2)]
+    /// The run: an id or its beginning, a label, or last~1; of several, each is compared with the first (default: the
+    /// newest run).
+    #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
     /// The newest run.
     #[arg(long, conflicts_with = "runs")]

@@ -77,8 +77,8 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         note: String::new(),
         label: told.collect::<Vec<_>>().join(" "),
         drawn: Drawn::Plot(Plot {
-            x: Axis { title: name(parameter), unit: Unit::Count, scale: scale(wide) },
-            y: Axis { title: what(key), unit: declared(key).unit, scale: scale(tall) },
+            x: Axis::new(name(parameter), Unit::Count, scale(wide)),
+            y: Axis::new(what(key), declared(key).unit, scale(tall)),
             shade: None,
             column: None,
             zero: None,

@@ -147,7 +147,7 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
         note: String::new(),
         label: spoken(servers),
         drawn: Drawn::Plot(Plot {
-            x: Axis { title: "share".to_owned(), unit: Unit::Ratio, scale: Scale::Nines },
+            x: Axis::new("share", Unit::Ratio, Scale::Nines),
             y: Axis::log("response", Unit::Nanoseconds),
             shade: None,
             column: Some(few).filter(|few| few.low > 0.0),

@@ -5,9 +5,11 @@ pub mod cases;
 pub mod environment;
 pub mod growth;
 pub mod lead;
+pub mod leak;
 pub mod load;
 pub mod matrix;
 pub mod panel;
+pub mod several;
 pub mod verb;
 
 use crate::load::report::page as figures;

@@ -217,7 +217,7 @@ fn distribution(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
         label: medians.join("; "),
         drawn: Drawn::Plot(Plot {
             x: Axis::linear(what(key), unit),
-            y: Axis { title: "share".to_owned(), unit: Unit::Ratio, scale: crate::show::page::Scale::Linear },
+            y: Axis::linear("share", Unit::Ratio),
             shade: None,
             column: None,
             zero: Some(0.0),

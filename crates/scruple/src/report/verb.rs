@@ -1,9 +1,9 @@
 //! Finds the run, makes its page, writes it.
 
 use super::args::ReportArgs;
-use super::page;
-use crate::compare::stored::Both;
+use super::{leak, page, several};
 use crate::fault::{Code, Fault};
+use crate::history;
 use crate::paths;
 use crate::show::Report;
 use crate::show::align::wrap;
@@ -63,13 +63,19 @@ fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
 fn found(args: &ReportArgs) -> Result<Page, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let name = args.runs.first().map_or("last", String::as_str);
-    let mut run = store.find(name)?;
-    if let Some(other) = args.runs.get(1) {
-        let second = store.find(other)?;
-        let both = Both::of((name, other), &run, &second)?;
-        return Ok(page(&both.report(&args.metrics, &[])));
+    if args.runs.len() > 1 {
+        let runs: Result<Vec<_>, Fault> =
+            args.runs.iter().map(|name| Ok((name.as_str(), store.find(name)?))).collect();
+        return several::of(&runs?, &args.metrics);
     }
+    if let Some(history) = history::of_run(&store.find_id(name)?, &store)? {
+        return Ok(history::verb::page::of(&history, &args.metrics));
+    }
+    let mut run = store.find(name)?;
     run.name_versions();
+    if leak::is_one(&run) {
+        return Ok(leak::of(&run, &args.metrics));
+    }
     Ok(page(&Report::of(&run, &args.metrics, &[])))
 }
 
@@ -90,7 +96,7 @@ fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault
 fn picture(page: &Page, name: &str) -> Result<String, Fault> {
     let charts = page.charts();
     match charts.iter().find(|one| one.name == name) {
-        Some(one) => Ok(chart::picture(one)),
+        Some(one) => Ok(chart::picture([*one])),
         None if charts.is_empty() => {
             Err(Fault::usage("nothing of this run can be drawn: no metric has more than one reading"))
         }

@@ -3,6 +3,7 @@
 use crate::fake::bench;
 use crate::load;
 use crate::programs::skip;
+use crate::repository::Repository;
 use crate::script::{Arm, arm, noisy_arm};
 use crate::support::Place;
 use scruple_core::harmless_text::plain;
@@ -130,6 +131,67 @@ fn pages_of_loads_are_well() {
     let answer = place.run(load::load(&["--label", "both", "--against", "o<d=:10"]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     all_is_well(&[page(&place, "load.html", &[])]);
+}
+
+#[test]
+fn pages_of_histories_are_well() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 1000, 2000]);
+    repository.commit_program("this does not build", 10, 1000, "no C");
+    repository.commit_program(HOSTILE[0], 10, 3000, "");
+    let answer = place.history(&["--rounds", "2", "--all"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let file = page(&place, "history.html", &["--metrics", "malloc.bytes,malloc.count"]);
+    let text = place.read("history.html");
+    assert!(text.contains("class=\"sign worse\""), "the change is marked in the chart");
+    assert!(text.contains("1.00 kB → 3.00 kB") && text.contains("build failed"), "{text}");
+    let picture = place.run(["report", "--svg", "app-malloc-bytes"]);
+    assert!(picture.stdout.starts_with("<svg"), "{}", picture.exchange());
+    all_is_well(&[file]);
+}
+
+#[test]
+fn several_runs_are_compared_with_the_first() {
+    let place = Place::new();
+    for (label, factor, seed) in [("one", 1.0, "1"), ("two", 1.2, "2"), ("three", 0.8, "3")] {
+        let words = ["--label", label, "--seed", seed, "-r", "12", "-n", "app", "true"];
+        played(&place, &[("app", noisy_arm(factor, 1, 0.01))], &words);
+    }
+    let answer = place.run(["report", "one", "two", "three", "-o", "several.html"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let text = place.read("several.html");
+    assert!(text.contains("Comparison of 3 runs, each with ‘one’"), "{text}");
+    assert!(text.contains("<h2>‘two’ against ‘one’</h2>") && text.contains("<h2>‘three’ against ‘one’</h2>"));
+    let listed = place.run(["report", "one", "two", "three", "--svg", "list"]);
+    let mut names: Vec<&str> = listed.stdout.lines().filter_map(|line| line.split('\t').next()).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "{}", listed.exchange());
+    all_is_well(&[place.file("several.html")]);
+}
+
+#[test]
+fn pages_of_searches_for_leaks_are_well() {
+    let place = Place::new();
+    let of = |n: u32| {
+        let readings = serde_json::json!({"heap.live": 50_000 + 40 * n, "gc.count": 40, "gc.major": 6});
+        (format!("./prog {n}"), serde_json::json!({"counting": [{ "readings": readings }]}))
+    };
+    let arms: serde_json::Map<String, Value> = [1000, 2000, 4000, 8000, 16_000].map(of).into_iter().collect();
+    place.write("leak.json", serde_json::json!({ "arms": arms }).to_string());
+    let words =
+        ["inspect", "leak", "--scripted", "leak.json", "--sizes", "1k,2k,4k,8k,16k", "--", "./prog", "{n}"];
+    let answer = place.run(words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let file = page(&place, "leak.html", &[]);
+    let text = place.read("leak.html");
+    assert!(text.contains("Search for leaks over 5 sizes of the work"), "{text}");
+    assert!(text.contains("grows with the work</span>: 40 B are kept for each unit of work"), "{text}");
+    let listed = place.run(["report", "--svg", "list"]);
+    assert!(listed.stdout.contains("growth-size"), "{}", listed.exchange());
+    all_is_well(&[file]);
 }
 
 #[test]

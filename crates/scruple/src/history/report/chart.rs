@@ -1,325 +1,307 @@
-//! The chart of a range: panels over one axis of versions, with numbered guides at changes and marks for failures.
+//! The charts of a range: one for each series over the versions, with its changes and with what could not be weighed.
 
 use super::event::{Event, Outcome};
-use super::panel;
-use super::panel::Frame;
-use super::svg_text::{self, label};
-use super::{Page, words};
-use crate::history::args::ChartForm;
-use crate::show::svg::{cut, picture};
-use maud::PreEscaped;
-use scruple_core::history::State;
+use super::{Page, csv, words};
+use crate::show::page::chart::slug;
+use crate::show::page::{
+    self, Axis, Chart, Drawn, Layer, Place, Plot, Point, Scale, Shape, Tone, name, sentence,
+};
+use crate::show::title;
+use scruple_core::history::{self, Series, State};
 use scruple_core::unit::quantity;
-use std::fmt::Write as _;
 
-/// How the chart is drawn.
+/// How the charts are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Equal lengths are equal differences, rather than equal ratios.
     pub linear: bool,
-    /// One panel for each subject, with allocations, memory and time on three axes, rather than one for each metric.
+    /// One chart for each subject, with allocations, memory and time by what they were at first, rather than one for
+    /// each metric.
     pub combined: bool,
 }
 
-impl Options {
-    /// The options that these words of the command line choose.
-    pub fn of(forms: &[ChartForm]) -> Options {
-        Options { linear: forms.contains(&ChartForm::Linear), combined: forms.contains(&ChartForm::Combined) }
+/// Above this many readings in all charts, they are not drawn one by one.
+const MOST_READINGS: usize = 20_000;
+
+/// Above this many versions, only the line tells where one is.
+const MOST_MARKS: usize = 120;
+
+/// The metrics that share a combined chart, the better ones first.
+const TOGETHER: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
+
+/// What became of versions that were not weighed, with the arm whose mark they have.
+const STATES: [(&[State], usize, &str); 4] = [
+    (&[State::BuildFailed], 2, "build failed"),
+    (&[State::CheckFailed, State::RunFailed, State::TimedOut], 4, "check or run failed, or timed out"),
+    (&[State::SameBinary], 3, "same binary as another"),
+    (&[State::Skipped, State::Queued, State::Building], 0, "not weighed"),
+];
+
+/// All charts, for a picture of their own.
+pub(crate) fn all(page: &Page<'_>, options: Options) -> Vec<Chart> {
+    if options.combined {
+        return page.subjects().iter().filter_map(|subject| together(page, subject)).collect();
+    }
+    let drawn: Vec<&Series> = page.shown.iter().copied().filter(|series| !series.points.is_empty()).collect();
+    let readings = shows_readings(&drawn);
+    drawn.iter().filter_map(|series| of_series(page, series, options, readings)).collect()
+}
+
+/// Whether there are few enough readings to draw them one by one.
+pub(crate) fn shows_readings(drawn: &[&Series]) -> bool {
+    let points = drawn.iter().flat_map(|series| &series.points);
+    points.map(|point| point.readings.len()).sum::<usize>() <= MOST_READINGS
+}
+
+/// The tone of an event.
+pub(crate) fn tone(event: &Event<'_>) -> Tone {
+    match event.outcome() {
+        Outcome::Regression => Tone::Worse,
+        Outcome::Improvement => Tone::Better,
+        Outcome::Change => Tone::Plain,
     }
 }
 
-/// Colours and strokes, for light and dark.
-const STYLE: &str = "<style>\n\
-    .scruple{--good:#00805a;--bad:#c8370a;--mild:#7a7a7a;--c1:#0067ad;--c2:#b5560c;--c3:#00805a}\n\
-    @media(prefers-color-scheme:dark){.scruple{--good:#3ecf9a;--bad:#ff7a52;--mild:#9a9a9a;--c1:#62b6f5;--c2:#f0a04b;--c3:#3ecf9a}}\n\
-    .scruple .good{--hue:var(--good)}.scruple .bad{--hue:var(--bad)}.scruple .mild{--hue:var(--mild)}\n\
-    .scruple .c1{--hue:var(--c1)}.scruple .c2{--hue:var(--c2)}.scruple .c3{--hue:var(--c3)}\n\
-    .scruple .band{fill:var(--hue);opacity:.22}.scruple .median{fill:none;stroke:var(--hue);stroke-width:1.2}\n\
-    .scruple .least{fill:none;stroke:var(--hue);stroke-width:1;stroke-dasharray:1 3}\n\
-    .scruple .level{fill:none;stroke:var(--ink);stroke-width:1.6;opacity:.75}\n\
-    .scruple .dots{fill:none;stroke:var(--hue);stroke-width:2.6;stroke-linecap:round;opacity:.45}\n\
-    .scruple .mark{fill:var(--hue)}.scruple .copy{fill:var(--paper);stroke:var(--hue);stroke-width:1.2}\n\
-    .scruple .guide{stroke:var(--hue);stroke-width:1;stroke-dasharray:4 3;opacity:.5}\n\
-    .scruple .turn{stroke:var(--hue);stroke-width:2;opacity:.9}.scruple .set{fill:var(--hue);opacity:.13}\n\
-    .scruple .badge{fill:var(--hue)}.scruple text.count{fill:var(--paper);font-weight:bold;text-anchor:middle}\n\
-    .scruple .state{fill:none;stroke:var(--hue);stroke-width:1.6}.scruple text.hue{fill:var(--hue)}\n\
-    .scruple .name{font-weight:bold}.scruple .told{text-anchor:end}.scruple text.faint{fill:var(--mild)}\n\
-    .scruple text.head,.scruple text.name,.scruple text.told{paint-order:stroke;stroke:var(--paper);stroke-width:3px}\n\
-    .scruple .frame{fill:none;stroke:var(--faint)}\n\
-    .scruple .at{fill:transparent}.scruple .at:hover{fill:var(--ink);fill-opacity:.12}\n\
-    </style>\n";
-
-/// The height of a panel, of the combined one, and the room above each for its head.
-const PANEL: f64 = 118.0;
-const COMBINED: f64 = 380.0;
-const HEAD: f64 = 26.0;
-const LEFT: f64 = 84.0;
-
-/// The most values in the tooltip of a version; the first series are those of the first subject.
-const TOLD: usize = 16;
-
-/// The positions of the versions along the axis.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Columns {
-    count: usize,
-    pub(crate) left: f64,
-    pub(crate) right: f64,
-}
-
-impl Columns {
-    /// The width of a version's column.
-    pub(crate) fn step(&self) -> f64 {
-        (self.right - self.left) / self.count.max(1) as f64
-    }
-
-    /// The middle of a version's column.
-    pub(crate) fn x(&self, index: usize) -> f64 {
-        self.left + (index as f64 + 0.5) * self.step()
-    }
-
-    /// The left edge of a version's column, which is the right one of its predecessor.
-    pub(crate) fn edge(&self, index: usize) -> f64 {
-        self.left + index as f64 * self.step()
-    }
-}
-
-/// Draws the chart.
-pub(crate) fn svg(page: &Page<'_>, options: Options) -> String {
-    let count = page.history.versions.len();
-    let width = (240.0 + 5.0 * count as f64).clamp(1000.0, 1400.0);
-    let margin = if options.combined { 150.0 } else { 24.0 };
-    let columns = Columns { count, left: LEFT, right: width - margin };
-    let frames = panel::frames(page, options);
-    let title = format!("{}  {}", words::plain(&page.history.repository), words::plain(&page.history.range));
-    if frames.is_empty() || count == 0 {
-        let nothing = label("", (10.0, 48.0), "Nothing was weighed.");
-        return picture(1000, 70, &title, &PreEscaped(nothing));
-    }
-    let (badges, rows) = badges(page, &columns);
-    let mut top = 34.0 + 20.0 * rows as f64;
-    let height = if options.combined { COMBINED } else { PANEL };
-    let tops: Vec<f64> = frames
-        .iter()
-        .map(|_| {
-            let here = top + HEAD;
-            top = here + height;
-            here
+/// The versions along an axis, with the events that this series has.
+fn versions(page: &Page<'_>, of: impl Fn(&Event<'_>) -> bool) -> Axis {
+    let mut axis = Axis::new("version", scruple_core::unit::Unit::Count, Scale::Linear);
+    axis.places = (0..page.history.versions.len())
+        .map(|index| Place {
+            at: index as f64,
+            name: named(page, index),
+            about: page::name(&page.version(index).title),
+            event: page.events.iter().find(|event| event.at == index && of(event)).map(|event| page::Event {
+                sign: format!("#{}", event.number),
+                tone: tone(event),
+                within: within(page, event),
+            }),
         })
         .collect();
-    let bottom = top;
-    let mut out = STYLE.to_owned();
-    for event in &page.events {
-        guide(page, event, &columns, (tops[0], bottom), &mut out);
-    }
-    for (frame, top) in frames.iter().zip(&tops) {
-        panel::draw(page, frame, &columns, (*top, *top + height), &mut out);
-    }
-    out.push_str(&badges);
-    states(page, &columns, bottom + 12.0, &mut out);
-    names(page, &columns, bottom + 28.0, &mut out);
-    legend(options, bottom + 142.0, &mut out);
-    columns_to_point_at(page, &columns, &frames, (tops[0], bottom + 20.0), &mut out);
-    picture(width as usize, (bottom + 182.0) as usize, &title, &PreEscaped(out))
+    axis
 }
 
-/// The class that colours an event.
-pub(crate) fn class(event: &Event<'_>) -> &'static str {
-    match event.outcome() {
-        Outcome::Regression => "bad",
-        Outcome::Improvement => "good",
-        Outcome::Change => "mild",
-    }
-}
-
-/// The line where an event starts, and the shade over the versions that may have caused it.
-fn guide(page: &Page<'_>, event: &Event<'_>, columns: &Columns, (top, bottom): (f64, f64), out: &mut String) {
-    let first = event.set.first().copied().unwrap_or(event.at);
-    let (left, right) = (columns.edge(first), columns.edge(event.last() + 1));
-    let class = class(event);
-    if event.set.len() + words::left_out(page, event) > 1 {
-        let _ = writeln!(
-            out,
-            "<rect class=\"set {class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
-            right - left,
-            bottom - top
-        );
-    }
-    // The end of a spike is shown as well.
-    for (version, top) in [(Some(event.at), top - HEAD + 4.0), (event.until().map(|until| until + 1), top)] {
-        let Some(x) = version.map(|version| columns.edge(version)) else { continue };
-        let _ = writeln!(
-            out,
-            "<line class=\"guide {class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>"
-        );
-    }
-}
-
-/// The numbers of the events above the panels, in up to four rows; and the number of rows.
-fn badges(page: &Page<'_>, columns: &Columns) -> (String, usize) {
-    let mut ends: Vec<f64> = Vec::new();
-    let mut out = String::new();
-    for event in &page.events {
-        let x = columns.edge(event.at);
-        let row = ends.iter().position(|end| *end <= x - 10.0).unwrap_or(ends.len());
-        if row >= 4 {
-            continue;
-        }
-        if row == ends.len() {
-            ends.push(0.0);
-        }
-        ends[row] = x + 10.0;
-        let y = 44.0 + 20.0 * row as f64;
-        let _ = writeln!(
-            out,
-            "<g class=\"{}\"><rect class=\"badge\" x=\"{:.1}\" y=\"{:.1}\" width=\"18\" height=\"16\" rx=\"8\"/>\
-             {}</g>",
-            class(event),
-            x - 9.0,
-            y - 8.0,
-            label("count", (x, y + 4.0), &event.number.to_string())
-        );
-    }
-    (out, ends.len())
-}
-
-/// A mark below the panels for each version that was not weighed itself.
-fn states(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
-    let kinds: [(&[State], &str, &str, &str); 4] = [
-        (&[State::BuildFailed], "bad", "m-3.5 -3.5l7 7m0 -7l-7 7", "build failed"),
-        (
-            &[State::CheckFailed, State::RunFailed, State::TimedOut],
-            "c2",
-            "m0 -4l4 4l-4 4l-4 -4z",
-            "check or run failed, or timed out",
-        ),
-        (&[State::SameBinary], "c1", "m-3.5 -1.5h7m0 3h-7", "same binary"),
-        (&[State::Skipped, State::Queued, State::Building], "mild", "m-1 0h2", "not weighed"),
-    ];
-    let mut beside = columns.left;
-    for (states, class, mark, word) in kinds {
-        let mut path = String::new();
-        for (index, version) in page.history.versions.iter().enumerate() {
-            if states.contains(&version.state) {
-                let _ = write!(path, "M{:.1} {y:.1}{mark}", columns.x(index));
-            }
-        }
-        if path.is_empty() {
-            continue;
-        }
-        let below = y + 110.0;
-        let _ = writeln!(
-            out,
-            "<g class=\"{class}\"><path class=\"state\" d=\"{path}\"/><path class=\"state\" d=\"M{:.1} {below:.1}{mark}\"/>\
-             {}</g>",
-            beside + 4.0,
-            label("", (beside + 14.0, below + 4.0), word)
-        );
-        beside += 34.0 + 6.7 * word.chars().count() as f64;
-    }
-}
-
-/// Names of versions below the axis, rotated, as many as fit: those of events first, then tags, then others.
-fn names(page: &Page<'_>, columns: &Columns, y: f64, out: &mut String) {
-    const ROOM: f64 = 14.0;
-    let count = page.history.versions.len();
-    let tagged = (0..count).filter(|index| !page.version(*index).tags.is_empty());
-    let wanted = page.events.iter().map(|event| event.at).chain([0, count - 1]).chain(tagged).chain(0..count);
-    let mut taken = vec![false; ((columns.right - columns.left) / ROOM) as usize + 3];
-    let mut chosen = Vec::new();
-    for index in wanted {
-        let place = ((columns.x(index) - columns.left) / ROOM) as usize + 1;
-        let near = chosen.iter().any(|other| (columns.x(*other) - columns.x(index)).abs() < ROOM);
-        let around = taken[place - 1..=place + 1].iter().any(|taken| *taken);
-        if !(near && around) {
-            taken[place] = true;
-            chosen.push(index);
-        }
-    }
-    chosen.sort_unstable();
-    for index in chosen {
-        let version = page.version(index);
-        let event = page.events.iter().find(|event| event.at == index);
-        let name = version.tags.first().map_or(version.short(), String::as_str);
-        let x = columns.x(index);
-        let class = event.map_or("told ".to_owned(), |event| format!("told hue name {}", class(event)));
-        out.push_str(&svg_text::turned(&class, (x + 3.0, y), &cut(&words::plain(name), 94.0)));
-        out.push('\n');
-    }
-}
-
-/// The legend of the strokes.
-fn legend(options: Options, y: f64, out: &mut String) {
-    let told: [&str; 2] = match options.combined {
-        true => ["least readings of each version", ""],
-        false => [
-            "line: median · dotted: least reading · shade around it: interval · dots: readings · thick: level",
-            "hollow: readings of another version with the same binary",
-        ],
-    };
-    let guides = "number and dashes: a change, by its colour for better or worse; green, red or grey shade: versions that may have brought it";
-    for (index, line) in [guides, told[0], told[1]].iter().enumerate() {
-        let y = y + 15.0 * index as f64;
-        out.push_str(&label("faint", (LEFT, y), line));
-        out.push('\n');
-    }
-}
-
-/// Transparent columns with a tooltip for each version; narrow ones are merged.
-fn columns_to_point_at(
-    page: &Page<'_>,
-    columns: &Columns,
-    frames: &[Frame<'_>],
-    (top, bottom): (f64, f64),
-    out: &mut String,
-) {
-    let count = page.history.versions.len();
-    let together = (3.0 / columns.step()).ceil().max(1.0) as usize;
-    for first in (0..count).step_by(together) {
-        let last = (first + together).min(count);
-        let told: Vec<String> = (first..last).map(|index| about(page, index, frames, last - first)).collect();
-        let _ = writeln!(
-            out,
-            "<rect class=\"at\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">{}</rect>",
-            columns.edge(first),
-            columns.edge(last) - columns.edge(first),
-            bottom - top,
-            svg_text::tip(&told.join("\n"))
-        );
-    }
-}
-
-/// A version in words: author, state, and its values unless it shares its column with many others.
-fn about(page: &Page<'_>, index: usize, frames: &[Frame<'_>], sharing: usize) -> String {
+/// The tag of a version, or else its id.
+fn named(page: &Page<'_>, index: usize) -> String {
     let version = page.version(index);
-    let title: String = words::plain(&version.title).chars().take(90).collect();
-    let mut told = format!("{} {title}", words::named(page, index));
-    if sharing > 3 {
-        return told;
+    page::name(version.tags.first().map_or(version.short(), String::as_str))
+}
+
+/// The versions that may have brought an event, where there are several.
+fn within(page: &Page<'_>, event: &Event<'_>) -> Option<(f64, f64)> {
+    let first = event.set.first().copied().unwrap_or(event.at);
+    let several = event.set.len() + words::left_out(page, event) > 1;
+    several.then(|| (first as f64 - 0.5, event.last() as f64 + 0.5))
+}
+
+/// One series: its levels, intervals, medians and readings.
+pub(crate) fn of_series(page: &Page<'_>, series: &Series, options: Options, readings: bool) -> Option<Chart> {
+    let points = &series.points;
+    points.first()?;
+    let at = |point: &history::Point| point.version as f64;
+    let known = |values: &mut dyn Iterator<Item = Point>| -> Vec<Point> {
+        values.filter(|point| point.y.is_finite()).collect()
+    };
+    let interval = known(&mut points.iter().filter_map(|point| {
+        let interval = point.interval?;
+        Some(Point { low: Some(interval.low), ..Point::at(at(point), interval.high) })
+    }));
+    let median = known(
+        &mut points.iter().map(|point| Point { apart: point.copied, ..Point::at(at(point), point.value) }),
+    );
+    let each = points.iter().filter(|point| readings && !point.copied && !series.exact);
+    let spots = known(&mut each.flat_map(|point| {
+        let last = point.readings.len().saturating_sub(1).max(1) as f64;
+        let beside = move |index: usize| (index as f64 / last - 0.5) * 0.6;
+        point
+            .readings
+            .iter()
+            .enumerate()
+            .map(move |(index, value)| Point::at(at(point) + beside(index), *value))
+    }));
+    let least = points.iter().any(|point| point.least < point.value);
+    let least = known(&mut points.iter().filter(|_| least).map(|point| Point::at(at(point), point.least)));
+    let copied = points.iter().any(|point| point.copied);
+    let positive = points.iter().all(|point| point.value > 0.0 && point.least > 0.0);
+    let shape = if median.len() > MOST_MARKS { Shape::Line } else { Shape::Course };
+    let mut layers = vec![
+        layer(1, "interval", Shape::Area, vec![interval]),
+        layer(1, "readings", Shape::Spots, vec![spots]),
+        layer(2, "least reading", Shape::Line, vec![least]),
+        layer(0, "level", Shape::Line, levels(series)),
+        layer(1, "median", shape, vec![median]),
+    ];
+    layers.extend(below(page));
+    layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
+    let scale = if positive && !options.linear { Scale::Log } else { Scale::Linear };
+    let told = said(series);
+    let mut note = told.clone();
+    if copied {
+        note.push_str(". Hollow: readings of another version with the same binary");
     }
-    let _ =
-        write!(told, "\n{}, {}", words::plain(&version.author), crate::show::json::timestamp(version.time));
-    let state = words::state(page, index);
-    if state != "weighed" {
-        let why = version.why.as_deref().map_or(String::new(), |why| format!(": {}", words::plain(why)));
-        let _ = write!(told, "\n{state}{why}");
+    Some(Chart {
+        name: slug(&format!("{}-{}", name(&series.subject), title(&series.metric))),
+        title: sentence(&words::series(series)),
+        note,
+        label: sentence(&format!("{}: {told}{}", words::series(series), changes(page, series))),
+        drawn: Drawn::Plot(Plot {
+            x: versions(page, |event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series))),
+            y: Axis::new(title(&series.metric), series.unit.clone(), scale),
+            shade: None,
+            column: None,
+            zero: None,
+            layers,
+            small: false,
+        }),
+    })
+}
+
+fn layer(arm: usize, name: &str, shape: Shape, pieces: Vec<Vec<Point>>) -> Layer {
+    Layer { arm, name: name.to_owned(), shape, pieces }
+}
+
+/// From the first to the last version, in words.
+fn said(series: &Series) -> String {
+    let whole = series.whole.as_ref().and_then(|whole| words::whole(series, whole));
+    whole.map_or(String::new(), |(from, to, effect)| format!("{from} → {to}, {effect}"))
+}
+
+/// The changes, in words.
+fn changes(page: &Page<'_>, series: &Series) -> String {
+    let told: Vec<String> = series
+        .changes
+        .iter()
+        .map(|change| {
+            let (from, to) = (quantity(change.from, &series.unit), quantity(change.to, &series.unit));
+            format!("{from} to {to} at {}", words::short(page, change.at))
+        })
+        .collect();
+    if told.is_empty() { String::new() } else { format!("; changes: {}", told.join("; ")) }
+}
+
+/// The level of each stretch, as a line with steps at the borders of versions.
+fn levels(series: &Series) -> Vec<Vec<Point>> {
+    let mut pieces: Vec<Vec<Point>> = Vec::new();
+    let mut end = None;
+    for (first, last, level) in series.levels.iter().filter(|(_, _, level)| level.is_finite()) {
+        if end != Some(*first) {
+            pieces.push(Vec::new());
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(Point::at(*first as f64 - 0.5, *level));
+            piece.push(Point::at(*last as f64 + 0.5, *level));
+        }
+        end = Some(last + 1);
     }
-    for series in frames.iter().flat_map(|frame| frame.series.iter()).take(TOLD) {
-        if let Some(point) = series.points.iter().find(|point| point.version == index) {
-            let value = quantity(point.value, &series.unit);
-            let interval = point.interval.map_or(String::new(), |interval| {
-                let (low, high) =
-                    (quantity(interval.low, &series.unit), quantity(interval.high, &series.unit));
-                format!(" [{low}, {high}]")
+    pieces
+}
+
+/// A mark below the chart for each version that was not weighed itself.
+fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
+    STATES.iter().map(move |(states, arm, word)| {
+        let of =
+            page.history.versions.iter().enumerate().filter(|(_, version)| states.contains(&version.state));
+        layer(*arm, word, Shape::Below, vec![of.map(|(index, _)| Point::at(index as f64, 0.0)).collect()])
+    })
+}
+
+/// Allocations, memory and time of a subject in one chart, each by what it was at first: they have no unit in common.
+fn together(page: &Page<'_>, subject: &str) -> Option<Chart> {
+    // What shares the chart does not depend on which metrics tables show.
+    let fits = |one: &&Series, key: &str| {
+        one.subject == subject
+            && one.metric == key
+            && one.points.first().is_some_and(|first| first.least > 0.0)
+    };
+    let choose =
+        |keys: &[&str]| keys.iter().find_map(|key| page.judgement.series.iter().find(|one| fits(one, key)));
+    let layers: Vec<Layer> = TOGETHER
+        .iter()
+        .enumerate()
+        .filter_map(|(place, keys)| {
+            let series = choose(keys)?;
+            let first = series.points.first()?.least;
+            let points = series.points.iter().filter(|point| point.least > 0.0);
+            let points = points.map(|point| Point {
+                apart: point.copied,
+                ..Point::at(point.version as f64, point.least / first)
             });
-            let _ =
-                write!(told, "\n{}: {value}{interval}, n = {}", words::series(series), point.readings.len());
+            Some(layer(place + 1, &sentence(&title(&series.metric)), Shape::Course, vec![points.collect()]))
+        })
+        .collect();
+    let label: Vec<String> = layers
+        .iter()
+        .filter_map(|layer| {
+            Some(format!("{} {}", layer.name, scruple_core::unit::change(layer.pieces[0].last()?.y)))
+        })
+        .collect();
+    (!layers.is_empty()).then(|| Chart {
+        name: slug(&format!("{}-together", name(subject))),
+        title: name(subject),
+        note: "The least readings, by those of the first version.".to_owned(),
+        label: format!("{} at the last version: {}", name(subject), label.join(", ")),
+        drawn: Drawn::Plot(Plot {
+            x: versions(page, |event| event.changes.iter().any(|(one, _)| one.subject == subject)),
+            y: Axis::ratio("by the first version"),
+            shade: None,
+            column: None,
+            zero: Some(1.0),
+            layers: layers
+                .into_iter()
+                .chain(below(page))
+                .filter(|layer| !layer.pieces[0].is_empty())
+                .collect(),
+            small: false,
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::report::fixture::rich;
+
+    #[test]
+    fn the_chart_marks_failures_and_numbers_changes() {
+        let made = rich();
+        let page = Page::of(&made.history, &made.judgement);
+        let svg = page.svg(Options::default());
+        let charts = all(&page, Options::default());
+        assert_eq!(charts.len(), 6);
+        let plots: Vec<&Plot> = charts.iter().filter_map(plot).collect();
+        let below = |name: &str| {
+            let of = plots[0].layers.iter().filter(|layer| layer.shape == Shape::Below && layer.name == name);
+            of.flat_map(|layer| &layer.pieces[0]).count()
+        };
+        assert_eq!(below("build failed"), 2);
+        assert_eq!(below("check or run failed, or timed out"), 2);
+        assert_eq!(below("same binary as another"), 1);
+        assert_eq!(below("not weighed"), 2);
+        let signs = |plot: &Plot| -> Vec<String> {
+            plot.x.places.iter().filter_map(|place| Some(place.event.as_ref()?.sign.clone())).collect()
+        };
+        assert_eq!(signs(plots[0]), ["#1"], "a chart marks the changes of its own series");
+        assert_eq!(signs(plots[1]), ["#1", "#2", "#3", "#4", "#6"]);
+        let unsure: Vec<_> =
+            plots[1].x.places.iter().filter_map(|place| place.event.as_ref()?.within).collect();
+        assert_eq!(unsure, [(26.5, 30.5)], "one of four versions");
+        assert!(
+            svg.contains(">100 ms</text>")
+                && page.svg(Options { linear: true, combined: false }).contains(">0</text>")
+        );
+        assert!(svg.contains("class=\"sign worse\"") && svg.contains("class=\"within better\""));
+        let combined = all(&page, Options { combined: true, linear: false });
+        let drawn: Vec<usize> = combined
+            .iter()
+            .filter_map(plot)
+            .map(|plot| plot.layers.iter().filter(|layer| layer.shape == Shape::Course).count())
+            .collect();
+        assert_eq!(drawn, [3, 2], "nobody read the memory of parse");
+    }
+
+    fn plot(chart: &Chart) -> Option<&Plot> {
+        match &chart.drawn {
+            Drawn::Plot(plot) => Some(plot),
+            Drawn::Rows(_) => None,
         }
     }
-    for event in page.events.iter().filter(|event| event.set.contains(&index)) {
-        let word = event.outcome().word().to_lowercase();
-        let several = event.set.len() + words::left_out(page, event) > 1;
-        let may = if several { "may have brought" } else { "brought" };
-        let _ = write!(told, "\n{may} #{}, {word}", event.number);
-    }
-    told
 }

@@ -1,19 +1,16 @@
 //! The report of a range of versions: one page, written for terminals, documents, browsers and programs.
 
-pub mod axis;
 pub mod chart;
 pub mod commit_links;
 pub mod csv;
 pub mod event;
 #[cfg(test)]
 pub mod fixture;
-pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod minor_changes;
-pub mod panel;
+pub mod model;
 pub mod sparkline;
-pub mod svg_text;
 pub mod terminal;
 #[cfg(test)]
 pub mod tests;
@@ -127,12 +124,18 @@ impl<'a> Page<'a> {
 
     /// The chart as a separate picture.
     pub fn svg(&self, options: Options) -> String {
-        chart::svg(self, options)
+        let charts = chart::all(self, options);
+        crate::show::chart::picture(&charts)
+    }
+
+    /// The page as data.
+    pub fn model(&self) -> crate::show::page::Page {
+        model::of(self)
     }
 
     /// A self-contained page for browsers.
     pub fn html(&self) -> String {
-        html::text(self)
+        crate::show::page::html::text(&self.model())
     }
 
     /// JSON, schema 1.

@@ -35,14 +35,25 @@ pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
     write(Page::of(history, &judgement), history, args, None)
 }
 
-fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
-    let mut page = page.showing(&args.metrics);
+/// The page of a stored history, with the metrics that these patterns name.
+pub fn of(history: &History, metrics: &[String]) -> crate::show::page::Page {
+    let judgement = find_changes(history, ERROR);
+    with_logs(Page::of(history, &judgement).showing(metrics), history).model()
+}
+
+/// The page with the ends of the logs that are still there.
+fn with_logs<'a>(mut page: Page<'a>, history: &History) -> Page<'a> {
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
         if let Ok(text) = std::fs::read(path) {
             let from = text.len().saturating_sub(LOG);
             page.logs.insert(path.clone(), String::from_utf8_lossy(&text[from..]).into_owned());
         }
     }
+    page
+}
+
+fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
+    let page = with_logs(page.showing(&args.metrics), history);
     let known = check_subject(&page, args);
     let exports = args.export.all();
     let usable = exports.iter().filter(|export| known.is_ok() || export.format != "csv");

@@ -1,7 +1,9 @@
 //! The verdict on a leak: the live size at each size of the work, and the conclusion.
 
 use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::page::Tone;
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use scruple_core::metric::Pass;
 use scruple_core::stats::Interval;
 use scruple_core::stats::retained::{Doubt, Retained};
 use scruple_core::unit::{Unit, exact, grouped, quantity};
@@ -18,6 +20,8 @@ pub struct Leak {
     pub command: Vec<String>,
     /// The metric taken.
     pub metric: &'static str,
+    /// The pass that read it.
+    pub pass: Pass,
     /// Metrics that would have been better.
     pub passed_over: Vec<PassedOver>,
     /// The runs, by size.
@@ -99,7 +103,12 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let line = format!("  {}  {}  {bar}", right(size, first), right(bytes, second));
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    let (style, word, sentence) = sentence(leak);
+    let (tone, word, sentence) = said(&leak.verdict);
+    let style = match tone {
+        Tone::Worse => BAD,
+        Tone::Better => GOOD,
+        _ => OPEN,
+    };
     let _ = writeln!(
         out,
         "\n{style}{word}{style:#}: {}",
@@ -129,9 +138,10 @@ fn between(power: &Interval) -> String {
     }
 }
 
-fn sentence(leak: &Leak) -> (anstyle::Style, &'static str, String) {
+/// What the readings show: its tone, in a word, and why.
+pub fn said(verdict: &Retained) -> (Tone, &'static str, String) {
     const NEARLY_ONE: f64 = 1.1;
-    match &leak.verdict {
+    match verdict {
         Retained::Grows { per_unit, interval, power } => {
             let faster = if power.low > NEARLY_ONE { ", and the more the larger the work" } else { "" };
             let (low, high) = (amount(interval.low), amount(interval.high));
@@ -141,22 +151,24 @@ fn sentence(leak: &Leak) -> (anstyle::Style, &'static str, String) {
                  all of its work at once.",
                 amount(*per_unit)
             );
-            (BAD, "grows with the work", said)
+            (Tone::Worse, "grows with the work", said)
         }
         Retained::Slows { power } => {
             let said =
                 format!("as {} (a root is 0.5, a logarithm 0, below is bounded). No leak.", between(power));
-            (GOOD, "grows less and less", said)
+            (Tone::Better, "grows less and less", said)
         }
-        Retained::Stops { after } => {
-            (GOOD, "stops growing", format!("nothing is added beyond the size {}. No leak.", grouped(*after)))
-        }
+        Retained::Stops { after } => (
+            Tone::Better,
+            "stops growing",
+            format!("nothing is added beyond the size {}. No leak.", grouped(*after)),
+        ),
         Retained::Constant { interval } => {
             let most = interval.high.max(0.0);
             let said = format!("no more than {} for each unit of work at 99 %. No leak.", amount(most));
-            (GOOD, "constant", said)
+            (Tone::Better, "constant", said)
         }
-        Retained::Unknown(doubt) => (OPEN, "can’t tell", said_of(doubt)),
+        Retained::Unknown(doubt) => (Tone::Open, "can’t tell", said_of(doubt)),
     }
 }
 

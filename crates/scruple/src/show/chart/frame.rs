@@ -1,6 +1,7 @@
 //! Elements of all charts: marks, grids, labels, arrows at the edge.
 
 use super::scale::{Ruler, Tick};
+use crate::show::page::Shape;
 use maud::{Markup, html};
 
 /// The marks that distinguish arms without colour, in order.
@@ -58,6 +59,22 @@ pub(crate) fn key(arm: usize) -> Markup {
         svg class="key" width="26" height="12" aria-hidden="true" {
             line class={ "curve " (class(arm)) } x1="0" x2="26" y1="6" y2="6" stroke-width="1.8" stroke-dasharray=(dash(arm)) {}
             (mark("13", 6.0, arm, true, None))
+        }
+    }
+}
+
+/// The sign of a layer in a legend, by its shape.
+pub(crate) fn key_of(arm: usize, shape: Shape) -> Markup {
+    let class = class(arm);
+    html! {
+        @match shape {
+            Shape::Area => svg.key width="14" height="12" aria-hidden="true" { rect class={ "area " (class) } width="14" height="12" {} },
+            Shape::Spots => svg.key width="14" height="12" aria-hidden="true" { path class={ "curve spots " (class) } d="M3 8h0M7 4h0M11 7h0" {} },
+            Shape::Below => svg.key width="14" height="12" aria-hidden="true" { (mark("7", 6.0, arm, false, None)) },
+            Shape::Line => svg.key width="26" height="12" aria-hidden="true" {
+                line class={ "curve " (class) } x1="0" x2="26" y1="6" y2="6" stroke-dasharray=(dash(arm)) {}
+            },
+            _ => (key(arm)),
         }
     }
 }

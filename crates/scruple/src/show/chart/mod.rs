@@ -8,6 +8,7 @@ pub mod heat;
 pub mod plot;
 pub mod rows;
 pub mod scale;
+pub mod small;
 
 use super::page::{Chart, Drawn};
 use maud::{Markup, PreEscaped, html};
@@ -33,22 +34,32 @@ pub(crate) fn marks(chart: &Chart) -> usize {
     }
 }
 
-/// A chart as a separate picture, which follows the reader's choice of light and dark.
-pub(crate) fn picture(chart: &Chart) -> String {
+/// Charts below each other as a picture of its own, which follows the reader's choice of light and dark.
+pub(crate) fn picture<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> String {
     const WIDTH: u32 = 860;
-    let (body, height) = match &chart.drawn {
-        Drawn::Rows(rows) => rows::picture(rows),
-        Drawn::Plot(plot) => plot::picture(plot),
-        Drawn::Heat(heat) => heat::picture(heat),
-    };
-    let height = height + 44.0;
+    const HEAD: f64 = 36.0;
+    let mut height = 0.0;
+    let mut labels = Vec::new();
+    let mut drawn: Vec<(&Chart, f64, f64, Markup)> = Vec::new();
+    for chart in charts {
+        let (body, tall) = match &chart.drawn {
+            Drawn::Rows(rows) => rows::picture(rows),
+            Drawn::Plot(plot) => plot::picture(plot),
+            Drawn::Heat(heat) => heat::picture(heat),
+        };
+        labels.push(chart.label.as_str());
+        drawn.push((chart, height, tall, body));
+        height += HEAD + tall + 8.0;
+    }
     let picture = html! {
-        svg xmlns="http://www.w3.org/2000/svg" class="chart alone" width=(WIDTH) height=(height) role="img" aria-label=(chart.label) {
+        svg xmlns="http://www.w3.org/2000/svg" class="chart alone" width=(WIDTH) height=(height) role="img" aria-label=(labels.join(". ")) {
             style { (PreEscaped(super::page::html::STYLE)) }
             (frame::definitions())
             rect class="paper" width="100%" height="100%" {}
-            text class="title" x="16" y="24" { (chart.title) }
-            svg x="16" y="36" width=(WIDTH - 32) height=(height - 36.0) overflow="visible" { (body) }
+            @for (chart, top, tall, body) in drawn {
+                text class="title" x="16" y=(top + 24.0) { (chart.title) }
+                svg x="16" y=(top + HEAD) width=(WIDTH - 32) height=(tall + 8.0) overflow="visible" { (body) }
+            }
         }
     };
     picture.into_string() + "\n"

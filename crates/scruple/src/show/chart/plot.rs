@@ -1,14 +1,22 @@
 //! Curves and points over two axes.
 
 use super::frame::{
-    Towards, beyond, class, columns, dash, key, labels, lines, mark, percent, pixels, side_labels,
+    Towards, anchor, beyond, class, columns, dash, key_of, labels, lines, mark, percent, pixels, side_labels,
 };
+use super::rows::tone;
 use super::scale::{Ruler, window};
-use crate::show::page::{Layer, Plot, Point, Scale, Shape};
+use crate::show::page::{Event, Layer, Place, Plot, Point, Scale, Shape};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
+/// The room above a plot, and for each row of signs over it.
 const TOP: f64 = 10.0;
+const SIGNS: f64 = 15.0;
+/// The rows of signs that a plot has room for.
+const MOST_ROWS: usize = 3;
+/// The room below the names of places for points without a height.
+const BELOW: f64 = 18.0;
+
 const TALL: f64 = 200.0;
 const SMALL: f64 = 130.0;
 
@@ -22,7 +30,7 @@ const MANY: usize = 400;
 pub(crate) fn marks(layer: &Layer) -> usize {
     let points = layer.pieces.iter().map(Vec::len).sum();
     match layer.shape {
-        Shape::Points | Shape::Course if points <= MANY => points,
+        Shape::Points | Shape::Course | Shape::Below if points <= MANY => points,
         _ => 0,
     }
 }
@@ -31,30 +39,38 @@ struct Frame<'a> {
     plot: &'a Plot,
     x: Ruler<'a>,
     y: Ruler<'a>,
+    /// The signs above the plot: the place, the row, the event.
+    signs: Vec<(f64, usize, &'a Event)>,
+    top: f64,
     bottom: f64,
 }
 
 impl Frame<'_> {
     fn of(plot: &Plot) -> Frame<'_> {
         let points = || plot.layers.iter().flat_map(|layer| layer.pieces.iter().flatten());
+        let high = plot.layers.iter().filter(|layer| layer.shape != Shape::Below);
+        let high = || high.clone().flat_map(|layer| layer.pieces.iter().flatten());
         let positive = |scale: &Scale| matches!(scale, Scale::Log | Scale::Ratio);
         let keep = |scale: &Scale, value: f64| value.is_finite() && (value > 0.0 || !positive(scale));
-        let xs = points().map(|point| point.x).filter(|x| keep(&plot.x.scale, *x));
+        let places = plot.x.places.iter().map(|place| place.at);
+        let xs = points().map(|point| point.x).chain(places).filter(|x| keep(&plot.x.scale, *x));
         let range = |range: (f64, f64), value: f64| (range.0.min(value), range.1.max(value));
         let across = xs.fold((f64::INFINITY, f64::NEG_INFINITY), range);
         let across = if across.0.is_finite() { across } else { (0.0, 1.0) };
-        let ys = points()
-            .flat_map(|point| [Some(point.y), point.low])
-            .flatten()
-            .filter(|y| keep(&plot.y.scale, *y));
+        let ys =
+            high().flat_map(|point| [Some(point.y), point.low]).flatten().filter(|y| keep(&plot.y.scale, *y));
         let areas = plot.layers.iter().any(|layer| layer.shape == Shape::Area);
         let steps = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
-        let mut up = match areas || steps {
+        let named = !plot.x.places.is_empty();
+        let mut up = match areas || steps || named {
             true => ys.fold((f64::INFINITY, f64::NEG_INFINITY), range),
             false => window(ys),
         };
         if !up.0.is_finite() {
             up = (0.0, 1.0);
+        }
+        if named {
+            up = at_least_a_tenth(up);
         }
         if let Some(shade) = &plot.shade {
             let room = (shade.high - shade.low) / 4.0;
@@ -69,19 +85,35 @@ impl Frame<'_> {
             // Labels of the vertical axis stand at the left.
             false => (if plot.small { 0.2 } else { 0.13 }, 0.02),
         };
+        let x = Ruler::new(&plot.x, across, room);
+        let signs = signs(&x, &plot.x.places);
+        let rows = signs.iter().map(|(_, row, _)| (row + 1).min(MOST_ROWS)).max().unwrap_or(0);
+        let top = TOP + SIGNS * rows as f64;
         Frame {
             plot,
-            x: Ruler::new(&plot.x, across, room),
+            x,
             y: Ruler::new(&plot.y, up, if exact { (0.0, 0.0) } else { (0.07, 0.07) }),
-            bottom: if plot.small { SMALL } else { TALL },
+            signs,
+            top,
+            bottom: top - TOP + if plot.small { SMALL } else { TALL },
         }
     }
 
     fn y(&self, place: f64) -> f64 {
-        self.bottom - place * (self.bottom - TOP)
+        self.bottom - place * (self.bottom - self.top)
+    }
+
+    /// The height of the whole picture, with what stands below the plot.
+    fn height(&self) -> f64 {
+        let below = self.plot.layers.iter().any(|layer| layer.shape == Shape::Below);
+        self.bottom + 20.0 + if below { BELOW } else { 0.0 }
     }
 
     fn title(&self, point: &Point) -> String {
+        let place = self.plot.x.places.iter().find(|place| place.at == point.x);
+        if let Some(place) = place {
+            return format!("{} {}: {}", place.name, place.about, self.value(point.y));
+        }
         let along = quantity(point.x, &self.plot.x.unit);
         let apart = if point.apart { ", disturbed: does not count" } else { "" };
         format!("{} {along}: {}{apart}", self.plot.x.title, self.value(point.y)).trim_start().to_owned()
@@ -99,27 +131,36 @@ impl Frame<'_> {
 pub(crate) fn draw(plot: &Plot, label: &str, tooltips: bool) -> Markup {
     let frame = Frame::of(plot);
     html! {
-        svg.chart width="100%" height=(frame.bottom + 20.0) role="img" aria-label=(label) {
+        svg.chart width="100%" height=(frame.height()) role="img" aria-label=(label) {
             (body(&frame, tooltips))
         }
     }
 }
 
+/// What tells each named layer apart, with its name; nothing where there is only one.
+pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &str)> {
+    let mut named: Vec<(usize, &str, Shape)> = Vec::new();
+    for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
+        if !named.iter().any(|(arm, name, _)| *arm == layer.arm && *name == layer.name) {
+            named.push((layer.arm, &layer.name, layer.shape));
+        }
+    }
+    if named.len() < 2 {
+        return Vec::new();
+    }
+    named.into_iter().map(|(arm, name, shape)| (key_of(arm, shape), name)).collect()
+}
+
 /// The same as a picture of its own, with its height.
 pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
     let frame = Frame::of(plot);
-    let mut named: Vec<(usize, &str)> = Vec::new();
-    for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
-        if !named.contains(&(layer.arm, layer.name.as_str())) {
-            named.push((layer.arm, &layer.name));
-        }
-    }
-    let y = frame.bottom + 40.0;
+    let named = legend(plot);
+    let y = frame.height() + 20.0;
     let markup = html! {
         (body(&frame, true))
-        @for (place, (arm, name)) in named.iter().enumerate() {
+        @for (place, (sign, name)) in named.iter().enumerate() {
             @let line = y + 18.0 * place as f64;
-            svg x="0" y=(pixels(line - 10.0)) width="26" height="12" overflow="visible" { (key(*arm)) }
+            svg x="0" y=(pixels(line - 10.0)) width="26" height="12" overflow="visible" { (sign) }
             text x="34" y=(pixels(line)) { (name) }
         }
     };
@@ -129,8 +170,13 @@ pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
 fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
     let plot = frame.plot;
     // The least width of a plot on a screen that is not narrow.
-    let width = if plot.small { 240.0 } else { 400.0 };
+    let width = match plot.small {
+        true => 240.0,
+        false if !plot.x.places.is_empty() => 640.0,
+        false => 400.0,
+    };
     let (across, up) = (frame.x.ticks_within(width), frame.y.ticks());
+    let top = frame.top;
     let y = |place: f64| frame.y(place);
     let at_right = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
     html! {
@@ -140,7 +186,7 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
         }
         @if let Some(shade) = &plot.column {
             @let (left, right) = (frame.x.place(shade.low).clamp(0.0, 1.0), frame.x.place(shade.high).clamp(0.0, 1.0));
-            rect.margin x=(percent(left)) width=(percent(right - left)) y=(pixels(TOP)) height=(pixels(frame.bottom - TOP)) {}
+            rect.margin x=(percent(left)) width=(percent(right - left)) y=(pixels(top)) height=(pixels(frame.bottom - frame.top)) {}
             text.tick.halo x=(percent(right - 0.005)) y=(pixels(frame.bottom - 6.0)) text-anchor="end" { (shade.text) }
         }
         (columns(&across, TOP, frame.bottom))
@@ -149,15 +195,67 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
             @let at = pixels(frame.y(frame.y.place(zero)));
             line.zero x1="0" x2="100%" y1=(at) y2=(at) {}
         }
+        @for (place, row, event) in &frame.signs { (event_of(frame, *place, *row, event)) }
         @for layer in &plot.layers { (layer_of(frame, layer, tooltips)) }
         (labels(&across, frame.bottom + 15.0))
         (side_labels(&up, at_right, y))
     }
 }
 
+/// The rows of the signs above a plot, so that no two stand in each other on a narrow screen; those beyond the last row
+/// have no sign but a line.
+fn signs<'a>(x: &Ruler<'_>, places: &'a [Place]) -> Vec<(f64, usize, &'a Event)> {
+    const APART: f64 = 0.09;
+    let mut ends = [f64::NEG_INFINITY; MOST_ROWS];
+    let marked = places.iter().filter_map(|place| Some((x.place(place.at), place.event.as_ref()?)));
+    marked
+        .map(|(place, event)| {
+            let row = ends.iter().position(|end| *end <= place).unwrap_or(MOST_ROWS);
+            if let Some(end) = ends.get_mut(row) {
+                *end = place + APART;
+            }
+            (place, row, event)
+        })
+        .collect()
+}
+
+/// The line of an event, its sign above, and the shade over where it may have happened.
+fn event_of(frame: &Frame<'_>, place: f64, row: usize, event: &Event) -> Markup {
+    let (x, height) = (percent(place), frame.bottom - frame.top);
+    let class = tone(event.tone);
+    html! {
+        @if let Some((from, to)) = event.within {
+            @let (left, right) = (frame.x.place(from), frame.x.place(to));
+            rect class={ "within " (class) } x=(percent(left)) width=(percent(right - left)) y=(pixels(frame.top)) height=(pixels(height)) {}
+        }
+        line class={ "event " (class) } x1=(x) x2=(x) y1=(pixels(frame.top - 2.0)) y2=(pixels(frame.bottom)) {}
+        @if row < MOST_ROWS {
+            text class={ "sign " (class) } x=(x) y=(pixels(frame.top - 5.0 - SIGNS * row as f64)) text-anchor=(anchor(place)) { (event.sign) }
+        }
+    }
+}
+
+/// A range that spans a tenth of its values at least: what hardly changes ought to look so.
+fn at_least_a_tenth((low, high): (f64, f64)) -> (f64, f64) {
+    let missing = (0.1 * low.abs().max(high.abs()) - (high - low)).max(0.0) / 2.0;
+    (low - missing, high + missing)
+}
+
 fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
     let points: usize = layer.pieces.iter().map(Vec::len).sum();
     let marked = matches!(layer.shape, Shape::Points | Shape::Course);
+    if layer.shape == Shape::Below {
+        let y = frame.height() - 8.0;
+        let title = |point: &Point| {
+            let place = frame.plot.x.places.iter().find(|place| place.at == point.x);
+            format!("{} {}", place.map_or("", |place| &place.name), layer.name)
+        };
+        return html! {
+            @for point in layer.pieces.iter().flatten() {
+                (mark(&percent(frame.x.place(point.x)), y, layer.arm, false, tooltips.then(|| title(point)).as_deref()))
+            }
+        };
+    }
     // A line of one point would be invisible.
     let lonely = matches!(layer.shape, Shape::Line)
         .then(|| layer.pieces.iter().filter(|piece| piece.len() == 1).flatten());
@@ -167,7 +265,8 @@ fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
             Shape::Line => (stretched(frame, layer, "curve", line)),
             Shape::Steps => (stretched(frame, layer, "curve", steps)),
             Shape::Course => (stretched(frame, layer, "curve thin", line)),
-            Shape::Points => {},
+            Shape::Points | Shape::Below => {},
+            Shape::Spots => (stretched(frame, layer, "curve spots", spots)),
         }
         @if marked && points > MANY { (stretched(frame, layer, "curve spots", spots)) }
         @if marked && points <= MANY {
@@ -183,14 +282,14 @@ fn mark_of(frame: &Frame<'_>, arm: usize, point: &Point, tooltips: bool) -> Mark
     let place = frame.y.place(point.y);
     match frame.y.shows(point.y) {
         true => mark(&x, frame.y(place), arm, !point.apart, tooltips.then_some(title.as_str())),
-        false if place > 1.0 => beyond(&x, TOP - 3.0, Towards::Up, arm, Some(&title)),
+        false if place > 1.0 => beyond(&x, frame.top - 3.0, Towards::Up, arm, Some(&title)),
         false => beyond(&x, frame.bottom + 1.0, Towards::Down, arm, Some(&title)),
     }
 }
 
 /// A path that stretches with the page while its strokes keep their width.
 fn stretched(frame: &Frame<'_>, layer: &Layer, kind: &str, path: fn(&[(f64, f64, f64)]) -> String) -> Markup {
-    let height = frame.bottom - TOP;
+    let height = frame.bottom - frame.top;
     let place = |point: &Point| {
         let y = |value: f64| (1.0 - frame.y.place(value).clamp(-0.02, 1.02)) * height;
         (frame.x.place(point.x) * WIDTH, y(point.y), y(point.low.unwrap_or(point.y)))
@@ -198,7 +297,7 @@ fn stretched(frame: &Frame<'_>, layer: &Layer, kind: &str, path: fn(&[(f64, f64,
     let paths = layer.pieces.iter().map(|piece| path(&piece.iter().map(place).collect::<Vec<_>>()));
     let dash = if kind == "curve" { dash(layer.arm) } else { "none" };
     html! {
-        svg x="0" y=(pixels(TOP)) width="100%" height=(pixels(height)) viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" overflow="visible" {
+        svg x="0" y=(pixels(frame.top)) width="100%" height=(pixels(height)) viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" overflow="visible" {
             path class={ (kind) " " (class(layer.arm)) } stroke-dasharray=(dash) d=(paths.collect::<String>()) {}
         }
     }

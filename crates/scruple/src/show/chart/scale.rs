@@ -68,6 +68,9 @@ impl<'a> Ruler<'a> {
 
     /// The round values in the range, at most eight and no two of the same text.
     pub(crate) fn ticks(&self) -> Vec<Tick> {
+        if !self.axis.places.is_empty() {
+            return self.names_within(640.0);
+        }
         let (low, high) = (self.value(0.0), self.value(1.0));
         let mut ticks = match &self.axis.scale {
             Scale::Linear => self.even(low, high, |value, step| self.text(value, step)),
@@ -82,6 +85,9 @@ impl<'a> Ruler<'a> {
 
     /// The round values whose labels fit side by side into this many pixels.
     pub(crate) fn ticks_within(&self, width: f64) -> Vec<Tick> {
+        if !self.axis.places.is_empty() {
+            return self.names_within(width);
+        }
         let mut ticks = self.ticks();
         while ticks.len() > 2 && ticks.iter().map(|tick| wide(&tick.text)).sum::<f64>() > width {
             let mut place = 0;
@@ -92,6 +98,36 @@ impl<'a> Ruler<'a> {
             for (place, tick) in ticks.iter_mut().enumerate() {
                 tick.minor = place % 2 == 1;
             }
+        }
+        ticks
+    }
+
+    /// The names of places that stand beside each other within so many pixels: those where something happened first, then
+    /// the ends, then others.
+    fn names_within(&self, width: f64) -> Vec<Tick> {
+        let places = &self.axis.places;
+        let count = places.len();
+        let marked = (0..count).filter(|index| places[*index].event.is_some());
+        // Halves of the range, halves of the halves, and so on.
+        let others =
+            (1..=4).flat_map(|level| (1..1 << level).map(move |part| part * (count - 1) / (1 << level)));
+        let mut chosen: Vec<(f64, f64, Tick)> = Vec::new();
+        for index in marked.chain([0, count - 1]).chain(others) {
+            let place = &places[index];
+            let tick = self.tick(place.at, place.name.clone(), false);
+            let at = tick.place * width;
+            let half = wide(&place.name) / 2.0;
+            // The outermost stay inside.
+            let middle = at.clamp(half, (width - half).max(half));
+            if chosen.iter().all(|(other, room, _)| (other - middle).abs() >= half + room) {
+                chosen.push((middle, half, tick));
+            }
+        }
+        // A narrow screen has room for half of them.
+        let mut ticks: Vec<Tick> = chosen.into_iter().map(|(_, _, tick)| tick).collect();
+        ticks.sort_by(|one, other| one.place.total_cmp(&other.place));
+        for (index, tick) in ticks.iter_mut().enumerate() {
+            tick.minor = index % 2 == 1;
         }
         ticks
     }
@@ -243,7 +279,7 @@ mod tests {
     use super::*;
 
     fn axis(scale: Scale) -> Axis {
-        Axis { title: String::new(), unit: Unit::Nanoseconds, scale }
+        Axis::new("", Unit::Nanoseconds, scale)
     }
 
     #[test]

@@ -53,22 +53,56 @@ pub struct Axis {
     pub unit: Unit,
     /// How they are laid out.
     pub scale: Scale,
+    /// Names of places along it, which stand there instead of round values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+}
+
+/// A place along an axis that has a name, such as a version.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Place {
+    /// Where it is.
+    pub at: f64,
+    /// Its name.
+    pub name: String,
+    /// What is said of it besides its name.
+    pub about: String,
+    /// What happened there, where it is marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Event>,
+}
+
+/// Something that happened at a place along an axis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// A few characters that tables repeat.
+    pub sign: String,
+    /// Whether it is for the worse.
+    pub tone: super::Tone,
+    /// From where to where it may have happened, where that is not known better.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<(f64, f64)>,
 }
 
 impl Axis {
+    /// An axis.
+    pub fn new(title: impl Into<String>, unit: Unit, scale: Scale) -> Axis {
+        Axis { title: title.into(), unit, scale, places: Vec::new() }
+    }
+
     /// An axis of values by their size.
     pub fn linear(title: impl Into<String>, unit: Unit) -> Axis {
-        Axis { title: title.into(), unit, scale: Scale::Linear }
+        Axis::new(title, unit, Scale::Linear)
     }
 
     /// An axis of values by their logarithm.
     pub fn log(title: impl Into<String>, unit: Unit) -> Axis {
-        Axis { title: title.into(), unit, scale: Scale::Log }
+        Axis::new(title, unit, Scale::Log)
     }
 
     /// An axis of ratios.
     pub fn ratio(title: impl Into<String>) -> Axis {
-        Axis { title: title.into(), unit: Unit::Ratio, scale: Scale::Ratio }
+        Axis::new(title, Unit::Ratio, Scale::Ratio)
     }
 }
 
@@ -208,6 +242,10 @@ impl Heat {
 pub enum Shape {
     /// Points by themselves.
     Points,
+    /// Small points, of which there are many.
+    Spots,
+    /// Points below the plot, which have no height.
+    Below,
     /// Points, and a thin line through them.
     Course,
     /// A line.

@@ -95,24 +95,10 @@ fn chart_of(one: &super::Chart, tooltips: bool) -> Markup {
 /// The legend of marks and lines, where a chart shows several.
 fn legend(one: &super::Chart) -> Markup {
     let super::Drawn::Plot(plot) = &one.drawn else { return html! {} };
-    let mut named: Vec<(usize, &str, bool)> = Vec::new();
-    for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
-        let area = layer.shape == super::Shape::Area;
-        if !named.iter().any(|(arm, name, _)| *arm == layer.arm && *name == layer.name) {
-            named.push((layer.arm, &layer.name, area));
-        }
-    }
+    let named = chart::plot::legend(plot);
     html! {
-        @if named.len() > 1 {
-            ul.legend {
-                @for (arm, name, area) in named {
-                    li {
-                        @if area { svg.key width="14" height="12" aria-hidden="true" { rect class={ "area " (frame::class(arm)) } width="14" height="12" {} } }
-                        @else { (frame::key(arm)) }
-                        (name)
-                    }
-                }
-            }
+        @if !named.is_empty() {
+            ul.legend { @for (sign, name) in named { li { (sign) (name) } } }
         }
     }
 }
@@ -186,13 +172,16 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
             None if !table.stacks && cell.tone == Tone::Plain => (cell.text),
             None => span class={ "v " (tone(cell.tone)) } { (cell.text) },
         }
+        @if !cell.course.is_empty() { (chart::small::line(&cell.course)) }
         @if let Some(tail) = &cell.tail { " " span class={ "e " (tone(tail.tone)) } { (tail.text) } }
     };
     html! {
         @if place == 0 {
             th scope="row" role=[said.then_some("rowheader")] class=[number.then_some("n")] { (text) }
         } @else {
-            td role=[said.then_some("cell")] class=[number.then_some("n")] {
+            @let empty = cell.text.is_empty() && cell.tail.is_none() && cell.course.is_empty();
+            @let class = match (number, empty) { (_, true) => Some("none"), (true, false) => Some("n"), _ => None };
+            td role=[said.then_some("cell")] class=[class] {
                 @if let (true, Some(head)) = (table.stacks, head) {
                     span.who aria-hidden="true" {
                         @if let Some(arm) = head.arm { (frame::key(arm)) }

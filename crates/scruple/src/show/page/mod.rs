@@ -8,7 +8,9 @@ pub mod json;
 pub mod markdown;
 pub mod terminal;
 
-pub use chart::{Axis, Chart, Dot, Drawn, Field, Heat, Layer, Plot, Point, Row, Rows, Scale, Shade, Shape};
+pub use chart::{
+    Axis, Chart, Dot, Drawn, Event, Field, Heat, Layer, Place, Plot, Point, Row, Rows, Scale, Shade, Shape,
+};
 
 use super::export::Formats;
 use scruple_core::compare::{Comparison, Direction, Verdict};
@@ -207,6 +209,9 @@ pub struct Cell {
     pub tail: Option<Span>,
     /// The tone of the text.
     pub tone: Tone,
+    /// The course of a series, drawn small.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<(f64, f64)>,
     /// Its link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,

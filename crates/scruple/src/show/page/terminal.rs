@@ -173,17 +173,19 @@ fn plot_of(plot: &Plot, width: usize, out: &mut String) {
     let columns = width.saturating_sub(left + 4).clamp(10, 160);
     let mut layers: Vec<&Layer> = plot.layers.iter().collect();
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
-    // Dots of several arms in one picture could not be distinguished.
-    for layer in layers {
+    // Dots of several arms in one picture could not be told apart; those of one course can.
+    let together = if plot.x.places.is_empty() { 1 } else { layers.len().max(1) };
+    for layers in layers.chunks(together) {
         let mut canvas = Canvas::new(columns);
-        for piece in &layer.pieces {
-            draw(
-                layer.shape,
-                &piece.iter().map(|point| (x.place(point.x), y.place(point.y))).collect::<Vec<_>>(),
-                &mut canvas,
-            );
+        for (layer, piece) in
+            layers.iter().flat_map(|layer| layer.pieces.iter().map(move |piece| (layer, piece)))
+        {
+            let places: Vec<_> = piece.iter().map(|point| (x.place(point.x), y.place(point.y))).collect();
+            draw(layer.shape, &places, &mut canvas);
         }
-        if !layer.name.is_empty() {
+        if let [layer] = layers
+            && !layer.name.is_empty()
+        {
             let _ = writeln!(out, "  {} {}", sign(layer.arm), layer.name);
         }
         for line in 0..LINES {
@@ -231,11 +233,12 @@ fn heat_of(heat: &Heat, width: usize, out: &mut String) {
 
 fn draw(shape: Shape, places: &[(f64, f64)], canvas: &mut Canvas) {
     match shape {
-        Shape::Points | Shape::Course => places.iter().for_each(|(x, y)| canvas.set(*x, *y)),
+        Shape::Points | Shape::Course | Shape::Spots => places.iter().for_each(|(x, y)| canvas.set(*x, *y)),
         Shape::Line | Shape::Area => {
             places.windows(2).for_each(|pair| canvas.stroke(pair[0], pair[1]));
             places.iter().for_each(|(x, y)| canvas.set(*x, *y));
         }
+        Shape::Below => {}
         Shape::Steps => places.windows(2).for_each(|pair| {
             canvas.stroke(pair[0], (pair[1].0, pair[0].1));
             canvas.stroke((pair[1].0, pair[0].1), pair[1]);

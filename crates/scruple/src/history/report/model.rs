@@ -1,0 +1,342 @@
+//! The page of a range as data, from which pages for browsers and pictures are written.
+
+use super::event::Event;
+use super::{Options, Page, chart, commit_links, markdown, minor_changes, words};
+use crate::report::environment;
+use crate::report::of_run;
+use crate::show::json::timestamp;
+use crate::show::page::{self as model, Cell, Fold, Head, Part, Section, Span, Table, Tone, name, sentence};
+use scruple_core::history::{Change, Series, State};
+use scruple_core::unit::{quantity, share};
+
+/// More charts than this make a page too large to read.
+const MOST_CHARTS: usize = 30;
+
+/// Rows of a table that are open; the rest is folded.
+const OPEN_ROWS: usize = 40;
+
+/// The lines of a log that a page shows.
+const LOG_LINES: usize = 20;
+
+/// The page.
+pub(crate) fn of(page: &Page<'_>) -> model::Page {
+    let history = page.history;
+    let (repository, range) = (name(&history.repository), name(&history.range));
+    let mut kind = vec![format!("History of {repository}, {range}")];
+    kind.extend(of_run(&history.run));
+    kind.extend(history.remote.as_deref().map(|remote| name(&commit_links::without_user(remote))));
+    let wins = page.judgement.break_even.iter().map(|one| words::break_even(page, one));
+    let mut sections: Vec<Section> = Vec::new();
+    sections.extend(changes(page));
+    sections.extend(list("Is it a win?", wins));
+    sections.extend(charts(page));
+    sections.extend(summary(page));
+    sections.extend(list("Still open", words::open(page)));
+    sections.extend(list("Smaller steps would have been missed", words::detectable(page)));
+    sections.extend(list("So much do versions with the same binary differ", words::twins(page)));
+    sections.push(versions(page));
+    sections.extend(logs(page));
+    sections.push(Section {
+        title: "To paste".to_owned(),
+        folded: Some("The changes in Markdown".to_owned()),
+        parts: vec![Part::Code(markdown::text(page))],
+    });
+    sections.push(environment::section(&history.run));
+    sections.extend(environment::again(&history.run));
+    model::Page {
+        title: format!("{repository} {range}"),
+        kind,
+        verdict: verdict(page),
+        notes: vec![sentence(&words::counts(page))],
+        warnings: history.run.warnings.iter().map(|warning| sentence(&warning.text)).collect(),
+        sections,
+    }
+}
+
+/// What was found, in a sentence: how many changes, and the weightiest with who brought it.
+fn verdict(page: &Page<'_>) -> Vec<Span> {
+    if page.shown.is_empty() {
+        return vec![Span::plain("No version was weighed, so nothing can be said of costs.")];
+    }
+    let told = page.told();
+    let Some(first) = told.first() else { return vec![Span::plain(minor_changes::no_change(page))] };
+    let of = |tone: Tone| told.iter().filter(|event| chart::tone(event) == tone).count();
+    let mut spans = Vec::new();
+    for (tone, word) in
+        [(Tone::Worse, "regression"), (Tone::Better, "improvement"), (Tone::Plain, "other change")]
+    {
+        if of(tone) > 0 {
+            spans.extend((!spans.is_empty()).then(|| Span::plain(", ")));
+            spans.push(Span::new(words::number(of(tone), word), tone));
+        }
+    }
+    spans.push(Span::plain(format!(" in {}", words::number(page.history.versions.len(), "version"))));
+    if let Some((series, change)) = first.changes.first() {
+        let most = if told.len() > 1 { "the weightiest" } else { "it" };
+        let what = format!("{} {}", words::series(series), words::change_text(series, change));
+        spans.push(Span::plain(format!("; {most} is #{}, ", first.number)));
+        spans.push(Span::new(sentence(&what), chart::tone(first)));
+        spans.push(Span::plain(format!(", at {}", sentence(&words::culprit(page, first)))));
+        if let Some(at) = words::likeliest(page, first) {
+            let version = page.version(at);
+            spans.push(Span::plain(format!(": ‘{}’ by {}", name(&version.title), name(&version.author))));
+        }
+    }
+    spans.push(Span::plain("."));
+    spans
+}
+
+/// A section of sentences, if there are any.
+fn list(head: &str, lines: impl IntoIterator<Item = String>) -> Option<Section> {
+    let lines: Vec<String> = lines.into_iter().map(|line| sentence(&line)).collect();
+    (!lines.is_empty()).then(|| Section {
+        title: head.to_owned(),
+        folded: None,
+        parts: vec![Part::List(lines)],
+    })
+}
+
+/// The changes, regressions first.
+fn changes(page: &Page<'_>) -> Option<Section> {
+    if page.shown.is_empty() {
+        return None;
+    }
+    let told = page.told();
+    let mut parts = Vec::new();
+    match told.is_empty() {
+        true => parts.push(Part::Words(sentence(&minor_changes::no_change(page)))),
+        false => {
+            let mut head = vec![Head::text("#"), Head::text("Version"), Head::text("Metric")];
+            head.extend(["before", "after", "change"].map(Head::number));
+            head.extend([Head::text(""), Head::number("by chance"), Head::text("Title")]);
+            let rows: Vec<Vec<Cell>> = told.iter().flat_map(|event| rows(page, event)).collect();
+            let table = |rows| Part::Table(Table { label: "Changes".to_owned(), head, rows, stacks: true });
+            parts.push(match rows.len() > 2 * OPEN_ROWS {
+                true => Part::Fold(Fold {
+                    summary: format!(
+                        "{} of {}",
+                        words::number(rows.len(), "change"),
+                        words::number(told.len(), "version")
+                    ),
+                    parts: vec![table(rows)],
+                }),
+                false => table(rows),
+            });
+        }
+    }
+    parts.extend(minor_changes::line(page).map(|line| Part::Note(sentence(&line))));
+    Some(Section { title: "Changes".to_owned(), folded: None, parts })
+}
+
+/// The rows of an event, one for each series.
+fn rows(page: &Page<'_>, event: &Event<'_>) -> Vec<Vec<Cell>> {
+    let (from, to) = (page.version(event.before), page.version(event.last()));
+    let link = commit_links::compare_link(page.history.remote.as_deref(), &from.commit, &to.commit);
+    let row = |(index, (series, change)): (usize, &(&Series, &Change))| {
+        let tone = direction(change.better, change.accepted.is_some());
+        let mut version = Cell {
+            link: link.clone().filter(|_| index == 0),
+            ..Cell::text(sentence(&words::culprit(page, event)))
+        };
+        let likeliest = words::likeliest(page, event);
+        if let Some(at) = likeliest.filter(|_| event.set.len() > 1 && index == 0) {
+            version.tail = Some(Span::plain(format!("most likely {}", words::short(page, at))));
+        }
+        let mut title = Cell::default();
+        if index == 0 {
+            title.text = likeliest.map_or(String::new(), |at| name(&page.version(at).title));
+            let kinds = words::kind(page, event).join("; ");
+            title.tail = Some(Span::plain(sentence(&kinds))).filter(|_| !kinds.is_empty());
+        }
+        vec![
+            Cell::toned(format!("#{}", event.number), chart::tone(event)),
+            version,
+            Cell::text(sentence(&words::series(series))),
+            Cell::text(quantity(change.from, &series.unit)),
+            Cell::text(quantity(change.to, &series.unit)),
+            Cell::text(words::change_text(series, change)),
+            Cell::toned(said(series, change), tone),
+            Cell::text(chance(series, change.p)),
+            title,
+        ]
+    };
+    event.changes.iter().enumerate().map(row).collect()
+}
+
+/// The tone of a change of that direction.
+fn direction(better: Option<bool>, accepted: bool) -> Tone {
+    match better {
+        Some(true) => Tone::Better,
+        Some(false) if !accepted => Tone::Worse,
+        _ => Tone::Plain,
+    }
+}
+
+fn said(series: &Series, change: &Change) -> String {
+    let word = words::direction(series, change.ratio);
+    match words::form(change) {
+        "" => word.to_owned(),
+        form => format!("{word}, {form}"),
+    }
+}
+
+/// How probable it is that noise alone did it.
+fn chance(series: &Series, p: f64) -> String {
+    match series.exact {
+        true => "exact".to_owned(),
+        false if p < 0.001 => "< 0.1 %".to_owned(),
+        false => share(p),
+    }
+}
+
+/// A chart for each series with a change; where the page stays small, folded ones for the others.
+fn charts(page: &Page<'_>) -> Option<Section> {
+    let told = page.told();
+    let changed = |series: &&Series| {
+        told.iter().any(|event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, *series)))
+    };
+    let drawn: Vec<&Series> = page.shown.iter().copied().filter(|series| !series.points.is_empty()).collect();
+    let (first, rest): (Vec<&Series>, Vec<&Series>) = drawn.iter().partition(|series| changed(series));
+    let left = first.len().saturating_sub(MOST_CHARTS);
+    let shown: Vec<&Series> = first.into_iter().take(MOST_CHARTS).collect();
+    let few = drawn.len() <= MOST_CHARTS;
+    let readings = chart::shows_readings(if few { &drawn } else { &shown });
+    let draw = |series: &&Series| chart::of_series(page, series, Options::default(), readings);
+    let mut parts: Vec<Part> = shown.iter().filter_map(draw).map(Part::Chart).collect();
+    if left > 0 {
+        parts.push(Part::Note(format!(
+            "{} more series with changes have no chart here, to keep the page small: their course is in the table below, and \
+             --metrics chooses what is shown.",
+            left
+        )));
+    }
+    let rest: Vec<Part> = rest.iter().filter(|_| few).filter_map(draw).map(Part::Chart).collect();
+    if !rest.is_empty() {
+        let count = rest.len();
+        let summary = format!("{count} without a change");
+        parts.push(Part::Fold(Fold { summary, parts: rest }));
+    }
+    (!parts.is_empty()).then(|| Section { title: "Course".to_owned(), folded: None, parts })
+}
+
+/// From the first version to the last, in every metric.
+fn summary(page: &Page<'_>) -> Option<Section> {
+    if page.shown.is_empty() {
+        return None;
+    }
+    let head = || {
+        let mut head = vec![Head::text("Subject"), Head::text("Metric"), Head::text("Course")];
+        head.extend(["first", "last", "change"].map(Head::number));
+        head.push(Head::text(""));
+        head.extend(["versions", "readings", "noise", "smallest step to be found"].map(Head::number));
+        head
+    };
+    let label = "From the first version to the last";
+    let table = |rows: Vec<Vec<Cell>>| {
+        Part::Table(Table { label: label.to_owned(), head: head(), rows, stacks: true })
+    };
+    let (told, same): (Vec<&Series>, Vec<&Series>) =
+        page.shown.iter().partition(|series| page.shown.len() <= OPEN_ROWS || !series.changes.is_empty());
+    let mut parts = Vec::new();
+    if !told.is_empty() {
+        parts.push(table(told.iter().map(|series| course(series)).collect()));
+    }
+    if !same.is_empty() {
+        parts.push(Part::Fold(Fold {
+            summary: format!("{} without a change", same.len()),
+            parts: vec![table(same.iter().map(|series| course(series)).collect())],
+        }));
+    }
+    Some(Section { title: label.to_owned(), folded: None, parts })
+}
+
+/// The row of a series: its ends, and how well they are known.
+fn course(series: &Series) -> Vec<Cell> {
+    let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
+    let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
+    let noise = match series.noise {
+        _ if series.exact => "exact".to_owned(),
+        Some(noise) => share(noise),
+        None => "–".to_owned(),
+    };
+    let step = series.detectable.filter(|_| !series.exact).map_or("–".to_owned(), share);
+    let points = series.points.iter().filter(|point| point.value.is_finite());
+    let mut cells = vec![
+        Cell::text(name(&series.subject)),
+        Cell::text(name(&crate::show::title(&series.metric))),
+        Cell { course: points.map(|point| (point.version as f64, point.value)).collect(), ..Cell::default() },
+    ];
+    match told {
+        Some((whole, (from, to, effect))) => {
+            let (word, better) = words::verdict(series, whole);
+            cells.extend([from, to, effect].map(Cell::text));
+            cells.push(Cell::toned(word, direction(better, false)));
+        }
+        None => {
+            cells.extend(["–", "–", "–"].map(Cell::text));
+            let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
+            cells.push(Cell::toned(sentence(why), Tone::Open));
+        }
+    }
+    cells.extend([series.points.len().to_string(), readings.to_string(), noise, step].map(Cell::text));
+    cells
+}
+
+/// Every version, and what became of it.
+fn versions(page: &Page<'_>) -> Section {
+    let mut head =
+        vec![Head::number("Place"), Head::text("Version"), Head::text("State"), Head::text("Title")];
+    head.extend([Head::text("Author"), Head::number("Date")]);
+    let rows: Vec<Vec<Cell>> = (0..page.history.versions.len()).map(|index| version(page, index)).collect();
+    let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {}", words::number(rows.len(), "version")));
+    let table = Table { label: "Versions and what became of them".to_owned(), head, rows, stacks: true };
+    Section { title: "Versions".to_owned(), folded, parts: vec![Part::Table(table)] }
+}
+
+fn version(page: &Page<'_>, index: usize) -> Vec<Cell> {
+    let version = page.version(index);
+    let date = timestamp(version.time);
+    let mut about = Vec::new();
+    if version.parents.len() > 1 {
+        about.push("merge".to_owned());
+    }
+    if version.left_out > 0 {
+        about.push(format!("{} before it left out", words::number(version.left_out, "commit")));
+    }
+    let tone = match version.state {
+        state if state.failed() => Tone::Worse,
+        State::Built if page.is_weighed(index) => Tone::Plain,
+        _ => Tone::Open,
+    };
+    let why = version.why.as_deref().map_or(String::new(), |why| format!(": {why}"));
+    vec![
+        Cell::text((index + 1).to_string()),
+        Cell {
+            link: commit_links::commit_link(page.history.remote.as_deref(), &version.commit),
+            tail: Some(Span::plain(about.join(", "))).filter(|_| !about.is_empty()),
+            ..Cell::text(sentence(&words::named(page, index)))
+        },
+        Cell::toned(sentence(&format!("{}{why}", words::state(page, index))), tone),
+        Cell::text(name(&version.title)),
+        Cell::text(name(&version.author)),
+        Cell::text(date.split('T').next().unwrap_or_default()),
+    ]
+}
+
+/// The beginnings of the logs of versions that failed, where somebody has read them.
+fn logs(page: &Page<'_>) -> Option<Section> {
+    let read = |(index, version): (usize, &scruple_core::history::Version)| {
+        let path = version.log.as_ref()?;
+        let summary =
+            sentence(&format!("{}, {}: {path}", words::short(page, index), words::state(page, index)));
+        Some(match page.logs.get(path) {
+            Some(text) => {
+                let lines: Vec<String> = text.lines().take(LOG_LINES).map(words::plain).collect();
+                Part::Fold(Fold { summary, parts: vec![Part::Code(lines.join("\n"))] })
+            }
+            None => Part::Words(summary),
+        })
+    };
+    let parts: Vec<Part> = page.history.versions.iter().enumerate().filter_map(read).collect();
+    (!parts.is_empty()).then(|| Section { title: "Logs".to_owned(), folded: None, parts })
+}

@@ -1,0 +1,85 @@
+//! A search for leaks: what was live at each size of the work.
+
+use super::{page, sentence};
+use crate::inspect::args::SMALLEST;
+use crate::inspect::leak::{SIZE, figures};
+use crate::inspect::report::leak::said;
+use crate::show::Report;
+use crate::show::page::{Page, Span};
+use scruple_core::run::Run;
+use scruple_core::stats::retained::judge_growth;
+use scruple_core::subject::{Arm, Parameter, Role};
+use scruple_core::unit::{Unit, parse_quantity};
+
+/// Whether a run is of one.
+pub fn is_one(run: &Run) -> bool {
+    run.argv.get(1..3).is_some_and(|words| words == ["inspect", "leak"])
+}
+
+/// Its page: nothing is compared, since the sizes are meant to differ.
+pub fn of(run: &Run, metrics: &[String]) -> Page {
+    let arms: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+    let taken = figures().find(|key| arms.iter().any(|arm| arm.sample(key).is_some()));
+    let shown: Vec<String> = match metrics {
+        [] => taken.iter().map(|key| (*key).to_owned()).collect(),
+        named => named.to_vec(),
+    };
+    let mut page = page(&Report::of_pairs(run, &[], &shown, &[], None));
+    if let Some(about) = page.kind.first_mut() {
+        *about = format!("Search for leaks over {} sizes of the work", arms.len());
+    }
+    if let Some(key) = taken {
+        page.verdict = verdict(run, &arms, key);
+    }
+    page
+}
+
+fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
+    let readings: Vec<(f64, f64)> = arms
+        .iter()
+        .filter_map(|arm| match arm.params.get(SIZE) {
+            Some(Parameter::Number(size)) => Some((*size, arm.sample(key)?)),
+            _ => None,
+        })
+        .flat_map(|(size, sample)| sample.readings.iter().map(move |bytes| (size, *bytes)))
+        .collect();
+    let smallest = parse_quantity(&smallest(run), &Unit::Bytes).unwrap_or(1.0);
+    let (tone, word, why) = said(&judge_growth(&readings, smallest));
+    let what = super::what(key);
+    vec![
+        Span::plain(format!("{} ", super::capital(&what))),
+        Span::new(word, tone),
+        Span::plain(sentence(&format!(": {why}"))),
+    ]
+}
+
+/// The growth that did not matter, as it was asked for.
+fn smallest(run: &Run) -> String {
+    let words = run.argv.iter().take_while(|word| *word != "--");
+    let mut words = words.skip_while(|word| !word.starts_with("--smallest"));
+    let found = words.next().map(|word| word.split_once('=').map(|(_, value)| value.to_owned()));
+    match found {
+        Some(Some(value)) => value,
+        Some(None) => words.next().cloned().unwrap_or_else(|| SMALLEST.to_owned()),
+        None => SMALLEST.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_growth_that_does_not_matter_is_as_it_was_asked_for() {
+        let asked = |words: &[&str]| {
+            let mut run = crate::new_run::scripted_run(None, None, Default::default());
+            run.argv =
+                ["scruple", "inspect", "leak"].iter().chain(words).map(|word| (*word).to_owned()).collect();
+            assert!(is_one(&run));
+            smallest(&run)
+        };
+        assert_eq!(asked(&["--smallest", "8B", "--", "./app"]), "8B");
+        assert_eq!(asked(&["--smallest=2kB", "--", "./app"]), "2kB");
+        assert_eq!(asked(&["--", "./app", "--smallest", "8B"]), SMALLEST);
+    }
+}

@@ -1,0 +1,76 @@
+//! Several stored runs on one page: each is compared with the first.
+
+use super::page;
+use crate::compare::stored::Both;
+use crate::fault::Fault;
+use crate::show::page::chart::slug;
+use crate::show::page::{Fold, Page, Part, Section, Span, name};
+use scruple_core::run::Run;
+
+/// The page of runs by the names that they were found by, the reference first.
+pub fn of(runs: &[(&str, Run)], metrics: &[String]) -> Result<Page, Fault> {
+    let ((first, reference), others) = match runs {
+        [first, others @ ..] if !others.is_empty() => ((first.0, &first.1), others),
+        _ => return Err(Fault::usage("several runs are needed to compare one with another")),
+    };
+    let mut pages = Vec::new();
+    for (other, run) in others {
+        let both = Both::of((first, other), reference, run)?;
+        pages.push((tag(run), page(&both.report(metrics, &[]))));
+    }
+    match pages.len() {
+        1 => Ok(pages.remove(0).1),
+        _ => Ok(together(reference, pages)),
+    }
+}
+
+/// What a run is called: by its label, or else by its id.
+fn tag(run: &Run) -> String {
+    name(run.label.as_ref().unwrap_or(&run.id))
+}
+
+fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
+    let mut all = Page {
+        title: format!("{} runs", pages.len() + 1),
+        kind: vec![format!("Comparison of {} runs, each with ‘{}’", pages.len() + 1, tag(reference))],
+        ..Page::default()
+    };
+    for (place, (tag, page)) in pages.into_iter().enumerate() {
+        if place > 0 {
+            all.verdict.push(Span::plain(" "));
+        }
+        all.verdict.push(Span::plain(format!("‘{tag}’: ")));
+        all.verdict.extend(page.verdict);
+        let fresh: Vec<String> =
+            page.warnings.into_iter().filter(|one| !all.warnings.contains(one)).collect();
+        all.warnings.extend(fresh);
+        let mut parts: Vec<Part> = page.notes.into_iter().map(Part::Note).collect();
+        parts.extend(page.sections.into_iter().map(|section| folded(&tag, section)));
+        let title = format!("‘{tag}’ against ‘{}’", self::tag(reference));
+        all.sections.push(Section { title, folded: None, parts });
+    }
+    all
+}
+
+/// A section as a part of another, with the names of its charts told apart.
+fn folded(tag: &str, mut section: Section) -> Part {
+    section.parts.iter_mut().for_each(|part| renamed(tag, part));
+    let summary = match section.folded {
+        Some(summary) => format!("{}: {summary}", section.title),
+        None => section.title,
+    };
+    Part::Fold(Fold { summary, parts: section.parts })
+}
+
+fn renamed(tag: &str, part: &mut Part) {
+    match part {
+        Part::Chart(chart) => chart.name = slug(&format!("{tag}-{}", chart.name)),
+        Part::Charts(charts) => {
+            charts.iter_mut().for_each(|chart| chart.name = slug(&format!("{tag}-{}", chart.name)));
+        }
+        // No two tables of a page have the same name.
+        Part::Table(table) => table.label = format!("{tag}: {}", table.label),
+        Part::Fold(fold) => fold.parts.iter_mut().for_each(|part| renamed(tag, part)),
+        _ => {}
+    }
+}
