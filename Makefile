@@ -1,7 +1,7 @@
 # Each target does all of its own set-up on a fresh Debian or Ubuntu machine with Rust, works twice, and needs no
 # network once everything is there. `make demo` and `make test` say what they install.
 
-.PHONY: demo test bench docs studies packages-demo packages-test packages-bench
+.PHONY: demo test bench docs book studies packages-demo packages-test packages-bench
 
 demo: packages-demo
 	cargo build --release --package scruple
@@ -23,6 +23,10 @@ studies: packages-studies
 docs:
 	cargo build --release --package scruple
 	python3 docs/make.py --scruple target/release/scruple
+
+# The documents as a book in target/book, by mdbook.
+book:
+	python3 docs/book.py --build target/book
 
 packages-demo:
 	sh .ci/packages.sh gcc gzip xz-utils zstd

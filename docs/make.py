@@ -14,7 +14,7 @@
 become the transcript of the command. The commands of one document run in one new folder, in their order, by `sh`; `run`
 expects the exit code 0, and `run 1:` the code 1. `prepare` runs without being shown.
 
-With --check, the lines that begin with `scruple` in ```sh blocks of docs/how-to.md are tried too, with less effort than
+With --check, the lines that begin with `scruple` in ```sh blocks of docs/how-to.md and docs/tutorial.md are tried too, with less effort than
 they would take. One that ends in a comment such as `# exits with 0, 1 or 3` may do that.
 """
 
@@ -29,7 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "cli.md"
-RECIPES = ROOT / "docs" / "how-to.md"
+RECIPES = [ROOT / "docs" / "how-to.md", ROOT / "docs" / "tutorial.md"]
 COLUMNS = "100"
 BLOCK = re.compile(r"^<!-- (?P<what>run|prepare)(?: (?P<code>\d+))?: (?P<command>.+?) -->\n(?P<old>.*?)(?P<end><!-- end -->\n|(?=^<!--|\Z))", re.M | re.S)
 RUN_ID = re.compile(r"\b0?1[0-9a-hjkmnp-tv-z]{12}\b")
@@ -163,7 +163,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="scruple-docs-") as folder:
             place = Place(scruple, folder)
             text = filled(path, place, complaints)
-            if args.check and path == RECIPES:
+            if args.check and path in RECIPES:
                 try_recipes(path, place, scruple, complaints)
         if not args.check:
             path.write_text(text)

@@ -71,10 +71,14 @@ pub enum Verb {
         /// How many rounds.
         rounds: u64,
     },
-    /// Print a completion script for a shell.
+    /// Print a completion script for a shell, or write manual pages.
     Completions {
         /// The shell.
-        shell: clap_complete::Shell,
+        #[arg(required_unless_present = "man")]
+        shell: Option<clap_complete::Shell>,
+        /// Write manual pages into this folder instead, one for each verb.
+        #[arg(long, value_name = "FOLDER", conflicts_with = "shell")]
+        man: Option<PathBuf>,
     },
 }
 

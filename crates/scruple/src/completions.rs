@@ -1,13 +1,29 @@
-//! `scruple completions`: completion scripts for shells.
+//! `scruple completions`: completion scripts for shells, and manual pages.
 
 use crate::cli;
 use crate::fault::{Code, Fault};
 use crate::show::output;
+use std::path::Path;
 
-/// Prints the script.
-pub fn completions(shell: clap_complete::Shell) -> Result<Code, Fault> {
+/// Prints the script, or writes the pages.
+pub fn completions(shell: Option<clap_complete::Shell>, man: Option<&Path>) -> Result<Code, Fault> {
+    if let Some(folder) = man {
+        return pages(folder).map(|()| Code::Fine).map_err(|error| {
+            Fault::usage(format!(
+                "cannot write manual pages into ‘{}’: {error}; name a folder that can be written to",
+                folder.display()
+            ))
+        });
+    }
+    let Some(shell) = shell else { return Ok(Code::Fine) };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::description(), "scruple", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Fine)
+}
+
+/// One page for the program and one for each verb: `scruple.1`, `scruple-run.1` and so on.
+fn pages(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(cli::description(), folder)
 }

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Verb::Inspect { verb } => inspect::verb::inspect(&verb),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Burn { rounds } => Ok(doctor::burn(rounds)),
-        Verb::Completions { shell } => completions::completions(shell),
+        Verb::Completions { shell, man } => completions::completions(shell, man.as_deref()),
     };
     ExitCode::from(result.unwrap_or_else(|fault| complain(&fault)) as u8)
 }

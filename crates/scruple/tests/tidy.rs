@@ -374,6 +374,20 @@ fn the_reference_of_the_command_line_is_up_to_date() {
 }
 
 #[test]
+fn every_link_between_documents_leads_somewhere() {
+    let output = Command::new("python3").arg(root().join("docs/book.py")).output().expect("python3 starts");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn the_first_document_is_short_and_begins_with_a_picture() {
+    let readme = read("README.md");
+    assert!(readme.lines().count() <= 120, "README.md has {} lines", readme.lines().count());
+    let picture = readme.lines().position(|line| line.contains("<img")).expect("a picture");
+    assert!(picture < 10, "the picture is in line {picture}");
+}
+
+#[test]
 fn third_parties_are_listed() {
     let (lock, document) = (read("Cargo.lock"), read("THIRD-PARTY.md"));
     let value = |package: &str, key: &str| {

@@ -2,8 +2,6 @@
 
 mod clean;
 pub mod page;
-mod resumed;
-pub mod wanted;
 
 use super::args::{
     AcceptArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,

@@ -1,5 +1,6 @@
 //! Requests that cannot be met: one clear error each, before anything is measured.
 
+use crate::programs::skip;
 use crate::script::arm;
 use crate::support::Place;
 use insta::assert_snapshot;
@@ -194,4 +195,46 @@ fn former_names_of_verbs_answer_with_the_new_ones() {
         let said = format!("error: `scruple {old}` is now `scruple {new}`\n");
         assert_eq!((answer.code, answer.stdout.as_str(), answer.stderr), (2, "", said));
     }
+}
+
+#[test]
+fn every_verb_has_a_manual_page_that_a_reader_of_pages_understands() {
+    let place = Place::new();
+    let answer = place.run(["completions", "--man", "man"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    for name in ["scruple.1", "scruple-run.1", "scruple-report.1", "scruple-store-list.1"] {
+        let text = place.read(&format!("man/{name}"));
+        assert!(text.contains(".SH NAME") && text.contains(".SH OPTIONS"), "{name}: {text}");
+    }
+    let Ok(groff) = std::process::Command::new("groff").arg("--version").output() else {
+        return skip("groff is not installed");
+    };
+    assert!(groff.status.success());
+    for entry in std::fs::read_dir(place.file("man")).expect("a folder").flatten() {
+        let mut words = std::process::Command::new("groff");
+        let output = words
+            .args(["-man", "-Kutf8", "-ww", "-z", "-Tutf8"])
+            .arg(entry.path())
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.is_empty(), "{}: {said}", entry.path().display());
+    }
+    let nowhere = place.run(["completions", "--man", "/proc/nowhere"]);
+    assert_eq!(nowhere.code, 2, "{}", nowhere.exchange());
+    let neither = place.run(["completions"]);
+    assert_eq!(neither.code, 2, "{}", neither.exchange());
+}
+
+#[test]
+fn every_shell_has_completions() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let answer = place.run(["completions", shell]);
+        assert!(answer.code == 0 && answer.stdout.contains("report"), "{}", answer.exchange());
+    }
+    let script = place.run(["completions", "bash"]).stdout;
+    let checked = std::process::Command::new("bash").arg("-n").arg(place.write("of-bash", &script)).output();
+    let checked = checked.expect("bash is there");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }

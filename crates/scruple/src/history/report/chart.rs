@@ -2,6 +2,7 @@
 
 use super::event::{Event, Outcome};
 use super::{Page, csv, words};
+use crate::history::args::ChartForm;
 use crate::show::page::chart::slug;
 use crate::show::page::{
     self, Axis, Chart, Drawn, Layer, Place, Plot, Point, Scale, Shape, Tone, name, sentence,
@@ -18,6 +19,13 @@ pub struct Options {
     /// One chart for each subject, with allocations, memory and time by what they were at first, rather than one for
     /// each metric.
     pub combined: bool,
+}
+
+impl Options {
+    /// The options that these words of the command line choose.
+    pub fn of(forms: &[ChartForm]) -> Options {
+        Options { linear: forms.contains(&ChartForm::Linear), combined: forms.contains(&ChartForm::Combined) }
+    }
 }
 
 /// Above this many readings in all charts, they are not drawn one by one.
@@ -301,7 +309,7 @@ mod tests {
     fn plot(chart: &Chart) -> Option<&Plot> {
         match &chart.drawn {
             Drawn::Plot(plot) => Some(plot),
-            Drawn::Rows(_) => None,
+            _ => None,
         }
     }
 }

@@ -110,7 +110,15 @@ fn changes(page: &Page<'_>) -> Option<Section> {
             head.extend(["before", "after", "change"].map(Head::number));
             head.extend([Head::text(""), Head::number("by chance"), Head::text("Title")]);
             let rows: Vec<Vec<Cell>> = told.iter().flat_map(|event| rows(page, event)).collect();
-            let table = |rows| Part::Table(Table { label: "Changes".to_owned(), head, rows, stacks: true });
+            let table = |rows| {
+                Part::Table(Table {
+                    label: "Changes".to_owned(),
+                    head,
+                    rows,
+                    stacks: true,
+                    ..Table::default()
+                })
+            };
             parts.push(match rows.len() > 2 * OPEN_ROWS {
                 true => Part::Fold(Fold {
                     summary: format!(
@@ -233,7 +241,7 @@ fn summary(page: &Page<'_>) -> Option<Section> {
     };
     let label = "From the first version to the last";
     let table = |rows: Vec<Vec<Cell>>| {
-        Part::Table(Table { label: label.to_owned(), head: head(), rows, stacks: true })
+        Part::Table(Table { label: label.to_owned(), head: head(), rows, stacks: true, ..Table::default() })
     };
     let (told, same): (Vec<&Series>, Vec<&Series>) =
         page.shown.iter().partition(|series| page.shown.len() <= OPEN_ROWS || !series.changes.is_empty());
@@ -289,7 +297,8 @@ fn versions(page: &Page<'_>) -> Section {
     head.extend([Head::text("Author"), Head::number("Date")]);
     let rows: Vec<Vec<Cell>> = (0..page.history.versions.len()).map(|index| version(page, index)).collect();
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {}", words::number(rows.len(), "version")));
-    let table = Table { label: "Versions and what became of them".to_owned(), head, rows, stacks: true };
+    let label = "Versions and what became of them".to_owned();
+    let table = Table { label, head, rows, stacks: true, ..Table::default() };
     Section { title: "Versions".to_owned(), folded, parts: vec![Part::Table(table)] }
 }
 
