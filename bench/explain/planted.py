@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether `scruple explain` names the true cause of a difference that was planted: programs in five languages, each beside
-itself with one thing changed. Then programs beside themselves, of which nothing may be told. Prints Markdown.
+itself with one thing changed; and in Python, of whose functions it must say that it cannot tell them. Then programs beside themselves, of which nothing may be told. Prints Markdown.
 
     python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
 """
@@ -87,13 +87,26 @@ def haskell(folder, values, flag):
     run(["ghc", "-v0", level, "-g1", "-rtsopts", "-fforce-recomp", "Main.hs", "-o", "plant"], cwd=folder)
 
 
+def python(folder, values, flag):
+    extra = "bytes(48)" if values["EXTRA"] else "None"
+    (folder / "plant.py").write_text(filled("plant.py", {**values, "EXTRA": extra}))
+    (folder / "plant").unlink(missing_ok=True)
+    program = run(["python3", "-c", "import sys; print(sys.executable)"]).strip()
+    (folder / "plant").write_text(f"#!/bin/sh\nexec {program} -S {folder}/plant.py $*\n")
+    (folder / "plant").chmod(0o755)
+
+
 LANGUAGES = {
     "C": ("gcc", of_c("gcc")),
     "C++": ("g++", of_c("g++")),
     "Rust": ("rustc", rust),
     "Go": ("go", go),
     "Haskell": ("ghc", haskell),
+    "Python": ("python3", python),
 }
+
+# What does not apply: there is no compiler that inlines, or has flags.
+UNCOMPILED = {"inlined", "other flag"}
 
 
 def explained(scruple, old, new):
@@ -107,8 +120,13 @@ def told(page):
     return [row for row in page["counts"][0]["rows"] if row["told"]]
 
 
-def is_right(page, wanted):
+def is_right(page, wanted, language):
     rows = told(page)
+    if language == "Python" and wanted is not None:
+        # Functions of the script cannot be told, and must not be guessed: the code of the interpreter is the same.
+        said = any("functions here are the interpreter" in remark for remark in page["remarks"])
+        first = f"{rows[0]['function']} ({rows[0]['code']})" if rows else "nothing"
+        return said and bool(rows) and rows[0]["code"] == "same", first
     total = sum(row["difference"] for row in page["counts"][0]["rows"])
     if abs(total - page["counts"][0]["difference"]) > 1:
         return False, "the parts do not add up"
@@ -140,6 +158,8 @@ def main():
             for index, (change, values, wanted) in enumerate(CHANGES):
                 if "LIBRARY" in values and language not in ("C", "C++"):
                     continue
+                if language == "Python" and change in UNCOMPILED:
+                    continue
                 # Paths of one length: names are counted as well.
                 sides = [folder / f"{compiler}-{index}-{side}" for side in ("a", "b")]
                 for side, more in zip(sides, ({"LIBRARY": "40"} if "LIBRARY" in values else {}, values)):
@@ -148,7 +168,7 @@ def main():
                 words = " 5000" if "words" in values else ""
                 old, new = f"{sides[0]}/plant", f"{sides[1]}/plant{words}"
                 page, _ = explained(scruple, old + (" 4000" if words else ""), new)
-                right, first = is_right(page, wanted)
+                right, first = is_right(page, wanted, language)
                 failures += not right
                 difference = f"{page['counts'][0]['difference']:+,.0f}"
                 print(f"| {language} | {change} | {difference} | {first} | {'yes' if right else 'NO'} |", flush=True)
