@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whether `scruple explain` names the true cause of a difference that was planted: programs in five languages, each beside
-itself with one thing changed; and in Python, of whose functions it must say that it cannot tell them. Then programs beside themselves, of which nothing may be told. Prints Markdown.
+itself with one thing changed; and in Python, of whose functions it must say that it cannot tell them. Then programs beside
+themselves, of which nothing may be told. Prints Markdown.
 
     python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
 """

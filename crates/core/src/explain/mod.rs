@@ -20,6 +20,7 @@ pub use names::{group, is_library, normal};
 pub use noise::settled;
 
 use crate::words::words;
+use serde::{Deserialize, Serialize};
 
 words! {
     /// What is counted, in each calling context.
@@ -34,7 +35,7 @@ words! {
 }
 
 /// A function of a profile.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// The file that it is in, normalised so that the same file of another version has the same name.
     pub module: String,
@@ -49,7 +50,7 @@ pub struct Function {
 }
 
 /// A calling context.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// The caller's context, which stands before it; none for the root.
     pub parent: Option<usize>,
@@ -64,7 +65,7 @@ pub struct Context {
 }
 
 /// The own cost of a context.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// Instructions.
     pub instructions: u64,
@@ -86,7 +87,7 @@ impl Cost {
 }
 
 /// All calling contexts of a program, the root first, parents before children.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
     /// The functions.
     pub functions: Vec<Function>,

@@ -1,14 +1,13 @@
 //! Machine code of functions, without what linking changes: addresses of other functions and of data.
 
+use super::machine_code::{Fnv, MachineCode};
 use super::merged_profiles::Side;
-use super::profile::Function;
 use super::symbols::demangle;
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
 use std::cell::RefCell;
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::rc::Rc;
@@ -18,6 +17,22 @@ use std::rc::Rc;
 pub struct Binaries {
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
 }
+
+/// An instruction that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The distance from the beginning of its function.
+    pub distance: u64,
+    /// As assemblers write it.
+    pub text: String,
+    /// What it does, as a number that is the same where linking alone makes a difference.
+    pub code: u32,
+    /// How often.
+    pub count: u64,
+}
+
+/// The most bytes of a function that are kept.
+const LONGEST: u64 = 1 << 13;
 
 /// A program or library.
 struct Binary {
@@ -50,11 +65,17 @@ impl Binaries {
         }
         if a.1.len() != b.1.len() {
             let one_file = || {
-                let of =
-                    |side: &Side, one: &[usize]| self.file(side.functions[*one.first()?].object.as_deref()?);
-                Some(of(a.0, a.1)?.digest == of(b.0, b.1)?.digest)
+                let of = |side: &Side, one: &[usize]| self.known(side, *one.first()?);
+                Some(of(a.0, a.1)?.0 == of(b.0, b.1)?.0)
             };
-            return Some(one_file() == Some(true));
+            // Pieces without symbols cannot be told from each other, and which of them run depends on the input.
+            let nameless =
+                |side: &Side, all: &[usize]| all.iter().any(|one| side.functions[*one].name.is_none());
+            return match one_file() {
+                Some(true) => Some(true),
+                _ if nameless(a.0, a.1) || nameless(b.0, b.1) => None,
+                _ => Some(false),
+            };
         }
         let sorted = |side: &Side, functions: &[usize]| {
             let mut functions = functions.to_vec();
@@ -74,12 +95,12 @@ impl Binaries {
 
     fn same_function(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
         let (one, other) = (&a.0.functions[a.1], &b.0.functions[b.1]);
-        let files = (self.file(one.object.as_deref()?)?, self.file(other.object.as_deref()?)?);
-        if files.0.digest == files.1.digest {
+        let files = (self.known(a.0, a.1)?, self.known(b.0, b.1)?);
+        if files.0.0 == files.1.0 {
             return Some(true);
         }
         one.name.as_ref().or(other.name.as_ref())?;
-        if !files.0.decodes || !files.1.decodes {
+        if !files.0.1 || !files.1.1 {
             return None;
         }
         let executed = (&a.0.executed[a.1], &b.0.executed[b.1]);
@@ -90,10 +111,8 @@ impl Binaries {
             return None;
         }
         let same = |place: &u64| {
-            let of = |file: &Binary, function: &Function| {
-                file.instruction(function.offset, function.offset + place)
-            };
-            of(&files.0, one).is_some_and(|code| Some(code) == of(&files.1, other))
+            let code = self.instruction(a.0, a.1, *place);
+            code.is_some() && code == self.instruction(b.0, b.1, *place)
         };
         Some(places.iter().all(same))
     }
@@ -101,11 +120,9 @@ impl Binaries {
     /// The similarity of the executed code of two functions, from 0 to 1 (Dice, over instructions).
     pub fn likeness(&self, a: (&Side, usize), b: (&Side, usize)) -> f64 {
         let code = |(side, function): (&Side, usize)| {
-            let one = &side.functions[function];
-            let file = self.file(one.object.as_deref()?)?;
-            let mut counts: HashMap<u64, u32> = HashMap::new();
+            let mut counts: HashMap<u32, u32> = HashMap::new();
             for place in side.executed[function].keys() {
-                *counts.entry(file.instruction(one.offset, one.offset + place)?).or_default() += 1;
+                *counts.entry(self.instruction(side, function, *place)?).or_default() += 1;
             }
             Some(counts)
         };
@@ -115,16 +132,101 @@ impl Binaries {
         2.0 * f64::from(shared) / f64::from(all.max(1))
     }
 
+    /// The machine code of all functions that were executed, to be kept with a profile.
+    pub fn machine_code(&self, side: &Side) -> MachineCode {
+        if let Some(code) = &side.code {
+            return code.clone();
+        }
+        let mut kept = MachineCode::default();
+        let begins: BTreeSet<(Option<&str>, u64)> =
+            side.functions.iter().map(|function| (function.object.as_deref(), function.offset)).collect();
+        for (index, function) in side.functions.iter().enumerate() {
+            let mut code = BTreeMap::new();
+            if let Some(file) = function.object.as_deref().and_then(|path| self.file(path)) {
+                let path = function.object.clone().unwrap_or_default();
+                kept.files.insert(path, (file.digest, file.decodes));
+                let executed = &side.executed[index];
+                if file.decodes && !executed.is_empty() {
+                    // What is executed in another version need not be executed here, so all of it is kept.
+                    let begin = function.offset;
+                    let symbol = file.symbols.range(begin + 1..).next().map_or(begin, |(at, _)| *at);
+                    // Stripped files have few symbols of their own.
+                    let other = (function.object.as_deref(), begin + 1);
+                    let other = begins.range(other..(other.0, u64::MAX)).next();
+                    let next = other.map_or(symbol, |(_, at)| symbol.min(*at));
+                    let mut at = begin;
+                    while at < next.min(begin + LONGEST) {
+                        let Some((decoded, _, _)) = file.decoded(at) else { break };
+                        code.extend(file.instruction(begin, at).map(|value| (at - begin, value)));
+                        at = decoded.next_ip();
+                    }
+                    for place in executed.keys() {
+                        code.extend(file.instruction(begin, begin + place).map(|value| (*place, value)));
+                    }
+                }
+            }
+            kept.functions.push(code);
+        }
+        kept
+    }
+
+    /// The instructions of a function that were executed, in order; none where its file is not there any more, or holds
+    /// code of another kind.
+    pub fn listing(&self, side: &Side, function: usize) -> Option<Vec<Listed>> {
+        let known = &side.functions[function];
+        let object = known.object.as_deref().filter(|_| side.code.is_none())?;
+        let file = self.file(object).filter(|file| file.decodes)?;
+        let mut formatter = GasFormatter::new();
+        let listed = side.executed[function].keys().map(|distance| {
+            let address = known.offset.checked_add(*distance)?;
+            let (instruction, _, _) = file.decoded(address)?;
+            let mut text = String::new();
+            match (instruction.near_branch_target(), instruction.is_ip_rel_memory_operand()) {
+                (target, _) if target != 0 && file.target(target).is_some() => {
+                    let name = file.target(target).unwrap_or_default();
+                    text = format!("{:?} {name}", instruction.mnemonic()).to_lowercase();
+                }
+                _ => formatter.format(&instruction, &mut text),
+            }
+            let count = side.counts.get(&(object.to_owned(), address)).copied().unwrap_or(0);
+            Some(Listed { distance: *distance, text, code: file.instruction(known.offset, address)?, count })
+        });
+        listed.collect()
+    }
+
+    /// The digest of the file that a function is in, and whether its code can be taken apart.
+    fn known(&self, side: &Side, function: usize) -> Option<(u64, bool)> {
+        let path = side.functions[function].object.as_deref()?;
+        match &side.code {
+            Some(code) => code.files.get(path).copied(),
+            None => self.file(path).map(|file| (file.digest, file.decodes)),
+        }
+    }
+
+    /// What the instruction at a distance from the beginning of a function does.
+    fn instruction(&self, side: &Side, function: usize, place: u64) -> Option<u32> {
+        if let Some(code) = &side.code {
+            return code.functions.get(function)?.get(&place).copied();
+        }
+        let known = &side.functions[function];
+        let file = self.file(known.object.as_deref()?)?;
+        file.instruction(known.offset, known.offset.checked_add(place)?)
+    }
+
     fn file(&self, path: &str) -> Option<Rc<Binary>> {
         let mut files = self.files.borrow_mut();
         files.entry(path.to_owned()).or_insert_with(|| read(Path::new(path)).map(Rc::new)).clone()
     }
 }
 
+fn folded(value: u64) -> u32 {
+    (value ^ (value >> 32)) as u32
+}
+
 fn read(path: &Path) -> Option<Binary> {
     let data = std::fs::read(path).ok()?;
-    let mut hasher = DefaultHasher::new();
-    data.hash(&mut hasher);
+    let mut hasher = Fnv::default();
+    hasher.write(&data);
     let file = object::File::parse(data.as_slice()).ok()?;
     let segments: Vec<(u64, Vec<u8>)> = file
         .segments()
@@ -182,10 +284,10 @@ impl Binary {
     }
 
     /// The operation of the instruction at an address, as a number; the function that contains it starts at `function`.
-    fn instruction(&self, function: u64, address: u64) -> Option<u64> {
+    fn instruction(&self, function: u64, address: u64) -> Option<u32> {
         let (instruction, offsets, bytes) = self.decoded(address)?;
         let mut bytes = bytes.to_vec();
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = Fnv::default();
         let mut hide = |at: usize, size: usize| bytes[at..at + size].fill(0);
         let target = instruction.near_branch_target();
         if target != 0 {
@@ -200,7 +302,7 @@ impl Binary {
             // Short and long jumps are equivalent.
             let kind = instruction.mnemonic() as u32;
             kind.hash(&mut hasher);
-            return Some(hasher.finish());
+            return Some(folded(hasher.finish()));
         }
         if instruction.is_ip_rel_memory_operand() && offsets.has_displacement() {
             hide(offsets.displacement_offset(), offsets.displacement_size());
@@ -219,7 +321,7 @@ impl Binary {
             }
         }
         bytes.hash(&mut hasher);
-        Some(hasher.finish())
+        Some(folded(hasher.finish()))
     }
 
     /// The name of the function that a call leads to, through a stub if need be.

@@ -30,7 +30,7 @@ const SOURCES: &[(&str, &str)] = sources![
 ];
 
 /// A Valgrind tool runs without a C library, at an address that programs do not use.
-const FLAGS: [&str; 19] = [
+const FLAGS: [&str; 20] = [
     "-std=gnu11",
     "-O2",
     "-m64",
@@ -47,9 +47,10 @@ const FLAGS: [&str; 19] = [
     "_start",
     "-Wl,-Ttext-segment=0x58000000",
     "-Wl,--build-id=none",
-    // See main.c: line and unwinding tables are not read when the program starts.
+    // See main.c: line and unwinding tables are not read at the program's start, and checks of blocks are left out.
     "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
     "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
+    "-Wl,--wrap=sanityCheckIRSB",
     "-s",
 ];
 

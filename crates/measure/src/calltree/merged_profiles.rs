@@ -1,5 +1,6 @@
 //! The profiles of one program as one call tree, with names that can be compared across versions.
 
+use super::machine_code::MachineCode;
 use super::profile::{Function, Profile, Profiles};
 use super::symbols::demangle;
 use scruple_core::explain::{self, Cost, Tree, is_library, normal};
@@ -25,13 +26,19 @@ pub struct Side {
     pub counts: HashMap<(String, u64), u64>,
     /// Functions with names, and those without, by their own cost.
     pub named: (u64, u64),
+    /// Calls from a context to one above it: from, to, and how many.
+    pub recursive: Vec<(usize, usize, u64)>,
+    /// Edges to functions that have no context of their own, because there are too many.
+    pub cut: u64,
+    /// The functions' code, where it was kept with the profile; else it is in their files.
+    pub code: Option<MachineCode>,
 }
 
 impl Side {
     /// Builds the tree of these profiles; each process is below the root.
     pub fn of(profiles: &Profiles) -> Side {
         let mut side = Side::default();
-        let root = side.function(Function::default(), explain::Function::default());
+        let root = side.add_function(Function::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
         let mut known = Known::new();
         let first = profiles.processes.first().map(|profile| profile.words.clone());
@@ -42,7 +49,8 @@ impl Side {
         side
     }
 
-    fn function(&mut self, function: Function, named: explain::Function) -> usize {
+    /// Adds a function, as the profile has it and under the name that other versions have as well; gives its place.
+    pub fn add_function(&mut self, function: Function, named: explain::Function) -> usize {
         self.functions.push(function);
         self.tree.functions.push(named);
         self.executed.push(BTreeMap::new());
@@ -51,12 +59,13 @@ impl Side {
 
     fn add(&mut self, profile: &Profile, is_first: bool, known: &mut Known) {
         let own_file = own_file(profile);
+        self.cut = self.cut.saturating_add(profile.cut);
         let mut place_of = HashMap::new();
         for (index, function) in profile.functions.iter().enumerate() {
             let is_own = is_first && function.object.is_some() && function.object.as_deref() == own_file;
             let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
             let place = known.get(&id).copied().unwrap_or_else(|| {
-                let place = self.function(function.clone(), named(function, is_own));
+                let place = self.add_function(function.clone(), named(function, is_own));
                 known.insert(id, place);
                 place
             });
@@ -95,7 +104,9 @@ impl Side {
             *sum += context.own;
         }
         for call in &profile.recursive {
-            self.tree.contexts[begin + call.to].recursive += call.calls;
+            let to = &mut self.tree.contexts[begin + call.to];
+            to.recursive = to.recursive.saturating_add(call.calls);
+            self.recursive.push((begin + call.from, begin + call.to, call.calls));
         }
         for run in &profile.runs {
             let mut address = run.offset;
@@ -117,7 +128,7 @@ impl Side {
     fn special(&mut self, named: explain::Function) -> usize {
         match self.tree.functions.iter().position(|known| *known == named) {
             Some(known) => known,
-            None => self.function(Function::default(), named),
+            None => self.add_function(Function::default(), named),
         }
     }
 }
@@ -159,7 +170,7 @@ fn named(function: &Function, is_own: bool) -> explain::Function {
 }
 
 /// `libz.so.1.2.13` and `libc-2.36.so` without their versions.
-fn without_version(file: &str) -> String {
+pub fn without_version(file: &str) -> String {
     let stem = file.find(".so").map_or(file, |at| &file[..at]);
     let numbers = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let stem = stem.rsplit_once('-').filter(|(_, end)| numbers(end)).map_or(stem, |(stem, _)| stem);

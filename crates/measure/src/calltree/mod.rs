@@ -5,11 +5,13 @@
 //! back to callgrind and then to cachegrind, and says why.
 
 mod binary;
+mod cases;
 mod counter;
 mod debug_file;
 mod error;
 mod install;
 mod instrument;
+mod machine_code;
 mod merged_profiles;
 mod profile;
 mod reader;
@@ -17,12 +19,14 @@ mod session;
 mod sources;
 mod symbols;
 
-pub use binary::Binaries;
+pub use binary::{Binaries, Listed};
+pub use cases::CountedCase;
 pub use counter::{Counter, ValgrindTool};
 pub use error::{CalltreeError, Unavailable};
 pub use install::Tool;
 pub use instrument::Trees;
-pub use merged_profiles::Side;
+pub use machine_code::MachineCode;
+pub use merged_profiles::{Side, without_version};
 pub use profile::{Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run};
 pub use session::{CalltreeSession, Counted, Settings};
 pub use sources::{Amount, SourceCosts};

@@ -1,5 +1,6 @@
 //! The counts of the tool.
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The profiles of one launch: one for each part of each process.
@@ -57,7 +58,7 @@ pub enum End {
 }
 
 /// A function.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// The symbol; none where no symbol covers the code.
     pub name: Option<String>,

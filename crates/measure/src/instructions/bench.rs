@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a program may take to end after it was asked to. A tool may be writing its counts during that time.
-const END: Duration = Duration::from_secs(60);
+pub(crate) const END: Duration = Duration::from_secs(60);
 
 /// A running bench program, and the counter.
 pub struct CountedBench {
@@ -64,7 +64,7 @@ impl Instructions {
 }
 
 /// The start as a launch, with everything that a launch records about the program.
-fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
+pub(crate) fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
     let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
     let mut env: Vec<(OsString, OsString)> = if start.whole_env { Vec::new() } else { inherited().collect() };
     for (name, value) in start.env {

@@ -6,6 +6,7 @@ mod hardware;
 mod steady;
 
 pub use bench::CountedBench;
+pub(crate) use bench::{END, launch};
 pub use hardware::{Event, Hardware};
 pub use steady::steady;
 

@@ -3,6 +3,7 @@
 use crate::cli::ResultArgs;
 use crate::history::args::BuildArgs;
 use clap::Args;
+use std::path::PathBuf;
 
 /// Say which code makes two commands or revisions differ.
 ///
@@ -16,23 +17,48 @@ Examples:
   scruple explain './old input' './new input'
   scruple explain --build make --artifact app v1.0 HEAD -- ./app input.txt
   scruple explain --build make --artifact app main -- ./app input.txt   # against the working tree
+  scruple explain old.calls new.calls                                   # profiles, of other tools as well
+  scruple explain monday tuesday                                        # stored runs, by label or id
+  scruple explain --case parse/json ./old-bench ./new-bench
+  scruple explain --url :8080/hello './old-server 8080' './new-server 8080'
 ")]
 pub struct ExplainArgs {
-    /// The command to start from; with a command behind --, a revision.
-    #[arg(value_name = "A")]
-    pub first: String,
-    /// The command to explain, or a revision (default: the working tree).
+    /// The command to start from, or a profile, or a stored run; with a command behind --, a revision.
+    #[arg(value_name = "A", required_unless_present = "keep")]
+    pub first: Option<String>,
+    /// What to explain, likewise (of revisions, default: the working tree).
     #[arg(value_name = "B")]
     pub second: Option<String>,
     /// The command to run at two revisions.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+    /// A and B are bench programs: explain this case of theirs.
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["command", "url"])]
+    pub case: Option<String>,
+    /// A and B start servers: explain what they execute to answer requests for this.
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    pub url: Option<String>,
+    /// Requests that each server answers while it is counted.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub requests: u64,
+    /// Of stored runs, the subject of this name (default: the only one of both).
+    #[arg(short, long, value_name = "NAME", conflicts_with = "command")]
+    pub name: Option<String>,
+    /// Count the subjects of a stored run now, and keep their call trees with it, for later explanations.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["first", "command"])]
+    pub keep: Option<String>,
+    /// Where runs are stored.
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
+    pub store: Option<PathBuf>,
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,
     /// Runs of each side, where counts do not repeat.
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=50))]
     pub runs: u32,
+    /// Show source lines and machine code of the first row.
+    #[arg(long)]
+    pub lines: bool,
     /// Explain it even if a program fails.
     #[arg(short, long)]
     pub ignore_failure: bool,

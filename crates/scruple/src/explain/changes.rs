@@ -1,13 +1,20 @@
 //! Explains the changes of a history: the version that brought each, compared with the one before it.
 
 use super::counted_runs;
-use super::report::terminal;
+use super::counted_runs::Gathered;
+use super::findings::Found;
+use super::report::{terminal, words};
 use super::verb::{At, at_revisions};
 use crate::fault::Fault;
+use crate::history::report::{ExplainedChange, ExplainedRow};
 use crate::history::{Recipe, Template};
 use crate::inspect::calls;
+use crate::profile::read;
 use crate::show::output;
+use crate::store::Store;
+use scruple_core::explain::FunctionDifference;
 use scruple_core::history::{History, find_changes};
+use scruple_core::unit::share;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -31,6 +38,61 @@ pub struct Of<'a> {
     pub subjects: &'a [Template],
     /// How long a launch may take.
     pub limit: Duration,
+    /// Where trees and explanations are kept.
+    pub store: Option<&'a Store>,
+}
+
+/// The explanations that are kept with a history.
+pub fn known(store: &Store, run: &str) -> Result<Vec<ExplainedChange>, Fault> {
+    let texts = store.explanations(run)?;
+    Ok(texts.iter().filter_map(|(_, text)| serde_json::from_str(text).ok()).collect())
+}
+
+/// Under which name the trees of a command at a version are kept.
+pub fn name_of(commit: &str, subject: &str) -> String {
+    format!("{commit} {subject}")
+}
+
+/// Keeps the trees of both versions, and what they say.
+fn keep(
+    store: &Store,
+    run: &str,
+    (before, at): (&str, &str),
+    subject: &str,
+    (found, gathered): (&Found, &Gathered),
+) -> Result<(), Fault> {
+    for (commit, sides) in [before, at].into_iter().zip(&gathered.sides) {
+        let name = name_of(commit, subject);
+        let parts: Vec<Vec<u8>> = sides.iter().map(|side| read::kept_bytes(&name, true, side)).collect();
+        store.put_calls(run, &name, &parts)?;
+    }
+    let change = ExplainedChange {
+        before: before.to_owned(),
+        at: at.to_owned(),
+        subject: subject.to_owned(),
+        sentences: words::answer(found),
+        rows: rows(found),
+    };
+    let text = serde_json::to_string(&change).unwrap_or_default();
+    Ok(store.put_explanation(run, &name_of(at, subject), &text)?)
+}
+
+/// The rows as a report shows them.
+fn rows(found: &Found) -> Vec<ExplainedRow> {
+    let explanation = found.main();
+    let delta = explanation.delta();
+    let row = |row: &FunctionDifference| {
+        let touching = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
+        ExplainedRow {
+            difference: words::signed(row.delta),
+            share: if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) },
+            code: words::code(row).to_owned(),
+            function: words::function(row),
+            what: row.parts.first().map_or(String::new(), |part| words::tell(row, part)),
+            hunk: touching.map(|(_, hunk)| hunk.place()),
+        }
+    };
+    found.telling(explanation).take(ROWS).map(row).collect()
 }
 
 /// A version and the one before it, with the change of one metric, as a logarithm.
@@ -73,9 +135,15 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             subject: template,
             limit: of.limit,
         };
-        let effort = counted_runs::Effort { runs: 5, strict: true, time: false };
+        let effort = counted_runs::Effort { runs: 5, strict: true, time: false, lines: false };
         match at_revisions(&at, &counter, &effort) {
-            Ok((found, _)) => out.push_str(&terminal::text(&found, ROWS, output::width())),
+            Ok((found, gathered)) => {
+                out.push_str(&terminal::text(&found, ROWS, output::width()));
+                if let Some(store) = of.store {
+                    let pair = (before.commit.as_str(), after.commit.as_str());
+                    keep(store, &history.run.id, pair, &template.name, (&found, &gathered))?;
+                }
+            }
             Err(fault) if fault.code == crate::fault::Code::Interrupted => return Err(fault),
             Err(fault) => _ = writeln!(out, "Can’t tell why: {}", fault.message),
         }

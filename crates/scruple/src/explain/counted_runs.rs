@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::inspect::calls::tree_of;
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
+use crate::profile::read::{Kind, OWN};
 use scruple_core::metric::Pass;
 use scruple_measure::calltree::{Counter, Side, Trees};
 use scruple_measure::command::{Commands, Job, Weigher};
@@ -20,6 +21,8 @@ pub struct Gathered {
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
+    /// What was counted.
+    pub kind: Kind,
 }
 
 /// How much is run.
@@ -30,6 +33,8 @@ pub struct Effort {
     pub strict: bool,
     /// Whether time is measured.
     pub time: bool,
+    /// Whether source lines and machine code are.
+    pub lines: bool,
 }
 
 /// Launches of each side without the call tree: enough for an interval, or fewer where they are long.
@@ -87,7 +92,28 @@ pub fn gather(
             wanted = effort.runs as usize;
         }
     }
-    Ok(Gathered { sides, times, remarks })
+    Ok(Gathered { sides, times, remarks, kind: Kind::counted(OWN) })
+}
+
+/// Runs one program until it is known whether its counts repeat, and if not, as often as is wanted.
+pub fn count(
+    job: &Job,
+    launcher: Launcher,
+    counter: &Counter,
+    work: &Path,
+    effort: &Effort,
+) -> Result<Vec<Side>, Fault> {
+    let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
+    let mut trees = Trees::new(counter, work);
+    let mut runs = Vec::new();
+    let mut wanted = 2;
+    while runs.len() < wanted {
+        runs.push(side(&mut commands, job, &mut trees, effort.strict)?);
+        if !repeats(&runs) {
+            wanted = effort.runs as usize;
+        }
+    }
+    Ok(runs)
 }
 
 /// The output of a program, and how long it takes.

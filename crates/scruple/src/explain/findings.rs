@@ -1,8 +1,11 @@
 //! Conclusions from the runs of both sides: explanations of each count, and their certainty.
 
+use super::code_view::{CodeView, Sources};
 use super::counted_runs::{Gathered, repeats};
 use super::hunks::Hunk;
-use scruple_core::explain::{self, Code, Count, Explanation, FunctionDifference, Matched};
+use super::interpreters;
+use crate::profile::read::Kind;
+use scruple_core::explain::{self, Code, Count, Explanation, FunctionDifference, Matched, PartKind};
 use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side};
 
@@ -14,8 +17,10 @@ pub struct Found {
     pub explanations: Vec<Explanation>,
     /// Whether all counts of both repeated.
     pub repeats: bool,
-    /// Runs of each side.
+    /// Runs of each side; the fewer, where one side has more.
     pub runs: usize,
+    /// What was counted, and how it came here.
+    pub kind: Kind,
     /// Functions of the program itself that both have: the number with different code, and the number compared.
     pub changed: (usize, usize),
     /// The share of instructions in code without a name, in either.
@@ -26,6 +31,8 @@ pub struct Found {
     pub hunks: Vec<(usize, Hunk)>,
     /// The same for the rows of allocations and bytes, by the function's name.
     pub hunks_of_allocations: Vec<(String, Hunk)>,
+    /// The first row closer by, where that was asked for.
+    pub code: Option<CodeView>,
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
 }
@@ -53,11 +60,19 @@ impl Found {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
         let repeat = repeats(first) && repeats(second);
-        let explain = |count| explained(first, second, &binaries, count, repeat);
-        let mut explanations = vec![explain(Count::Instructions)];
+        let kind = gathered.kind.clone();
+        let explain = |count| {
+            let mut explanation = explained(first, second, &binaries, count, repeat);
+            if kind.is_sampled {
+                by_chance(&mut explanation);
+            }
+            explanation
+        };
+        let mut explanations: Vec<Explanation> =
+            kind.word.iter().map(|_| explain(Count::Instructions)).collect();
         for count in [Count::Allocations, Count::Bytes] {
             let differs = |(a, b): (&Side, &Side)| a.tree.total(count) != b.tree.total(count);
-            if first.iter().zip(second).any(differs) {
+            if explanations.is_empty() || first.iter().zip(second).any(differs) {
                 explanations.push(explain(count));
             }
         }
@@ -65,7 +80,8 @@ impl Found {
             names,
             explanations,
             repeats: repeat,
-            runs: first.len(),
+            runs: first.len().min(second.len()),
+            kind,
             changed: changed(&first[0], &second[0], &binaries),
             nameless: [&first[0], &second[0]].map(|side| {
                 let (named, nameless) = side.named;
@@ -74,11 +90,27 @@ impl Found {
             time: time(&gathered.times),
             hunks: Vec::new(),
             hunks_of_allocations: Vec::new(),
-            remarks: gathered.remarks.clone(),
+            code: None,
+            remarks: gathered.remarks.iter().cloned().chain(remarks(&first[0], &second[0])).collect(),
         }
     }
 
-    /// The explanation of instructions.
+    /// Looks at the first row closer by.
+    pub fn look_closer(&mut self, gathered: &Gathered, sources: &Sources<'_>) {
+        let [first, second] = &gathered.sides;
+        let row = self.telling(self.main()).next();
+        self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));
+    }
+
+    /// What a count is called.
+    pub fn word(&self, count: Count) -> &str {
+        match (count, &self.kind.word) {
+            (Count::Instructions, Some(word)) => word,
+            _ => count.word(),
+        }
+    }
+
+    /// Of the first count: instructions, where they were counted.
     pub fn main(&self) -> &Explanation {
         &self.explanations[0]
     }
@@ -102,6 +134,19 @@ impl Found {
     }
 }
 
+/// What must be known of either profile.
+fn remarks(first: &Side, second: &Side) -> Vec<String> {
+    let mut all: Vec<String> =
+        [first, second].into_iter().find_map(interpreters::remark).into_iter().collect();
+    if first.cut + second.cut > 0 {
+        all.push(
+            "there are more calling contexts than are told apart: what is called in those left out counts for its callers"
+                .to_owned(),
+        );
+    }
+    all
+}
+
 fn explained(
     first: &[Side],
     second: &[Side],
@@ -119,6 +164,20 @@ fn explained(
         .flat_map(|runs| runs.windows(2).map(|two| pair(&two[0], &two[1], binaries, count)))
         .collect();
     explain::settled(pairs, &within).unwrap_or_else(|| pair(&first[0], &second[0], binaries, count))
+}
+
+/// How many standard deviations a difference of samples must be from nought: there are many rows.
+const DEVIATIONS: f64 = 4.0;
+
+/// Samples are drawn by chance: the number of them in a function has the variance of its mean (Poisson's distribution).
+fn by_chance(explanation: &mut Explanation) {
+    for row in &mut explanation.rows {
+        let come_or_gone =
+            row.parts.iter().filter(|part| matches!(part.kind, PartKind::New | PartKind::Gone));
+        let samples = (row.own.0 + row.own.1) as f64 + come_or_gone.map(|part| part.delta.abs()).sum::<f64>();
+        row.spread = row.spread.max(DEVIATIONS * samples.sqrt());
+    }
+    explanation.rank();
 }
 
 fn pair(first: &Side, second: &Side, binaries: &Binaries, count: Count) -> Explanation {

@@ -2,8 +2,13 @@
 
 pub mod args;
 pub mod changes;
+pub mod code_view;
 pub mod counted_runs;
 pub mod findings;
 pub mod hunks;
+mod interpreters;
+pub mod profiles;
 pub mod report;
+pub mod sides;
+pub mod stored;
 pub mod verb;

@@ -1,11 +1,15 @@
 //! `scruple explain`: two commands, or one command at two revisions.
 
 use super::args::ExplainArgs;
+use super::code_view;
 use super::counted_runs::{self, Effort, Gathered};
 use super::findings::Found;
 use super::hunks;
+use super::profiles;
 use super::report::{FORMATS, ROWS, json, terminal};
-use crate::command::{arms, shell};
+use super::sides::{self, Means, Source};
+use super::stored;
+use crate::command::arms;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
@@ -14,51 +18,97 @@ use crate::history::two_revisions::{self, Revisions};
 use crate::history::{self, Recipe, Starter, Template};
 use crate::inspect::{calls, launch};
 use crate::new_run;
-use crate::paths::WorkFolder;
+use crate::paths::{self, WorkFolder};
+use crate::profile::read;
 use crate::show::export::{names, writer};
 use crate::show::output;
+use crate::store::Store;
 use scruple_measure::calltree::{Counter, Symbols};
-use scruple_measure::launcher::Launcher;
 use std::path::Path;
 use std::time::Duration;
 
 /// Runs both, and reports the origin of their difference.
 pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
     args.results.export.checked(&names(&FORMATS))?;
-    let launchers = [launch::launcher()?, launch::launcher()?];
-    match args.command.is_empty() {
-        true => commands(args, launchers),
-        false => revisions(args, launchers),
+    if let Some(run) = &args.keep {
+        return keep(args, run);
+    }
+    let first = args.first.as_deref().unwrap_or_default();
+    match (&args.second, args.command.is_empty()) {
+        (_, false) => revisions(args, first),
+        (None, true) => Err(Fault::usage(
+            "name two commands to explain the difference of; or a revision or two, and the command behind --",
+        )),
+        (Some(second), true) if args.case.is_none() && args.url.is_none() => {
+            if [first, second].into_iter().any(read::is_profile) {
+                let (mut found, gathered) = profiles::explained([first, second])?;
+                closer(args, &mut found, &gathered);
+                return show(args, &found, &gathered);
+            }
+            match stored_runs(args, [first, second])? {
+                Some(sources) => compared(args, sources),
+                None => compared(args, sides::named(args, second)?),
+            }
+        }
+        (Some(second), true) => compared(args, sides::named(args, second)?),
     }
 }
 
-fn effort(args: &ExplainArgs) -> Effort {
-    Effort { runs: args.runs, strict: !args.ignore_failure, time: !args.no_time }
+/// What two words name in the store, if both are runs there.
+fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[Source; 2]>, Fault> {
+    let Ok(store) = paths::existing_store(args.store.as_deref()) else { return Ok(None) };
+    match names.iter().all(|name| stored::is_known(&store, name)) {
+        true => stored::sources(args, &store, names).map(Some),
+        false => Ok(None),
+    }
 }
 
-fn commands(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
-    let Some(second) = &args.second else {
-        return Err(Fault::usage(
-            "name two commands to explain the difference of; or a revision or two, and the command behind --",
-        ));
+/// Counts what has to be counted, and shows where the difference comes from.
+fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
+    let kept = |source: &Source| matches!(source, Source::Kept { .. });
+    let counter = match sources.iter().all(kept) {
+        true => None,
+        false => Some(calls::counter("explain anything")?),
     };
-    let job = |text: &String| launch::job(&shell::words(text)?, Some(&args.build.time_limit));
-    let (first, second) = (job(&args.first)?, job(second)?);
-    let counter = calls::counter("explain anything")?;
     let work = WorkFolder::make()?;
-    let gathered = counted_runs::gather([&first, &second], launchers, &counter, work.path(), &effort(args))?;
-    let found = Found::of([first.name.clone(), second.name.clone()], &gathered);
+    let means = means(args, counter.as_ref(), &work);
+    let (mut found, gathered) = sides::explained(sources, &means)?;
+    closer(args, &mut found, &gathered);
     show(args, &found, &gathered)
 }
 
-fn revisions(args: &ExplainArgs, launchers: [Launcher; 2]) -> Result<Code, Fault> {
+fn closer(args: &ExplainArgs, found: &mut Found, gathered: &Gathered) {
+    if args.lines {
+        found.look_closer(gathered, &code_view::on_disk);
+    }
+}
+
+fn means<'a>(args: &ExplainArgs, counter: Option<&'a Counter>, work: &'a WorkFolder) -> Means<'a> {
+    Means { counter, work: work.path(), effort: effort(args), requests: args.requests }
+}
+
+fn keep(args: &ExplainArgs, run: &str) -> Result<Code, Fault> {
+    let address = paths::store_address(args.store.as_deref())?;
+    paths::existing_store(args.store.as_deref())?;
+    let store = Store::open(&address)?;
+    let counter = calls::counter("keep a call tree")?;
+    let work = WorkFolder::make()?;
+    let kept = stored::keep(args, &store, run, &means(args, Some(&counter), &work))?;
+    output::print(&format!("Kept with the run ‘{run}’: the call trees of ‘{}’.\n", kept.join("’, ‘")))?;
+    Ok(Code::Fine)
+}
+
+fn effort(args: &ExplainArgs) -> Effort {
+    Effort { runs: args.runs, strict: !args.ignore_failure, time: !args.no_time, lines: args.lines }
+}
+
+fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
     let counter = calls::counter("explain anything")?;
-    drop(launchers);
     let config = Config::find()?;
     let place = history::place_of(args.build.repo.as_deref())?;
     let at = At {
         place: &place,
-        first: &args.first,
+        first,
         second: args.second.as_deref(),
         recipe: recipe(&args.build, config.history()?.recipe()?)?,
         subject: &Template::new(&args.command, None)?,
@@ -114,6 +164,17 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
         Some((row.name.clone(), hunk.clone()))
     });
     found.hunks_of_allocations = touched.collect();
+    if effort.lines {
+        let tree = Repository::at(&built.objects);
+        let at_commit = |side: usize, path: &str| {
+            // Both were built in the same folder, where only one of them can be now.
+            let inside = Path::new(path).strip_prefix(&built.objects).unwrap_or(Path::new(path));
+            let commit = &built.commits[side];
+            let shown = tree.ask(["show", "--no-textconv", &format!("{commit}:{}", inside.display())]).ok();
+            shown.or_else(|| code_view::on_disk(side, path).filter(|_| inside.is_absolute()))
+        };
+        found.look_closer(&gathered, &at_commit);
+    }
     Ok((found, gathered))
 }
 

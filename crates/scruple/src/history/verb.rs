@@ -68,11 +68,26 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let explained = args.explain.then(|| (request.place.clone(), request.of.clone()));
     let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
     drop(work);
-    page::show(&history, &args.page)?;
-    if let Some((place, of)) = explained.filter(|_| fault.is_none()) {
-        let of =
-            changes::Of { place: &place, recipe: &of.recipe, subjects: &of.subjects, limit: of.time_limit };
-        output::print_beside(args.page.json, &changes::explained(&history, &of)?)?;
+    let mut told = String::new();
+    if let (Some((place, of)), None) = (explained, &fault) {
+        let store = paths::open_store(&args.store)?;
+        let store = store.as_ref();
+        let of = changes::Of {
+            place: &place,
+            recipe: &of.recipe,
+            subjects: &of.subjects,
+            limit: of.time_limit,
+            store,
+        };
+        told = changes::explained(&history, &of)?;
+    }
+    let known = match paths::open_store(&args.store)? {
+        Some(store) => changes::known(&store, &history.run.id)?,
+        None => Vec::new(),
+    };
+    page::show(&history, known, &args.page)?;
+    if !told.is_empty() {
+        output::print_beside(args.page.json, &told)?;
     }
     match fault {
         Some(fault) => Err(fault),
@@ -91,7 +106,9 @@ pub fn start_launcher() -> Result<Launcher, Fault> {
 fn status(args: &StatusArgs) -> Result<Code, Fault> {
     let history = stored(&args.which, Which::Newest)?;
     match args.json {
-        true => page::show_stored(&history, &PageArgs { json: true, ..PageArgs::default() }, None)?,
+        true => {
+            page::show_stored(&history, Vec::new(), &PageArgs { json: true, ..PageArgs::default() }, None)?
+        }
         false => output::print(&(states(&history) + &others(&args.which, &history)?))?,
     }
     Ok(Code::Fine)
@@ -100,7 +117,8 @@ fn status(args: &StatusArgs) -> Result<Code, Fault> {
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
     page::check(&args.page)?;
     let history = stored(&args.which, Which::Weighed)?;
-    page::show_stored(&history, &args.page, args.pair.as_deref())?;
+    let known = changes::known(&paths::existing_store(args.which.store.as_deref())?, &history.run.id)?;
+    page::show_stored(&history, known, &args.page, args.pair.as_deref())?;
     Ok(Code::Fine)
 }
 

@@ -56,6 +56,7 @@ Examples:
   scruple inspect calls --sort allocations --lines -- ./app input.txt
   scruple inspect calls --export app.svg --export app.speedscope -- ./app input.txt
   scruple inspect calls --export app.callgrind -- ./app && callgrind_annotate app.callgrind
+  scruple inspect calls --from cpu.pprof --export cpu.svg
 ")]
 pub struct CallsArgs {
     /// Which functions come first.
@@ -76,12 +77,16 @@ pub struct CallsArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// Write a file whose ending says the format: .svg (a flame graph), .collapsed, .callgrind, .pprof, .speedscope
-    /// or .json.
+    /// Show a profile that was written before instead of running a program: .calls, callgrind's, pprof's, collapsed
+    /// stacks, heaptrack's, or what `memray transform csv` writes.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "lines", "time_limit", "ignore_failure"])]
+    pub from: Option<PathBuf>,
+    /// Write a file whose ending says the format: .svg (a flame graph), .collapsed, .callgrind, .pprof, .speedscope,
+    /// .firefox, .json, or .calls, which `scruple explain` reads.
     #[arg(long = "export", value_name = "FILE")]
     pub export: Vec<Export>,
     /// The program and its arguments.
-    #[arg(last = true, value_name = "COMMAND", required = true)]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "from")]
     pub command: Vec<String>,
 }
 

@@ -1,17 +1,22 @@
 //! `scruple inspect calls`: what one program does, function by function, counted exactly.
 
-use super::args::CallsArgs;
+use super::args::{CallsArgs, SortCalls};
 use super::launch::{self, ended, failure};
 use super::report::calls::{self, Counted};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
-use crate::profile::{self, CallProfile};
+use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
-use crate::show::export;
+use crate::show::export::{self, Export};
 use crate::show::output;
-use scruple_measure::calltree::{Counter, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool};
+use scruple_measure::calltree::{
+    Counter, DEFINITION, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
+};
 use scruple_measure::command::{Commands, Job};
 use std::path::Path;
+
+/// The format in which Scruple keeps call trees.
+const CALLS: &str = "calls";
 
 /// The call tree, or why there is none here; `aim` is what needs it.
 pub fn counter(aim: &str) -> Result<Counter, Fault> {
@@ -30,8 +35,11 @@ pub fn counter(aim: &str) -> Result<Counter, Fault> {
 
 /// Runs the command once under the call tree.
 pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
-    let formats = [export::names(&calls::FORMATS), export::names(&profile::FORMATS)].concat();
+    let formats = [export::names(&calls::FORMATS), export::names(&profile::FORMATS), vec![CALLS]].concat();
     let exports = export::checked(args.export.clone(), &formats)?;
+    if let Some(path) = &args.from {
+        return imported(args, path, &exports);
+    }
     let launcher = launch::launcher()?;
     let counter = counter("count calls")?;
     let job = launch::job(&args.command, args.time_limit.as_deref())?;
@@ -44,11 +52,13 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let hint = (!args.ignore_failure).then_some("; -i shows what it did regardless");
     let profiles = tree_of(&mut commands, &job, &mut trees, &aim, hint)?;
     progress.clear();
-    let whole = CallProfile::of(&job.name, &Side::of(&profiles));
+    let side = Side::of(&profiles);
+    let whole = CallProfile::of(&job.name, &side);
     let counted = Counted {
         profile: &whole,
         processes: profiles.processes.len(),
         heap_seen: profiles.heap().is_some(),
+        source: format!("Counted: {DEFINITION}."),
         lines: match args.lines {
             true => profiles.source_costs(&mut Symbols::new()),
             false => SourceCosts::default(),
@@ -56,18 +66,49 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         sort: args.sort,
         most: args.most,
     };
+    write(args, &counted, &side, &exports)
+}
+
+/// Shows a profile that was written before.
+fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, Fault> {
+    let imported = read::read(path)?;
+    if imported.kind.format != read::OWN && exports.iter().any(|export| export.format == CALLS) {
+        return Err(Fault::usage(
+            ".calls holds what Scruple counted itself: run the program, or explain the profile as it is",
+        ));
+    }
+    let title = imported.title.clone().unwrap_or_else(|| path.display().to_string());
+    let whole = CallProfile::imported(&title, &imported);
+    let kind = &imported.kind;
+    let varies = if kind.is_sampled { "; samples vary by chance" } else { "" };
+    let counted = Counted {
+        profile: &whole,
+        processes: 1,
+        heap_seen: kind.has_heap,
+        source: format!("Read from ‘{}’, a profile of {}{varies}.", path.display(), kind.format),
+        lines: SourceCosts::default(),
+        // Where nothing but allocations was counted, they say which function comes first.
+        sort: if kind.word.is_none() && args.sort == SortCalls::Own { SortCalls::Bytes } else { args.sort },
+        most: args.most,
+    };
+    write(args, &counted, &imported.side, exports)
+}
+
+fn write(args: &CallsArgs, counted: &Counted<'_>, side: &Side, exports: &[Export]) -> Result<Code, Fault> {
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let mut unwritten = None;
-    for export in &exports {
+    for export in exports {
         let bytes = match export::writer(&calls::FORMATS, &export.format) {
-            Some(text) => text(&counted).into_bytes(),
-            None => {
-                export::writer(&profile::FORMATS, &export.format).map_or_else(Vec::new, |bytes| bytes(&whole))
+            Some(text) => text(counted).into_bytes(),
+            None if export.format == CALLS => {
+                read::kept_bytes(&counted.profile.title, counted.heap_seen, side)
             }
+            None => export::writer(&profile::FORMATS, &export.format)
+                .map_or_else(Vec::new, |bytes| bytes(counted.profile)),
         };
         unwritten = output::write_bytes(&export.path, &bytes).err().or(unwritten);
     }
-    let text = if args.json { calls::json(&counted) } else { calls::text(&counted, output::width()) };
+    let text = if args.json { calls::json(counted) } else { calls::text(counted, output::width()) };
     output::print_beside(aside, &text)?;
     unwritten.map_or(Ok(Code::Fine), Err)
 }

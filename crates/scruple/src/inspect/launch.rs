@@ -9,6 +9,7 @@ use scruple_measure::launch::Ending;
 use scruple_measure::launcher::{LaunchError, Launcher};
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
+use std::path::Path;
 
 /// The launcher, which must be forked before anything else.
 pub fn launcher() -> Result<Launcher, Fault> {
@@ -25,7 +26,14 @@ pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     let folder = std::env::current_dir().map_err(|error| {
         Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
     })?;
-    let program = Program::find(words[0].as_ref(), &folder)
+    let time_limit = time_limit.map(arms::duration).transpose()?;
+    Ok(Job { time_limit, ..job_in(words, &folder)? })
+}
+
+/// The job of running these words in a folder.
+pub fn job_in(words: &[String], folder: &Path) -> Result<Job, Fault> {
+    let first = words.first().ok_or_else(|| Fault::usage("no command was given"))?;
+    let program = Program::find(first.as_ref(), folder)
         .map_err(|error| Fault::usage(format!("cannot run ‘{}’: {error}", words.join(" "))))?;
     Ok(Job {
         name: words.join(" "),
@@ -33,10 +41,10 @@ pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
         argv: words.iter().map(Into::into).collect(),
         env: Vec::new(),
         counted_env: None,
-        folder,
+        folder: folder.to_owned(),
         input: Input::Null,
         output: Output::Null,
-        time_limit: time_limit.map(arms::duration).transpose()?,
+        time_limit: None,
         fixed_addresses: false,
         shield: None,
     })

@@ -20,6 +20,11 @@ pub(super) fn text(profile: &CallProfile) -> String {
             super::add(cost, node.inclusive);
         }
     }
+    // A recursive call costs nothing here: its instructions are in the call that the function began with.
+    for (from, to, count) in &profile.recursive {
+        let (caller, callee) = (profile.nodes[*from].frame, profile.nodes[*to].frame);
+        calls.entry(caller).or_default().entry(callee).or_default().0 += count;
+    }
     let mut out = String::from("# callgrind format\nversion: 1\ncreator: scruple\n");
     let _ = writeln!(out, "cmd: {}\npositions: line\nevents: Ir Allocations Bytes", profile.title);
     let _ = writeln!(out, "summary: {}", costs(profile.total()));
@@ -42,4 +47,18 @@ pub(super) fn text(profile: &CallProfile) -> String {
 
 fn costs(cost: Cost) -> String {
     format!("{} {} {}", cost.instructions, cost.allocations, cost.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn recursive_calls_are_written_and_cost_nothing_again() {
+        let mut profile = crate::profile::tests::small();
+        profile.recursive.push((2, 1, 7));
+        let text = super::text(&profile);
+        assert!(text.contains("cfn=main\ncalls=7 0\n0 0 0 0\n"), "{text}");
+        let read = scruple_measure::load::cost::callgrind::parse(&text).expect("a profile");
+        let main = read.functions.iter().find(|(function, _)| function.name == "main").expect("main").1;
+        assert_eq!((main.own, main.inclusive, main.calls, read.total), (100, 1160, 8, 1160));
+    }
 }

@@ -1,22 +1,27 @@
-//! Call trees of one program in the formats of other tools: collapsed stacks, callgrind, pprof, speedscope.
+//! Call trees of one program as other tools read them: collapsed stacks, callgrind, pprof, speedscope, the Firefox
+//! profiler. `read` is the other way.
 
 mod callgrind;
 mod collapsed;
+mod firefox;
 mod pprof;
+pub mod read;
 mod speedscope;
 
 use crate::show::export::Formats;
+use read::Imported;
 use scruple_core::explain::{Cost, Count};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use std::path::Path;
 
 /// The formats that a call tree can be written in.
-pub const FORMATS: Formats<fn(&CallProfile) -> Vec<u8>, 4> = [
+pub const FORMATS: Formats<fn(&CallProfile) -> Vec<u8>, 5> = [
     ("collapsed", |profile| collapsed::text(profile).into_bytes()),
     ("callgrind", |profile| callgrind::text(profile).into_bytes()),
     ("pprof", pprof::bytes),
     ("speedscope", |profile| speedscope::text(profile).into_bytes()),
+    ("firefox", |profile| firefox::text(profile).into_bytes()),
 ];
 
 /// The counts of every context, in the order of the formats: key, unit, and title.
@@ -59,6 +64,10 @@ pub struct CallProfile {
     pub frames: Vec<Frame>,
     /// The contexts.
     pub nodes: Vec<Node>,
+    /// Calls from a context to one above it: from, to, and how many. What they cost is in the contexts already.
+    pub recursive: Vec<(usize, usize, u64)>,
+    /// What the first count is.
+    pub word: String,
 }
 
 /// The sums of one function over all contexts.
@@ -75,8 +84,21 @@ pub struct FunctionSum {
 }
 
 impl CallProfile {
-    /// The profile of a run, without the root above its processes.
+    /// The profile of a run. The tool notes an allocation where the allocator is entered; it belongs to the function that
+    /// called that.
     pub fn of(title: &str, side: &Side) -> CallProfile {
+        CallProfile::of_side(title, side, true)
+    }
+
+    /// A profile that was written before.
+    pub fn imported(title: &str, imported: &Imported) -> CallProfile {
+        let of_scruple = imported.kind.format == read::OWN;
+        let word = imported.kind.word.clone().unwrap_or_default();
+        CallProfile { word, ..CallProfile::of_side(title, &imported.side, of_scruple) }
+    }
+
+    /// Without the root that stands above processes.
+    fn of_side(title: &str, side: &Side, at_allocator: bool) -> CallProfile {
         let frames = side.tree.functions.iter().zip(&side.functions);
         let frames = frames.map(|(named, found)| {
             let object = found.object.as_deref().unwrap_or_default();
@@ -97,11 +119,16 @@ impl CallProfile {
             own: Cost { instructions: context.cost.instructions, ..Cost::default() },
             inclusive: Cost::default(),
         });
-        let mut profile =
-            CallProfile { title: plain(title), frames: frames.collect(), nodes: nodes.collect() };
-        // The tool records an allocation at the allocator's entry. It belongs to the calling function.
+        let recursive = side.recursive.iter().filter(|(from, to, _)| *from > 0 && *to > 0);
+        let mut profile = CallProfile {
+            title: plain(title),
+            frames: frames.collect(),
+            nodes: nodes.collect(),
+            recursive: recursive.map(|(from, to, calls)| (from - 1, to - 1, *calls)).collect(),
+            word: Count::Instructions.word().to_owned(),
+        };
         for (place, context) in contexts.iter().enumerate() {
-            let caller = profile.nodes[place].parent.unwrap_or(place);
+            let caller = if at_allocator { profile.nodes[place].parent.unwrap_or(place) } else { place };
             add(&mut profile.nodes[caller].own, Cost { instructions: 0, ..context.cost });
         }
         profile.nodes.iter_mut().for_each(|node| node.inclusive = node.own);
@@ -181,6 +208,8 @@ pub(crate) mod tests {
                 node(Some(1), 2, 1, 1000, 2, 48),
                 node(Some(2), 3, 2, 60, 0, 0),
             ],
+            recursive: Vec::new(),
+            word: "instructions".to_owned(),
         };
         for place in (1..4).rev() {
             let more = profile.nodes[place].inclusive;

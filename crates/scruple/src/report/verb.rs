@@ -2,6 +2,7 @@
 
 use super::args::ReportArgs;
 use super::{leak, page, several};
+use crate::explain::changes;
 use crate::fault::{Code, Fault};
 use crate::history;
 use crate::paths;
@@ -69,7 +70,8 @@ fn found(args: &ReportArgs) -> Result<Page, Fault> {
         return several::of(&runs?, &args.metrics);
     }
     if let Some(history) = history::of_run(&store.find_id(name)?, &store)? {
-        return Ok(history::verb::page::of(&history, &args.metrics));
+        let explained = changes::known(&store, &history.run.id)?;
+        return Ok(history::verb::page::of(&history, explained, &args.metrics));
     }
     let mut run = store.find(name)?;
     run.name_versions();

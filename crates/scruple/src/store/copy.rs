@@ -39,7 +39,9 @@ impl Store {
         }
         let work = || to.take_in(&ours);
         let copied = to.database.transaction(work).map_err(|failure| to.error(failure))?;
-        copied.ok_or_else(|| StoreError::Apart { path: to.address.to_string(), id: id.to_owned() })
+        let copied =
+            copied.ok_or_else(|| StoreError::Apart { path: to.address.to_string(), id: id.to_owned() })?;
+        self.copy_profiles(to, id).map(|()| copied)
     }
 
     fn whole(&self, id: &str) -> Result<Whole, Failure> {

@@ -19,6 +19,7 @@ pub mod list;
 pub mod newest;
 mod outbox;
 pub mod points;
+mod profiles;
 pub mod reading;
 pub mod remove;
 pub mod verb;
@@ -46,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/0003_indexes.sql"),
     include_str!("sql/0004_courses.sql"),
     include_str!("sql/0005_requests.sql"),
+    include_str!("sql/0006_profiles.sql"),
 ];
 
 /// An open store.

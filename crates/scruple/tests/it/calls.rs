@@ -1,5 +1,6 @@
 //! What a program does by function, and the files that other tools read.
 
+use crate::programs::has_valgrind;
 use crate::support::{Answer, Place};
 use serde_json::Value;
 use std::path::Path;
@@ -42,6 +43,9 @@ fn output(place: &Place, program: &str, words: &[&str]) -> String {
 
 #[test]
 fn calls_and_allocations_of_functions_are_those_of_the_source() {
+    if !has_valgrind() {
+        return;
+    }
     let place = compiled();
     let answer = calls(&place, &["--json", "--lines"]).json();
     let function = |name: &str| {
@@ -78,6 +82,9 @@ fn calls_and_allocations_of_functions_are_those_of_the_source() {
 
 #[test]
 fn other_tools_read_the_same_counts() {
+    if !has_valgrind() {
+        return;
+    }
     let place = compiled();
     let files = ["app.callgrind", "app.pprof", "app.collapsed", "app.speedscope", "app.svg", "app.json"];
     let words: Vec<&str> = files.iter().flat_map(|file| ["--export", file]).collect();
@@ -143,6 +150,9 @@ fn other_tools_read_the_same_counts() {
 
 #[test]
 fn what_cannot_be_counted_is_said() {
+    if !has_valgrind() {
+        return;
+    }
     let place = compiled();
     let ends = |words: &[&str], code: i32, part: &str| {
         let answer = place.run([&["inspect", "calls"], words].concat());
@@ -153,7 +163,7 @@ fn what_cannot_be_counted_is_said() {
     ends(
         &["--export", "x.csv", "--", "./app"],
         2,
-        "this verb writes .json, .svg, .collapsed, .callgrind, .pprof, .speedscope",
+        "this verb writes .json, .svg, .collapsed, .callgrind, .pprof, .speedscope, .firefox, .calls",
     );
     ends(&["--", "false"], 4, "exited with code 1; -i shows what it did regardless");
     assert_eq!(place.run(["inspect", "calls", "-i", "--", "false"]).code, 0);
@@ -162,9 +172,73 @@ fn what_cannot_be_counted_is_said() {
 
 #[test]
 fn a_process_that_was_killed_is_not_passed_over() {
+    if !has_valgrind() {
+        return;
+    }
     let place = Place::new();
-    let script = "sleep 60 & child=$!; kill -9 $child; wait";
+    // Killed when it surely counts: what is killed while it begins has not counted anything.
+    let script = "sh -c 'echo >begun; sleep 60' & child=$!; while [ ! -e begun ]; do sleep 0.1; done; kill -9 $child; wait";
     let answer = place.run(["inspect", "calls", "-i", "--", "sh", "-c", script]);
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     assert!(answer.stderr.contains("its counts are lost"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() {
+    let place = Place::new();
+    place.write("old.collapsed", "main;parse;hash 40000\nmain;print 20000\n");
+    place.write("new.collapsed", "main;parse;hash 60000\nmain;print 20010\nmain;log 900\n");
+    let shown =
+        place.run(["inspect", "calls", "--from", "old.collapsed", "--export", "old.svg", "--json"]).json();
+    assert_eq!(
+        (&shown["functions"][0]["name"], &shown["unit"]),
+        (&Value::from("hash"), &Value::from("samples"))
+    );
+    assert!(place.read("old.svg").contains("hash"));
+    let mut bare = place.command(["explain", "old.collapsed", "new.collapsed"]);
+    let answer = place.finish(bare.env("PATH", place.path()));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    for part in
+        ["samples than A", "It comes from hash: own code, 40,000 → 60,000", "log", "samples differ by chance"]
+    {
+        assert!(answer.stdout.contains(part), "{part}: {}", answer.exchange());
+    }
+    // Ten samples of twenty thousand are chance.
+    let json = place.run(["explain", "--json", "old.collapsed", "new.collapsed"]).json();
+    let rows = json["explain"]["counts"][0]["rows"].as_array().expect("rows").clone();
+    let print = rows.iter().find(|row| row["function"] == "print").expect("a row");
+    assert_eq!((&print["within_spread"], &print["told"]), (&Value::from(true), &Value::from(false)));
+    for (content, says) in [("", "it is empty"), ("main;x y\n", "is no whole number")] {
+        place.write("new.collapsed", content);
+        let answer = place.run(["explain", "old.collapsed", "new.collapsed"]);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains("cannot read the profile ‘new.collapsed’"), "{}", answer.exchange());
+        assert!(answer.stderr.contains(says), "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn kept_profiles_are_explained_when_the_programs_are_gone() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = compiled();
+    let keep = |name: &str| {
+        let words = ["inspect", "calls", "--export", name, "--", "./app"];
+        let answer = place.run(words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+    };
+    keep("old.calls");
+    place.write("app.c", PROGRAM.replace("s += i;", "s += i ^ 3;"));
+    output(&place, "cc", &["-O1", "-g", "-o", "app", "app.c"]);
+    keep("new.calls");
+    std::fs::remove_file(place.path().join("app")).expect("removed");
+    let answer = place.run(["explain", "old.calls", "new.calls"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stdout.contains("It comes from work: own code"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("its code changed"), "{}", answer.exchange());
+    let same = place.run(["explain", "old.calls", "old.calls"]);
+    assert!(same.stdout.contains("execute the same"), "{}", same.exchange());
+    let collapsed = place.run(["explain", "old.calls", "app.c"]);
+    assert_eq!(collapsed.code, 2, "{}", collapsed.exchange());
 }

@@ -1,16 +1,12 @@
 //! `scruple explain`: programs whose difference is known.
 
+use crate::programs::has_valgrind;
 use crate::repository::Repository;
 use crate::support::{Answer, Place, at};
 use std::process::Command;
 
-fn has_valgrind() -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file())
-}
-
 /// A program that hashes a text so many rounds, so many times, and does something else besides.
-fn source(rounds: u32, calls: &str, function: &str) -> String {
+pub fn source(rounds: u32, calls: &str, function: &str) -> String {
     format!(
         "#include <stdio.h>\n#include <stdlib.h>\n\
          __attribute__((noinline)) static unsigned {function}(const char *text, unsigned length) {{\n\
@@ -26,28 +22,28 @@ fn source(rounds: u32, calls: &str, function: &str) -> String {
     )
 }
 
-fn build(place: &Place, name: &str, text: &str) {
+pub fn build(place: &Place, name: &str, text: &str) {
     place.write(&format!("{name}.c"), text);
     let words = ["-O1", "-g", "-o", name, &format!("{name}.c")];
     let status = Command::new("cc").args(words).current_dir(place.path()).status();
     assert!(status.is_ok_and(|status| status.success()), "cc");
 }
 
-fn explain(place: &Place, words: &[&str]) -> Answer {
+pub fn explain(place: &Place, words: &[&str]) -> Answer {
     let answer = place.run(["explain", "--json", "--no-time"].iter().chain(words));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     answer
 }
 
 /// The first row of the instructions: the function, what it is put down to, and how much.
-fn first(answer: &Answer) -> (String, String, f64) {
+pub fn first(answer: &Answer) -> (String, String, f64) {
     let page = answer.json();
     let row = at(&page, "/explain/counts/0/rows/0");
     let text = |path: &str| at(row, path).as_str().unwrap_or_default().to_owned();
     (text("/function"), text("/parts/0/kind"), at(row, "/difference").as_f64().expect("a number"))
 }
 
-fn adds_up(answer: &Answer) {
+pub fn adds_up(answer: &Answer) {
     for count in at(&answer.json(), "/explain/counts").as_array().expect("counts") {
         let rows = count["rows"].as_array().expect("rows");
         let sum: f64 = rows.iter().filter_map(|row| row["difference"].as_f64()).sum();
@@ -255,4 +251,31 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
     );
     assert!(explained.contains("changed at app.c:"), "{}", answer.exchange());
     assert!(!answer.stdout.contains(" · ‘same’ · "), "{}", answer.exchange());
+    // What was found is kept with the versions, and shown whenever the history is.
+    let report = ["history", "report", "--repo", "repo", "--export", "page.html", "--json"];
+    let page = place.run(report);
+    assert_eq!(page.code, 0, "{}", page.exchange());
+    let json = page.json();
+    let told = at(&json, "/events/0/explained/0");
+    assert_eq!(told["rows"][0]["function"], "parse", "{told:#}");
+    assert!(place.read("page.html").contains("It comes from parse: calls hash"), "{}", page.exchange());
+    let version = |field: &str| {
+        format!(
+            "{}@{}",
+            at(&json, "/run/id").as_str().unwrap_or_default(),
+            &told[field].as_str().unwrap_or_default()[..10]
+        )
+    };
+    // The trees are there without building anything.
+    let mut bare = place.command(["explain", "--json", &version("before"), &version("at")]);
+    let kept = place.finish(bare.env("PATH", place.path()));
+    assert_eq!(kept.code, 0, "{}", kept.exchange());
+    assert_eq!(first(&kept).0, "parse", "{}", kept.exchange());
+    let unknown = place.run([
+        "explain",
+        &version("before"),
+        &format!("{}@0123", at(&json, "/run/id").as_str().unwrap_or_default()),
+    ]);
+    assert_eq!(unknown.code, 2, "{}", unknown.exchange());
+    assert!(unknown.stderr.contains("no call tree of the version ‘0123’ is kept"), "{}", unknown.exchange());
 }

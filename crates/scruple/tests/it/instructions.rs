@@ -1,12 +1,8 @@
 //! Instructions, counted where somebody asks for them.
 
+use crate::programs::has_valgrind;
 use crate::repository::Repository;
 use crate::support::Place;
-
-fn has_valgrind() -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file())
-}
 
 #[test]
 fn instructions_are_counted_where_they_are_named_and_nowhere_else() {
@@ -64,7 +60,7 @@ fn doctor_says_by_what_instructions_are_counted() {
 }
 
 /// A bench program with a case that adds up so many numbers in an iteration.
-fn bench_program(place: &Place, name: &str, additions: u32) {
+pub fn bench_program(place: &Place, name: &str, additions: u32) {
     let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/c/scruple.h");
     let source = format!(
         "#define SCRUPLE_IMPLEMENTATION\n#include \"{header}\"\n\

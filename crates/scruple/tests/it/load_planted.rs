@@ -1,12 +1,12 @@
 //! Servers whose requests have a cost that is known by construction: what was planted is found and named.
 
-use crate::programs::skip;
+use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at, free_port};
 use std::process::Command;
 
 /// `server PORT STEPS LEAK PAUSE`: counts so many steps and keeps so many bytes for each request, and sleeps for so many
 /// milliseconds at every hundredth, which it does not answer at all where that is negative.
-const SERVER: &str = r#"
+pub const SERVER: &str = r#"
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -73,8 +73,8 @@ fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
 
 #[test]
 fn five_per_cent_more_instructions_are_found() {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        return skip("valgrind is not installed");
+    if !has_valgrind() {
+        return;
     }
     let place = Place::new();
     let (old, new) = (free_port(), free_port());
@@ -235,8 +235,8 @@ fn a_go_server_is_read_while_it_runs() {
         let each = at(&json, "/load/servers/0/runtime/alloc.bytes").as_f64();
         assert!(each.is_some_and(|each| (100_000.0..130_000.0).contains(&each)), "{}", answer.exchange());
     }
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        return skip("valgrind is not installed");
+    if !has_valgrind() {
+        return;
     }
     // The two do not always work together; then the reason is that one of them failed, and not that a figure is 0.
     let answer = place.run(words(&["-n", "20", "--windows", "1", "--with=instructions=120"]));

@@ -15,6 +15,7 @@ mod arms;
 mod calls;
 mod documents;
 mod explain;
+mod explain_sources;
 mod formats;
 mod limits;
 mod load;

@@ -125,3 +125,13 @@ pub fn skip(why: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
+
+/// Whether valgrind is installed; where it is not, says that the test is skipped.
+pub fn has_valgrind() -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file());
+    if !is_there {
+        skip("valgrind is not installed");
+    }
+    is_there
+}

@@ -10,7 +10,7 @@ use super::callgrind::Function;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
 use super::tree::Tree;
-use crate::calltree::{CalltreeSession, Counter, End, Profiles, Settings, ValgrindTool};
+use crate::calltree::{CalltreeSession, Counter, End, Profile, Profiles, Settings, ValgrindTool};
 use crate::load::{LoadResult, Target};
 use scruple_core::per_request::{self, Bounds};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +106,33 @@ fn told(found: Instructions) -> Result<Instructions, String> {
     }
 }
 
+/// The call tree of a server over so many requests, as often as is asked for, in one life of it.
+///
+/// # Errors
+/// Why it cannot be had, as a clause.
+pub fn trees(
+    server: &ServerCommand,
+    target: &Target,
+    (requests, runs): (u64, usize),
+    counter: &Counter,
+    interrupted: &AtomicBool,
+    load: &mut Load<'_>,
+) -> Result<Vec<Profiles>, String> {
+    let life = Life { server, target, interrupted, counter };
+    let batches = vec![requests; runs];
+    let counted = life.phases(&batches, load)?;
+    let counted =
+        counted.ok_or("its processes cannot be told to begin a new count, or came and went meanwhile")?;
+    let of = |number: usize| Profiles {
+        processes: asked(&counted)
+            .filter(|(label, _)| *label == number)
+            .map(|(_, one)| one.clone())
+            .collect(),
+        lost: Vec::new(),
+    };
+    Ok((0..runs).map(of).collect())
+}
+
 /// Divides stretches of load by their requests.
 pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
     let counts: Vec<f64> = requests.iter().map(|count| *count as f64).collect();
@@ -146,6 +173,13 @@ type Labelled = BTreeMap<usize, Stretch>;
 impl Life<'_> {
     /// One run with several batches; none where processes do not accept commands, or started or ended meanwhile.
     fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<Stretch>>, String> {
+        let Some(profiles) = self.phases(batches, load)? else { return Ok(None) };
+        let mut labelled = labelled(&profiles);
+        Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
+    }
+
+    /// The same, as the parts of processes that were written between batches.
+    fn phases(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Profiles>, String> {
         let (folder, session) = self.session(true)?;
         let first = batches.iter().copied().min().unwrap_or(1);
         let ordered = self.serve(&session, &mut |tree| {
@@ -171,8 +205,7 @@ impl Life<'_> {
         if !told || ordered.windows(2).any(|pair| pair[0] != pair[1]) || !counted.profiles.lost.is_empty() {
             return Ok(None);
         }
-        let mut labelled = labelled(&counted.profiles);
-        Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
+        Ok(Some(counted.profiles))
     }
 
     /// One whole run.
@@ -232,15 +265,17 @@ impl Life<'_> {
 /// The counts between two commands, by the number of the batch.
 fn labelled(profiles: &Profiles) -> Labelled {
     let (mut found, mut names) = (Labelled::new(), FunctionNames::default());
-    let asked = profiles.processes.iter().filter(|profile| profile.end == End::Request);
-    for profile in asked {
-        let number = profile.label.as_deref().and_then(|label| label.parse().ok());
-        if let Some(number) = number {
-            let stretch: &mut Stretch = found.entry(number).or_default();
-            stretch.add_calltree(profile, &mut names);
-        }
+    for (number, profile) in asked(profiles) {
+        let stretch: &mut Stretch = found.entry(number).or_default();
+        stretch.add_calltree(profile, &mut names);
     }
     found
+}
+
+/// The parts that were asked for, each with the number of its batch.
+fn asked(profiles: &Profiles) -> impl Iterator<Item = (usize, &Profile)> {
+    let asked = profiles.processes.iter().filter(|profile| profile.end == End::Request);
+    asked.filter_map(|profile| Some((profile.label.as_deref()?.parse().ok()?, profile)))
 }
 
 /// Go's runtime interrupts its own threads by signals, which callgrind does not survive; this setting turns that off.

@@ -1,6 +1,7 @@
 //! The explanation as JSON.
 
 use super::words;
+use crate::explain::code_view::CodeView;
 use crate::explain::findings::Found;
 use crate::show::json;
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
@@ -24,6 +25,8 @@ struct Explained<'a> {
     nameless: [f64; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimedDifference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a CodeView>,
     remarks: Vec<String>,
 }
 
@@ -76,6 +79,7 @@ pub fn text(found: &Found) -> String {
             ratio: time.effect.as_ref().map(|effect| effect.ratio),
             interval: time.effect.as_ref().map(|effect| [effect.interval.low, effect.interval.high]),
         }),
+        code: found.code.as_ref(),
         remarks: words::remarks(found),
     };
     json::document(&Document { explain })

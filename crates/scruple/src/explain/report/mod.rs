@@ -4,7 +4,7 @@ pub mod json;
 pub mod markdown;
 pub mod page;
 pub mod terminal;
-mod words;
+pub mod words;
 
 use super::counted_runs::Gathered;
 use super::findings::Found;

@@ -1,10 +1,12 @@
 //! The explanation as text.
 
 use super::words;
+use crate::explain::code_view::CodeView;
 use crate::explain::findings::Found;
 use crate::show::align::{fit, right, wrap};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
+use scruple_core::harmless_text::plain;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
@@ -22,6 +24,13 @@ pub fn text(found: &Found, rows: usize, width: usize) -> String {
         let _ = if index == 0 { writeln!(out, "{BOLD}{line}{BOLD:#}") } else { writeln!(out, "{line}") };
     }
     table(found, found.main(), rows, width, &mut out);
+    if let Some(code) = &found.code {
+        lines(code, width, &mut out);
+        instructions(code, width, &mut out);
+        for lacking in &code.lacking {
+            let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(lacking, width));
+        }
+    }
     for explanation in &found.explanations[1..] {
         let _ = writeln!(out, "\n{}", wrap(&words::whole(found, explanation), width));
         if let Some(cause) =
@@ -39,6 +48,53 @@ pub fn text(found: &Found, rows: usize, width: usize) -> String {
         let _ = writeln!(out, "{}", wrap(&format!("! {remark}"), width));
     }
     out
+}
+
+/// Source lines and instructions that are shown.
+const LINES: usize = 12;
+const INSTRUCTIONS: usize = 40;
+
+fn lines(code: &CodeView, width: usize, out: &mut String) {
+    if code.lines.is_empty() {
+        return;
+    }
+    let title = format!("line of {}", plain(&code.function));
+    let _ = writeln!(out, "\n{DIM}{:>15}  {:>15}  {title}{DIM:#}", "A", "B");
+    let number = |line: Option<u32>| line.map_or("–".to_owned(), |line| line.to_string());
+    for line in code.lines.iter().take(LINES) {
+        let place = match line.number {
+            (Some(a), Some(b)) if a == b => format!("{}:{a}", line.file),
+            (a, b) => format!("{}:{} → {}", line.file, number(a), number(b)),
+        };
+        let (a, b) = (words::count(line.executed.0 as f64), words::count(line.executed.1 as f64));
+        let row = format!("{a:>15}  {b:>15}  {}  {}", plain(&place), plain(&line.text));
+        let _ = writeln!(out, "{}", fit(&row, width).trim_end());
+    }
+    more(code.lines.len(), LINES, "lines", out);
+}
+
+fn instructions(code: &CodeView, width: usize, out: &mut String) {
+    if code.instructions.is_empty() {
+        return;
+    }
+    let title = format!("machine code of {}", plain(&code.function));
+    let _ = writeln!(out, "\n{DIM}{:>15}  {:>15}  {title}{DIM:#}", "A", "B");
+    for one in code.instructions.iter().take(INSTRUCTIONS) {
+        let count = |value: u64, gone: char| match one.mark == gone {
+            true => String::new(),
+            false => words::count(value as f64),
+        };
+        let (a, b) = (count(one.executed.0, '+'), count(one.executed.1, '-'));
+        let row = format!("{a:>15}  {b:>15}  {} +{:<#6x} {}", one.mark, one.place, plain(&one.text));
+        let _ = writeln!(out, "{}", fit(&row, width).trim_end());
+    }
+    more(code.instructions.len(), INSTRUCTIONS, "instructions", out);
+}
+
+fn more(all: usize, shown: usize, what: &str, out: &mut String) {
+    if all > shown {
+        let _ = writeln!(out, "{DIM}{:>34} {} more {what} in --json{DIM:#}", "", all - shown);
+    }
 }
 
 fn table(found: &Found, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {

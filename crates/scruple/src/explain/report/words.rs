@@ -65,13 +65,16 @@ pub fn answer(found: &Found) -> Vec<String> {
 /// How much the two differ in a count.
 pub fn whole(found: &Found, explanation: &Explanation) -> String {
     let (first, second) = explanation.totals;
-    let what = explanation.count.word();
-    let repeats = match (found.repeats, explanation.count) {
-        (true, _) => format!("every count repeated in {} runs of each", found.runs),
-        (false, _) => format!("means of {} runs of each, which vary", found.runs),
+    let what = found.word(explanation.count);
+    let repeats = match () {
+        () if found.kind.is_sampled => "sampled, not counted".to_owned(),
+        () if found.runs < 2 => "one run of each".to_owned(),
+        () if found.repeats => format!("every count repeated in {} runs of each", found.runs),
+        () => format!("means of {} runs of each, which vary", found.runs),
     };
     if first.round() == second.round() {
-        return format!("A and B execute the same {} {what} ({repeats}).", count(first));
+        let verb = if executes(found, explanation) { "execute" } else { "have" };
+        return format!("A and B {verb} the same {} {what} ({repeats}).", count(first));
     }
     let more = if second > first { "more" } else { "fewer" };
     let many =
@@ -83,8 +86,12 @@ pub fn whole(found: &Found, explanation: &Explanation) -> String {
         }
         _ => format!("{more} {what} than A"),
     };
-    let verb = if explanation.count == Count::Instructions { "executes" } else { "has" };
+    let verb = if executes(found, explanation) { "executes" } else { "has" };
     format!("B {verb} {by}: {} → {} ({}; {repeats}).", count(first), count(second), signed(second - first))
+}
+
+fn executes(found: &Found, explanation: &Explanation) -> bool {
+    explanation.count == Count::Instructions && found.word(Count::Instructions) == Count::Instructions.word()
 }
 
 /// The origin of a difference in one sentence; none where there is nothing to explain.
@@ -152,7 +159,11 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
         PartKind::Own => {
             let each = |own: u64, calls: u64| quantity(own as f64 / calls.max(1) as f64, &Unit::Count);
             let (a, b) = (each(row.own.0, row.calls.0), each(row.own.1, row.calls.1));
-            format!("own code, {a} → {b} for each call, {}", calls(row.calls))
+            match row.calls {
+                // A profile without calls.
+                (0, 0) => format!("own code, {} → {}", count(row.own.0 as f64), count(row.own.1 as f64)),
+                both => format!("own code, {a} → {b} for each call, {}", calls(both)),
+            }
         }
         PartKind::Calls => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
@@ -174,6 +185,20 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
 /// Other remarks on an explanation.
 pub fn remarks(found: &Found) -> Vec<String> {
     let mut lines = found.remarks.clone();
+    if !found.kind.has_contexts {
+        lines.push(format!(
+            "profiles of {} hold no calling contexts, so that a difference stands at the function that shows it, which need \
+             not be the one that causes it",
+            found.kind.format
+        ));
+    }
+    if found.kind.is_sampled {
+        lines.push(
+            "samples differ by chance: rows count from 4 standard deviations of both samples on, if every sample was \
+             drawn by itself"
+                .to_owned(),
+        );
+    }
     let (changed, compared) = found.changed;
     if changed >= SEVERAL && changed as f64 >= ALL * compared as f64 {
         lines.push(format!(

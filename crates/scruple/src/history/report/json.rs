@@ -1,6 +1,6 @@
 //! JSON, schema 1, in the form of every other answer; places of versions are indices into `history.versions`.
 
-use super::{Page, commit_links, words};
+use super::{ExplainedChange, Page, commit_links, words};
 use crate::show::json::{RunHead, document, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
@@ -68,6 +68,8 @@ struct ShownEvent {
     /// Whether tables mention it only in a line with others, since all of it is exact and below the margin.
     minor: bool,
     changes: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    explained: Vec<ExplainedChange>,
 }
 
 /// The position of a change: its series, and its number there.
@@ -89,6 +91,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
         left_out: words::left_out(page, event),
         before: event.before,
         minor: event.is_minor(page.margin()),
+        explained: page.explained_of(event).cloned().collect(),
         changes: event
             .changes
             .iter()

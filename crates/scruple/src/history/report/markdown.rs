@@ -37,6 +37,11 @@ pub(crate) fn text(page: &Page<'_>) -> String {
     }
     if let Some(minor) = minor_changes::line(page) {
         let _ = writeln!(out, "\n{}", escaped(&minor));
+        for event in page.minor() {
+            for sentence in page.explained_of(event).flat_map(|one| &one.sentences) {
+                let _ = writeln!(out, "- {}: {}", words::short(page, event.at), escaped(sentence));
+            }
+        }
     }
     for (index, (version, why)) in words::failed(page).enumerate() {
         if index == 0 {
@@ -103,6 +108,11 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
                 let _ = write!(told, " – {}", escaped(&kind));
             }
             let _ = writeln!(out, "- {told}");
+        }
+    }
+    for one in page.explained_of(event) {
+        for sentence in &one.sentences {
+            let _ = writeln!(out, "  - {}", escaped(sentence));
         }
     }
     out

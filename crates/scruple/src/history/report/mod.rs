@@ -24,6 +24,7 @@ use event::Event;
 use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
 use scruple_core::subject::Arm;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
@@ -45,11 +46,45 @@ pub struct Page<'a> {
     pub judgement: &'a Judgement,
     /// The beginnings of logs, by the paths that versions name; the caller that can read the files fills them in.
     pub logs: BTreeMap<String, String>,
+    /// What is known of where changes come from; the caller that can read them fills them in.
+    pub explained: Vec<ExplainedChange>,
     shown: Vec<&'a Series>,
     events: Vec<Event<'a>>,
     /// The arms as they are compared, and their places by version.
     arms: Vec<Cow<'a, Arm>>,
     places: HashMap<String, Vec<usize>>,
+}
+
+/// Where a change of a command comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedChange {
+    /// The version before it.
+    pub before: String,
+    /// The version that brought it.
+    pub at: String,
+    /// The command.
+    pub subject: String,
+    /// The sentences, the first of which says how much.
+    pub sentences: Vec<String>,
+    /// The functions that it comes from.
+    pub rows: Vec<ExplainedRow>,
+}
+
+/// A function that a change comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedRow {
+    /// How much more, with its sign.
+    pub difference: String,
+    /// Its share of the whole.
+    pub share: String,
+    /// Whether its code is another.
+    pub code: String,
+    /// The function.
+    pub function: String,
+    /// What of it is more.
+    pub what: String,
+    /// The part of the difference between the versions that touches it.
+    pub hunk: Option<String>,
 }
 
 /// Whether a change of the build's cost pays off between two versions with these names, in a sentence.
@@ -76,7 +111,7 @@ impl<'a> Page<'a> {
         }
         let shown: Vec<&Series> = judgement.series.iter().filter(usual).collect();
         let events = event::of(&shown);
-        Page { history, judgement, logs: BTreeMap::new(), shown, events, arms, places }
+        Page { history, judgement, logs: BTreeMap::new(), explained: Vec::new(), shown, events, arms, places }
     }
 
     /// The same page with the metrics that these patterns name; without patterns unchanged.
@@ -141,6 +176,12 @@ impl<'a> Page<'a> {
     /// JSON, schema 1.
     pub fn json(&self) -> String {
         json::text(self)
+    }
+
+    /// What is known of where an event comes from.
+    fn explained_of(&self, event: &Event<'_>) -> impl Iterator<Item = &ExplainedChange> {
+        let at = event.at;
+        self.explained.iter().filter(move |one| self.history.versions[at].commit == one.at)
     }
 
     /// The index of the version whose readings stand for this one: itself, or the one with the same artefacts.

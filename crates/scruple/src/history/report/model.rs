@@ -1,7 +1,9 @@
 //! The page of a range as data, from which pages for browsers and pictures are written.
 
 use super::event::Event;
-use super::{Options, Page, chart, commit_links, markdown, minor_changes, words};
+use super::{
+    ExplainedChange, ExplainedRow, Options, Page, chart, commit_links, markdown, minor_changes, words,
+};
 use crate::report::environment;
 use crate::report::of_run;
 use crate::show::json::timestamp;
@@ -132,8 +134,50 @@ fn changes(page: &Page<'_>) -> Option<Section> {
             });
         }
     }
-    parts.extend(minor_changes::line(page).map(|line| Part::Note(sentence(&line))));
+    for event in &told {
+        let head = format!("#{}", event.number);
+        parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
+    }
+    if let Some(line) = minor_changes::line(page) {
+        parts.push(Part::Note(sentence(&line)));
+        for event in page.minor() {
+            let head = words::short(page, event.at);
+            parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
+        }
+    }
     Some(Section { title: "Changes".to_owned(), folded: None, parts })
+}
+
+/// Where a change of a command comes from: the sentences, and the functions in a fold.
+fn explained(head: &str, one: &ExplainedChange) -> Vec<Part> {
+    let lines: Vec<String> = one.sentences.iter().map(|line| sentence(&format!("{head}: {line}"))).collect();
+    let mut parts = vec![Part::List(lines)];
+    if !one.rows.is_empty() {
+        let subject = name(&one.subject);
+        let row = |row: &ExplainedRow| {
+            let hunk = row.hunk.as_deref().map(|hunk| Span::plain(sentence(hunk)));
+            vec![
+                Cell::text(name(&row.function)),
+                Cell::text(row.difference.clone()),
+                Cell::text(row.share.clone()),
+                Cell::text(row.code.clone()),
+                Cell { tail: hunk, ..Cell::text(sentence(&row.what)) },
+            ]
+        };
+        let mut heads = vec![Head::text("Function")];
+        heads.extend(["difference", "share"].map(Head::number));
+        heads.extend(["code", "what"].map(Head::text));
+        let label = format!("{head}: functions of {subject}");
+        let table = Table {
+            label: label.clone(),
+            head: heads,
+            rows: one.rows.iter().map(row).collect(),
+            stacks: true,
+            ..Table::default()
+        };
+        parts.push(Part::Fold(Fold { summary: label, parts: vec![Part::Table(table)] }));
+    }
+    parts
 }
 
 /// The rows of an event, one for each series.

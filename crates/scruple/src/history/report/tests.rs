@@ -1,7 +1,7 @@
 //! Properties of the page in every form.
 
 use super::fixture::{Made, WICKED, bare, long, rich, unread};
-use super::{Options, Page, chart};
+use super::{ExplainedChange, ExplainedRow, Options, Page, chart};
 use crate::show::page::Part;
 use scruple_core::history::State;
 use scruple_core::unit::Unit;
@@ -241,6 +241,19 @@ fn logs_are_shown_where_somebody_has_read_them() {
     assert!(page.html().contains(
         "<pre tabindex=\"0\">Src/Eval.hs:12:7: error:\n  Variable not in scope: &lt;step&gt;</pre>"
     ));
+}
+
+#[test]
+fn the_page_says_where_a_change_comes_from() {
+    let made = rich();
+    let mut page = page(&made);
+    let at = made.history.versions[page.told()[0].at].commit.clone();
+    let row = ExplainedRow { function: "parse<T>".to_owned(), ..ExplainedRow::default() };
+    let sentences = vec!["Most of it comes from parse<T>.".to_owned()];
+    page.explained = vec![ExplainedChange { at, sentences, rows: vec![row], ..ExplainedChange::default() }];
+    let html = page.html();
+    assert!(html.contains(": Most of it comes from parse&lt;T&gt;."), "{html}");
+    assert_eq!(html.matches("parse&lt;T&gt;").count(), 2, "in the sentence and in the table");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::history::args::PageArgs;
-use crate::history::report::{FORMATS, Page};
+use crate::history::report::{ExplainedChange, FORMATS, Page};
 use crate::show::export::{names, writer};
 use crate::show::output;
 use scruple_core::history::{History, find_changes};
@@ -21,24 +21,34 @@ pub fn check(args: &PageArgs) -> Result<(), Fault> {
 }
 
 /// Writes a stored history, or only the changes between two of its versions, if that was requested.
-pub fn show_stored(history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
+pub fn show_stored(
+    history: &History,
+    explained: Vec<ExplainedChange>,
+    args: &PageArgs,
+    pair: Option<&str>,
+) -> Result<(), Fault> {
     let judgement = find_changes(history, ERROR);
-    let page = Page::of(history, &judgement);
+    let mut page = Page::of(history, &judgement);
+    page.explained = explained;
     check_subject(&page, args)?;
     write(page, history, args, pair)
 }
 
 /// Judges the history and writes it everywhere it was requested. After hours of weighing, one wrong name must not
 /// prevent the other outputs.
-pub fn show(history: &History, args: &PageArgs) -> Result<(), Fault> {
+pub fn show(history: &History, explained: Vec<ExplainedChange>, args: &PageArgs) -> Result<(), Fault> {
     let judgement = find_changes(history, ERROR);
-    write(Page::of(history, &judgement), history, args, None)
+    let mut page = Page::of(history, &judgement);
+    page.explained = explained;
+    write(page, history, args, None)
 }
 
 /// The page of a stored history, with the metrics that these patterns name.
-pub fn of(history: &History, metrics: &[String]) -> crate::show::page::Page {
+pub fn of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]) -> crate::show::page::Page {
     let judgement = find_changes(history, ERROR);
-    with_logs(Page::of(history, &judgement).showing(metrics), history).model()
+    let mut page = Page::of(history, &judgement).showing(metrics);
+    page.explained = explained;
+    with_logs(page, history).model()
 }
 
 /// The page with the ends of the logs that are still there.

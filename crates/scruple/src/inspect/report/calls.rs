@@ -9,7 +9,7 @@ use crate::show::terminal::{BOLD, DIM};
 use scruple_core::explain::Cost;
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, exact, share};
-use scruple_measure::calltree::{DEFINITION, SourceCosts};
+use scruple_measure::calltree::SourceCosts;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,6 +25,8 @@ pub struct Counted<'a> {
     pub processes: usize,
     /// Whether an allocator was seen, so that zero allocations really means none.
     pub heap_seen: bool,
+    /// Where the figures are from, as a sentence.
+    pub source: String,
     /// Instructions by source line; empty where they were not requested.
     pub lines: SourceCosts,
     /// The order of the functions.
@@ -59,7 +61,7 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
     let _ = writeln!(
         out,
         "{DIM}{:>15}  {:>6}  {:>6}  {:>12}  {:>11}  {:>10}  function{DIM:#}",
-        "instructions", "own", "incl.", "calls", "allocations", "bytes"
+        counted.profile.word, "own", "incl.", "calls", "allocations", "bytes"
     );
     let rows = counted.rows();
     for row in rows.iter().take(counted.most) {
@@ -86,7 +88,7 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
         let _ = writeln!(out, "{DIM}{:>15}  {} {what}{DIM:#}", count(own), rest.len());
     }
     lines(counted, total, width, &mut out);
-    let _ = writeln!(out, "\n{DIM}{}{DIM:#}", wrap(&format!("Counted: {DEFINITION}."), width));
+    let _ = writeln!(out, "\n{DIM}{}{DIM:#}", wrap(&counted.source, width));
     out
 }
 
@@ -125,7 +127,10 @@ fn whole(counted: &Counted<'_>, total: Cost) -> String {
         true => format!("{} allocations of {} bytes", count(total.allocations), count(total.bytes)),
         false => "allocations cannot be told: no allocator was seen".to_owned(),
     };
-    format!("{} instructions{processes}; {heap}", count(total.instructions))
+    match counted.profile.word.as_str() {
+        "" => heap,
+        word => format!("{} {word}{processes}; {heap}", count(total.instructions)),
+    }
 }
 
 fn heap(counted: &Counted<'_>, value: u64) -> String {
@@ -143,7 +148,8 @@ fn count(value: u64) -> String {
 #[derive(Serialize)]
 struct Document<'a> {
     command: &'a str,
-    definition: &'static str,
+    definition: &'a str,
+    unit: &'a str,
     processes: usize,
     total: Amounts,
     functions: Vec<FunctionEntry<'a>>,
@@ -200,7 +206,8 @@ pub fn json(counted: &Counted<'_>) -> String {
     });
     let document = Document {
         command: &counted.profile.title,
-        definition: DEFINITION,
+        definition: &counted.source,
+        unit: &counted.profile.word,
         processes: counted.processes,
         total: amounts(counted.profile.total()),
         functions: functions.collect(),

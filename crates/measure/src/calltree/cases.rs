@@ -1,0 +1,85 @@
+//! A case of a bench program under the call tree: a process that runs so many of its iterations.
+
+use super::counter::Counter;
+use super::profile::Profiles;
+use super::session::{CalltreeSession, Settings};
+use crate::bench::{BenchError, BenchProgram, Start};
+use crate::instructions::{END, launch, steady};
+use scruple_core::protocol::{Batch, LoopKind, Reply, Request};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long a program may take to answer: it is many times slower than it is.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A case that is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedCase<'a> {
+    /// The program.
+    pub start: &'a Start<'a>,
+    /// The path of the case.
+    pub name: &'a str,
+    /// Iterations of its body.
+    pub iterations: u64,
+}
+
+impl CountedCase<'_> {
+    /// Runs a process for it; its files are in `folder` meanwhile.
+    ///
+    /// # Errors
+    /// If the program has no such case, or does not do what it is asked, or is not counted.
+    pub fn count(
+        &self,
+        counter: &Counter,
+        folder: &Path,
+        interrupted: &AtomicBool,
+    ) -> Result<Profiles, BenchError> {
+        let lost = BenchError::NotCounted;
+        let mut words = launch(self.start)?;
+        steady(&mut words);
+        let settings = Settings { total_only: false, fixed_random: true, control: false };
+        let session =
+            CalltreeSession::start(counter, settings, folder).map_err(|error| lost(error.to_string()))?;
+        session.decorate(&mut words);
+        let start = Start {
+            path: &words.path,
+            argv: &words.argv,
+            env: &words.env,
+            whole_env: true,
+            padding: 0,
+            ..self.start.clone()
+        };
+        let mut program = BenchProgram::start(&start)?;
+        program.ask(&Request::Hello, PATIENCE, interrupted)?;
+        let id = self.id(&mut program, interrupted)?;
+        let iterations = self.iterations;
+        let batch = Batch { id, kind: LoopKind::Case, iterations, threads: 1 };
+        program.ask(&Request::Block(vec![batch]), PATIENCE, interrupted)?;
+        match program.finish_within(END) {
+            Some(status) if status.success() => {}
+            _ => return Err(lost("the program did not end well while it was counted".to_owned())),
+        }
+        let counted = session.read().map_err(|error| lost(error.to_string()))?;
+        match counted.profiles.lost.is_empty() {
+            true => Ok(counted.profiles),
+            false => Err(lost("a process was killed, and its counts are lost".to_owned())),
+        }
+    }
+
+    /// The number that the program gives to the case.
+    fn id(&self, program: &mut BenchProgram, interrupted: &AtomicBool) -> Result<u32, BenchError> {
+        let mut reply = program.ask(&Request::Cases, PATIENCE, interrupted)?;
+        let mut found = None;
+        let mut names = Vec::new();
+        while let Reply::Case { case } = reply {
+            found = found.or((case.name == self.name).then_some(case.id));
+            names.push(case.name);
+            reply = program.next_reply("cases", PATIENCE, interrupted)?;
+        }
+        found.ok_or_else(|| {
+            let names = names.join("’, ‘");
+            BenchError::NotCounted(format!("it has no case ‘{}’, but ‘{}’", self.name, names.escape_debug()))
+        })
+    }
+}

@@ -1,0 +1,293 @@
+//! The first row closer by: which source lines and which machine instructions cost more.
+
+use scruple_core::explain::FunctionDifference;
+use scruple_measure::calltree::{Binaries, Listed, Side, Symbols};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// What lines and instructions of a function cost in both programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CodeView {
+    /// The function.
+    pub function: String,
+    /// Source lines whose cost differs, the largest difference first.
+    pub lines: Vec<LineDifference>,
+    /// Machine instructions that only one has, with what stands around them, in order.
+    pub instructions: Vec<InstructionDifference>,
+    /// Why a part of it is not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<String>,
+}
+
+/// A source line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LineDifference {
+    /// The file, without its folder.
+    pub file: String,
+    /// Its number in either program; none where the line is not there, or was not executed.
+    pub number: (Option<u32>, Option<u32>),
+    /// What stands there, where the source can be read.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Instructions that were executed for it, what is inlined for its own lines.
+    pub executed: (u64, u64),
+}
+
+/// A machine instruction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstructionDifference {
+    /// A space where both have it, else `-` for the first and `+` for the second.
+    pub mark: char,
+    /// Its place in the function, of the program that has it, or of the second.
+    pub place: u64,
+    /// As assemblers write it.
+    pub text: String,
+    /// How often it was executed in either.
+    pub executed: (u64, u64),
+}
+
+/// The text of a source file of either side, by its path.
+pub type Sources<'a> = dyn Fn(usize, &str) -> Option<String> + 'a;
+
+/// Longer sequences are not compared with each other: time and memory grow with the product of their lengths.
+const LONGEST: usize = 3000;
+
+/// Instructions around one that differs.
+const AROUND: usize = 2;
+
+/// Source files as they lie on the disk.
+pub fn on_disk(_side: usize, path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
+impl CodeView {
+    /// Of this row.
+    pub fn of(row: &FunctionDifference, sides: [&Side; 2], sources: &Sources<'_>) -> CodeView {
+        let mut view = CodeView { function: row.name.clone(), ..CodeView::default() };
+        let functions = [&row.functions.0, &row.functions.1];
+        let costs: Vec<BTreeMap<(String, u32), u64>> =
+            (0..2).map(|side| lines_of(sides[side], functions[side])).collect();
+        if costs.iter().all(BTreeMap::is_empty) {
+            view.lacking
+                .push("no lines: the code has no debugging information or no symbols, or the program is not there any more".into());
+        }
+        view.lines = aligned(&costs[0], &costs[1], sources);
+        let binaries = Binaries::new();
+        let listing = |side: usize| -> Option<Vec<Listed>> {
+            let Some(function) = dearest(sides[side], functions[side]) else { return Some(Vec::new()) };
+            binaries.listing(sides[side], function)
+        };
+        match (listing(0), listing(1)) {
+            (Some(first), Some(second)) => view.instructions = differing(&first, &second),
+            _ => view.lacking.push(
+                "no machine code: the program is not there any more, or is for another processor than x86-64"
+                    .into(),
+            ),
+        }
+        view
+    }
+}
+
+/// What each source line of these functions cost.
+fn lines_of(side: &Side, functions: &[usize]) -> BTreeMap<(String, u32), u64> {
+    let mut symbols = Symbols::new();
+    let mut costs = BTreeMap::new();
+    for function in functions {
+        let known = &side.functions[*function];
+        let Some(object) = known.object.as_deref() else { continue };
+        for distance in side.executed[*function].keys() {
+            let address = known.offset.saturating_add(*distance);
+            let location = symbols.locate(Some(object), address);
+            let count = side.counts.get(&(object.to_owned(), address)).copied().unwrap_or(0);
+            if let Some(frame) = location.frames.into_iter().next()
+                && let (Some(file), Some(line)) = (frame.file, frame.line)
+            {
+                let sum: &mut u64 = costs.entry((file, line)).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+    }
+    costs
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The lines of both, those of the same text beside each other.
+fn aligned(
+    first: &BTreeMap<(String, u32), u64>,
+    second: &BTreeMap<(String, u32), u64>,
+    sources: &Sources<'_>,
+) -> Vec<LineDifference> {
+    let mut files: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
+    for (side, costs) in [first, second].into_iter().enumerate() {
+        for (path, _) in costs.keys() {
+            files.entry(base(path)).or_default()[side] = Some(path);
+        }
+    }
+    let mut lines = Vec::new();
+    for (file, paths) in files {
+        let text = |side: usize| paths[side].and_then(|path| sources(side, path));
+        let texts = [text(0), text(1)];
+        let rows: [Vec<&str>; 2] = [0, 1].map(|side| texts[side].as_deref().unwrap_or("").lines().collect());
+        let known = |side: usize, line: u32| rows[side].get(line.saturating_sub(1) as usize).copied();
+        // Where one of the two cannot be read, a line is the one of its number.
+        let partner: HashMap<u32, u32> = match texts.iter().all(Option::is_some) {
+            true => {
+                let pairs = common(&rows[0], &rows[1]);
+                pairs.into_iter().map(|(a, b)| (b as u32 + 1, a as u32 + 1)).collect()
+            }
+            false => second.keys().map(|(_, line)| (*line, *line)).collect(),
+        };
+        let cost = |costs: &BTreeMap<(String, u32), u64>, side: usize, line: u32| {
+            paths[side].and_then(|path| costs.get(&(path.to_owned(), line))).copied()
+        };
+        let mut taken = Vec::new();
+        for ((_, line), b) in second.iter().filter(|((path, _), _)| Some(path.as_str()) == paths[1]) {
+            let old = partner.get(line).copied();
+            let a = old.and_then(|old| cost(first, 0, old));
+            taken.extend(old.filter(|_| a.is_some()));
+            lines.push(LineDifference {
+                file: file.to_owned(),
+                number: (old.filter(|_| a.is_some()), Some(*line)),
+                text: known(1, *line).unwrap_or_default().trim().to_owned(),
+                executed: (a.unwrap_or(0), *b),
+            });
+        }
+        for ((_, line), a) in first.iter().filter(|((path, _), _)| Some(path.as_str()) == paths[0]) {
+            if !taken.contains(line) {
+                lines.push(LineDifference {
+                    file: file.to_owned(),
+                    number: (Some(*line), None),
+                    text: known(0, *line).unwrap_or_default().trim().to_owned(),
+                    executed: (*a, 0),
+                });
+            }
+        }
+    }
+    lines.retain(|line| line.executed.0 != line.executed.1);
+    lines.sort_by_key(|line| (std::cmp::Reverse(line.executed.0.abs_diff(line.executed.1)), line.number.1));
+    lines
+}
+
+/// The function of which most was executed.
+fn dearest(side: &Side, functions: &[usize]) -> Option<usize> {
+    let cost = |function: &usize| {
+        let contexts = side.tree.contexts.iter().filter(|context| context.function == *function);
+        contexts.map(|context| context.cost.instructions).fold(0, u64::saturating_add)
+    };
+    functions.iter().copied().max_by_key(cost)
+}
+
+/// What only one has, and what stands around it; where both have the same, what was executed more often.
+fn differing(first: &[Listed], second: &[Listed]) -> Vec<InstructionDifference> {
+    let codes = |listed: &[Listed]| listed.iter().map(|one| one.code).collect::<Vec<u32>>();
+    let pairs = common(&codes(first), &codes(second));
+    let mut all = Vec::new();
+    let (mut a, mut b) = (0, 0);
+    let one = |mark: char, listed: &Listed, executed: (u64, u64)| InstructionDifference {
+        mark,
+        place: listed.distance,
+        text: listed.text.clone(),
+        executed,
+    };
+    for (old, new) in pairs.into_iter().chain([(first.len(), second.len())]) {
+        all.extend(first[a..old].iter().map(|listed| one('-', listed, (listed.count, 0))));
+        all.extend(second[b..new].iter().map(|listed| one('+', listed, (0, listed.count))));
+        if let (Some(listed), Some(other)) = (first.get(old), second.get(new)) {
+            all.push(one(' ', other, (listed.count, other.count)));
+        }
+        (a, b) = (old + 1, new + 1);
+    }
+    let differs: Vec<usize> = (0..all.len()).filter(|at| all[*at].mark != ' ').collect();
+    if differs.is_empty() {
+        all.retain(|one| one.executed.0 != one.executed.1);
+        return all;
+    }
+    let near = |at: &usize| differs.iter().any(|other| other.abs_diff(*at) <= AROUND);
+    (0..all.len()).filter(near).map(|at| all[at].clone()).collect()
+}
+
+/// A longest common subsequence, as pairs of places (Wagner and Fischer, "The string-to-string correction problem",
+/// 1974); of what is too long only the common beginning and end.
+fn common<T: PartialEq>(first: &[T], second: &[T]) -> Vec<(usize, usize)> {
+    let begin = first.iter().zip(second).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&first[begin..], &second[begin..]);
+    let end = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[..one.len() - end], &other[..other.len() - end]);
+    let mut pairs: Vec<(usize, usize)> = (0..begin).map(|at| (at, at)).collect();
+    if one.len() <= LONGEST && other.len() <= LONGEST {
+        let width = other.len() + 1;
+        let mut lengths = vec![0_u16; (one.len() + 1) * width];
+        for a in (0..one.len()).rev() {
+            for b in (0..other.len()).rev() {
+                lengths[a * width + b] = match one[a] == other[b] {
+                    true => lengths[(a + 1) * width + b + 1] + 1,
+                    false => lengths[(a + 1) * width + b].max(lengths[a * width + b + 1]),
+                };
+            }
+        }
+        let (mut a, mut b) = (0, 0);
+        while a < one.len() && b < other.len() {
+            if one[a] == other[b] {
+                pairs.push((begin + a, begin + b));
+                (a, b) = (a + 1, b + 1);
+            } else if lengths[(a + 1) * width + b] >= lengths[a * width + b + 1] {
+                a += 1;
+            } else {
+                b += 1;
+            }
+        }
+    }
+    let tail = (0..end).map(|at| (begin + one.len() + at, begin + other.len() + at));
+    pairs.extend(tail);
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_have_stands_beside_each_other() {
+        let pairs = common(b"abcxdef", b"abyycdeg");
+        assert_eq!(pairs, [(0, 0), (1, 1), (2, 4), (4, 5), (5, 6)]);
+        assert_eq!(common::<u8>(b"", b"a"), []);
+    }
+
+    #[test]
+    fn instructions_that_only_one_has_are_marked_and_the_rest_is_left_out() {
+        let listed = |code: u32, count: u64| Listed {
+            distance: u64::from(code),
+            text: format!("op{code}"),
+            code,
+            count,
+        };
+        let first: Vec<Listed> = (0..20).map(|code| listed(code, 5)).collect();
+        let mut second = first.clone();
+        second[10] = listed(99, 7);
+        let shown = differing(&first, &second);
+        let marks: String = shown.iter().map(|one| one.mark).collect();
+        assert_eq!(marks, "  -+  ");
+        second.clone_from(&first);
+        second[3].count = 9;
+        let shown = differing(&first, &second);
+        assert_eq!((shown.len(), shown[0].executed), (1, (5, 9)));
+    }
+
+    #[test]
+    fn lines_are_known_by_their_text_where_both_sources_can_be_read() {
+        let costs = |lines: &[(u32, u64)]| -> BTreeMap<(String, u32), u64> {
+            lines.iter().map(|(line, count)| (("/src/a.c".to_owned(), *line), *count)).collect()
+        };
+        let (old, new) = (costs(&[(1, 10), (2, 20)]), costs(&[(1, 10), (2, 7), (3, 30)]));
+        let sources = |side: usize, _: &str| Some(["one\ntwo\n", "one\nnew\ntwo\n"][side].to_owned());
+        let found = aligned(&old, &new, &sources);
+        let seen: Vec<_> =
+            found.iter().map(|line| (line.number, line.text.as_str(), line.executed)).collect();
+        assert_eq!(seen, [((Some(2), Some(3)), "two", (20, 30)), ((None, Some(2)), "new", (0, 7))]);
+        let unknown = aligned(&old, &new, &|_, _| None);
+        assert_eq!(unknown[0].executed, (0, 30));
+    }
+}

@@ -1,0 +1,59 @@
+//! Programs that run others, which are written in their own language: their functions are not those of the script.
+
+use scruple_measure::calltree::Side;
+use std::collections::HashMap;
+
+/// What their files begin with, and what tells of the script's own functions.
+const INTERPRETERS: [(&str, &str); 8] = [
+    ("python", "`python3 -m cProfile`"),
+    ("pypy", "`pypy3 -m cProfile`"),
+    ("node", "`node --cpu-prof`, which samples,"),
+    ("jvm", "Java’s flight recorder, which samples,"),
+    ("guile", "Guile’s `(statprof)`, which samples,"),
+    ("ruby", "a sampling profiler"),
+    ("perl", "a profiler of Perl’s"),
+    ("php", "a sampling profiler"),
+];
+
+/// An interpreter executes at least this share of what was counted.
+const SHARE: f64 = 0.5;
+
+/// What must be known of functions where an interpreter executed most of it.
+pub fn remark(side: &Side) -> Option<String> {
+    let mut sums: HashMap<&str, u64> = HashMap::new();
+    let mut all = 0_u64;
+    for context in &side.tree.contexts {
+        let own = context.cost.instructions;
+        all = all.saturating_add(own);
+        let object = side.functions[context.function].object.as_deref().unwrap_or_default();
+        let sum = sums.entry(object.rsplit('/').next().unwrap_or_default()).or_default();
+        *sum = sum.saturating_add(own);
+    }
+    let (word, tool) = INTERPRETERS.iter().find(|(word, _)| {
+        let of = sums.iter().filter(|(file, _)| is_of(file, word)).map(|(_, sum)| *sum).sum::<u64>();
+        of as f64 > SHARE * all as f64
+    })?;
+    Some(format!(
+        "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; which functions \
+         of the script they ran for, they do not tell, but {tool} does"
+    ))
+}
+
+/// Whether a file is `python3.11`, `libpython3.11.so.1.0` or the like.
+fn is_of(file: &str, word: &str) -> bool {
+    let bare = file.strip_prefix("lib").unwrap_or(file);
+    let rest = bare.strip_prefix(word);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of;
+
+    #[test]
+    fn interpreters_are_known_by_their_files() {
+        assert!(is_of("python3.11", "python") && is_of("libpython3.11.so.1.0", "python"));
+        assert!(is_of("libjvm.so", "jvm") && is_of("guile", "guile") && is_of("libguile-3.0.so.1", "guile"));
+        assert!(!is_of("pythonista", "python") && !is_of("app", "python"));
+    }
+}

@@ -1,0 +1,47 @@
+//! The explanation of profiles that were written before.
+
+use super::counted_runs::Gathered;
+use super::findings::Found;
+use crate::fault::Fault;
+use crate::profile::read::{self, Imported, Kind};
+use std::path::Path;
+
+/// Reads both, and says where their difference comes from.
+pub fn explained(paths: [&str; 2]) -> Result<(Found, Gathered), Fault> {
+    let [first, second] = [read::read(Path::new(paths[0]))?, read::read(Path::new(paths[1]))?];
+    let kind = common(paths, &first, &second)?;
+    let gathered = Gathered {
+        sides: [vec![first.side], vec![second.side]],
+        times: [Vec::new(), Vec::new()],
+        remarks: Vec::new(),
+        kind,
+    };
+    let name = |title: Option<String>, path: &str| match title {
+        Some(title) => format!("{path} ({title})"),
+        None => path.to_owned(),
+    };
+    let names = [name(first.title, paths[0]), name(second.title, paths[1])];
+    Ok((Found::of(names, &gathered), gathered))
+}
+
+/// What both profiles count.
+pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<Kind, Fault> {
+    let (one, other) = (&first.kind, &second.kind);
+    let word = |kind: &Kind| kind.word.clone().unwrap_or_else(|| "allocations".to_owned());
+    if one.word != other.word || one.is_sampled != other.is_sampled {
+        return Err(Fault::usage(format!(
+            "cannot compare ‘{}’ with ‘{}’: the first has {} and the other {}; take both the same way",
+            names[0],
+            names[1],
+            word(one),
+            word(other)
+        )));
+    }
+    if one.has_contexts != other.has_contexts {
+        return Err(Fault::usage(format!(
+            "cannot compare ‘{}’ with ‘{}’: only one of them holds calling contexts; take both the same way",
+            names[0], names[1]
+        )));
+    }
+    Ok(Kind { has_heap: one.has_heap && other.has_heap, ..one.clone() })
+}

@@ -1,0 +1,215 @@
+//! What A and B are, and how each comes to its call trees.
+
+use super::args::ExplainArgs;
+use super::counted_runs::{self, Effort, Gathered};
+use super::findings::Found;
+use crate::fault::{Code, Fault};
+use crate::inspect::launch;
+use crate::new_run;
+use crate::profile::read::{Kind, OWN};
+use scruple_measure::bench::{BenchError, Start};
+use scruple_measure::calltree::{CountedCase, Counter, Side};
+use scruple_measure::command::Job;
+use scruple_measure::launcher::Launcher;
+use scruple_measure::load::cost::instructions;
+use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::{Pace, Plan, Request, Target, run};
+use std::path::Path;
+use std::time::Duration;
+
+/// One of two that are compared.
+pub enum Source {
+    /// A command.
+    Command(Box<Job>),
+    /// A case of a bench program.
+    Case {
+        /// The program's launch.
+        job: Box<Job>,
+        /// The path of the case.
+        name: String,
+    },
+    /// A server.
+    Server {
+        /// How it is started.
+        command: ServerCommand,
+        /// What it is asked for.
+        url: String,
+    },
+    /// Trees that were counted before.
+    Kept {
+        /// What they are of.
+        name: String,
+        /// Each run.
+        runs: Vec<Side>,
+    },
+}
+
+/// What sources are counted with.
+pub struct Means<'a> {
+    /// The call tree; none where nothing has to be counted.
+    pub counter: Option<&'a Counter>,
+    /// Files are here meanwhile.
+    pub work: &'a Path,
+    /// How much is run.
+    pub effort: Effort,
+    /// Requests that a server answers in each run.
+    pub requests: u64,
+}
+
+/// A case is run so often that it executes about so many instructions, but not more often than this. The number of
+/// iterations is a power of ten.
+const CLEAR: u64 = 30_000_000;
+const MOST: u64 = 1_000_000;
+
+/// A simulated server may take so long to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs of a server, in one life of it.
+const SERVED: usize = 3;
+
+impl Source {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        match self {
+            Source::Command(job) => job.name.clone(),
+            Source::Case { job, name } => format!("{name} of {}", job.name),
+            Source::Server { command, url } => {
+                let words = command.argv.iter().map(|word| word.to_string_lossy());
+                format!("{} at {url}", words.collect::<Vec<_>>().join(" "))
+            }
+            Source::Kept { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// Counts both where that is to be done, and says where their difference comes from.
+pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Found, Gathered), Fault> {
+    let names = [sources[0].name(), sources[1].name()];
+    if let [Source::Command(first), Source::Command(second)] = &sources {
+        let launchers = [launch::launcher()?, launch::launcher()?];
+        let counter = needed(means.counter)?;
+        let gathered = counted_runs::gather([first, second], launchers, counter, means.work, &means.effort)?;
+        return Ok((Found::of(names, &gathered), gathered));
+    }
+    let mut remarks = Vec::new();
+    let mut iterations = None;
+    let [first, second] = sources;
+    let first = runs_of(first, means, &mut iterations)?;
+    let second = runs_of(second, means, &mut iterations)?;
+    if let Some(iterations) = iterations {
+        remarks
+            .push(format!("counted over {iterations} iterations of the case, with the start of its program"));
+    }
+    let gathered = Gathered {
+        sides: [first, second],
+        times: [Vec::new(), Vec::new()],
+        remarks,
+        kind: Kind::counted(OWN),
+    };
+    Ok((Found::of(names, &gathered), gathered))
+}
+
+fn needed(counter: Option<&Counter>) -> Result<&Counter, Fault> {
+    counter.ok_or_else(|| Fault::internal("nothing counts"))
+}
+
+/// The trees of one of the two.
+pub fn runs_of(source: Source, means: &Means<'_>, iterations: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
+    match source {
+        Source::Kept { runs, .. } => Ok(runs),
+        Source::Command(job) => {
+            let launcher: Launcher = launch::launcher()?;
+            counted_runs::count(&job, launcher, needed(means.counter)?, means.work, &means.effort)
+        }
+        Source::Case { job, name } => of_case(&job, &name, means, iterations),
+        Source::Server { command, url } => of_server(&command, &url, means),
+    }
+}
+
+/// A case of a bench program; both sides run as many iterations.
+fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
+    let counter = needed(means.counter)?;
+    let interrupted = new_run::interruption_flag()?;
+    let start = Start {
+        path: &job.program.path,
+        argv: &job.argv,
+        padding: 0,
+        count_in: None,
+        folder: Some(&job.folder),
+        env: &job.env,
+        whole_env: false,
+    };
+    let count = |iterations: u64| {
+        let case = CountedCase { start: &start, name, iterations };
+        case.count(counter, means.work, &interrupted).map_err(|error| match error {
+            BenchError::Interrupted => Fault { code: Code::Interrupted, message: "interrupted".to_owned() },
+            error => Fault::program(format!("cannot count the case ‘{name}’ of ‘{}’: {error}", job.name)),
+        })
+    };
+    let iterations = match *known {
+        Some(iterations) => iterations,
+        None => {
+            let (few, more) = (count(10)?.total(), count(20)?.total());
+            let each = (more.saturating_sub(few) / 10).max(1);
+            let mut iterations = 10;
+            while iterations * 10 <= MOST && iterations * 10 * each <= CLEAR {
+                iterations *= 10;
+            }
+            *known.insert(iterations)
+        }
+    };
+    let mut runs = vec![Side::of(&count(iterations)?), Side::of(&count(iterations)?)];
+    while !counted_runs::repeats(&runs) && runs.len() < means.effort.runs as usize {
+        runs.push(Side::of(&count(iterations)?));
+    }
+    Ok(runs)
+}
+
+/// A server, over equal batches of requests on one connection.
+fn of_server(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Vec<Side>, Fault> {
+    let interrupted = new_run::interruption_flag()?;
+    let (target, path) = Target::parse(url).map_err(Fault::usage)?;
+    let plan = Plan {
+        pace: Pace::Closed,
+        connections: 1,
+        threads: 1,
+        timeout: PATIENCE,
+        most_timeouts: Some(1),
+        duration: PATIENCE * 10,
+        warm_up: scruple_measure::load::WarmUp::Off,
+        ..Plan::of(Request::get(&path))
+    };
+    let mut load = |count: u64| {
+        let plan = Plan { max_requests: Some(count), ..plan.clone() };
+        let load = run(&target, &plan, &interrupted, &mut |_| {}).map_err(|error| error.to_string())?;
+        match load.answered == count {
+            true => Ok(load),
+            false => Err(format!("only {} of {count} requests were answered", load.answered)),
+        }
+    };
+    let amount = (means.requests, SERVED);
+    let profiles =
+        instructions::trees(command, &target, amount, needed(means.counter)?, &interrupted, &mut load);
+    let profiles = profiles.map_err(|why| {
+        let words = command.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>();
+        Fault::program(format!("cannot count what ‘{}’ executes for {url}: {why}", words.join(" ")))
+    })?;
+    Ok(profiles.iter().map(Side::of).collect())
+}
+
+/// The sources that the words of the command line name, where they are no profiles, stored runs or revisions.
+pub fn named(args: &ExplainArgs, second: &str) -> Result<[Source; 2], Fault> {
+    let of = |text: &str| -> Result<Source, Fault> {
+        let words = crate::command::shell::words(text)?;
+        if let Some(url) = &args.url {
+            let command = ServerCommand::of(words.iter().map(Into::into).collect());
+            return Ok(Source::Server { command, url: url.clone() });
+        }
+        let job = Box::new(launch::job(&words, Some(&args.build.time_limit))?);
+        Ok(match &args.case {
+            Some(name) => Source::Case { job, name: name.clone() },
+            None => Source::Command(job),
+        })
+    };
+    Ok([of(args.first.as_deref().unwrap_or_default())?, of(second)?])
+}

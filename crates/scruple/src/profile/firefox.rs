@@ -1,0 +1,80 @@
+//! The JSON of the Firefox profiler: one thread for each count, whose samples are contexts with their counts as weights.
+//! There is no time in it; samples stand one after the other.
+
+use super::{COUNTS, CallProfile};
+use fxprof_processed_profile::{
+    CpuDelta, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp, SamplingInterval, StackHandle,
+    Timestamp, WeightType,
+};
+use scruple_core::explain::Count;
+use std::time::UNIX_EPOCH;
+
+pub(super) fn text(profile: &CallProfile) -> String {
+    let reference = ReferenceTimestamp::from_system_time(UNIX_EPOCH);
+    let mut out = Profile::new(&profile.title, reference, SamplingInterval::from_millis(1));
+    out.set_symbolicated(true);
+    let start = Timestamp::from_nanos_since_reference(0);
+    let process = out.add_process(&profile.title, 1, start);
+    let other = out.add_category("Other", fxprof_processed_profile::CategoryColor::Blue);
+    for (number, (count, name, _)) in COUNTS.iter().enumerate() {
+        if profile.total().of(*count) == 0 {
+            continue;
+        }
+        let thread = out.add_thread(process, number as u32 + 1, start, false);
+        let name = if *count == Count::Instructions { profile.word.as_str() } else { name };
+        out.set_thread_name(thread, name);
+        let kind = if *count == Count::Bytes { WeightType::Bytes } else { WeightType::Samples };
+        out.set_thread_samples_weight_type(thread, kind);
+        let frames: Vec<_> = profile
+            .frames
+            .iter()
+            .map(|frame| {
+                let label = out.intern_string(&frame.name);
+                let info = FrameInfo {
+                    frame: Frame::Label(label),
+                    category_pair: other.into(),
+                    flags: FrameFlags::empty(),
+                };
+                out.intern_frame(thread, info)
+            })
+            .collect();
+        let mut stacks: Vec<StackHandle> = Vec::with_capacity(profile.nodes.len());
+        let mut time = 0;
+        for node in &profile.nodes {
+            let parent = node.parent.map(|parent| stacks[parent]);
+            let stack = out.intern_stack(thread, parent, frames[node.frame]);
+            stacks.push(stack);
+            let mut left = node.own.of(*count);
+            // A weight has 32 bits.
+            while left > 0 {
+                let weight = i32::try_from(left).unwrap_or(i32::MAX);
+                time += 1_000_000;
+                let at = Timestamp::from_nanos_since_reference(time);
+                out.add_sample(thread, at, Some(stack), CpuDelta::ZERO, weight);
+                left -= u64::from(weight.unsigned_abs());
+            }
+        }
+    }
+    // These types have text keys and no failing serializers, so there is no error to handle.
+    serde_json::to_string(&out).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    #[test]
+    fn every_context_is_a_sample_of_its_weight_and_large_weights_are_several() {
+        let mut profile = crate::profile::tests::small();
+        profile.nodes[2].own.instructions = 5_000_000_000;
+        let page: Value = serde_json::from_str(&super::text(&profile)).expect("JSON");
+        let threads = page["threads"].as_array().expect("threads");
+        let mut names: Vec<&str> = threads.iter().filter_map(|thread| thread["name"].as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["allocations", "bytes", "instructions"]);
+        let counted = threads.iter().find(|thread| thread["name"] == "instructions").expect("the thread");
+        let weights = counted["samples"]["weight"].as_array().expect("weights");
+        assert_eq!(weights.iter().filter_map(Value::as_u64).sum::<u64>(), 5_000_000_160);
+        assert_eq!(weights.len(), 5);
+    }
+}

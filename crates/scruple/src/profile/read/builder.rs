@@ -1,0 +1,108 @@
+//! A tree of calling contexts from stacks.
+
+use scruple_core::explain::{Context, Cost, Function, is_library, normal};
+use scruple_core::harmless_text::plain;
+use scruple_measure::calltree::{self, Side};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The file that functions are in of which none is known.
+const PROGRAM: &str = "program";
+
+/// The most contexts that are told apart.
+const MOST: usize = 8_000_000;
+
+/// Puts stacks together.
+pub struct Builder {
+    side: Side,
+    functions: HashMap<(String, String), usize>,
+    children: HashMap<(usize, usize), usize>,
+}
+
+impl Builder {
+    /// A tree with nothing but its root.
+    pub fn new() -> Builder {
+        let mut side = Side::default();
+        side.add_function(calltree::Function::default(), Function::default());
+        side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
+        Builder { side, functions: HashMap::new(), children: HashMap::new() }
+    }
+
+    /// The place of a function by its name and the file that it is in; empty where that is not known.
+    pub fn function(&mut self, name: &str, object: &str, is_own: bool) -> usize {
+        let key = (name.to_owned(), object.to_owned());
+        if let Some(known) = self.functions.get(&key) {
+            return *known;
+        }
+        let shown = plain(&calltree::demangle(name));
+        let module = match object.is_empty() || is_own {
+            true => PROGRAM.to_owned(),
+            false => calltree::without_version(
+                Path::new(object).file_name().and_then(|name| name.to_str()).unwrap_or(object),
+            ),
+        };
+        let named = Function {
+            module: plain(&module),
+            name: normal(&shown),
+            library: is_own && is_library(&shown),
+            trampoline: false,
+            shown,
+        };
+        let object = Some(object.to_owned()).filter(|object| !object.is_empty());
+        let found = calltree::Function { name: Some(name.to_owned()), object, offset: 0 };
+        let place = self.side.add_function(found, named);
+        self.functions.insert(key, place);
+        place
+    }
+
+    /// Adds a stack, the outermost function first. A function that is on it already leads back to its context.
+    pub fn stack(&mut self, functions: &[usize], cost: Cost) -> Result<(), String> {
+        let mut at = 0;
+        let mut on_path: HashMap<usize, usize> = HashMap::new();
+        for function in functions {
+            at = match on_path.get(function) {
+                Some(above) => *above,
+                None => self.below(at, *function)?,
+            };
+            on_path.insert(*function, at);
+        }
+        self.add(at, cost);
+        Ok(())
+    }
+
+    /// The context of a function below another.
+    pub fn below(&mut self, parent: usize, function: usize) -> Result<usize, String> {
+        let next = self.side.tree.contexts.len();
+        let place = *self.children.entry((parent, function)).or_insert(next);
+        if place == next {
+            if next >= MOST {
+                return Err(format!("it has more than {MOST} calling contexts"));
+            }
+            self.side.tree.contexts.push(Context { parent: Some(parent), function, ..Context::default() });
+        }
+        Ok(place)
+    }
+
+    /// Adds to what a context cost itself.
+    pub fn add(&mut self, context: usize, cost: Cost) {
+        super::super::add(&mut self.side.tree.contexts[context].cost, cost);
+    }
+
+    /// How often a context was called.
+    pub fn calls(&mut self, context: usize, calls: u64, recursive: u64) {
+        let context = &mut self.side.tree.contexts[context];
+        context.calls = context.calls.saturating_add(calls);
+        context.recursive = context.recursive.saturating_add(recursive);
+    }
+
+    /// The tree.
+    pub fn done(mut self) -> Side {
+        for context in &self.side.tree.contexts {
+            let is_named =
+                !self.side.tree.functions[context.function].name.is_empty() || context.parent.is_none();
+            let sum = if is_named { &mut self.side.named.0 } else { &mut self.side.named.1 };
+            *sum = sum.saturating_add(context.cost.instructions);
+        }
+        self.side
+    }
+}

@@ -1,0 +1,34 @@
+//! Collapsed stacks: in each line functions joined by semicolons, the outermost first, a space, and a number.
+
+use super::{Builder, Imported, Kind};
+use scruple_core::explain::Cost;
+
+pub(super) fn parse(text: &str) -> Result<Imported, String> {
+    let mut builder = Builder::new();
+    let mut stacks = 0;
+    for (number, line) in text.lines().enumerate() {
+        let wrong = |why: &str| format!("line {}: {why}", number + 1);
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (stack, count) =
+            line.trim_end().rsplit_once(' ').ok_or_else(|| wrong("there is no number behind a stack"))?;
+        let instructions: u64 =
+            count.parse().map_err(|_| wrong(&format!("‘{}’ is no whole number", count.escape_debug())))?;
+        let names = stack.split(';').map(str::trim).filter(|name| !name.is_empty());
+        let functions: Vec<usize> = names.map(|name| builder.function(name, "", false)).collect();
+        builder.stack(&functions, Cost { instructions, ..Cost::default() }).map_err(|why| wrong(&why))?;
+        stacks += 1;
+    }
+    if stacks == 0 {
+        return Err("it has no stacks".to_owned());
+    }
+    // Nothing says whether they were counted or sampled; what is true of samples is true of either.
+    let kind = Kind {
+        word: Some("samples".to_owned()),
+        is_sampled: true,
+        has_heap: false,
+        ..Kind::counted("collapsed stacks")
+    };
+    Ok(Imported { title: None, kind, side: builder.done() })
+}

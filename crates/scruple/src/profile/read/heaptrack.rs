@@ -1,0 +1,123 @@
+//! The files of heaptrack 1.2 and later, unpacked: a line for each string, address, stack and allocation. Numbers are
+//! hexadecimal, indices begin with 1, and 0 stands for none. heaptrack's sources (`accumulatedtracedata.cpp`) describe it.
+
+use super::{Builder, Imported, Kind};
+use scruple_core::explain::Cost;
+
+#[derive(Default)]
+struct Reader {
+    title: Option<String>,
+    strings: Vec<String>,
+    /// The functions at each address, innermost first, and the file.
+    addresses: Vec<(Vec<usize>, usize)>,
+    /// The address and the caller's stack.
+    stacks: Vec<(usize, usize)>,
+    /// What was asked for, and by which stack.
+    kinds: Vec<(u64, usize)>,
+    /// How often.
+    counts: Vec<u64>,
+}
+
+pub(super) fn parse(text: &str) -> Result<Imported, String> {
+    let mut reader = Reader::default();
+    for (number, line) in text.lines().enumerate() {
+        reader.line(line).map_err(|why| format!("line {}: {why}", number + 1))?;
+    }
+    reader.finish()
+}
+
+fn number(word: Option<&str>) -> Result<u64, String> {
+    let word = word.ok_or("a number is missing")?;
+    u64::from_str_radix(word, 16).map_err(|_| format!("‘{}’ is no hexadecimal number", word.escape_debug()))
+}
+
+fn place(word: Option<&str>, known: usize, what: &str) -> Result<usize, String> {
+    let place = number(word)? as usize;
+    if place > known { Err(format!("there is no {what} {place:x}")) } else { Ok(place) }
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = rest.split(' ').filter(|word| !word.is_empty());
+        match kind {
+            "v" => {
+                number(words.next())?;
+                let version = number(words.next())?;
+                if !(2..=3).contains(&version) {
+                    return Err(format!("it is of version {version} of the format; 2 and 3 can be read"));
+                }
+            }
+            "X" => self.title = Some(rest.to_owned()),
+            "s" => {
+                // From version 3 on the length stands before the text.
+                let (length, text) = rest.split_once(' ').unwrap_or(("", rest));
+                let told = u64::from_str_radix(length, 16).ok() == Some(text.len() as u64);
+                self.strings.push(if told { text } else { rest }.to_owned());
+            }
+            "i" => {
+                number(words.next())?;
+                let object = place(words.next(), self.strings.len(), "string")?;
+                let mut functions = Vec::new();
+                while let Some(word) = words.next() {
+                    functions.push(place(Some(word), self.strings.len(), "string")?);
+                    if let Some(file) = words.next() {
+                        place(Some(file), self.strings.len(), "string")?;
+                        number(words.next())?;
+                    }
+                }
+                self.addresses.push((functions, object));
+            }
+            "t" => {
+                let address = place(words.next(), self.addresses.len(), "address")?;
+                let parent = place(words.next(), self.stacks.len(), "stack")?;
+                self.stacks.push((address, parent));
+            }
+            "a" => {
+                let size = number(words.next())?;
+                let stack = place(words.next(), self.stacks.len(), "stack")?;
+                self.kinds.push((size, stack));
+                self.counts.push(0);
+            }
+            "+" => {
+                let kind = number(words.next())? as usize;
+                let count =
+                    self.counts.get_mut(kind).ok_or_else(|| format!("there is no allocation {kind:x}"))?;
+                *count += 1;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Imported, String> {
+        if self.kinds.is_empty() {
+            return Err("it has no allocations".to_owned());
+        }
+        let mut builder = Builder::new();
+        let program = self.strings.first().map_or("", String::as_str).to_owned();
+        let text = |place: usize| place.checked_sub(1).map_or("", |place| self.strings[place].as_str());
+        for ((size, stack), count) in self.kinds.iter().zip(&self.counts).filter(|(_, count)| **count > 0) {
+            let mut functions = Vec::new();
+            let mut at = *stack;
+            while let Some((address, parent)) = at.checked_sub(1).map(|place| self.stacks[place]) {
+                if let Some((names, object)) = address.checked_sub(1).map(|place| &self.addresses[place]) {
+                    let object = text(*object);
+                    let unnamed = names.is_empty().then_some(&0);
+                    for name in names.iter().chain(unnamed) {
+                        functions.push(builder.function(text(*name), object, object == program));
+                    }
+                }
+                at = parent;
+            }
+            functions.reverse();
+            let cost = Cost {
+                instructions: 0,
+                allocations: *count,
+                bytes: size.checked_mul(*count).ok_or("too many bytes")?,
+            };
+            builder.stack(&functions, cost)?;
+        }
+        Ok(Imported { title: self.title, kind: Kind::heap("heaptrack"), side: builder.done() })
+    }
+}

@@ -1,0 +1,120 @@
+//! Scruple's own form of a profile: JSON, packed by gzip. It holds what comparing needs, the machine code among it.
+
+use super::{Imported, Kind, OWN};
+use scruple_core::explain::{Context, Cost, Function, Tree};
+use scruple_measure::calltree::{self, Binaries, MachineCode, Side};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+/// How it begins.
+pub(super) const HEAD: &str = "{\"scruple_calls\":";
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+/// The parent's place and one, the function's, calls, recursive calls, instructions, allocations, bytes.
+type Row = (u64, u64, u64, u64, u64, u64, u64);
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    scruple_calls: u32,
+    title: String,
+    has_heap: bool,
+    names: Vec<Function>,
+    functions: Vec<calltree::Function>,
+    contexts: Vec<Row>,
+    recursive: Vec<(usize, usize, u64)>,
+    executed: Vec<BTreeMap<u64, u8>>,
+    /// How often each instruction was executed, by file.
+    counts: BTreeMap<String, Vec<(u64, u64)>>,
+    named: (u64, u64),
+    #[serde(default)]
+    cut: u64,
+    code: MachineCode,
+}
+
+/// The profile of a run, to be kept.
+pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
+    let mut counts: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+    for ((file, address), count) in &side.counts {
+        counts.entry(file.clone()).or_default().push((*address, *count));
+    }
+    counts.values_mut().for_each(|places| places.sort_unstable());
+    let row = |context: &Context| {
+        let Cost { instructions, allocations, bytes } = context.cost;
+        let parent = context.parent.map_or(0, |parent| parent as u64 + 1);
+        (parent, context.function as u64, context.calls, context.recursive, instructions, allocations, bytes)
+    };
+    let document = Document {
+        scruple_calls: VERSION,
+        title: title.to_owned(),
+        has_heap,
+        names: side.tree.functions.clone(),
+        functions: side.functions.clone(),
+        contexts: side.tree.contexts.iter().map(row).collect(),
+        recursive: side.recursive.clone(),
+        executed: side.executed.clone(),
+        counts,
+        named: side.named,
+        cut: side.cut,
+        code: Binaries::new().machine_code(side),
+    };
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    // Writing to memory does not fail.
+    let _ = packed.write_all(serde_json::to_string(&document).unwrap_or_default().as_bytes());
+    packed.finish().unwrap_or_default()
+}
+
+pub(super) fn parse(text: &str) -> Result<Imported, String> {
+    let version =
+        text[HEAD.len()..].split([',', '}']).next().and_then(|word| word.trim().parse::<u32>().ok());
+    if version != Some(VERSION) {
+        return Err("it was written by another version of Scruple; count it again".to_owned());
+    }
+    let document: Document = serde_json::from_str(text).map_err(|error| format!("it is damaged: {error}"))?;
+    let side = side(&document).ok_or("it is damaged: its parts do not fit together")?;
+    let kind = Kind { has_heap: document.has_heap, ..Kind::counted(OWN) };
+    Ok(Imported { title: Some(document.title), kind, side })
+}
+
+/// The tree, if callers stand before callees and every place is one of the lists.
+fn side(document: &Document) -> Option<Side> {
+    let functions = document.names.len();
+    let lists = [document.functions.len(), document.executed.len(), document.code.functions.len()];
+    if lists.iter().any(|length| *length != functions) {
+        return None;
+    }
+    let mut contexts = Vec::with_capacity(document.contexts.len());
+    let mut sum: u64 = 0;
+    for (index, (parent, function, calls, recursive, instructions, allocations, bytes)) in
+        document.contexts.iter().copied().enumerate()
+    {
+        let parent = usize::try_from(parent).ok()?.checked_sub(1);
+        let function = usize::try_from(function).ok()?;
+        if function >= functions || parent.is_none() != (index == 0) || parent.is_some_and(|at| at >= index) {
+            return None;
+        }
+        sum = sum.checked_add(instructions)?;
+        let cost = Cost { instructions, allocations, bytes };
+        contexts.push(Context { parent, function, calls, recursive, cost });
+    }
+    let known = |(from, to, _): &(usize, usize, u64)| *from < contexts.len() && *to < contexts.len();
+    if contexts.is_empty() || !document.recursive.iter().all(known) {
+        return None;
+    }
+    let mut counts = HashMap::new();
+    for (file, places) in &document.counts {
+        counts.extend(places.iter().map(|(address, count)| ((file.clone(), *address), *count)));
+    }
+    Some(Side {
+        tree: Tree { functions: document.names.clone(), contexts },
+        functions: document.functions.clone(),
+        executed: document.executed.clone(),
+        counts,
+        named: document.named,
+        cut: document.cut,
+        recursive: document.recursive.clone(),
+        code: Some(document.code.clone()),
+    })
+}

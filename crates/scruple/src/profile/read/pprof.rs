@@ -1,0 +1,236 @@
+//! The profile of pprof: a message of protocol buffers, as `profile.proto` of pprof's sources describes it.
+
+use super::{Builder, Imported, Kind};
+use scruple_core::explain::Cost;
+use std::collections::HashMap;
+
+/// A field of a message.
+enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message, one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn varint(&mut self) -> Result<u64, String> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first().ok_or("it ends in the middle of a number")?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err("a number is longer than 64 bits".to_owned())
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8], String> {
+        let length = usize::try_from(length).ok().filter(|length| *length <= self.0.len());
+        let (taken, rest) = self.0.split_at(length.ok_or("it ends in the middle of a field")?);
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn next(&mut self) -> Result<Option<(u64, Field<'a>)>, String> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let key = self.varint()?;
+        let field = match key & 7 {
+            0 => Field::Number(self.varint()?),
+            1 => Field::Bytes(self.take(8)?),
+            2 => {
+                let length = self.varint()?;
+                Field::Bytes(self.take(length)?)
+            }
+            5 => Field::Bytes(self.take(4)?),
+            other => return Err(format!("a field has the unknown kind {other}")),
+        };
+        Ok(Some((key >> 3, field)))
+    }
+}
+
+/// The numbers of a repeated field, packed or one by one.
+fn numbers(field: &Field<'_>, into: &mut Vec<u64>) -> Result<(), String> {
+    match field {
+        Field::Number(number) => into.push(*number),
+        Field::Bytes(bytes) => {
+            let mut rest = Fields(bytes);
+            while !rest.0.is_empty() {
+                into.push(rest.varint()?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The fields of a message that are numbers, by their own numbers; of nested messages only those of lines.
+fn message(bytes: &[u8]) -> Result<(HashMap<u64, u64>, Vec<u64>), String> {
+    let mut found = HashMap::new();
+    let mut lines = Vec::new();
+    let mut fields = Fields(bytes);
+    while let Some((key, field)) = fields.next()? {
+        match field {
+            Field::Number(number) => drop(found.insert(key, number)),
+            Field::Bytes(bytes) if key == 4 => {
+                lines.push(message_of_numbers(bytes)?.get(&1).copied().unwrap_or(0));
+            }
+            Field::Bytes(_) => {}
+        }
+    }
+    Ok((found, lines))
+}
+
+fn message_of_numbers(bytes: &[u8]) -> Result<HashMap<u64, u64>, String> {
+    let mut found = HashMap::new();
+    let mut fields = Fields(bytes);
+    while let Some((key, field)) = fields.next()? {
+        if let Field::Number(number) = field {
+            found.insert(key, number);
+        }
+    }
+    Ok(found)
+}
+
+#[derive(Default)]
+struct Message {
+    /// Type and unit of each value.
+    types: Vec<(u64, u64)>,
+    /// Locations, the innermost first, and values.
+    samples: Vec<(Vec<u64>, Vec<u64>)>,
+    /// The file's name.
+    mappings: HashMap<u64, u64>,
+    /// The mapping, the address, and the functions, the innermost first.
+    locations: HashMap<u64, (u64, u64, Vec<u64>)>,
+    /// The name.
+    functions: HashMap<u64, u64>,
+    texts: Vec<String>,
+    comments: Vec<u64>,
+}
+
+impl Message {
+    fn of(bytes: &[u8]) -> Result<Message, String> {
+        let mut all = Message::default();
+        let mut fields = Fields(bytes);
+        while let Some((key, field)) = fields.next()? {
+            match (key, field) {
+                (1, Field::Bytes(bytes)) => {
+                    let one = message_of_numbers(bytes)?;
+                    let get = |key| one.get(&key).copied().unwrap_or(0);
+                    all.types.push((get(1), get(2)));
+                }
+                (2, Field::Bytes(bytes)) => {
+                    let (mut stack, mut values) = (Vec::new(), Vec::new());
+                    let mut parts = Fields(bytes);
+                    while let Some((key, field)) = parts.next()? {
+                        match key {
+                            1 => numbers(&field, &mut stack)?,
+                            2 => numbers(&field, &mut values)?,
+                            _ => {}
+                        }
+                    }
+                    all.samples.push((stack, values));
+                }
+                (key @ 3..=5, Field::Bytes(bytes)) => {
+                    let (one, lines) = message(bytes)?;
+                    let get = |key| one.get(&key).copied().unwrap_or(0);
+                    match key {
+                        3 => drop(all.mappings.insert(get(1), get(5))),
+                        4 => drop(all.locations.insert(get(1), (get(2), get(3), lines))),
+                        _ => drop(all.functions.insert(get(1), get(2))),
+                    }
+                }
+                (6, Field::Bytes(bytes)) => all.texts.push(String::from_utf8_lossy(bytes).into_owned()),
+                (13, field) => numbers(&field, &mut all.comments)?,
+                _ => {}
+            }
+        }
+        if all.texts.first().is_none_or(|text| !text.is_empty()) || all.types.is_empty() {
+            return Err("it lacks the table of texts or the types of its values".to_owned());
+        }
+        Ok(all)
+    }
+
+    fn text(&self, place: u64) -> Result<&str, String> {
+        let text = usize::try_from(place).ok().and_then(|place| self.texts.get(place));
+        text.map(String::as_str).ok_or_else(|| format!("there is no text {place}"))
+    }
+}
+
+/// Which of the values counts what.
+struct Columns {
+    main: Option<usize>,
+    allocations: Option<usize>,
+    bytes: Option<usize>,
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
+    let all = Message::of(bytes)?;
+    let mut types = Vec::new();
+    for (name, _) in &all.types {
+        types.push(all.text(*name)?);
+    }
+    let find = |names: &[&str]| names.iter().find_map(|name| types.iter().position(|known| known == name));
+    let mut columns = Columns {
+        main: find(&["instructions", "samples", "sample", "cpu", "wall"]),
+        allocations: find(&["allocations", "alloc_objects", "objects", "inuse_objects"]),
+        bytes: find(&["bytes", "alloc_space", "space", "inuse_space"]),
+    };
+    if columns.main.is_none() && columns.allocations.is_none() && columns.bytes.is_none() {
+        columns.main = Some(0);
+    }
+    let word = columns.main.map(|at| types[at].to_owned());
+    let kind = Kind {
+        is_sampled: word.as_deref() != Some("instructions"),
+        has_heap: columns.allocations.is_some() || columns.bytes.is_some(),
+        word,
+        ..Kind::counted("pprof")
+    };
+    let program = all.mappings.values().find_map(|name| all.text(*name).ok()).unwrap_or_default().to_owned();
+    let mut builder = Builder::new();
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (id, (mapping, address, lines)) in &all.locations {
+        let object = all.mappings.get(mapping).copied().unwrap_or(0);
+        let object = all.text(object)?;
+        let is_own = object == program;
+        let mut functions = Vec::new();
+        for line in lines {
+            let name = all.functions.get(line).ok_or_else(|| format!("there is no function {line}"))?;
+            functions.push(builder.function(all.text(*name)?, object, is_own));
+        }
+        if functions.is_empty() {
+            // Without a name it is known by its address alone.
+            functions.push(builder.function(&format!("{address:#x}"), object, is_own));
+        }
+        places.insert(*id, functions);
+    }
+    for (stack, values) in &all.samples {
+        let value = |column: Option<usize>| -> Result<u64, String> {
+            let Some(column) = column else { return Ok(0) };
+            let value = values.get(column).copied().ok_or("a sample has too few values")?;
+            i64::try_from(value).map(|_| value).map_err(|_| {
+                "a value is negative: it is the difference of two profiles, and not a profile".to_owned()
+            })
+        };
+        let cost = Cost {
+            instructions: value(columns.main)?,
+            allocations: value(columns.allocations)?,
+            bytes: value(columns.bytes)?,
+        };
+        let mut functions = Vec::new();
+        for location in stack.iter().rev() {
+            let known = places.get(location).ok_or_else(|| format!("there is no location {location}"))?;
+            functions.extend(known.iter().rev());
+        }
+        builder.stack(&functions, cost)?;
+    }
+    if all.samples.is_empty() {
+        return Err("it has no samples".to_owned());
+    }
+    let comment = all.comments.first().and_then(|place| all.text(*place).ok());
+    let title = comment.and_then(|text| text.strip_prefix("counted by scruple: ")).map(str::to_owned);
+    Ok(Imported { title, kind, side: builder.done() })
+}

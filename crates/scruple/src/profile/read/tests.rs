@@ -1,0 +1,137 @@
+#![expect(clippy::unwrap_used)]
+
+use super::*;
+use crate::profile::{CallProfile, FORMATS, tests::small};
+use crate::show::export::writer;
+use scruple_core::explain::{Cost, Count};
+use scruple_fuzz::Corpus;
+
+fn written(profile: &CallProfile, format: &str) -> Vec<u8> {
+    writer(&FORMATS, format).unwrap()(profile)
+}
+
+fn corpus(path: &str) -> Vec<u8> {
+    std::fs::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus")).join(path)).unwrap()
+}
+
+/// Own and inclusive instructions, allocations and bytes of a function.
+fn of(imported: &Imported, name: &str) -> (Cost, Cost) {
+    let profile = CallProfile::imported("", imported);
+    let place = profile.frames.iter().position(|frame| frame.name == name).unwrap();
+    let sum = profile.functions()[place];
+    (sum.own, sum.inclusive)
+}
+
+fn instructions(instructions: u64) -> Cost {
+    Cost { instructions, ..Cost::default() }
+}
+
+#[test]
+fn what_is_written_for_other_tools_is_read_again() {
+    for format in ["collapsed", "pprof", "callgrind"] {
+        let bytes = written(&small(), format);
+        let read = parse(&bytes).unwrap();
+        assert_eq!(read.side.tree.total(Count::Instructions), 1160, "{format:?}");
+        // Collapsed stacks have semicolons between functions.
+        let name = if format == "collapsed" { "work, now" } else { "work; now" };
+        let (own, inclusive) = of(&read, name);
+        assert_eq!(own.instructions, 1000);
+        let contexts = read.kind.has_contexts;
+        assert_eq!(
+            (contexts, inclusive.instructions),
+            (format != "callgrind", if contexts { 1060 } else { 1000 })
+        );
+        assert_eq!(read.side.tree.total(Count::Bytes), if format == "pprof" { 48 } else { 0 });
+        assert_eq!(read.kind.is_sampled, format == "collapsed");
+    }
+}
+
+#[test]
+fn a_packed_profile_is_unpacked_and_a_damaged_pack_is_refused() {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, b"main;work 7\n").unwrap();
+    let packed = packer.finish().unwrap();
+    assert_eq!(of(&parse(&packed).unwrap(), "main"), (Cost::default(), instructions(7)));
+    assert!(parse(&packed[..packed.len() - 9]).unwrap_err().contains("cannot be unpacked"));
+    assert!(parse(b"\x28\xb5\x2f\xfd\x04\x00").unwrap_err().contains("cannot be unpacked"));
+}
+
+#[test]
+fn a_recursive_stack_leads_back_to_the_context_on_the_path() {
+    let read = parse(b"main;fib;fib;fib 5\nmain;fib 2\n").unwrap();
+    assert_eq!(of(&read, "fib"), (instructions(7), instructions(7)));
+    assert_eq!(read.side.tree.contexts.len(), 3);
+    let deep = format!("main{} 1\n", ";f;g".repeat(100_000));
+    assert_eq!(parse(deep.as_bytes()).unwrap().side.tree.contexts.len(), 4);
+}
+
+#[test]
+fn a_profile_of_heaptrack_has_the_allocations_that_it_shows_itself() {
+    let read = parse(&corpus("heaptrack/twenty.txt")).unwrap();
+    assert_eq!(read.kind.word, None);
+    // `heaptrack_print` of the same file: 20 calls below work, 1160 bytes; 1 call of main, 100 bytes.
+    let (own, inclusive) = of(&read, "work");
+    assert_eq!((own.allocations, own.bytes), (20, 1150));
+    assert_eq!(of(&read, "parse").1, inclusive);
+}
+
+#[test]
+fn a_table_of_memray_has_functions_of_python() {
+    let read = parse(&corpus("memray/lists.csv")).unwrap();
+    let (own, _) = of(&read, "<listcomp>");
+    assert_eq!(own.allocations, 150);
+    assert_eq!(read.side.tree.total(Count::Bytes), of(&read, "_run_tracker").1.bytes);
+}
+
+#[test]
+fn a_kept_profile_is_what_it_was() {
+    let read = parse(&corpus("kept/small.json")).unwrap();
+    assert_eq!(read.title.as_deref(), Some("./app"));
+    let again = parse(&kept_bytes("./app", true, &read.side)).unwrap();
+    assert_eq!((again.side.tree, again.side.code), (read.side.tree, read.side.code));
+}
+
+#[test]
+fn what_is_no_profile_gets_one_clear_error() {
+    for (bytes, says) in [
+        (&b""[..], "it is empty"),
+        (b"hello there\n", "as collapsed stacks: line 1: ‘there’ is no whole number"),
+        (b"a;b 1\na;b\n", "as collapsed stacks: line 2: there is no number"),
+        (b"a;b 18446744073709551616\n", "is no whole number"),
+        (b"memray\0\x01", "memray transform csv"),
+        (b"# callgrind format\nevents: Dr\n", "as callgrind’s: line 2: instructions (Ir) were not counted"),
+        (b"# callgrind format\nevents: Ir\n", "as callgrind’s: it has no functions"),
+        (b"v 10400 9\nX ./h\n", "as heaptrack’s: line 1: it is of version 9"),
+        (b"v 10400 3\nX ./h\nt 5 0\n", "as heaptrack’s: line 3: there is no address 5"),
+        (
+            b"allocator,num_allocations,size,tid\nMALLOC,1,2,3\n",
+            "as memray’s: it has no column ‘stack_trace’",
+        ),
+        (b"\x0a\x04\x08\xff\xff\xff", "as pprof’s: "),
+        (b"\xff\xfe\x00", "as pprof’s: "),
+        (b"{\"scruple_calls\":9,", "written by another version"),
+        (b"{\"scruple_calls\":1,\"title\":3}", "it is damaged"),
+    ] {
+        let why = parse(bytes).unwrap_err();
+        assert!(why.contains(says), "{why}");
+        assert!(!why.contains('\n'), "{why}");
+    }
+    // A context whose caller stands behind it.
+    let bytes = String::from_utf8(corpus("kept/small.json")).unwrap().replace("[[0,0,1,", "[[3,0,1,");
+    assert!(parse(bytes.as_bytes()).unwrap_err().contains("do not fit together"));
+}
+
+/// Everything that is done with a profile that was read.
+fn is_used(bytes: &[u8]) {
+    if let Ok(imported) = parse(bytes) {
+        let profile = CallProfile::imported("x", &imported);
+        let _ = (profile.functions(), profile.total(), written(&profile, "callgrind"));
+    }
+}
+
+#[test]
+fn damaged_profiles_of_other_tools_are_survived() {
+    for name in ["collapsed", "callgrind", "heaptrack", "memray", "pprof", "kept"] {
+        Corpus::named(name).is_survived_by(is_used);
+    }
+}

@@ -1,0 +1,105 @@
+//! Call trees that are kept with runs, and what was found by them.
+
+use super::database::{Failure, StoredRow, Value};
+use super::{Store, StoreError, damaged};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+/// The version of the store that has them.
+const SINCE: i64 = 6;
+
+/// Call trees, packed.
+const CALLS: &str = "calls";
+
+/// Explanations, in JSON.
+const EXPLANATION: &str = "explanation";
+
+/// A row: name, kind, part, content.
+type Row = (String, String, i64, String);
+
+impl Store {
+    /// Keeps the call trees of a subject, or of a version of it, with its run; they take the place of earlier ones.
+    pub fn put_calls(&self, run: &str, name: &str, parts: &[Vec<u8>]) -> Result<(), StoreError> {
+        let texts: Vec<String> = parts.iter().map(|bytes| BASE64.encode(bytes)).collect();
+        self.put(run, name, CALLS, &texts)
+    }
+
+    /// The call trees that were kept, one for each run of the program.
+    pub fn calls(&self, run: &str, name: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        let work = || -> Result<Vec<Vec<u8>>, Failure> {
+            let rows = self.rows(run)?;
+            let wanted = rows.into_iter().filter(|(of, kind, _, _)| of == name && kind == CALLS);
+            wanted
+                .map(|(_, _, _, text)| BASE64.decode(text).map_err(|error| damaged(&error.to_string())))
+                .collect()
+        };
+        work().map_err(|failure| self.error(failure))
+    }
+
+    /// The names under which call trees are kept with a run.
+    pub fn names_of_calls(&self, run: &str) -> Result<Vec<String>, StoreError> {
+        let rows = self.rows(run).map_err(|failure| self.error(failure))?;
+        let mut names: Vec<String> =
+            rows.into_iter().filter(|(_, kind, _, _)| kind == CALLS).map(|row| row.0).collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Keeps what was found of a change.
+    pub fn put_explanation(&self, run: &str, name: &str, text: &str) -> Result<(), StoreError> {
+        self.put(run, name, EXPLANATION, &[text.to_owned()])
+    }
+
+    /// What was found of changes, by name.
+    pub fn explanations(&self, run: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let rows = self.rows(run).map_err(|failure| self.error(failure))?;
+        let found = rows.into_iter().filter(|(_, kind, _, _)| kind == EXPLANATION);
+        Ok(found.map(|(name, _, _, text)| (name, text)).collect())
+    }
+
+    fn put(&self, run: &str, name: &str, kind: &str, texts: &[String]) -> Result<(), StoreError> {
+        let work = || {
+            self.database.execute(
+                "DELETE FROM profile WHERE run_id = $1 AND name = $2 AND kind = $3",
+                &[run.into(), name.into(), kind.into()],
+            )?;
+            let rows = texts.iter().enumerate();
+            rows.map(|(part, text)| (name.to_owned(), kind.to_owned(), part as i64, text.clone()))
+                .try_for_each(|row| self.insert_profile(run, &row))
+        };
+        self.database.transaction(work).map_err(|failure| self.error(failure))
+    }
+
+    fn insert_profile(&self, run: &str, (name, kind, part, text): &Row) -> Result<(), Failure> {
+        let values: [Value; 5] =
+            [run.into(), name.clone().into(), kind.clone().into(), (*part).into(), text.clone().into()];
+        let sql = "INSERT INTO profile (run_id, name, kind, part, content) VALUES ($1, $2, $3, $4, $5)";
+        self.database.execute(sql, &values).map(|_| ())
+    }
+
+    fn rows(&self, run: &str) -> Result<Vec<Row>, Failure> {
+        // A store that an earlier Scruple made and that is only read has no such table yet.
+        if self.version()? < SINCE {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT name, kind, part, content FROM profile WHERE run_id = $1 ORDER BY name, kind, part";
+        let row = |row: &StoredRow| {
+            Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned(), row.integer(2)?, row.text(3)?.to_owned()))
+        };
+        self.database.query(sql, &[run.into()])?.iter().map(row).collect()
+    }
+
+    /// Puts what is kept with a run of this store into another one that has the run, unless it is there.
+    pub(super) fn copy_profiles(&self, to: &Store, run: &str) -> Result<(), StoreError> {
+        let ours = self.rows(run).map_err(|failure| self.error(failure))?;
+        let work = || {
+            let theirs = to.rows(run)?;
+            let known = |row: &&Row| theirs.iter().any(|their| (&their.0, &their.1) == (&row.0, &row.1));
+            ours.iter().filter(|row| !known(row)).try_for_each(|row| to.insert_profile(run, row))
+        };
+        match ours.is_empty() {
+            true => Ok(()),
+            false => to.database.transaction(work).map_err(|failure| to.error(failure)),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `scruple explain` of other things than two commands: stored runs, cases, servers; and the first row closer by.
+
+use crate::explain::{adds_up, build, explain, first, source};
+use crate::instructions::bench_program;
+use crate::load_planted::SERVER;
+use crate::programs::has_valgrind;
+use crate::support::{Place, at, free_port};
+
+const CALL: &str = "all += hash(text, 5);";
+
+#[test]
+fn lines_and_machine_code_of_the_first_row_are_shown_where_that_is_asked_for() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &source(20, CALL, "hash"));
+    build(
+        &place,
+        "new",
+        &source(22, CALL, "hash").replace("hash *= 16777619u;", "hash *= 16777619u; hash += i;"),
+    );
+    let page = explain(&place, &["--lines", "./old", "./new"]).json();
+    let code = at(&page, "/explain/code");
+    assert_eq!(code["function"], "hash", "{code:#}");
+    let line = &code["lines"][0];
+    assert!(line["text"].as_str().is_some_and(|text| text.contains("hash *= 16777619u")), "{code:#}");
+    let instructions = code["instructions"].as_array().expect("instructions");
+    let more = instructions.iter().filter(|one| one["mark"] == "+");
+    assert!(more.clone().any(|one| one["executed"][1].as_u64() >= Some(2000 * 22 * 5)), "{code:#}");
+    let text = place.run(["explain", "--no-time", "--lines", "./old", "./new"]);
+    assert!(
+        text.stdout.contains("machine code of hash") && text.stdout.contains("line of hash"),
+        "{}",
+        text.exchange()
+    );
+    let unasked = place.run(["explain", "--no-time", "./old", "./new"]);
+    assert!(!unasked.stdout.contains("machine code"), "{}", unasked.exchange());
+}
+
+#[test]
+fn stored_runs_are_counted_again_or_taken_from_what_was_kept_with_them() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &source(20, CALL, "hash"));
+    build(&place, "new", &source(22, CALL, "hash"));
+    for (label, program) in [("monday", "./old"), ("tuesday", "./new")] {
+        let words = ["run", "-r", "2", "--time-only", "--label", label, "-n", "app", program];
+        let answer = place.run(words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+    }
+    let now = explain(&place, &["monday", "tuesday"]);
+    adds_up(&now);
+    assert_eq!(first(&now).0, "hash", "{}", now.exchange());
+    let kept = place.run(["explain", "--keep", "monday"]);
+    assert_eq!(kept.code, 0, "{}", kept.exchange());
+    assert!(kept.stdout.contains("the call trees of ‘app’"), "{}", kept.exchange());
+    // The first program is another now: what was kept of it stands for what it was.
+    build(&place, "old", &source(30, CALL, "hash"));
+    let later = explain(&place, &["monday", "tuesday"]);
+    assert_eq!(first(&later), first(&now), "{}", later.exchange());
+    build(&place, "new", &source(30, CALL, "hash"));
+    let gone = place.run(["explain", "monday", "tuesday"]);
+    assert_eq!(gone.code, 2, "{}", gone.exchange());
+    assert!(
+        gone.stderr.contains("is another program than when the run ‘tuesday’ was taken"),
+        "{}",
+        gone.exchange()
+    );
+    let copied = place.run(["store", "copy", "store.db", "copy.db"]);
+    assert_eq!(copied.code, 0, "{}", copied.exchange());
+    let elsewhere = place.run(["explain", "--json", "--store", "copy.db", "monday", "monday"]);
+    assert_eq!(at(&elsewhere.json(), "/explain/counts/0/difference"), 0.0, "{}", elsewhere.exchange());
+}
+
+#[test]
+fn a_case_of_two_bench_programs_is_explained_over_as_many_iterations() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    bench_program(&place, "few", 100);
+    bench_program(&place, "many", 300);
+    let answer = explain(&place, &["--case", "work/add", "./few", "./many"]);
+    adds_up(&answer);
+    let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    let remark = at(&answer.json(), "/explain/remarks/0").as_str().expect("a remark").to_owned();
+    let iterations: f64 = remark.split(' ').nth(2).and_then(|word| word.parse().ok()).expect("a number");
+    let each = difference / iterations;
+    assert!((600.0..1400.0).contains(&each), "{each} of {}", answer.exchange());
+    let missing = place.run(["explain", "--case", "work/none", "./few", "./many"]);
+    assert!(missing.stderr.contains("it has no case ‘work/none’, but ‘work/add’"), "{}", missing.exchange());
+}
+
+#[test]
+fn two_servers_are_explained_by_what_they_execute_for_requests() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let port = free_port();
+    let server = place.compile("server", SERVER, &["-g"]).display().to_string();
+    let command = |steps: &str| format!("{server} {port} {steps} 0 0");
+    let url = format!("http://127.0.0.1:{port}/");
+    let words = ["--url", &url, "--requests", "20", &command("1000"), &command("3000")];
+    let answer = explain(&place, &words);
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "main", "{}", answer.exchange());
+    let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    let each = difference / (20.0 * 2000.0);
+    assert!((3.0..=8.0).contains(&each), "{each} of {}", answer.exchange());
+    let silent = place.run(["explain", "--url", &url, "/bin/true", "/bin/true"]);
+    assert_eq!(silent.code, 4, "{}", silent.exchange());
+}
