@@ -47,6 +47,8 @@ pub enum Replicate {
     Block,
     /// A whole process, by the median of its batches.
     Process,
+    /// One turn of a load, by the median of its windows: windows of one turn share what the machine did meanwhile.
+    Turn,
     /// One launch, of a handful: fewer than order statistics need.
     Launch,
 }
@@ -140,6 +142,11 @@ impl Evidence {
             why => why,
         });
         Evidence::of(effect, Replicate::Process, reference, arm)
+    }
+
+    /// The evidence of one number for each turn of a load, the i-th of either arm taken beside each other.
+    pub fn of_turns(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
+        Evidence::of(processes::effect(reference, arm, level), Replicate::Turn, reference, arm)
     }
 
     /// The evidence of a few launches in which a noisy metric was read: fewer than order statistics need, so the

@@ -69,6 +69,9 @@ pub struct Sample {
 /// Blocks of a bench program are numbered from a multiple of this, one multiple for each fresh process.
 pub const BLOCKS_OF_A_PROCESS: u32 = 1_000_000;
 
+/// Windows of a load are numbered from a multiple of this, one multiple for each turn of a server.
+pub const BLOCKS_OF_A_TURN: u32 = 10_000;
+
 /// Counts of a version of a repository are taken several times in one visit, whose blocks are numbered from a multiple
 /// of this. Later visits show what changed although the version did not.
 pub const BLOCKS_OF_A_VISIT: u32 = 10_000;

@@ -4,7 +4,7 @@ use super::{Pair, RESAMPLING_SEED, estimate};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
-use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
+use crate::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Sample};
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::{self, Net};
 use crate::subject::{Arm, Role, Subject};
@@ -225,17 +225,30 @@ pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec
         let medians = |sample: &Sample| sample.by_process().iter().map(|group| median(group)).collect();
         return (medians(reference), medians(arm), Replicate::Process);
     }
+    let (left, right) = by_group(reference, arm, BLOCKS_OF_A_PROCESS);
+    (left, right, Replicate::Process)
+}
+
+/// One number for each turn of a load, for the reference and the arm: windows of one turn follow each other while the
+/// other server rests, so that they do not show how much turns differ.
+pub(super) fn by_turn(reference: &Sample, arm: &Sample) -> (Vec<f64>, Vec<f64>, Replicate) {
+    let (left, right) = by_group(reference, arm, BLOCKS_OF_A_TURN);
+    (left, right, Replicate::Turn)
+}
+
+/// One number for each group of so many blocks. The median of ratios is the effect of a group; it is represented by a
+/// pair of numbers with that ratio.
+fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f64>, Vec<f64>) {
     let (left, right) = reference.paired(arm);
     let blocks = arm.blocks.iter().filter(|block| reference.blocks.binary_search(block).is_ok());
-    let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let mut groups: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for ((block, a), b) in blocks.zip(&left).zip(&right) {
-        let process = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
-        process.0.push(*a);
-        process.1.push((b / a).ln());
+        let group = groups.entry(block / blocks_of_a_group).or_default();
+        group.0.push(*a);
+        group.1.push((b / a).ln());
     }
-    // The median of ratios is the effect of a process; it is represented by a pair of numbers with that ratio.
-    let base: Vec<f64> = processes.values().map(|(readings, _)| median(readings)).collect();
+    let base: Vec<f64> = groups.values().map(|(readings, _)| median(readings)).collect();
     let other =
-        base.iter().zip(processes.values()).map(|(base, (_, ratios))| base * median(ratios).exp()).collect();
-    (base, other, Replicate::Process)
+        base.iter().zip(groups.values()).map(|(base, (_, ratios))| base * median(ratios).exp()).collect();
+    (base, other)
 }

@@ -20,7 +20,7 @@ pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why>
     let too_few = Why::TooFew { have: n, need: FEWEST };
     let Some(spread) = sd(&ratios).filter(|_| n >= FEWEST) else { return Err(too_few) };
     let half = normal::student(level, n as f64 - 1.0) * spread / (n as f64).sqrt();
-    Ok(of(mean(&ratios), half, n, level, "mean of log ratios of processes, Student"))
+    Ok(of(mean(&ratios), half, n, level, "mean of log ratios, Student"))
 }
 
 /// The effect from the costs in processes that ran only the reference and others that ran only the arm.

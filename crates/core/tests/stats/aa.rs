@@ -9,7 +9,7 @@ use scruple_core::history::find_changes;
 use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
-use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
+use scruple_core::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Figure, Reading};
 use scruple_core::stats::power;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
@@ -321,6 +321,38 @@ fn every_number_of_rounds(tries: u32) {
     println!("| a change is named, % | {} |", cells.join(" | "));
     for (what, wrong) in &all {
         wrong.check(what);
+    }
+}
+
+/// A server's processor time per request, in windows of so many turns that differ by 5 %.
+fn server(pcg: &mut Pcg, name: &str, turns: usize) -> Arm {
+    let cpu = metric("request.cpu").expect("declared");
+    let mut figure = None;
+    for (turn, windows) in (0..).zip(processes(pcg, turns, 10, 0.05, 0.01)) {
+        for (window, value) in (0..).zip(windows) {
+            let block = turn * BLOCKS_OF_A_TURN + window;
+            Figure::add(&mut figure, Reading::of(cpu, value, "simulated"), Pass::Timing, block);
+        }
+    }
+    let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
+    let mut arm = Arm::new(name, subject, Role::Subject);
+    arm.figures.extend(figure.map(|figure| ("request.cpu".to_owned(), figure)));
+    arm
+}
+
+#[test]
+fn turns_that_differ_do_not_make_servers_different_however_many_windows_they_have() {
+    let mut pcg = Pcg::new(93);
+    for turns in [1, 2, 3, 5, 10] {
+        let wrong = Wrong::of(1000, || {
+            let (reference, arm) = (server(&mut pcg, "old", turns), server(&mut pcg, "new", turns));
+            let pair = Pair { reference: &reference, arm: &arm, paired: true, tares: None };
+            compare_pairs(&[pair], &Terms::default()).remove(0).comparison
+        });
+        if turns < 3 {
+            assert_eq!((wrong.verdicts, wrong.limits), (0, 0), "{turns} turns do not show how they differ");
+        }
+        wrong.check(&format!("{turns} turns"));
     }
 }
 

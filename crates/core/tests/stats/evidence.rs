@@ -138,7 +138,7 @@ fn a_limit_is_never_surer_than_the_verdict() {
         let shift = 1.0 + 0.1 * pcg.unit();
         let a = amounts(&mut pcg, n, 0.02, true);
         let b: Vec<f64> = amounts(&mut pcg, n, 0.02, true).iter().map(|reading| reading * shift).collect();
-        for replicate in [Replicate::Block, Replicate::Process, Replicate::Launch] {
+        for replicate in [Replicate::Block, Replicate::Process, Replicate::Turn, Replicate::Launch] {
             let found = entry(&a, &b, true, replicate);
             // A limit at the margin is exceeded only where the verdict says different, kept only where it does not.
             let bounds = found.evidence.ratio_bounds();

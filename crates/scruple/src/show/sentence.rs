@@ -110,6 +110,7 @@ fn certainty(judged: &Judged) -> String {
     };
     let of = match comparison.evidence {
         Evidence::Interval { of: Replicate::Process, .. } => "processes",
+        Evidence::Interval { of: Replicate::Turn, .. } => "turns",
         Evidence::Interval { of: Replicate::Launch, .. } => "launches",
         _ => "blocks",
     };

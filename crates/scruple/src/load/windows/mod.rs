@@ -20,7 +20,7 @@ use crate::store::{Ledger, Store, add_readings};
 use scruple_core::metric::Pass;
 use scruple_core::plan::Plan as Visits;
 use scruple_core::run::{Run, State};
-use scruple_core::sample::Reading;
+use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::load::cost::collections::{Collections, Untold};
 use scruple_measure::load::cost::instructions::Instructions;
@@ -130,6 +130,9 @@ pub struct Division {
     pub weighed: bool,
 }
 
+/// The least number of turns of several servers: fewer do not show how much turns differ.
+const TURNS: u32 = 3;
+
 /// Turns of several servers are at least this long, where the total allows it.
 const TURN: Duration = Duration::from_secs(2);
 
@@ -147,8 +150,9 @@ impl Division {
         if plan.scenario.as_ref().is_some_and(|scenario| scenario.duration().is_some()) {
             return Division { windows, turns: 1, weighed };
         }
-        let long = (plan.duration.as_nanos() / TURN.as_nanos()).clamp(2, u128::from(u32::MAX)) as u32;
-        let turns = if servers > 1 { long.min(windows.div_ceil(2)).max(2.min(windows)) } else { 1 };
+        let long = (plan.duration.as_nanos() / TURN.as_nanos()).clamp(u128::from(TURNS), u128::from(u32::MAX))
+            as u32;
+        let turns = if servers > 1 { long.min(windows.div_ceil(2)).max(TURNS.min(windows)) } else { 1 };
         Division { windows: windows.div_ceil(turns) * turns, turns, weighed }
     }
 
@@ -282,7 +286,7 @@ impl Loading {
                 };
                 let turn = loader.turn(arm, &plan, &mut tell)?;
                 let (ended, answered) = (turn.load.ended, turn.load.answered);
-                let first = number * division.in_turn();
+                let first = number * BLOCKS_OF_A_TURN;
                 for (window, readings) in readings_of(division, &turn) {
                     self.ledger.journal(&self.run, arm, Pass::Timing, first + window, &readings);
                 }
