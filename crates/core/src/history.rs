@@ -5,10 +5,12 @@
 mod comparable;
 mod find_changes;
 mod graph;
+mod over_nodes;
 
 pub use comparable::{SLOPE, comparable};
 pub use find_changes::find_changes;
 pub use graph::Graph;
+pub use over_nodes::{OverNodes, over_nodes};
 
 use crate::metric::Better;
 use crate::run::Run;

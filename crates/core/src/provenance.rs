@@ -43,9 +43,41 @@ pub struct Provenance {
     /// The other tool that took the readings, where they were imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The nodes of a farm that took the readings, each with its blocks; none where one machine took them all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
+}
+
+/// A machine of a farm, and what it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name in the farm.
+    pub name: String,
+    /// Its machine class.
+    pub class: String,
+    /// The first and the last block of each row of blocks that were timed there.
+    pub blocks: Vec<(u32, u32)>,
+}
+
+impl Node {
+    /// Whether a block was timed there.
+    pub fn has(&self, block: u32) -> bool {
+        self.blocks.iter().any(|(first, last)| (*first..=*last).contains(&block))
+    }
 }
 
 impl Provenance {
+    /// Notes that a node has timed so many blocks from the first one on.
+    pub fn took(&mut self, name: &str, class: &str, first: u32, count: u32) {
+        let place = self.nodes.iter().position(|node| node.name == name).unwrap_or_else(|| {
+            self.nodes.push(Node { name: name.to_owned(), class: class.to_owned(), blocks: Vec::new() });
+            self.nodes.len() - 1
+        });
+        if count > 0 {
+            self.nodes[place].blocks.push((first, first + count - 1));
+        }
+    }
+
     /// The instruction set, which is the last part of a machine class; none where no machine is known, or where another
     /// tool took the readings: such a class ends in the name of a host.
     pub fn architecture(&self) -> Option<&str> {

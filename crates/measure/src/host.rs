@@ -50,6 +50,7 @@ pub fn provenance(folder: &Path) -> Provenance {
         toolchains: BTreeMap::new(),
         libraries: BTreeMap::new(),
         tool: None,
+        nodes: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::check::args::CheckArgs;
 use crate::command::args::RunArgs;
 use crate::compare::args::CompareArgs;
 use crate::explain::args::ExplainArgs;
+use crate::farm::args::UnitArgs;
 use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
@@ -65,6 +66,8 @@ pub enum Verb {
     },
     /// Say what this machine can measure, and how noisy it is now.
     Doctor(DoctorArgs),
+    #[command(hide = true)]
+    Unit(UnitArgs),
     /// Burn processor time, for doctor's own comparison.
     #[command(hide = true)]
     Burn {

@@ -1,5 +1,6 @@
 //! `scruple.toml`: commands, bench programs and budgets of a project.
 
+use crate::farm::FarmEntry;
 use crate::fault::Fault;
 use crate::history::config::{BuildEntry, HistoryEntry};
 use scruple_core::budget::Budget;
@@ -27,6 +28,9 @@ pub struct File {
     #[serde(default)]
     /// Which versions are weighed.
     pub history: HistoryEntry,
+    #[serde(default)]
+    /// Which machines measure.
+    pub farm: FarmEntry,
     /// What other programs keep in the file.
     #[serde(default, rename = "metadata")]
     _metadata: serde::de::IgnoredAny,
@@ -84,7 +88,7 @@ pub struct ConfiguredCommand {
 }
 
 /// The keys that a table of the file may have, for messages about mistyped ones.
-const KEYS: [&str; 30] = [
+const KEYS: [&str; 41] = [
     "command",
     "bench",
     "budgets",
@@ -115,6 +119,17 @@ const KEYS: [&str; 30] = [
     "to",
     "url",
     "metadata",
+    "farm",
+    "kind",
+    "folder",
+    "scratch",
+    "builds",
+    "constraint",
+    "partition",
+    "options",
+    "nodes",
+    "mixed",
+    "hosts",
 ];
 
 impl Config {

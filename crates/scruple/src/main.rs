@@ -12,6 +12,7 @@ mod config;
 mod digest;
 mod doctor;
 mod explain;
+mod farm;
 mod fault;
 mod git;
 mod history;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Verb::Store { verb } => store::verb::store(&verb),
         Verb::Inspect { verb } => inspect::verb::inspect(&verb),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Unit(args) => farm::work::unit(&args),
         Verb::Burn { rounds } => Ok(doctor::burn(rounds)),
         Verb::Completions { shell, man } => completions::completions(shell, man.as_deref()),
     };

@@ -77,6 +77,11 @@ pub fn history_folder() -> Result<PathBuf, Fault> {
     )))
 }
 
+/// Where the nodes of a farm keep builds and artefacts, each in a folder of its own.
+pub fn nodes_folder() -> Result<PathBuf, Fault> {
+    Ok(user_folder("XDG_CACHE_HOME", ".cache")?.join("scruple/nodes"))
+}
+
 /// Where the compiled call tree is kept for each version of valgrind.
 pub fn calltree_folder() -> PathBuf {
     let cache = user_folder("XDG_CACHE_HOME", ".cache").unwrap_or_else(|_| std::env::temp_dir());

@@ -11,6 +11,7 @@ mod growth;
 mod guards;
 mod histories;
 mod laws;
+mod nodes;
 mod noise;
 mod oracle;
 mod range;

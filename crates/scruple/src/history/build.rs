@@ -4,11 +4,11 @@ use super::artefacts::Artefacts;
 use super::build_process::{Child, Hands, Ran, note, unwritable};
 use super::cache::Cache;
 use super::recipe::{Effective, Resolved};
-use super::source::Source;
 use crate::fault::Fault;
 use crate::git::Repository;
 use scruple_core::history::State;
 use scruple_measure::launch::Ending;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -32,10 +32,18 @@ pub struct Builder {
     /// The launcher of the steps.
     pub hands: Hands,
     recipe: Resolved,
-    common: PathBuf,
-    origin: String,
+    origin: Origin,
     /// Whether the tree was created new and only git has worked in it since.
     untouched: bool,
+}
+
+/// Where the objects of a repository are.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Origin {
+    /// The folder that holds objects, modules and other things that working trees share.
+    pub common: PathBuf,
+    /// What submodules with relative addresses are relative to.
+    pub address: String,
 }
 
 /// Why a build ended early: because of the version, or for another reason.
@@ -51,10 +59,24 @@ impl From<Fault> for Early {
 }
 
 impl Builder {
-    /// A builder of the versions of this source.
-    pub fn new(cache: Cache, hands: Hands, recipe: Resolved, source: &Source) -> Builder {
-        let origin = source.remote.clone().unwrap_or_else(|| source.place.clone());
-        Builder { cache, hands, recipe, common: source.common.clone(), origin, untouched: false }
+    /// A builder of the versions of a repository.
+    pub fn new(cache: Cache, hands: Hands, recipe: Resolved, origin: Origin) -> Builder {
+        Builder { cache, hands, recipe, origin, untouched: false }
+    }
+
+    /// How versions are built.
+    pub fn recipe(&self) -> &Resolved {
+        &self.recipe
+    }
+
+    /// Where the objects of the repository are.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What tells builds of the same tree apart.
+    pub fn essence(&self, commit: &str, tree: &str) -> String {
+        format!("{tree} {}", self.recipe.of(commit).essence)
     }
 
     /// The settings for a commit.
@@ -92,7 +114,7 @@ impl Builder {
     /// Builds a commit, unless it was already built.
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
         let effective = self.recipe.of(commit);
-        let essence = format!("{tree} {}", effective.essence);
+        let essence = self.essence(commit, tree);
         if let Some(found) = self.cache.find(&essence)? {
             return Ok(Outcome::Ready(found));
         }
@@ -219,7 +241,7 @@ impl Builder {
         }
         fs::create_dir_all(self.objects()).map_err(failed)?;
         fs::create_dir_all(git.join("objects/info")).map_err(failed)?;
-        let folders = [self.common.join("objects"), self.objects()];
+        let folders = [self.origin.common.join("objects"), self.objects()];
         let folders: String = folders.iter().map(|folder| format!("{}\n", folder.display())).collect();
         fs::write(&borrowed, folders).map_err(failed)?;
         super::source::unlock(&git).map_err(failed)
@@ -251,11 +273,11 @@ impl Builder {
         let words =
             ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
         let names = Repository::at(&self.cache.tree()).ask(words).unwrap_or_default();
-        let origin = self.origin.clone();
+        let origin = self.origin.address.clone();
         self.git(&["config", "remote.origin.url", &origin], "be told its origin", log)?;
         let names = names.lines().filter_map(|line| line.strip_prefix("submodule.")?.strip_suffix(".path"));
         for name in names {
-            let clone = self.common.join("modules").join(name);
+            let clone = self.origin.common.join("modules").join(name);
             if clone.is_dir() {
                 let (key, url) = (format!("submodule.{name}.url"), clone.display().to_string());
                 self.git(&["config", &key, &url], "be told its submodules", log)?;

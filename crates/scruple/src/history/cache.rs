@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The folder, locked by this process while it has the value.
@@ -165,6 +165,28 @@ impl Cache {
         Ok(whole)
     }
 
+    /// Whether another process has the folder.
+    pub fn is_held(folder: &Path) -> bool {
+        let lock = File::options().read(true).write(true).open(folder.join("lock"));
+        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Copies artefacts from another folder of builds, unless they are here. False where they are not whole there.
+    pub fn fetch(&self, shared: &Path, digest: &str) -> Result<bool, Fault> {
+        Ok(self.has(digest)? || transfer(shared, &self.folder, digest)? && self.has(digest)?)
+    }
+
+    /// Copies artefacts into another folder of builds, which others may write to at the same time.
+    pub fn share(&self, shared: &Path, digest: &str) -> Result<(), Fault> {
+        match shared.join("built").join(digest).is_dir() || transfer(&self.folder, shared, digest)? {
+            true => Ok(()),
+            false => Err(Fault::usage(format!(
+                "the artefacts ‘{digest}’ changed while they were copied to ‘{}’",
+                shared.display()
+            ))),
+        }
+    }
+
     fn recipe(&self, essence: &str) -> PathBuf {
         self.folder.join("recipes").join(digest(essence))
     }
@@ -240,6 +262,38 @@ impl Cache {
 
 fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
     fs::rename(from, to).map_err(|error| unwritable(to, error))
+}
+
+/// Copies artefacts from one folder of builds into another. False where they are not what their digest says.
+fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
+    let (source, target) = (from.join("built").join(digest), to.join("built").join(digest));
+    let listed = fs::read(from.join("lists").join(digest)).unwrap_or_default();
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let names: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+    let inside = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
+    if !source.is_dir() || !names.iter().all(inside) {
+        return Ok(false);
+    }
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = format!("partial-{}-{}", host.trim(), std::process::id());
+    let partial = to.join("built").join(&own);
+    let copied = artefacts::copy(&source, &names, &partial).map_err(|error| unwritable(&partial, error));
+    if copied.is_err() || artefacts::digest_of(&partial, &names).ok().is_none_or(|(now, _)| now != digest) {
+        // A copy that stays behind is overwritten by the next one.
+        let _ = fs::remove_dir_all(&partial);
+        return copied.map(|()| false);
+    }
+    let list = to.join(&own);
+    fs::write(&list, &listed).map_err(|error| unwritable(&list, error))?;
+    artefacts::publish(&list, &to.join("lists").join(digest))?;
+    match artefacts::publish(&partial, &target) {
+        // Another copy of the same content came first.
+        Err(_) if target.is_dir() => {
+            fs::remove_dir_all(&partial).map_err(|error| unwritable(&partial, error))?
+        }
+        other => other?,
+    }
+    Ok(true)
 }
 
 /// Whether a process is a Scruple launcher that has not ended. An ended one may stay in the table of processes for long

@@ -1,17 +1,21 @@
 //! A running history: builds versions, weighs them, and stores each step before the next.
 
 mod forecast;
+mod known;
 mod rebuilding;
 mod refinement;
+mod unit;
+mod units;
 mod visits;
 
 use super::arms::Arms;
 use super::artefacts::Artefacts;
 use super::benches::Benches;
 use super::build::{Builder, Outcome};
-use super::schedule::{HistoryEffort, Seen, Step, next_step};
+use super::schedule::{HistoryEffort, Step, next_step};
 use super::subjects::Template;
 use super::{Aim, Request, environment, remarks, view};
+use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, add_readings};
@@ -22,7 +26,7 @@ use scruple_core::metric::{Pass, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
-use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::command::Weigher;
 use std::collections::{BTreeSet, HashMap};
@@ -56,6 +60,7 @@ pub struct Campaign {
     same_output: bool,
     time_only: bool,
     instructions: bool,
+    requested: bool,
     time_limit: Option<Duration>,
     suspected: Vec<Suspected>,
     /// Versions that need to be counted again, the first one last.
@@ -74,6 +79,10 @@ pub struct Campaign {
     /// Builds that failed since one succeeded, and how many may.
     failures: u32,
     keep_going: bool,
+    /// The subjects that are weighed, by their places; none for all.
+    part: Option<Vec<usize>>,
+    /// Whether what is in memory is not what is stored, because results of units could not be stored.
+    half_adopted: bool,
 }
 
 impl Campaign {
@@ -103,6 +112,7 @@ impl Campaign {
             same_output: request.of.same_output,
             time_only: request.of.time_only,
             instructions: weighing.instructions,
+            requested: weighing.requested,
             time_limit: Some(request.of.time_limit),
             suspected: Vec::new(),
             again: Vec::new(),
@@ -121,6 +131,8 @@ impl Campaign {
             built_once: BTreeSet::new(),
             failures: 0,
             keep_going: request.keep_going,
+            part: None,
+            half_adopted: false,
             graph: Graph::of(&versions),
             history,
         };
@@ -132,7 +144,7 @@ impl Campaign {
 
     /// Continues until nothing is left to do. The work before an error is kept. `begun` says that the store already has
     /// the history as running.
-    pub fn run(&mut self, begun: bool) -> Result<(), Fault> {
+    pub fn run(&mut self, begun: bool, mut farm: Option<&mut Farm>) -> Result<(), Fault> {
         let mut begun = begun;
         let mut result = Ok(());
         while result.is_ok() {
@@ -151,7 +163,12 @@ impl Campaign {
                 begun = true;
                 result = self.store.resume_history(&self.history).map_err(Fault::from);
             }
-            if result.is_ok() {
+            if result.is_ok()
+                && let Some(farm) = &mut farm
+                && !matches!(step, Step::Rebuild(_))
+            {
+                result = self.hand_out_step(farm, step, &seen);
+            } else if result.is_ok() {
                 result = match step {
                     Step::Build(index) => self.build(index),
                     Step::Count(index) => self.count(index),
@@ -171,6 +188,7 @@ impl Campaign {
             remarks::end(&mut self.history);
         }
         match begun {
+            true if self.half_adopted => result,
             true => self.rest(result),
             false => result,
         }
@@ -198,67 +216,6 @@ impl Campaign {
         remarks::end(&mut self.history);
         let stored = stored.and_then(|()| Ok(self.store.rest_history(&self.history.run)?));
         result.and(stored)
-    }
-
-    fn seen(&self) -> Vec<Seen> {
-        let places: HashMap<&str, usize> =
-            self.history.entries.iter().enumerate().map(|(i, e)| (e.version.commit.as_str(), i)).collect();
-        let seen = |(index, entry): (usize, &crate::store::Entry)| Seen {
-            builds: self.builds(index),
-            state: entry.version.state,
-            original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
-            counted: (entry.counted > 0 && !self.lacks_instructions(entry)) || self.time_only,
-            rounds: self.rounds(&entry.version.commit),
-        };
-        self.history.entries.iter().enumerate().map(seen).collect()
-    }
-
-    /// Whether instructions are requested, and the version was counted without them. Where they cannot be counted, that
-    /// is recorded.
-    fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
-        let commit = &entry.version.commit;
-        let lacks = |subject: usize, template: &Template| {
-            let places = match template.bench {
-                true => self.arms.cases(subject, commit),
-                false => self.arms.launched(subject, commit),
-            };
-            let known = |place: &usize| self.history.run.arms[*place].figures.contains_key("instructions");
-            !places.iter().all(known)
-        };
-        let mut subjects = self.subjects.iter().enumerate();
-        self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
-    }
-
-    /// Timing launches of the subject with the fewest.
-    fn rounds(&self, commit: &str) -> u32 {
-        let of = |subject| self.arms.rounds(&self.history.run, subject, commit);
-        (0..self.subjects.len()).map(of).min().unwrap_or(0)
-    }
-
-    /// Measuring time so far, over the whole life of the history. While searching between versions that do not differ,
-    /// builds use the same budget, since they dominate the cost.
-    fn spent(&self) -> Duration {
-        let total = |key: &str| -> f64 {
-            // The time of a case's iterations is already in that of its process.
-            let took =
-                self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
-            let samples = took.filter_map(|arm| arm.sample(key));
-            samples.flat_map(|sample| &sample.readings).sum()
-        };
-        let builds = if self.effort.adaptive { total("build.time") } else { 0.0 };
-        Duration::from_nanos((total("time.wall") + builds) as u64)
-    }
-
-    /// The arms of a version, or of the version that has the same artefacts and was weighed.
-    fn arms_of(&self, index: usize) -> Vec<&Arm> {
-        let version = &self.history.entries[index].version;
-        let commit = version.same_as.as_ref().unwrap_or(&version.commit);
-        let places = |subject| {
-            let (launched, cases) = (self.arms.launched(subject, commit), self.arms.cases(subject, commit));
-            launched.iter().chain(cases)
-        };
-        let arms = (0..self.subjects.len()).flat_map(places).map(|place| &self.history.run.arms[*place]);
-        arms.filter(|arm| arm.role == Role::Subject).collect()
     }
 
     /// The next version on either side of an exact change that was not yet counted again. A program may depend on
@@ -351,6 +308,26 @@ impl Campaign {
         let entry = &mut self.history.entries[index];
         entry.version.state = if same_as.is_some() { State::SameBinary } else { State::Built };
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
+        self.add_arms(index)?;
+        let Some(arm) = self.arms.launched(0, commit).first().copied() else { return Ok(()) };
+        if self.history.run.arms[arm].figures.contains_key("build.bytes") {
+            return Ok(());
+        }
+        let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
+        let readings = [
+            // Without steps nothing was built, which is no time, and not a time of nothing.
+            (!self.builder.effective(commit).steps.is_empty())
+                .then(|| reading("build.time", artefacts.time as f64, "the build steps' elapsed time"))
+                .flatten(),
+            reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
+        ];
+        self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
+    }
+
+    /// Makes the arms of a version where there are none yet, and notes the version.
+    fn add_arms(&mut self, index: usize) -> Result<(), Fault> {
+        let commit = &self.history.entries[index].version.commit.clone();
+        let effective = self.builder.effective(commit);
         let mut added = Vec::new();
         for (subject, template) in self.subjects.iter().enumerate() {
             if !self.arms.launched(subject, commit).is_empty() {
@@ -365,20 +342,7 @@ impl Campaign {
         }
         let arms: Vec<(usize, &Arm)> =
             added.iter().map(|place| (*place, &self.history.run.arms[*place])).collect();
-        self.put(index, &arms)?;
-        let Some(arm) = self.arms.launched(0, commit).first().copied() else { return Ok(()) };
-        if self.history.run.arms[arm].figures.contains_key("build.bytes") {
-            return Ok(());
-        }
-        let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
-        let readings = [
-            // Without steps nothing was built, which is no time, and not a time of nothing.
-            (!effective.steps.is_empty())
-                .then(|| reading("build.time", artefacts.time as f64, "the build steps' elapsed time"))
-                .flatten(),
-            reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
-        ];
-        self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
+        self.put(index, &arms)
     }
 
     /// Whether the artefacts of a version exist: removed builds are built again. False where that is no longer
@@ -456,7 +420,8 @@ impl Campaign {
         let of = |(subject, template): (usize, &Template)| {
             (0..template.launches(&effective).len()).map(move |launch| (subject, launch))
         };
-        self.subjects.iter().enumerate().flat_map(of).collect()
+        let taken = |subject: &usize| self.part.as_ref().is_none_or(|part| part.contains(subject));
+        self.subjects.iter().enumerate().filter(|(subject, _)| taken(subject)).flat_map(of).collect()
     }
 
     /// Launches the commands of these versions once each, in an order drawn from the seed.

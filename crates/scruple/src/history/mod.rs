@@ -3,6 +3,7 @@
 //! [`take`] runs one history from its current state until nothing is left to do.
 
 pub mod accepted_changes;
+pub mod across_nodes;
 pub mod ancestry;
 pub mod args;
 pub mod arms;
@@ -35,6 +36,7 @@ pub use source::place_of;
 pub use subjects::{Template, smaller_size};
 
 use crate::digest::digest;
+use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::paths;
 use crate::progress::Progress;
@@ -146,6 +148,8 @@ pub struct Weighing {
     pub work: PathBuf,
     /// Whether instructions are counted.
     pub instructions: bool,
+    /// Whether requested bytes are read.
+    pub requested: bool,
 }
 
 /// Runs a history until nothing is left to do, and returns it, with the error that ended it early, if one did. `fresh`
@@ -155,13 +159,15 @@ pub fn take(
     starter: Starter,
     weighing: Weighing,
     store: Store,
+    mut farm: Option<Farm>,
     fresh: impl FnOnce() -> Run,
 ) -> Result<(History, Option<Fault>), Fault> {
     let interrupted = starter.interrupted.clone();
     let (cache, mut hands) = starter.take(&request.place)?;
     let source = Source::open(&request.place, cache.folder(), &mut hands)?;
     let mut run = fresh();
-    let identity = identity(&request, &run.provenance.machine_class);
+    let class = farm.as_ref().and_then(Farm::class).unwrap_or(run.provenance.machine_class.clone());
+    let identity = identity(&request, &class);
     let stored = store.history(&identity)?;
     let mut selected = match stored.as_ref().filter(|_| request.as_listed) {
         Some(stored) => beside(&source, &request.selection, &[], &stored.entries)?,
@@ -184,7 +190,7 @@ pub fn take(
         let all = stored.entries.into_iter().chain(stored.unlisted);
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
-    let builder = Builder::new(cache, hands, recipe, &source);
+    let builder = Builder::new(cache, hands, recipe, source.origin());
     let list = |selected: &[Selected]| {
         let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
         let mut entries: Vec<Entry> = selected.iter().map(listed).collect();
@@ -227,7 +233,7 @@ pub fn take(
     };
     let mut campaign =
         Campaign::new(store, history, trees, builder, (weighing, interrupted), &request, effort)?;
-    let fault = campaign.run(!known || changed).err();
+    let fault = campaign.run(!known || changed, farm.as_mut()).err();
     Ok((campaign.into_history(), fault))
 }
 

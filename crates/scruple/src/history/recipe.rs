@@ -56,6 +56,7 @@ pub struct Effective {
 }
 
 /// A recipe with resolved commits of overlays and known tools.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Resolved {
     recipe: Recipe,
     members: Vec<HashSet<String>>,
@@ -124,6 +125,12 @@ impl Resolved {
     /// The recipe itself.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
+    }
+
+    /// The same for these commits only.
+    pub fn for_commits(&self, commits: &HashSet<String>) -> Resolved {
+        let within = |members: &HashSet<String>| members.intersection(commits).cloned().collect();
+        Resolved { members: self.members.iter().map(within).collect(), ..self.clone() }
     }
 
     /// The settings for this commit.

@@ -1,6 +1,8 @@
 //! Remarks that a reader needs in order not to be misled by a history.
 
+use super::campaign::ERROR;
 use super::source::Source;
+use super::{across_nodes, view};
 use crate::store::{Entry, StoredHistory};
 use scruple_core::history::{SLOPE, State, comparable};
 use scruple_core::metric::{Quality, metric};
@@ -10,7 +12,8 @@ use scruple_core::unit::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Remarks that depend on the current range and are renewed each time.
-const PASSING: [&str; 8] = [
+const PASSING: [&str; 9] = [
+    "across-nodes",
     "came-and-went",
     "counts-shift",
     "dirty-tree",
@@ -47,6 +50,11 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
 
 /// Remarks once nothing is left to do.
 pub fn end(history: &mut StoredHistory) {
+    if history.run.provenance.nodes.len() > 1 {
+        let told = across_nodes::sentences(&view(history.clone()), ERROR);
+        history.run.warnings.retain(|warning| warning.code != "across-nodes");
+        told.into_iter().for_each(|text| history.run.warn("across-nodes", text));
+    }
     came_and_went(history).into_iter().for_each(|text| history.run.warn("came-and-went", text));
     shifting(history).into_iter().for_each(|text| history.run.warn("counts-shift", text));
     on_slopes(history).into_iter().for_each(|text| history.run.warn("slope", text));

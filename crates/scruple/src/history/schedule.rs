@@ -96,17 +96,8 @@ pub fn next_step(
     if let Some(index) = all.iter().find(|index| !seen[**index].counted) {
         return Step::Count(*index);
     }
-    let below = |rounds: u32, of: &[usize]| -> Vec<usize> {
-        of.iter().copied().filter(|index| seen[*index].rounds < rounds).collect()
-    };
-    let first = if effort.adaptive { effort.first() } else { effort.rounds };
-    let mut stages = vec![below(if time_left { first } else { LEAST.min(first) }, &all)];
-    if effort.adaptive && time_left {
-        stages.push(below(effort.suspects, &suspects(seen, graph, effort, &differ)));
-        stages.push(below(effort.rounds, &all));
-    }
-    match stages.into_iter().find(|needy| !needy.is_empty()) {
-        Some(needy) => Step::Block(beside(&needy, &all, graph)),
+    match needy(seen, graph, effort, time_left, &differ) {
+        Some((needy, _)) => Step::Block(beside(&needy, &all, graph)),
         None => rebuild(seen, effort),
     }
 }
@@ -121,6 +112,114 @@ fn rebuild(seen: &[Seen], effort: &HistoryEffort) -> Step {
     };
     let few: Vec<usize> = (0..seen.len()).filter(few).collect();
     if few.is_empty() { Step::Done } else { Step::Rebuild(few) }
+}
+
+/// The built versions that need more rounds before all others, and how many each of them is to have.
+fn needy(
+    seen: &[Seen],
+    graph: &Graph,
+    effort: &HistoryEffort,
+    time_left: bool,
+    differ: &impl Fn(usize, usize) -> bool,
+) -> Option<(Vec<usize>, u32)> {
+    let all: Vec<usize> = (0..seen.len()).filter(|index| seen[*index].state == State::Built).collect();
+    let below = |rounds: u32, of: &[usize]| -> Option<(Vec<usize>, u32)> {
+        let found: Vec<usize> = of.iter().copied().filter(|index| seen[*index].rounds < rounds).collect();
+        (!found.is_empty()).then_some((found, rounds))
+    };
+    let first = if effort.adaptive { effort.first() } else { effort.rounds };
+    let least = below(if time_left { first } else { LEAST.min(first) }, &all);
+    if least.is_some() || !effort.adaptive || !time_left {
+        return least;
+    }
+    below(effort.suspects, &suspects(seen, graph, effort, differ)).or_else(|| below(effort.rounds, &all))
+}
+
+/// What can be done at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ahead {
+    /// Versions to be built.
+    pub builds: Vec<usize>,
+    /// Versions for which the memory and counting passes are taken.
+    pub count: Vec<usize>,
+    /// Versions that are launched beside each other.
+    pub beside: Vec<usize>,
+    /// How many times.
+    pub rounds: u32,
+}
+
+/// The steps that do not depend on what comes of each other, as if every build succeeded; rounds at most so many. Where
+/// a farm has room for more builds than are needed, as many versions are built as fill it.
+pub fn ahead(
+    seen: &[Seen],
+    graph: &Graph,
+    effort: &HistoryEffort,
+    spent: Duration,
+    (places, most): (usize, u32),
+    differ: impl Fn(usize, usize) -> bool,
+) -> Ahead {
+    let (mut seen, mut found) = (seen.to_vec(), Ahead::default());
+    let begun = seen.iter().any(|one| one.state == State::Built);
+    loop {
+        match next_step(&seen, graph, effort, spent, &differ) {
+            Step::Build(index) if found.count.is_empty() && found.beside.is_empty() => {
+                seen[index].state = State::Built;
+                found.builds.push(index);
+            }
+            Step::Count(_) if found.beside.is_empty() => {
+                let more = places.saturating_sub(found.builds.len());
+                if effort.adaptive && found.count.is_empty() && !found.builds.is_empty() && more > 0 {
+                    for index in also(&seen, graph, effort, (begun, more), &differ) {
+                        seen[index].state = State::Built;
+                        found.builds.push(index);
+                    }
+                    found.builds.sort_unstable();
+                }
+                let open = |index: &usize| seen[*index].state == State::Built && !seen[*index].counted;
+                found.count = (0..seen.len()).filter(open).collect();
+                found.count.iter().for_each(|index| seen[*index].counted = true);
+            }
+            Step::Block(set) if found.rounds == 0 => {
+                let time_left = effort.budget.is_none_or(|budget| spent < budget);
+                let rounds = needy(&seen, graph, effort, time_left, &differ).map_or(1, |(needy, target)| {
+                    // The set is another one as soon as one of them has enough.
+                    let missing = needy.iter().map(|index| target - seen[*index].rounds);
+                    missing.min().unwrap_or(1)
+                });
+                found.rounds = rounds.clamp(1, most.max(1));
+                found.beside = set;
+            }
+            _ => return found,
+        }
+    }
+}
+
+/// Versions that a farm with room builds besides: evenly over the range before anything is known, then in the middle of
+/// every stretch whose ends differ, then of the widest ones.
+fn also(
+    seen: &[Seen],
+    graph: &Graph,
+    effort: &HistoryEffort,
+    (begun, more): (bool, usize),
+    differ: &impl Fn(usize, usize) -> bool,
+) -> Vec<usize> {
+    if !begun {
+        let open: Vec<usize> = (0..seen.len()).filter(|index| seen[*index].open()).collect();
+        let more = more.min(open.len());
+        return (0..more).map(|step| open[(2 * step + 1) * open.len() / (2 * more)]).collect();
+    }
+    let mut stretches: Vec<(bool, usize, Vec<usize>)> = Vec::new();
+    for stretch in stretches_of(seen, graph, effort.first()) {
+        let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
+        let missing: Vec<usize> =
+            stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
+        let differs = differs(&stretch, differ);
+        if !missing.is_empty() && !under_way && (differs || effort.fill) {
+            stretches.push((differs, missing.len(), missing));
+        }
+    }
+    stretches.sort_by_key(|(differs, length, _)| std::cmp::Reverse((*differs, *length)));
+    stretches.iter().take(more).filter_map(|(_, _, missing)| middle(missing, graph)).collect()
 }
 
 /// These, and what they are to be compared with: the nearest built versions before and after each, and the first.
@@ -156,12 +255,13 @@ struct Stretch {
     between: Vec<usize>,
 }
 
-fn stretches(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
+fn stretches_of(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
     let known: Vec<bool> = (0..seen.len()).map(|index| weighed(seen, index, first)).collect();
+    let line = graph.is_line();
     let stretch = |to: usize| {
         let (from, mut between) = graph.nearest(to, |other| known[other]);
-        // What each version before it also has is not new.
-        for old in &from {
+        // What each version before it also has is not new. In a line that is nothing.
+        for old in from.iter().filter(|_| !line) {
             let has = graph.ancestry(*old);
             between.retain(|version| !has[*version]);
         }
@@ -173,7 +273,7 @@ fn stretches(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
 /// The versions that can be compared, each with one directly before it.
 pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize)> {
     let pairs = |one: Stretch| one.from.into_iter().map(move |from| (from, one.to));
-    stretches(seen, graph, first).into_iter().flat_map(pairs).collect()
+    stretches_of(seen, graph, first).into_iter().flat_map(pairs).collect()
 }
 
 /// The version to build next: an end, or the middle of a stretch whose ends differ, or of the widest one.
@@ -193,7 +293,7 @@ fn wanted(
         return None;
     }
     let mut open: Vec<(Stretch, Vec<usize>)> = Vec::new();
-    for stretch in stretches(seen, graph, effort.first()) {
+    for stretch in stretches_of(seen, graph, effort.first()) {
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
         // Built versions within a stretch are weighed before more is built there.
@@ -235,7 +335,7 @@ fn suspects(
     effort: &HistoryEffort,
     differ: &impl Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
-    let found = stretches(seen, graph, effort.first()).into_iter().filter(|one| differs(one, differ));
+    let found = stretches_of(seen, graph, effort.first()).into_iter().filter(|one| differs(one, differ));
     let mut found: Vec<usize> = found
         .flat_map(|one| one.from.into_iter().chain([one.to]))
         .map(|index| seen[index].original.unwrap_or(index))
@@ -246,128 +346,4 @@ fn suspects(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EFFORT: HistoryEffort = HistoryEffort {
-        adaptive: true,
-        fill: false,
-        rounds: 10,
-        suspects: 20,
-        builds: 1,
-        budget: Some(Duration::from_secs(60)),
-    };
-
-    fn queued(count: usize) -> Vec<Seen> {
-        vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 }; count]
-    }
-
-    /// Simulates a history whose versions have these costs; negative ones cannot be built. Returns the steps.
-    fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
-        play_graph(costs, &line(costs.len()), effort)
-    }
-
-    fn line(count: usize) -> Graph {
-        graph(&(0..count).map(|version| version.checked_sub(1).into_iter().collect()).collect::<Vec<_>>())
-    }
-
-    fn graph(before: &[Vec<usize>]) -> Graph {
-        before.iter().cloned().collect()
-    }
-
-    fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
-        let mut seen = queued(costs.len());
-        let mut steps = Vec::new();
-        loop {
-            let step = next_step(&seen, graph, effort, Duration::ZERO, |a, b| costs[a] != costs[b]);
-            match &step {
-                Step::Build(index) => {
-                    seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
-                    seen[*index].builds = 1;
-                }
-                Step::Count(index) => seen[*index].counted = true,
-                Step::Block(set) => set.iter().for_each(|index| seen[*index].rounds += 1),
-                Step::Rebuild(set) => set.iter().for_each(|index| seen[*index].builds += 1),
-                Step::Done => return (seen, steps),
-            }
-            steps.push(step);
-            assert!(steps.len() < 10_000, "it never ends");
-        }
-    }
-
-    #[test]
-    fn the_ends_come_first_and_a_single_step_is_found_by_bisection() {
-        let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
-        let (seen, steps) = play(&costs, &EFFORT);
-        assert_eq!(steps[..2], [Step::Build(0), Step::Build(99)]);
-        let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == State::Built).collect();
-        assert!(built.contains(&36) && built.contains(&37) && built.len() <= 9, "{built:?}");
-        assert!(seen[36].rounds >= 20 && seen[37].rounds >= 20, "suspects get more rounds");
-    }
-
-    #[test]
-    fn versions_that_cannot_be_built_are_passed_over() {
-        let mut costs: Vec<i32> = (0..40).map(|index| i32::from(index >= 20)).collect();
-        costs[0] = -1;
-        costs[39] = -1;
-        (17..=22).for_each(|index| costs[index] = -1);
-        let (seen, _) = play(&costs, &EFFORT);
-        assert_eq!([seen[1].state, seen[38].state], [State::Built; 2]);
-        assert_eq!([seen[16].state, seen[23].state], [State::Built; 2]);
-    }
-
-    #[test]
-    fn a_change_on_a_branch_is_looked_for_there() {
-        // The main line is 0 to 9, 30, 31; a branch of 20 versions leaves it at 4 and is merged at 30.
-        let before = |version: usize| match version {
-            0 => Vec::new(),
-            10 => vec![4],
-            30 => vec![9, 29],
-            _ => vec![version - 1],
-        };
-        let graph = graph(&(0..32).map(before).collect::<Vec<_>>());
-        let costs: Vec<i32> = (0..32).map(|version| i32::from(version >= 17)).collect();
-        let (seen, _) = play_graph(&costs, &graph, &EFFORT);
-        let built: Vec<usize> = (0..32).filter(|index| seen[*index].state == State::Built).collect();
-        assert!(built.contains(&16) && built.contains(&17) && built.len() <= 9, "{built:?}");
-    }
-
-    #[test]
-    fn while_there_is_time_every_stretch_is_looked_into() {
-        let (seen, _) = play(&[0; 20], &HistoryEffort { fill: true, ..EFFORT });
-        assert!(seen.iter().all(|one| one.state == State::Built && one.rounds >= 10));
-        let (seen, _) = play(&[0; 20], &EFFORT);
-        assert_eq!(seen.iter().filter(|one| one.state == State::Built).count(), 2);
-    }
-
-    #[test]
-    fn without_time_versions_get_the_least_that_must_be() {
-        let plain = HistoryEffort { adaptive: false, ..EFFORT };
-        let mut seen = queued(3);
-        seen.iter_mut().for_each(|one| (one.state, one.counted) = (State::Built, true));
-        let late = Duration::from_secs(61);
-        assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Block(vec![0, 1, 2]));
-        seen.iter_mut().for_each(|one| one.rounds = LEAST);
-        assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Done);
-    }
-
-    #[test]
-    fn versions_are_built_again_in_turns_after_everything_else() {
-        let often = HistoryEffort { builds: 3, adaptive: false, ..EFFORT };
-        let (seen, steps) = play(&[1, -1, 1], &often);
-        assert_eq!(steps[steps.len() - 2..], [Step::Rebuild(vec![0, 2]), Step::Rebuild(vec![0, 2])]);
-        assert_eq!(seen.iter().map(|one| one.builds).collect::<Vec<_>>(), [3, 1, 3]);
-    }
-
-    #[test]
-    fn versions_that_are_added_are_weighed_beside_their_neighbours() {
-        let plain = HistoryEffort { adaptive: false, ..EFFORT };
-        let mut seen = queued(6);
-        seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (State::Built, true, 10));
-        seen[4].rounds = 0;
-        assert_eq!(
-            next_step(&seen, &line(6), &plain, Duration::ZERO, |_, _| false),
-            Step::Block(vec![0, 3, 4, 5])
-        );
-    }
-}
+mod tests;

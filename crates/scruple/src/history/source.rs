@@ -1,5 +1,6 @@
 //! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
+use super::build::Origin;
 use super::build_process::{Child, Hands};
 use crate::digest::digest;
 use crate::fault::Fault;
@@ -114,6 +115,12 @@ impl Source {
             repository,
             remarks,
         })
+    }
+
+    /// Where its objects are.
+    pub fn origin(&self) -> Origin {
+        let address = self.remote.clone().unwrap_or_else(|| self.place.clone());
+        Origin { common: self.common.clone(), address }
     }
 
     /// The full id of the commit that a revision names.

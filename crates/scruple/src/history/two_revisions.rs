@@ -62,7 +62,7 @@ pub fn build(
     let source = Source::open(place, cache.folder(), &mut hands)?;
     let head = source.commit("HEAD")?;
     let resolved = recipe.resolve(&source)?;
-    let mut builder = Builder::new(cache, hands, resolved, &source);
+    let mut builder = Builder::new(cache, hands, resolved, source.origin());
     builder.prepare_tree(&head)?;
     let mut remarks = Vec::new();
     let reference = match revisions.base {

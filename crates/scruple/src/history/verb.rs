@@ -8,7 +8,9 @@ use super::args::{
 };
 use super::{Aim, Starter, Weighing, Which, accepted_changes, environment, resolve};
 use crate::command::verb::{Asked, Source};
+use crate::config::Config;
 use crate::explain::changes;
+use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
@@ -46,6 +48,15 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let Some(store) = paths::open_store(&args.store)? else {
         return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));
     };
+    let farm = match &source {
+        Source::Machine(_) => Farm::of(&Config::find()?)?,
+        Source::Script(_) => None,
+    };
+    if request.effort.builds > 1 && farm.as_ref().is_some_and(Farm::builds_on_nodes) {
+        return Err(Fault::usage(
+            "nodes build every version once: leave out --builds, or write builds = \"here\" into [farm]",
+        ));
+    }
     let work = WorkFolder::make()?;
     let interrupted = new_run::interruption_flag()?;
     let label = args.store.label.as_deref();
@@ -64,9 +75,10 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         progress: Progress::new(),
         work: work.path().to_owned(),
         instructions: asked.instructions,
+        requested: asked.requested,
     };
     let explained = args.explain.then(|| (request.place.clone(), request.of.clone()));
-    let (history, fault) = history::take(request, starter, weighing, store, || fresh)?;
+    let (history, fault) = history::take(request, starter, weighing, store, farm, || fresh)?;
     drop(work);
     let mut told = String::new();
     if let (Some((place, of)), None) = (explained, &fault) {

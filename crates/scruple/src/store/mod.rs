@@ -161,6 +161,25 @@ impl Store {
         Ok(())
     }
 
+    /// Begins a transaction that everything belongs to that is written until [`Store::release`].
+    pub fn hold(&self) -> Result<(), StoreError> {
+        self.database.hold().map_err(|failure| self.error(failure))
+    }
+
+    /// Ends what [`Store::hold`] began: all that was written since stands, or where the result is an error, nothing.
+    pub fn release<E: From<StoreError>>(&self, result: Result<(), E>) -> Result<(), E> {
+        let released = self.database.release(result.is_ok()).map_err(|failure| self.error(failure));
+        result.and(released.map_err(E::from))
+    }
+
+    /// Writes where a run under way is taken, once that is known.
+    pub fn put_provenance(&self, run: &Run) -> Result<(), StoreError> {
+        let sql = "UPDATE run SET machine_class = $1, provenance = $2 WHERE id = $3";
+        let class = run.provenance.machine_class.clone();
+        let values = [class.into(), json(&run.provenance), run.id.clone().into()];
+        self.database.execute(sql, &values).map(|_| ()).map_err(|failure| self.error(failure))
+    }
+
     fn error(&self, failure: Failure) -> StoreError {
         failure.at(&self.address)
     }

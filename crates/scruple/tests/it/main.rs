@@ -9,6 +9,7 @@ mod postgres_server;
 mod programs;
 mod repository;
 mod script;
+mod slurm_cluster;
 mod support;
 
 mod arms;
@@ -39,6 +40,9 @@ mod bench_answers;
 mod bench_faults;
 mod bench_live;
 mod costs;
+mod farm;
+mod farm_slurm;
+mod farm_ssh;
 mod gate;
 mod gate_jobs;
 mod ghc;

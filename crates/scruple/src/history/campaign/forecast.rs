@@ -2,12 +2,20 @@
 
 use super::Campaign;
 use crate::history::artefacts::Artefacts;
+use crate::history::schedule::Ahead;
 use scruple_core::history::State;
+use scruple_core::stats::quantile::median;
+use scruple_core::subject::Subject;
 use scruple_core::unit::{Unit, quantity};
 use std::time::Duration;
 
 /// Shorter histories need no warning.
 const SHORT: Duration = Duration::from_secs(60);
+
+/// Launches of the memory and counting passes of one version, about.
+const COUNTED: usize = 6;
+/// What a unit takes besides its work.
+const UNIT: Duration = Duration::from_millis(500);
 
 /// What was predicted, and from what.
 #[derive(Default)]
@@ -79,6 +87,43 @@ impl Campaign {
                 told(bounded)
             ));
         }
+    }
+}
+
+impl Campaign {
+    /// Before units are sent, says what they take on so many nodes, by what is known of builds and launches.
+    pub(super) fn foretell_units(&self, ahead: &Ahead, places: usize) {
+        let (builds, count, beside) = (ahead.builds.len(), ahead.count.len(), ahead.beside.len());
+        let mut work = Vec::new();
+        for (number, what) in [(builds, "to build"), (count, "to count"), (beside, "to time")] {
+            if number > 0 {
+                work.push(format!("{number} {what}"));
+            }
+        }
+        let all = self.history.entries.len();
+        let head = format!("next, of {all} versions: {}", work.join(", "));
+        let arms = &self.history.run.arms;
+        let known = |key: &str| -> Vec<f64> {
+            let whole = arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
+            whole.filter_map(|arm| arm.sample(key)).flat_map(|sample| sample.readings.clone()).collect()
+        };
+        let (build, launch) = (known("build.time"), known("time.wall"));
+        if (builds > 0 && build.is_empty()) || (count + beside > 0 && launch.is_empty()) {
+            self.progress.say(&format!("{head}; what one takes is not known yet"));
+            return;
+        }
+        let launches = count * COUNTED + beside * ahead.rounds as usize;
+        let each = |readings: &[f64]| if readings.is_empty() { 0.0 } else { median(readings) };
+        let total = builds as f64 * each(&build)
+            + (launches * self.subjects.len()) as f64 * each(&launch)
+            + (builds + places) as f64 * UNIT.as_nanos() as f64;
+        let time = |nanoseconds: f64| told(Duration::from_nanos(nanoseconds as u64));
+        let on = if places == 1 { "1 node".to_owned() } else { format!("{places} nodes") };
+        self.progress.say(&format!(
+            "{head}; about {} of nodes' time, {} on {on}",
+            time(total),
+            time(total / places as f64)
+        ));
     }
 }
 

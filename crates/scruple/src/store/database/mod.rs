@@ -4,6 +4,7 @@ mod postgres;
 mod sqlite;
 
 use crate::address::Address;
+use std::cell::Cell;
 
 /// A value passed to the database, or returned by it.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,6 +134,8 @@ trait Engine {
 /// An open database.
 pub(super) struct Database {
     engine: Box<dyn Engine>,
+    /// Whether a transaction is under way that others are parts of.
+    held: Cell<bool>,
 }
 
 impl Database {
@@ -142,7 +145,7 @@ impl Database {
             Address::File(path) => Box::new(sqlite::Sqlite::open(path, writable)?),
             Address::Server(url) => Box::new(postgres::Postgres::connect(url)?),
         };
-        let database = Database { engine };
+        let database = Database { engine, held: Cell::new(false) };
         if writable {
             database.check_ours()?;
             database.engine.prepare_to_write()?;
@@ -192,8 +195,28 @@ impl Database {
         self.engine.size()
     }
 
+    /// Begins a transaction that later ones are parts of, until [`Database::release`].
+    pub(super) fn hold(&self) -> Result<(), Failure> {
+        self.engine.begin()?;
+        self.held.set(true);
+        Ok(())
+    }
+
+    /// Ends what [`Database::hold`] began, for good or as if nothing had been written.
+    pub(super) fn release(&self, keep: bool) -> Result<(), Failure> {
+        self.held.set(false);
+        let result = if keep { self.engine.commit() } else { Ok(()) };
+        if !keep || result.is_err() {
+            self.engine.rollback();
+        }
+        result
+    }
+
     /// Runs `work` inside one transaction: all of it takes effect, or none.
     pub(super) fn transaction<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.held.get() {
+            return work();
+        }
         self.engine.begin()?;
         let result = work().and_then(|value| self.engine.commit().map(|()| value));
         if result.is_err() {

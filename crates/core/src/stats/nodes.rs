@@ -1,0 +1,138 @@
+//! One effect from several machines, each of which has seen both sides of it.
+//!
+//! Machines differ: what is 2 % faster on one may be 3 % faster on the next. The interval of all pairs together does not know
+//! that, and holds the effect on the class of machines in 46 to 87 % of cases instead of 95 % where effects differ by
+//! 1 % from node to node. So a node is a stratum: its own effect is the Hodges–Lehmann centre of its paired log ratios,
+//! and the effect of the class is the mean of these, with Student's interval over the nodes (IntHout, Ioannidis and Borm,
+//! "The Hartung-Knapp-Sidik-Jonkman method for random effects meta-analysis is straightforward and considerably
+//! outperforms the standard DerSimonian-Laird method" (2014), with equal weights). Whether nodes differ is never
+//! tested first: the test misses what the interval must hold.
+
+use super::normal;
+use super::paired::{self, Effect, Why};
+use super::quantile::Interval;
+use super::ranks::{hodges_lehmann, signed_rank_interval};
+use super::summary::{mean, sd};
+
+/// From so many nodes on, a verdict is about the class of machines. The effect of fewer is that on these nodes: with two,
+/// the interval for the class is more than ten times as wide as with four.
+pub const CLASS: usize = 4;
+
+/// The fewest pairs of each node from which the interval of fewer nodes holds.
+pub const PAIRS: usize = 12;
+
+/// What nodes say together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joined {
+    /// The effect.
+    pub effect: Effect,
+    /// Whether it is that of the class; else that on these nodes.
+    pub of_class: bool,
+    /// The effect of each node as a ratio, in the order of the nodes.
+    pub each: Vec<f64>,
+    /// The standard deviation of the nodes' true effects, relative: what is left of their spread when the noise of each is
+    /// taken off. None where there are fewer than two nodes.
+    pub spread: Option<f64>,
+    /// The share of the spread that is not noise (I² of Higgins and Thompson, 2002). It grows with the number of pairs.
+    pub share: Option<f64>,
+}
+
+/// Joins the log ratios of nodes, ln(arm/reference) of each block of each node.
+///
+/// # Errors
+/// There is no pair, a ratio is not finite, or fewer than [`CLASS`] nodes have too few pairs for an interval on these nodes.
+pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
+    let nodes: Vec<&Vec<f64>> = nodes.iter().filter(|ratios| !ratios.is_empty()).collect();
+    if nodes.iter().any(|ratios| ratios.iter().any(|ratio| !ratio.is_finite())) {
+        return Err(Why::NotFinite);
+    }
+    let centres: Vec<f64> = nodes.iter().map(|ratios| hodges_lehmann(ratios)).collect();
+    let pairs: usize = nodes.iter().map(|ratios| ratios.len()).sum();
+    let k = nodes.len();
+    let effect = match k {
+        0 => return Err(Why::TooFew { have: 0, need: paired::blocks_needed(level) }),
+        1 => paired::effect_of_log_ratios(nodes[0], level)?,
+        2..CLASS => on_these(&nodes, &centres, pairs, level)?,
+        _ => {
+            let half =
+                normal::student(level, (k - 1) as f64) * sd(&centres).unwrap_or(0.0) / (k as f64).sqrt();
+            let centre = mean(&centres);
+            let interval = Interval { low: centre - half, high: centre + half, level }.map(f64::exp);
+            Effect { ratio: centre.exp(), interval, n: pairs, method: "mean of nodes, Student over nodes" }
+        }
+    };
+    let (spread, share) = heterogeneity(&nodes, &centres);
+    let each = centres.iter().map(|centre| centre.exp()).collect();
+    Ok(Joined { effect, of_class: k >= CLASS, each, spread, share })
+}
+
+/// The effect on these nodes and no others: what is left in each when its centre is taken off says how well the mean of the
+/// centres is known. The centres were fitted to the same pairs, which the last factor makes up for.
+fn on_these(nodes: &[&Vec<f64>], centres: &[f64], pairs: usize, level: f64) -> Result<Effect, Why> {
+    if let Some(fewest) = nodes.iter().map(|ratios| ratios.len()).min().filter(|fewest| *fewest < PAIRS) {
+        return Err(Why::TooFew { have: fewest, need: PAIRS });
+    }
+    let centre = mean(centres);
+    // Nodes count alike, however many pairs each has.
+    let aligned = nodes.iter().zip(centres).flat_map(|(ratios, own)| {
+        let weight = pairs as f64 / (nodes.len() * ratios.len()) as f64;
+        ratios.iter().map(move |ratio| weight * (ratio - own))
+    });
+    let aligned: Vec<f64> = aligned.collect();
+    let around = signed_rank_interval(&aligned, level).ok_or(Why::TooFew { have: pairs, need: PAIRS })?;
+    let wider = (pairs as f64 / (pairs - nodes.len()) as f64).sqrt();
+    let interval = Interval { low: centre + wider * around.low, high: centre + wider * around.high, level };
+    Ok(Effect {
+        ratio: centre.exp(),
+        interval: interval.map(f64::exp),
+        n: pairs,
+        method: "mean of these nodes, signed ranks of what is left in each",
+    })
+}
+
+/// The standard deviation between nodes beyond noise, and the share of the spread that this is: moments, as DerSimonian and
+/// Laird (1986) have them, of nodes that count alike.
+fn heterogeneity(nodes: &[&Vec<f64>], centres: &[f64]) -> (Option<f64>, Option<f64>) {
+    let Some(seen) = sd(centres).map(|sd| sd * sd) else { return (None, None) };
+    let within: Vec<f64> =
+        nodes.iter().filter_map(|ratios| Some(sd(ratios)?.powi(2) / ratios.len() as f64)).collect();
+    if within.len() < nodes.len() {
+        return (None, None);
+    }
+    let beyond = (seen - mean(&within)).max(0.0);
+    (Some(beyond.sqrt()), Some(if seen > 0.0 { beyond / seen } else { 0.0 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_nodes_have_the_interval_of_student_over_their_centres() {
+        // Centres 1, 2, 3, 4 (per mille): t with three degrees of freedom is 3.182446.
+        let nodes: Vec<Vec<f64>> =
+            [0.001, 0.002, 0.003, 0.004].iter().map(|centre| vec![*centre; 3]).collect();
+        let found = joined(&nodes, 0.95).expect("four nodes");
+        let half = 3.182_446 * (5.0_f64 / 3.0).sqrt() * 0.001 / 2.0;
+        assert!(found.of_class);
+        assert!((found.effect.ratio.ln() - 0.0025).abs() < 1e-12);
+        assert!((found.effect.interval.high.ln() - 0.0025 - half).abs() < 1e-8, "{found:?}");
+        // Nothing of that is noise within a node.
+        assert!((found.spread.expect("known") - (5.0_f64 / 3.0).sqrt() * 0.001).abs() < 1e-12);
+        assert_eq!(found.share, Some(1.0));
+    }
+
+    #[test]
+    fn fewer_nodes_are_no_class_and_need_pairs() {
+        let node = |shift: f64, n: usize| -> Vec<f64> { (0..n).map(|i| shift + 0.001 * i as f64).collect() };
+        let two = joined(&[node(0.0, 12), node(0.5, 12)], 0.95).expect("enough pairs");
+        assert!(!two.of_class && two.effect.interval.high < 1.30, "their difference is not in it: {two:?}");
+        assert_eq!(
+            joined(&[node(0.0, 12), node(0.5, 11)], 0.95).map_err(|why| why.to_string()),
+            Err("11 readings are too few; at least 12 are needed".to_owned())
+        );
+        assert!(!joined(&[node(0.0, 20)], 0.95).expect("one").of_class);
+        assert!(joined(&[], 0.95).is_err());
+        assert_eq!(joined(&[vec![f64::NAN]], 0.95), Err(Why::NotFinite));
+    }
+}

@@ -1,0 +1,77 @@
+//! Units done on this machine, one after another.
+
+use super::script::Script;
+use super::{ATTEMPTS, Dispatch, Order, failure};
+use crate::fault::Fault;
+use crate::history::build_process::interrupted;
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// This machine.
+pub struct Here {
+    script: Script,
+}
+
+impl Here {
+    /// Units are done by this script.
+    pub fn new(script: Script) -> Here {
+        Here { script }
+    }
+
+    /// Does a unit in a process of its own, which ends what it started when it is ended.
+    fn unit(&self, order: &Order<'_>, name: &str) -> Result<(), Fault> {
+        let log = order.folder.path().join("logs").join(name);
+        let failed = |error| Fault::usage(format!("cannot start a unit, see ‘{}’: {error}", log.display()));
+        let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+        let text = self.script.text(order.environment);
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("node=here unit=$1\n{text}"), "sh"])
+            .arg(order.folder.unit(name))
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().map_err(failed)?)
+            .stderr(file)
+            .spawn()
+            .map_err(failed)?;
+        loop {
+            if child.try_wait().map_err(failed)?.is_some() {
+                return Ok(());
+            }
+            if order.interrupted.load(Ordering::Relaxed) {
+                // Its launchers end what it has started.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(interrupted());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Dispatch for Here {
+    fn places(&mut self) -> Result<usize, Fault> {
+        Ok(1)
+    }
+
+    fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+        let all: Vec<&String> = order.stages.iter().flatten().collect();
+        for (number, name) in all.iter().enumerate() {
+            order.progress.tell("units", number, all.len(), name);
+            for attempt in 1.. {
+                if order.folder.result(name)?.is_some() {
+                    break;
+                }
+                if attempt > ATTEMPTS {
+                    return Err(Fault::usage(format!(
+                        "a unit ended {ATTEMPTS} times without a result: see ‘{}’",
+                        order.folder.path().join("logs").join(name).display()
+                    )));
+                }
+                self.unit(order, name)?;
+                failure(order.folder, &[(*name).clone()])?;
+            }
+        }
+        Ok(())
+    }
+}

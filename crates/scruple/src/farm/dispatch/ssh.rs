@@ -1,0 +1,145 @@
+//! Units done by a few machines over ssh: GNU parallel hands them out, one at a time to each.
+//!
+//! A lost connection and a unit that was killed look alike there, so that only results tell what was done. What is missing is
+//! handed out again.
+
+use super::script::Script;
+use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure};
+use crate::fault::Fault;
+use crate::history::build_process::interrupted;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The machines.
+pub struct Ssh {
+    script: Script,
+    hosts: Vec<String>,
+    options: Vec<String>,
+}
+
+impl Ssh {
+    /// The hosts that the configuration names.
+    pub fn new(script: Script, entry: &FarmEntry) -> Result<Ssh, Fault> {
+        let odd =
+            |host: &&String| host.is_empty() || host.starts_with('-') || host.contains(['/', ',', ' ', '\n']);
+        match entry.hosts.iter().find(odd) {
+            Some(host) => Err(Fault::usage(format!("[farm]: ‘{host}’ is no name of a host"))),
+            None if entry.hosts.is_empty() => {
+                Err(Fault::usage("[farm]: kind = \"ssh\" needs hosts, such as hosts = [\"m1\", \"m2\"]"))
+            }
+            None => Ok(Ssh { script, hosts: entry.hosts.clone(), options: entry.options.clone() }),
+        }
+    }
+
+    /// The words that begin each connection. Nobody is there to answer a question.
+    fn ssh(&self) -> Vec<&str> {
+        ["ssh", "-o", "BatchMode=yes"].into_iter().chain(self.options.iter().map(String::as_str)).collect()
+    }
+
+    /// Starts the units of a stage; the log of parallel is `log`.
+    fn start(&self, order: &Order<'_>, units: &[&String], log: &Path) -> Result<Child, Fault> {
+        let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; is it installed?"));
+        let folder = order.folder.path().display().to_string();
+        let folder = shell_words::quote(&folder);
+        let text = format!(
+            "cd {folder} && node=$PARALLEL_SSHHOST && unit=$PWD/units/{{}} && printf %s $$ > pids/\"$node\" && \
+             exec 2>>logs/{{}} && {}",
+            self.script.text(order.environment).trim_end().replace('\n', "; ")
+        );
+        let hosts: Vec<String> = self.hosts.iter().map(|host| format!("1/{host}")).collect();
+        let said = fs::File::create(log.with_extension("said")).map_err(failed)?;
+        Command::new("parallel")
+            .args([
+                "--will-cite",
+                "--ssh",
+                &shell_words::join(self.ssh()),
+                "-S",
+                &hosts.join(","),
+                "--joblog",
+            ])
+            .arg(log)
+            .arg(text)
+            .arg(":::")
+            .args(units)
+            // A configuration of the user's is for other work.
+            .env("PARALLEL_HOME", order.folder.path().join("tmp"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn()
+            .map_err(failed)
+    }
+
+    /// Ends what parallel has started, here and there.
+    fn cancel(&self, order: &Order<'_>, child: &mut Child) {
+        // What has ended by itself meanwhile is no error.
+        let _ = child.kill();
+        let _ = child.wait();
+        for host in &self.hosts {
+            let Ok(pid) = fs::read_to_string(order.folder.path().join("pids").join(host)) else { continue };
+            if !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()) {
+                let ssh = self.ssh();
+                let mut command = Command::new(ssh[0]);
+                command.args(&ssh[1..]).args([host, "kill", "-INT", &pid]);
+                let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            }
+        }
+    }
+
+    fn wait(&self, order: &Order<'_>, child: &mut Child, all: &[String]) -> Result<(), Fault> {
+        loop {
+            let done = order.folder.done()?.iter().filter(|name| all.contains(name)).count();
+            order.progress.tell("units", done, all.len(), "waiting for the hosts");
+            failure(order.folder, all)?;
+            if order.interrupted.load(Ordering::Relaxed) {
+                return Err(interrupted());
+            }
+            match child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(100)),
+                Ok(Some(_)) => return failure(order.folder, all),
+                Err(error) => return Err(Fault::internal(format!("cannot wait for GNU parallel: {error}"))),
+            }
+        }
+    }
+}
+
+impl Dispatch for Ssh {
+    fn places(&mut self) -> Result<usize, Fault> {
+        Ok(self.hosts.len())
+    }
+
+    fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+        let log = order.folder.path().join("logs/parallel");
+        for stage in order.stages {
+            for attempt in 1.. {
+                let done: BTreeSet<String> = order.folder.done()?;
+                let open: Vec<&String> = stage.iter().filter(|name| !done.contains(*name)).collect();
+                if open.is_empty() {
+                    break;
+                }
+                if attempt > ATTEMPTS {
+                    let said = fs::read_to_string(log.with_extension("said")).unwrap_or_default();
+                    let last = said.trim().lines().last().unwrap_or("no word from the hosts").to_owned();
+                    return Err(Fault::usage(format!(
+                        "{} of {} units were handed out {ATTEMPTS} times and have no result ({last}); hosts must see ‘{}’ and \
+                         ‘scruple’: [farm] folder and program name others",
+                        open.len(),
+                        stage.len(),
+                        order.folder.path().display()
+                    )));
+                }
+                let mut child = self.start(order, &open, &log)?;
+                let result = self.wait(order, &mut child, stage);
+                if result.is_err() {
+                    self.cancel(order, &mut child);
+                }
+                result?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! `scruple unit`: does one unit on this machine, and publishes its result.
+
+use super::args::UnitArgs;
+use super::folder::Folder;
+use super::unit::{Found, Measure, Told, Unit, Work, parse, text};
+use crate::command::verb::{Asked, Source};
+use crate::digest::digest;
+use crate::fault::{Code, Fault};
+use crate::history::build::{Builder, Outcome};
+use crate::history::build_process::{Hands, interrupted};
+use crate::history::cache::Cache;
+use crate::history::campaign::Campaign;
+use crate::history::verb::start_launcher;
+use crate::history::{self, Aim, Definition, HistoryEffort, Request, Selection, Weighing};
+use crate::new_run;
+use crate::paths::WorkFolder;
+use crate::progress::Progress;
+use crate::show::output;
+use crate::store::{Store, StoredHistory};
+use scruple_core::history::State;
+use scruple_core::run::Run;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// As much of a log as a result holds, in bytes.
+const LOG: usize = 64 << 10;
+
+/// Does the unit unless it has a result. A second copy that runs meanwhile does no harm: the first result stands.
+pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
+    let builds = start_launcher()?;
+    let source = Source::open(None)?;
+    let (folder, name) = Folder::of(&args.file)?;
+    if folder.result(&name)?.is_some() {
+        return Ok(Code::Fine);
+    }
+    let content = std::fs::read_to_string(&args.file)
+        .map_err(|error| Fault::usage(format!("cannot read the unit ‘{}’: {error}", args.file.display())))?;
+    if digest(&content) != name {
+        return Err(Fault::usage(format!(
+            "‘{}’ is not what its name says: it was changed",
+            args.file.display()
+        )));
+    }
+    let flag = new_run::interruption_flag()?;
+    let node = args.node.clone().unwrap_or_else(host_name);
+    let unit: Unit = parse(&content, &args.file)?;
+    if let Work::Measure(measure) = &unit.work {
+        // This comes of an order that was lost; the unit itself may be done later.
+        for build in measure.builds.values() {
+            if folder.result(build)?.is_none() {
+                return Err(Fault::usage(format!(
+                    "the unit ‘{build}’, which comes before this one, has no result yet"
+                )));
+            }
+        }
+    }
+    let work = || -> Result<Option<Told>, Fault> {
+        let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();
+        let there = || folder.result(&name).map(|result| result.is_some());
+        let Some(cache) = take(&unit.place, &launchers, &flag, there)? else { return Ok(None) };
+        let hands = Hands::new(builds, flag.clone());
+        let builder = Builder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
+        let found = match &unit.work {
+            Work::Build { commit, tree } => build(builder, &unit.shared, commit, tree)?,
+            Work::Measure(measure) => self::measure(builder, source, &unit, measure, &folder, &flag)?,
+        };
+        let machine = new_run::empty_run(None, None, scruple_core::run::Terms::default(), &[]).provenance;
+        Ok(Some(Told { node: node.clone(), machine, found }))
+    };
+    match work() {
+        Ok(None) => Ok(Code::Fine),
+        Ok(Some(told)) => {
+            if !folder.publish(&name, &text(&told)?)? {
+                output::warn("another copy of this unit was done first, and its result stands");
+            }
+            Ok(Code::Fine)
+        }
+        Err(fault) if fault.code == Code::Interrupted => Err(fault),
+        Err(fault) => {
+            folder.fail(&name, &format!("{node}: {fault}"))?;
+            Err(fault)
+        }
+    }
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
+/// Takes this machine's folder of builds; waits while another unit has it, such as one whose node was taken for lost.
+/// Nothing where the result is there meanwhile.
+fn take(
+    place: &str,
+    launchers: &[i32],
+    flag: &Arc<AtomicBool>,
+    there: impl Fn() -> Result<bool, Fault>,
+) -> Result<Option<Cache>, Fault> {
+    let folder = history::folder_of(place)?;
+    loop {
+        match Cache::take(folder.clone(), launchers) {
+            Ok(cache) => return Ok((!there()?).then_some(cache)),
+            Err(fault) if !Cache::is_held(&folder) && !there()? => return Err(fault),
+            Err(_) if there()? => return Ok(None),
+            Err(_) if flag.load(Ordering::Relaxed) => return Err(interrupted()),
+            Err(_) => std::thread::sleep(Duration::from_millis(200)),
+        }
+    }
+}
+
+fn build(mut builder: Builder, shared: &Path, commit: &str, tree: &str) -> Result<Found, Fault> {
+    match builder.build(commit, tree)? {
+        Outcome::Ready(artefacts) => {
+            builder.cache.share(shared, &artefacts.digest)?;
+            Ok(Found::Built(artefacts))
+        }
+        Outcome::Failed(state, why) => {
+            Ok(Found::NotBuilt { state, why, log: last_words(&builder.cache.log(commit)) })
+        }
+    }
+}
+
+fn last_words(log: &Path) -> String {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG)..]).into_owned()
+}
+
+fn measure(
+    builder: Builder,
+    source: Source,
+    unit: &Unit,
+    measure: &Measure,
+    folder: &Folder,
+    flag: &Arc<AtomicBool>,
+) -> Result<Found, Fault> {
+    let work = WorkFolder::make()?;
+    let store = Store::open(&crate::address::Address::File(work.path().join("unit.db")))?;
+    let mut run: Run = new_run::empty_run(Some(measure.seed), None, measure.terms.clone(), &[]);
+    run.id.clone_from(&measure.run);
+    run.provenance.environment.clone_from(&measure.environment);
+    let history = StoredHistory {
+        identity: String::new(),
+        source: unit.place.clone(),
+        repository: String::new(),
+        remote: None,
+        range: String::new(),
+        entries: measure.entries.clone(),
+        unlisted: Vec::new(),
+        request: None,
+        run,
+    };
+    store.begin_history(&history)?;
+    let asked = Asked { instructions: measure.instructions, requested: measure.requested };
+    let weighing = Weighing {
+        weigher: source.into_weigher(flag, &work, &asked),
+        progress: Progress::new(),
+        work: work.path().to_owned(),
+        instructions: measure.instructions,
+        requested: measure.requested,
+    };
+    let request = Request {
+        place: unit.place.clone(),
+        selection: Selection::default(),
+        as_listed: false,
+        of: Definition {
+            subjects: measure.subjects.clone(),
+            same_output: measure.same_output,
+            time_limit: measure.time_limit.unwrap_or(Duration::MAX),
+            time_only: measure.time_only,
+            ..Definition::default()
+        },
+        effort: EFFORT,
+        adaptive: None,
+        retry: false,
+        keep_going: true,
+        aim: Aim::Selection,
+    };
+    let parts = (weighing, flag.clone());
+    let mut campaign = Campaign::new(store, history, HashMap::new(), builder, parts, &request, EFFORT)?;
+    campaign.begin_unit(&unit.shared, |commit| match measure.builds.get(commit) {
+        None => Ok(None),
+        Some(build) => {
+            let result = folder.result(build)?.ok_or_else(|| {
+                Fault::internal(format!("the unit ‘{build}’, which builds {commit}, has no result yet"))
+            })?;
+            Ok(Some(parse::<Told>(&result, folder.path())?.found))
+        }
+    })?;
+    campaign.perform(measure)?;
+    let (entries, run, logs) = campaign.into_parts();
+    let logs: BTreeMap<String, String> =
+        logs.into_iter().map(|(commit, path)| (commit, last_words(&path))).collect();
+    let entries = entries.into_iter().filter(|entry| entry.version.state != State::Queued).collect();
+    Ok(Found::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
+}
+
+/// A unit says itself what is to be done.
+const EFFORT: HistoryEffort =
+    HistoryEffort { adaptive: false, fill: false, rounds: 0, suspects: 0, budget: None, builds: 1 };

@@ -1,0 +1,89 @@
+//! What is told of changes that several machines have seen: how far the nodes of a farm agree.
+
+use scruple_core::history::{Change, History, Series, find_changes, over_nodes};
+use scruple_core::metric::metric;
+use scruple_core::stats::nodes::{CLASS, Joined};
+use scruple_core::unit::{change, change_between};
+
+/// As many changes are told.
+const MOST: usize = 6;
+
+/// A sentence for each change of a noisy metric that more than one node has seen.
+pub fn sentences(history: &History, error: f64) -> Vec<String> {
+    let nodes = &history.run.provenance.nodes;
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    let judgement = find_changes(history, error);
+    let noisy = |series: &'_ Series| !series.exact && !series.shifting;
+    let changes = judgement.series.iter().filter(|one| noisy(one));
+    let mut told: Vec<String> = changes
+        .flat_map(|series| series.changes.iter().filter_map(|change| sentence(history, series, change)))
+        .collect();
+    let more = told.len().saturating_sub(MOST);
+    told.truncate(MOST);
+    if more > 0 {
+        told.push(format!("{more} more changes are not told by node"));
+    }
+    told
+}
+
+fn sentence(history: &History, series: &Series, change: &Change) -> Option<String> {
+    let found = over_nodes(history, (&series.subject, &series.metric), change.before, change.at)?;
+    let title = metric(&series.metric).map_or(series.metric.as_str(), |metric| &*metric.title);
+    let version = history.versions[change.at].short();
+    let head = format!("{title} of ‘{}’ at {version}", series.subject);
+    Some(match &found.joined {
+        Ok(joined) => {
+            format!("{head}: {}", text(joined, &found.names, &history.run.provenance.machine_class))
+        }
+        Err(why) => format!("{head}: the {} nodes cannot be joined, because {why}", found.names.len()),
+    })
+}
+
+fn text(joined: &Joined, names: &[String], class: &str) -> String {
+    let interval = joined.effect.interval;
+    let effect = change_between(joined.effect.ratio, interval.low, interval.high);
+    let extreme = |sign: f64| {
+        let by = |place: &usize| sign * joined.each[*place];
+        let place = (0..names.len()).max_by(|a, b| by(a).total_cmp(&by(b))).unwrap_or(0);
+        format!("{} on {}", change(joined.each[place]), names[place])
+    };
+    let spread = joined.spread.map_or(String::new(), |spread| format!("by ±{:.1} %, ", 100.0 * spread));
+    let share = joined.share.map_or(String::new(), |share| format!("; I² {:.0} %", 100.0 * share));
+    let apart = format!("nodes differ {spread}from {} to {}{share}", extreme(-1.0), extreme(1.0));
+    match joined.of_class {
+        true if interval.contains(1.0) => format!(
+            "{effect} over {} nodes of the class {class}, which do not agree: no verdict for the class ({apart})",
+            names.len()
+        ),
+        true => format!("{effect} over {} nodes of the class {class} ({apart})", names.len()),
+        false => format!(
+            "{effect} on these nodes ({}), and no verdict for their class, which takes {CLASS} ({apart})",
+            names.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_core::stats::nodes::joined;
+
+    #[test]
+    fn four_nodes_speak_for_their_class_and_fewer_for_themselves() {
+        let node = |shift: f64| -> Vec<f64> { (0..12).map(|i| shift + 0.0001 * f64::from(i)).collect() };
+        let all: Vec<Vec<f64>> = [0.010, 0.012, 0.014, 0.030].map(node).to_vec();
+        let names: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let told = |n: usize| text(&joined(&all[..n], 0.95).expect("nodes"), &names[..n], "m1");
+        assert_eq!(
+            told(4),
+            "+1.72 % [+0.25, +3.21] over 4 nodes of the class m1 (nodes differ by ±0.9 %, from +1.06 % on a to +3.10 % on d; \
+             I² 100 %)"
+        );
+        assert!(told(3).contains("on these nodes (a, b, c), and no verdict for their class, which takes 4"));
+        let apart: Vec<Vec<f64>> = [-0.03, 0.02, -0.01, 0.03].map(node).to_vec();
+        let apart = text(&joined(&apart, 0.95).expect("nodes"), &names, "m1");
+        assert!(apart.contains("which do not agree: no verdict for the class"), "{apart}");
+    }
+}

@@ -1,0 +1,71 @@
+//! What is known of the versions so far, as the schedule asks for it.
+
+use super::Campaign;
+use crate::history::schedule::Seen;
+use crate::history::subjects::Template;
+use scruple_core::subject::{Arm, Role, Subject};
+use std::collections::HashMap;
+use std::time::Duration;
+
+impl Campaign {
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        let places: HashMap<&str, usize> =
+            self.history.entries.iter().enumerate().map(|(i, e)| (e.version.commit.as_str(), i)).collect();
+        let seen = |(index, entry): (usize, &crate::store::Entry)| Seen {
+            builds: self.builds(index),
+            state: entry.version.state,
+            original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
+            counted: (entry.counted > 0 && !self.lacks_instructions(entry)) || self.time_only,
+            rounds: self.rounds(&entry.version.commit),
+        };
+        self.history.entries.iter().enumerate().map(seen).collect()
+    }
+
+    /// Whether instructions are requested, and the version was counted without them. Where they cannot be counted, that
+    /// is recorded.
+    fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
+        let commit = &entry.version.commit;
+        let lacks = |subject: usize, template: &Template| {
+            let places = match template.bench {
+                true => self.arms.cases(subject, commit),
+                false => self.arms.launched(subject, commit),
+            };
+            let known = |place: &usize| self.history.run.arms[*place].figures.contains_key("instructions");
+            !places.iter().all(known)
+        };
+        let mut subjects = self.subjects.iter().enumerate();
+        self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
+    }
+
+    /// Timing launches of the subject with the fewest.
+    fn rounds(&self, commit: &str) -> u32 {
+        let of = |subject| self.arms.rounds(&self.history.run, subject, commit);
+        (0..self.subjects.len()).map(of).min().unwrap_or(0)
+    }
+
+    /// Measuring time so far, over the whole life of the history. While searching between versions that do not differ,
+    /// builds use the same budget, since they dominate the cost.
+    pub(super) fn spent(&self) -> Duration {
+        let total = |key: &str| -> f64 {
+            // The time of a case's iterations is already in that of its process.
+            let took =
+                self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
+            let samples = took.filter_map(|arm| arm.sample(key));
+            samples.flat_map(|sample| &sample.readings).sum()
+        };
+        let builds = if self.effort.adaptive { total("build.time") } else { 0.0 };
+        Duration::from_nanos((total("time.wall") + builds) as u64)
+    }
+
+    /// The arms of a version, or of the version that has the same artefacts and was weighed.
+    pub(super) fn arms_of(&self, index: usize) -> Vec<&Arm> {
+        let version = &self.history.entries[index].version;
+        let commit = version.same_as.as_ref().unwrap_or(&version.commit);
+        let places = |subject| {
+            let (launched, cases) = (self.arms.launched(subject, commit), self.arms.cases(subject, commit));
+            launched.iter().chain(cases)
+        };
+        let arms = (0..self.subjects.len()).flat_map(places).map(|place| &self.history.run.arms[*place]);
+        arms.filter(|arm| arm.role == Role::Subject).collect()
+    }
+}

@@ -1,0 +1,91 @@
+//! What a unit of a farm does with a campaign: it weighs the versions that it was told, and nothing else.
+
+use super::Campaign;
+use crate::farm::unit::{Found, Measure};
+use crate::fault::Fault;
+use crate::store::Entry;
+use scruple_core::history::State;
+use scruple_core::metric::Pass;
+use scruple_core::run::Run;
+use scruple_core::sample::Figure;
+use std::path::{Path, PathBuf};
+
+impl Campaign {
+    /// Notes what other units have built, and takes the artefacts of all versions from the folder that is shared.
+    pub fn begin_unit(
+        &mut self,
+        shared: &Path,
+        built: impl Fn(&str) -> Result<Option<Found>, Fault>,
+    ) -> Result<(), Fault> {
+        for index in 0..self.history.entries.len() {
+            let commit = self.history.entries[index].version.commit.clone();
+            match built(&commit)? {
+                None => self.add_arms(index)?,
+                Some(found) => self.note_build(index, found)?,
+            }
+            let Some(digest) = self.history.entries[index].artefacts.clone() else { continue };
+            if !self.builder.cache.fetch(shared, &digest)? {
+                return Err(Fault::usage(format!(
+                    "the artefacts of {commit} are not in ‘{}’: all nodes must see that folder; [farm] folder names another one",
+                    shared.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what became of a build that another process did.
+    pub(super) fn note_build(&mut self, index: usize, found: Found) -> Result<(), Fault> {
+        let commit = self.history.entries[index].version.commit.clone();
+        match found {
+            Found::Built(artefacts) => self.built(index, &commit, &artefacts),
+            Found::NotBuilt { state, why, log } => {
+                let path = self.builder.cache.log(&commit);
+                std::fs::write(&path, log)
+                    .map_err(|error| crate::history::build_process::unwritable(&path, error))?;
+                let version = &mut self.history.entries[index].version;
+                (version.state, version.why) = (state, Some(why));
+                version.log = Some(path.display().to_string());
+                self.put(index, &[])
+            }
+            Found::Measured { .. } => {
+                Err(Fault::internal("a unit that was to build a version has weighed some".to_owned()))
+            }
+        }
+    }
+
+    /// Counts these versions, and takes rounds of those; which of them could be built is known by now.
+    pub fn perform(&mut self, work: &Measure) -> Result<(), Fault> {
+        self.part = Some(work.part.clone());
+        let places = |this: &Campaign, commits: &[String]| -> Vec<usize> {
+            let entries = this.history.entries.iter().enumerate();
+            let wanted = |entry: &Entry| {
+                entry.version.state == State::Built && commits.contains(&entry.version.commit)
+            };
+            entries.filter(|(_, entry)| wanted(entry)).map(|(index, _)| index).collect()
+        };
+        for index in places(self, &work.count) {
+            self.count(index)?;
+        }
+        self.block = work.first;
+        for _ in 0..work.rounds {
+            let set = places(self, &work.beside);
+            self.take_block(&set)?;
+        }
+        Ok(())
+    }
+
+    /// What became of the versions, what was read, and the logs of those that failed. What builds cost is in the results
+    /// of the units that did them.
+    pub fn into_parts(self) -> (Vec<Entry>, Run, Vec<(String, PathBuf)>) {
+        let mut run = self.history.run;
+        for arm in &mut run.arms {
+            arm.figures
+                .retain(|_, figure| !matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build));
+        }
+        let failed = self.history.entries.iter().filter(|entry| entry.version.state.failed());
+        let logs =
+            failed.map(|entry| (entry.version.commit.clone(), self.builder.cache.log(&entry.version.commit)));
+        (self.history.entries.clone(), run, logs.collect())
+    }
+}

@@ -1,0 +1,451 @@
+//! A history on a farm: what can be done now is written down in units, and what came of them is put into the history all
+//! at once.
+
+use super::Campaign;
+use crate::digest::digest;
+use crate::farm::batch::{Batch, Planned};
+use crate::farm::dispatch::{Farm, Order};
+use crate::farm::folder::Folder;
+use crate::farm::unit::{Found, Measure, Told, Unit, Work, parse, text};
+use crate::fault::Fault;
+use crate::history::arms::Arms;
+use crate::history::build_process::unwritable;
+use crate::history::schedule::{Ahead, Seen, Step, ahead};
+use crate::history::source::key;
+use crate::store::Entry;
+use scruple_core::history::State;
+use scruple_core::metric::metric;
+use scruple_core::provenance::{Node, Provenance};
+use scruple_core::run::Run;
+use scruple_core::sample::{Figure, Reading};
+use scruple_core::subject::Arm;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+/// Rounds that a unit has at least, where there are so many.
+const FEWEST: u32 = 2;
+
+impl Campaign {
+    /// Has the farm do this step, and all that can be done without knowing what comes of it.
+    pub(super) fn hand_out_step(&mut self, farm: &mut Farm, step: Step, seen: &[Seen]) -> Result<(), Fault> {
+        let unclear = self.unclear(seen);
+        let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.graph, a, b));
+        let differ = |a, b| open(a, b) || self.differ(a, b);
+        let room = (farm.places()?, self.rounds_within_budget(seen));
+        let mut now = ahead(seen, &self.graph, &self.effort, self.spent(), room, differ);
+        if now == Ahead::default()
+            && let Step::Count(index) = step
+        {
+            // Both sides of a change are counted again on one machine.
+            now.count = vec![index];
+            now.count.extend(std::mem::take(&mut self.again));
+        }
+        self.hand_out(farm, now, seen)
+    }
+
+    /// How many rounds may be taken before the budget is looked at again: few while it is not known what one takes.
+    fn rounds_within_budget(&self, seen: &[Seen]) -> u32 {
+        let Some(budget) = self.effort.budget else { return u32::MAX };
+        let known: u32 = seen.iter().map(|one| if one.rounds == u32::MAX { 0 } else { one.rounds }).sum();
+        if known == 0 {
+            return self.effort.first();
+        }
+        let built = seen.iter().filter(|one| one.state == State::Built).count();
+        let each = self.spent().as_secs_f64() / f64::from(known) * built as f64;
+        ((budget.saturating_sub(self.spent()).as_secs_f64() / each) as u32).max(1)
+    }
+
+    /// Has the farm do what can be done now, and takes in what came of it: all of it, or after a kill nothing yet.
+    fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[Seen]) -> Result<(), Fault> {
+        let shared = match &farm.folder {
+            Some(folder) => folder.join(key(&self.history.source)),
+            None => self.builder.cache.folder().to_owned(),
+        };
+        let folder = Folder::make(shared.join("farm").join(&self.history.run.id))?;
+        for part in ["built", "lists"].map(|part| shared.join(part)) {
+            std::fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
+        }
+        let commits: Vec<&str> =
+            self.history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
+        let basis = digest(&format!("{seen:?} {commits:?}"));
+        self.foretell_units(&ahead, farm.places()?);
+        if farm.builds_on_nodes() {
+            self.add_cleaned(&shared, &mut ahead)?;
+        } else {
+            for index in &ahead.builds {
+                self.build(*index)?;
+            }
+            for index in ahead.count.iter().chain(&ahead.beside) {
+                if self.history.entries[*index].version.state == State::Built {
+                    self.is_at_hand(*index)?;
+                }
+            }
+        }
+        let batch = match Batch::sent(&folder, &basis)? {
+            Some(batch) => batch,
+            None => {
+                let batch = self.plan(farm, (&folder, &shared), &ahead, basis)?;
+                batch.write(&folder)?;
+                batch
+            }
+        };
+        let stages = batch.stages();
+        folder.forgive(&stages.concat());
+        let environment = self
+            .environment
+            .iter()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+        farm.run(&Order {
+            folder: &folder,
+            stages: &stages,
+            environment: &environment.collect(),
+            progress: &self.progress,
+            interrupted: &self.interrupted,
+        })?;
+        let told = |name: &String| -> Result<Told, Fault> {
+            let text = folder.result(name)?.unwrap_or_default();
+            parse(&text, &folder.path().join("results").join(name))
+        };
+        let builds: Vec<(String, Told)> = batch
+            .builds
+            .iter()
+            .map(|(commit, unit)| Ok((commit.clone(), told(unit)?)))
+            .collect::<Result<_, Fault>>()?;
+        let measures: Vec<(&Planned, Told)> = batch
+            .measures
+            .iter()
+            .map(|planned| Ok((planned, told(&planned.unit)?)))
+            .collect::<Result<_, Fault>>()?;
+        if !farm.entry.mixed {
+            self.check_classes(&folder, &measures)?;
+        }
+        self.store.hold()?;
+        let adopted = self.adopt(builds, measures);
+        self.half_adopted = true;
+        self.store.release(adopted)?;
+        self.half_adopted = false;
+        folder.remove();
+        Ok(())
+    }
+
+    /// Adds versions to the builds whose artefacts were cleaned away.
+    fn add_cleaned(&self, shared: &Path, ahead: &mut Ahead) -> Result<(), Fault> {
+        let mut gone = Vec::new();
+        for index in ahead.count.iter().chain(&ahead.beside).copied() {
+            let entry = &self.history.entries[index];
+            let digest = entry.artefacts.clone().unwrap_or_default();
+            let there = || shared.join("built").join(&digest).is_dir();
+            if entry.version.state == State::Built && !there() && !self.builder.cache.has(&digest)? {
+                gone.push(index);
+            }
+        }
+        ahead.builds.extend(gone);
+        ahead.builds.sort_unstable();
+        ahead.builds.dedup();
+        Ok(())
+    }
+
+    /// Writes the units of what can be done now.
+    fn plan(
+        &self,
+        farm: &mut Farm,
+        (folder, shared): (&Folder, &Path),
+        ahead: &Ahead,
+        basis: String,
+    ) -> Result<Batch, Fault> {
+        let mut batch = Batch { basis, ..Batch::default() };
+        let on_nodes = farm.builds_on_nodes();
+        for index in ahead.builds.iter().filter(|_| on_nodes) {
+            let commit = self.history.entries[*index].version.commit.clone();
+            let tree = self.trees.get(&commit).cloned().unwrap_or_default();
+            let unit = self.unit(
+                std::slice::from_ref(&commit),
+                shared,
+                Work::Build { commit: commit.clone(), tree },
+            );
+            batch.builds.push((commit, folder.write_unit(&text(&unit)?)?));
+        }
+        let known = |indices: &[usize]| -> Vec<String> {
+            let ready = indices
+                .iter()
+                .filter(|index| on_nodes || self.history.entries[**index].version.state == State::Built);
+            ready.map(|index| self.history.entries[*index].version.commit.clone()).collect()
+        };
+        let (count, beside) = (known(&ahead.count), known(&ahead.beside));
+        let places = farm.places()?.max(1) as u32;
+        let mut chunks = Vec::new();
+        if !count.is_empty() {
+            for part in self.groups(places as usize) {
+                chunks.push((part, count.clone(), Vec::new(), self.block, 0));
+            }
+        }
+        // Every version of a round is on one node; rounds and subjects are dealt out.
+        let rows = places.min(ahead.rounds.div_ceil(FEWEST)).max(1);
+        let mut first = self.block;
+        for part in self.groups(places.div_ceil(rows) as usize) {
+            for row in 0..rows {
+                let rounds = ahead.rounds / rows + u32::from(row < ahead.rounds % rows);
+                if rounds > 0 && !beside.is_empty() {
+                    chunks.push((part.clone(), Vec::new(), beside.clone(), first, rounds));
+                }
+                first += rounds;
+            }
+        }
+        let builds: BTreeMap<String, String> = batch.builds.iter().cloned().collect();
+        for (part, count, beside, first, rounds) in chunks {
+            let measure = Measure { part, ..self.measure(count, beside, first, rounds, &builds) };
+            let commits: Vec<String> =
+                measure.entries.iter().map(|entry| entry.version.commit.clone()).collect();
+            for digest in measure.entries.iter().filter_map(|entry| entry.artefacts.as_ref()) {
+                self.builder.cache.share(shared, digest)?;
+            }
+            let unit = self.unit(&commits, shared, Work::Measure(Box::new(measure)));
+            batch.measures.push(Planned { unit: folder.write_unit(&text(&unit)?)?, first, rounds });
+        }
+        Ok(batch)
+    }
+
+    /// The places of subjects in as many groups as may be under way at once; a yardstick is in each.
+    fn groups(&self, most: usize) -> Vec<Vec<usize>> {
+        let (beside, weighed): (Vec<usize>, Vec<usize>) =
+            (0..self.subjects.len()).partition(|subject| self.subjects[*subject].yardstick);
+        let length = weighed.len().div_ceil(most.clamp(1, weighed.len().max(1))).max(1);
+        weighed.chunks(length).map(|part| part.iter().chain(&beside).copied().collect()).collect()
+    }
+
+    fn unit(&self, commits: &[String], shared: &Path, work: Work) -> Unit {
+        let commits: HashSet<String> = commits.iter().cloned().collect();
+        Unit {
+            scruple: env!("CARGO_PKG_VERSION").to_owned(),
+            place: self.history.source.clone(),
+            origin: self.builder.origin().clone(),
+            recipe: self.builder.recipe().for_commits(&commits),
+            shared: shared.to_owned(),
+            work,
+        }
+    }
+
+    fn measure(
+        &self,
+        count: Vec<String>,
+        beside: Vec<String>,
+        first: u32,
+        rounds: u32,
+        builds: &BTreeMap<String, String>,
+    ) -> Measure {
+        let wanted: HashSet<&String> = count.iter().chain(&beside).chain(builds.keys()).collect();
+        let twin = |entry: &Entry| {
+            entry.version.state == State::SameBinary
+                && entry
+                    .version
+                    .same_as
+                    .as_ref()
+                    .is_some_and(|commit| wanted.contains(commit) && !builds.contains_key(commit))
+        };
+        let entries = self.history.entries.iter();
+        let mut entries: Vec<Entry> =
+            entries.filter(|entry| wanted.contains(&entry.version.commit) || twin(entry)).cloned().collect();
+        for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
+            (entry.version.state, entry.artefacts) = (State::Queued, None);
+        }
+        let environment = self
+            .environment
+            .iter()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+        Measure {
+            run: self.history.run.id.clone(),
+            seed: self.history.run.seed,
+            terms: self.history.run.terms.clone(),
+            environment: environment.collect(),
+            entries,
+            builds: builds.clone(),
+            subjects: self.subjects.clone(),
+            part: Vec::new(),
+            count,
+            beside,
+            first,
+            rounds,
+            same_output: self.same_output,
+            time_only: self.time_only,
+            instructions: self.instructions,
+            requested: self.requested,
+            time_limit: self.time_limit,
+        }
+    }
+
+    /// A series never crosses machine classes unless that was asked for.
+    fn check_classes(&self, folder: &Folder, measures: &[(&Planned, Told)]) -> Result<(), Fault> {
+        let provenance = &self.history.run.provenance;
+        let before = (!provenance.nodes.is_empty()).then_some(&provenance.machine_class);
+        let class = before.or(measures.first().map(|(_, told)| &told.machine.machine_class));
+        let odd: Vec<&(&Planned, Told)> =
+            measures.iter().filter(|(_, told)| Some(&told.machine.machine_class) != class).collect();
+        let (Some((_, told)), Some(class)) = (odd.first(), class) else { return Ok(()) };
+        for (planned, _) in &odd {
+            let path = folder.path().join("results").join(&planned.unit);
+            std::fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
+        }
+        Err(Fault::usage(format!(
+            "‘{}’ is a machine of the class ‘{}’, and the others are of the class ‘{class}’: name nodes of one class with \
+             constraint in [farm], or let a series cross classes with mixed = true. The same command then weighs this part again",
+            told.node, told.machine.machine_class
+        )))
+    }
+
+    /// Takes in what units found, in the order in which they were planned.
+    fn adopt(&mut self, builds: Vec<(String, Told)>, measures: Vec<(&Planned, Told)>) -> Result<(), Fault> {
+        let place = |this: &Campaign, commit: &str| {
+            this.history.entries.iter().position(|entry| entry.version.commit == commit)
+        };
+        let (mut ready, mut failed) = (0, 0);
+        for (commit, told) in builds {
+            let Some(index) = place(self, &commit) else { continue };
+            if let Found::Built(artefacts) = &told.found {
+                ready += 1;
+                let tree = self.trees.get(&commit).cloned().unwrap_or_default();
+                let essence = self.builder.essence(&commit, &tree);
+                self.builder.cache.remember(&essence, artefacts)?;
+            } else {
+                failed += 1;
+            }
+            self.note_build(index, told.found)?;
+        }
+        if ready + failed > 0 {
+            self.progress.done(&format!("{ready} versions built on nodes, {failed} failed"));
+        }
+        for (planned, told) in measures {
+            let Found::Measured { entries, arms, warnings, logs } = told.found else {
+                return Err(Fault::internal(format!("the unit ‘{}’ has weighed nothing", planned.unit)));
+            };
+            settle(&mut self.history.run.provenance, &told.machine);
+            let provenance = &mut self.history.run.provenance;
+            provenance.took(&told.node, &told.machine.machine_class, planned.first, planned.rounds);
+            for theirs in &entries {
+                let Some(index) = place(self, &theirs.version.commit) else { continue };
+                self.adopt_entry(index, theirs, &logs)?;
+            }
+            warnings.iter().for_each(|one| self.history.run.warn(&one.code, one.text.clone()));
+            let own = std::mem::take(&mut self.history.run.arms);
+            let theirs = Run { arms, ..self.history.run.clone() };
+            self.history.run.arms = own;
+            self.adopt_readings(&entries, &theirs)?;
+            self.block = self.block.max(planned.first + planned.rounds);
+            let what = match planned.rounds {
+                0 => "counted and checked".to_owned(),
+                rounds => format!("timed {rounds} rounds"),
+            };
+            self.progress.done(&format!("{what} on {}", told.node));
+        }
+        Ok(self.store.put_provenance(&self.history.run)?)
+    }
+
+    fn adopt_entry(
+        &mut self,
+        index: usize,
+        theirs: &Entry,
+        logs: &BTreeMap<String, String>,
+    ) -> Result<(), Fault> {
+        let commit = theirs.version.commit.clone();
+        let log = self.builder.cache.log(&commit);
+        let entry = &mut self.history.entries[index];
+        entry.counted = entry.counted.max(theirs.counted);
+        entry.outputs.extend(theirs.outputs.clone());
+        if theirs.version.state.failed() && !entry.version.state.failed() {
+            (entry.version.state, entry.version.same_as) = (theirs.version.state, None);
+            entry.version.why.clone_from(&theirs.version.why);
+            entry.version.log = Some(log.display().to_string());
+            if let Some(text) = logs.get(&commit) {
+                std::fs::write(&log, text).map_err(|error| unwritable(&log, error))?;
+            }
+        }
+        self.put(index, &[])
+    }
+
+    /// Takes in readings, arm by arm. An arm of a case that is seen for the first time is made.
+    fn adopt_readings(&mut self, entries: &[Entry], theirs: &Run) -> Result<(), Fault> {
+        let of_unit = Arms::of(theirs, &self.subjects, &self.builder);
+        for subject in 0..self.subjects.len() {
+            for entry in entries {
+                let commit = &entry.version.commit;
+                let ours = self.arms.launched(subject, commit).to_vec();
+                for (place, from) in ours.iter().zip(of_unit.launched(subject, commit)) {
+                    self.adopt_arm(*place, &theirs.arms[*from])?;
+                }
+                for from in of_unit.cases(subject, commit) {
+                    let case = &theirs.arms[*from];
+                    let known = self.arms.cases(subject, commit).iter().copied();
+                    let place =
+                        match known.clone().find(|place| self.history.run.arms[*place].name == case.name) {
+                            Some(place) => place,
+                            None => {
+                                let place = self.history.run.arms.len();
+                                let arm = Arm { figures: BTreeMap::default(), ..case.clone() };
+                                self.arms.add(subject, commit, place, &arm);
+                                self.history.run.arms.push(arm);
+                                let index =
+                                    self.history.entries.iter().position(|own| own.version.commit == *commit);
+                                self.put(index.unwrap_or(0), &[(place, &self.history.run.arms[place])])?;
+                                place
+                            }
+                        };
+                    self.adopt_arm(place, case)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt_arm(&mut self, place: usize, theirs: &Arm) -> Result<(), Fault> {
+        let mut launches: BTreeMap<(&str, u32), Vec<Reading>> = BTreeMap::new();
+        let mut absent = Vec::new();
+        for (key, figure) in &theirs.figures {
+            match figure {
+                Figure::Sample(sample) => {
+                    for (value, block) in sample.readings.iter().zip(&sample.blocks) {
+                        let reading = Reading {
+                            key: key.clone(),
+                            unit: sample.unit.clone(),
+                            quality: sample.quality,
+                            source: sample.source.clone(),
+                            value: Ok(*value),
+                        };
+                        launches.entry((sample.pass.word(), *block)).or_default().push(reading);
+                    }
+                }
+                Figure::Absent { absent: why } => absent.push((key, why)),
+            }
+        }
+        let pass = |word: &str| {
+            let all = theirs.figures.values().filter_map(|figure| match figure {
+                Figure::Sample(sample) => Some(sample.pass),
+                Figure::Absent { .. } => None,
+            });
+            all.into_iter().find(|pass| pass.word() == word)
+        };
+        for ((word, block), readings) in launches {
+            if let Some(pass) = pass(word) {
+                self.keep(place, pass, block, readings)?;
+            }
+        }
+        for (key, why) in absent {
+            let known = self.history.run.arms[place].figures.contains_key(key);
+            let Some(metric) = metric(key).filter(|_| !known) else { continue };
+            self.keep(place, metric.pass, 0, vec![Reading::absent(metric, why)])?;
+        }
+        Ok(())
+    }
+}
+
+/// What a node says of itself takes the place of what was noted of the machine that sends the work, with the first node.
+fn settle(provenance: &mut Provenance, node: &Provenance) {
+    if provenance.nodes.is_empty() {
+        *provenance = Provenance {
+            environment: provenance.environment.clone(),
+            commit: provenance.commit.clone(),
+            dirty: provenance.dirty,
+            folder: provenance.folder.clone(),
+            nodes: Vec::<Node>::new(),
+            ..node.clone()
+        };
+    }
+}

@@ -1,0 +1,162 @@
+//! Histories played by the schedule, of known costs.
+
+use super::*;
+
+const EFFORT: HistoryEffort = HistoryEffort {
+    adaptive: true,
+    fill: false,
+    rounds: 10,
+    suspects: 20,
+    builds: 1,
+    budget: Some(Duration::from_secs(60)),
+};
+
+fn queued(count: usize) -> Vec<Seen> {
+    vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 }; count]
+}
+
+/// Simulates a history whose versions have these costs; negative ones cannot be built. Returns the steps.
+fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
+    play_graph(costs, &line(costs.len()), effort)
+}
+
+fn line(count: usize) -> Graph {
+    graph(&(0..count).map(|version| version.checked_sub(1).into_iter().collect()).collect::<Vec<_>>())
+}
+
+fn graph(before: &[Vec<usize>]) -> Graph {
+    before.iter().cloned().collect()
+}
+
+fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
+    let mut seen = queued(costs.len());
+    let mut steps = Vec::new();
+    loop {
+        let step = next_step(&seen, graph, effort, Duration::ZERO, |a, b| costs[a] != costs[b]);
+        match &step {
+            Step::Build(index) => {
+                seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
+                seen[*index].builds = 1;
+            }
+            Step::Count(index) => seen[*index].counted = true,
+            Step::Block(set) => set.iter().for_each(|index| seen[*index].rounds += 1),
+            Step::Rebuild(set) => set.iter().for_each(|index| seen[*index].builds += 1),
+            Step::Done => return (seen, steps),
+        }
+        steps.push(step);
+        assert!(steps.len() < 10_000, "it never ends");
+    }
+}
+
+/// As [`play`], by what can be done at once in so many places.
+fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<Seen>, Vec<Ahead>) {
+    let (mut seen, graph, mut all) = (queued(costs.len()), line(costs.len()), Vec::new());
+    loop {
+        let now =
+            ahead(&seen, &graph, effort, Duration::ZERO, (places, u32::MAX), |a, b| costs[a] != costs[b]);
+        if now == Ahead::default() {
+            return (seen, all);
+        }
+        for index in &now.builds {
+            seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
+        }
+        now.count.iter().for_each(|index| seen[*index].counted = true);
+        now.beside.iter().for_each(|index| seen[*index].rounds += now.rounds);
+        all.push(now);
+        assert!(all.len() < 1000, "it never ends");
+    }
+}
+
+#[test]
+fn what_does_not_depend_on_each_other_is_done_at_once() {
+    let plain = HistoryEffort { adaptive: false, ..EFFORT };
+    let (_, all) = play_ahead(&[0; 20], &plain, 3);
+    let every: Vec<usize> = (0..20).collect();
+    let whole = Ahead { builds: every.clone(), count: every.clone(), beside: every, rounds: 10 };
+    assert_eq!(all, [whole], "all of a history without a search is one step");
+    let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
+    for places in [1, 5, 20] {
+        let (seen, all) = play_ahead(&costs, &EFFORT, places);
+        let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == State::Built).collect();
+        assert!(all[0].builds.contains(&0) && all[0].builds.contains(&99), "the ends come first");
+        assert!(all[0].builds.len() == places.max(2), "{:?}", all[0]);
+        assert!(built.contains(&36) && built.contains(&37) && built.len() <= 9 + places, "{built:?}");
+        assert!(seen[36].rounds >= 20 && seen[37].rounds >= 20, "suspects get more rounds");
+    }
+}
+
+#[test]
+fn the_ends_come_first_and_a_single_step_is_found_by_bisection() {
+    let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
+    let (seen, steps) = play(&costs, &EFFORT);
+    assert_eq!(steps[..2], [Step::Build(0), Step::Build(99)]);
+    let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == State::Built).collect();
+    assert!(built.contains(&36) && built.contains(&37) && built.len() <= 9, "{built:?}");
+    assert!(seen[36].rounds >= 20 && seen[37].rounds >= 20, "suspects get more rounds");
+}
+
+#[test]
+fn versions_that_cannot_be_built_are_passed_over() {
+    let mut costs: Vec<i32> = (0..40).map(|index| i32::from(index >= 20)).collect();
+    costs[0] = -1;
+    costs[39] = -1;
+    (17..=22).for_each(|index| costs[index] = -1);
+    let (seen, _) = play(&costs, &EFFORT);
+    assert_eq!([seen[1].state, seen[38].state], [State::Built; 2]);
+    assert_eq!([seen[16].state, seen[23].state], [State::Built; 2]);
+}
+
+#[test]
+fn a_change_on_a_branch_is_looked_for_there() {
+    // The main line is 0 to 9, 30, 31; a branch of 20 versions leaves it at 4 and is merged at 30.
+    let before = |version: usize| match version {
+        0 => Vec::new(),
+        10 => vec![4],
+        30 => vec![9, 29],
+        _ => vec![version - 1],
+    };
+    let graph = graph(&(0..32).map(before).collect::<Vec<_>>());
+    let costs: Vec<i32> = (0..32).map(|version| i32::from(version >= 17)).collect();
+    let (seen, _) = play_graph(&costs, &graph, &EFFORT);
+    let built: Vec<usize> = (0..32).filter(|index| seen[*index].state == State::Built).collect();
+    assert!(built.contains(&16) && built.contains(&17) && built.len() <= 9, "{built:?}");
+}
+
+#[test]
+fn while_there_is_time_every_stretch_is_looked_into() {
+    let (seen, _) = play(&[0; 20], &HistoryEffort { fill: true, ..EFFORT });
+    assert!(seen.iter().all(|one| one.state == State::Built && one.rounds >= 10));
+    let (seen, _) = play(&[0; 20], &EFFORT);
+    assert_eq!(seen.iter().filter(|one| one.state == State::Built).count(), 2);
+}
+
+#[test]
+fn without_time_versions_get_the_least_that_must_be() {
+    let plain = HistoryEffort { adaptive: false, ..EFFORT };
+    let mut seen = queued(3);
+    seen.iter_mut().for_each(|one| (one.state, one.counted) = (State::Built, true));
+    let late = Duration::from_secs(61);
+    assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Block(vec![0, 1, 2]));
+    seen.iter_mut().for_each(|one| one.rounds = LEAST);
+    assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Done);
+}
+
+#[test]
+fn versions_are_built_again_in_turns_after_everything_else() {
+    let often = HistoryEffort { builds: 3, adaptive: false, ..EFFORT };
+    let (seen, steps) = play(&[1, -1, 1], &often);
+    assert_eq!(steps[steps.len() - 2..], [Step::Rebuild(vec![0, 2]), Step::Rebuild(vec![0, 2])]);
+    assert_eq!(seen.iter().map(|one| one.builds).collect::<Vec<_>>(), [3, 1, 3]);
+}
+
+#[test]
+fn versions_that_are_added_are_weighed_beside_their_neighbours() {
+    let plain = HistoryEffort { adaptive: false, ..EFFORT };
+    let mut seen = queued(6);
+    seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (State::Built, true, 10));
+    seen[4].rounds = 0;
+    assert_eq!(
+        next_step(&seen, &line(6), &plain, Duration::ZERO, |_, _| false),
+        Step::Block(vec![0, 3, 4, 5])
+    );
+}

@@ -1,0 +1,139 @@
+//! Units of work: each does one written-down piece, and a history that is put together from them is that of one machine.
+
+use crate::repository::{BUILD, Repository, blocks};
+use crate::support::Place;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A step, documents, versions that cannot be built or run.
+fn eventful(place: &Place) -> Repository {
+    let repository = Repository::new(place, "repo");
+    repository.commit_program("first", 1000, 1000, "");
+    repository.write("README", "documents");
+    repository.commit("documents");
+    repository.commit_program("step", 1000, 2000, "");
+    repository.commit_program("broken", 1000, 2000, "this is no C");
+    repository.commit_program("crash", 1000, 2000, "abort();");
+    repository.commit_program("last", 1000, 2000, "volatile int v = 1; (void)v;");
+    repository
+}
+
+fn words(rounds: &'static str) -> Vec<&'static str> {
+    let words = ["history", "--repo", "repo", "--all", "--seed", "7", "--rounds", rounds];
+    words.iter().chain(&BUILD).chain(&["--", "./app"]).copied().collect()
+}
+
+/// The folder of the units of the only history.
+fn units(place: &Place) -> PathBuf {
+    let first =
+        |folder: PathBuf| std::fs::read_dir(folder).expect("a folder").flatten().next().expect("one").path();
+    first(first(place.work().join("history")).join("farm"))
+}
+
+fn names(folder: PathBuf) -> Vec<String> {
+    let all = std::fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<String> = all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_history_by_units_is_that_of_one_without() {
+    let (plain, place) = (Place::new(), Place::new());
+    let (_one, _other) = (eventful(&plain), eventful(&place));
+    let answer = plain.run(words("6"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\n");
+    let answer = place.run(words("6"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let (plain, recorded) = (plain.recorded(), place.recorded());
+    assert_eq!(plain.states(), recorded.states());
+    assert_eq!(recorded.states(), ["built", "same-binary", "built", "build-failed", "run-failed", "built"]);
+    assert_eq!(plain.version("crash")["why"], recorded.version("crash")["why"]);
+    assert!(place.log_of(recorded.version("broken")).contains("this is no C"));
+    for title in ["first", "documents", "step", "last"] {
+        for metric in ["malloc.count", "malloc.bytes", "malloc.peak", "build.bytes"] {
+            assert_eq!(plain.readings(title, metric), recorded.readings(title, metric), "{title}, {metric}");
+        }
+        let count = recorded.readings(title, "time.wall").len();
+        assert_eq!(count, plain.readings(title, "time.wall").len(), "{title}");
+    }
+    let left = names(
+        names(place.work().join("history"))
+            .iter()
+            .map(|key| place.work().join("history").join(key))
+            .next()
+            .expect("builds")
+            .join("farm"),
+    );
+    assert_eq!(left, Vec::<String>::new(), "what is in the store is not kept twice");
+    let again = place.run(words("6"));
+    assert!(again.code == 0 && !again.stderr.contains("timed"), "nothing is left: {}", again.exchange());
+    place.assert_no_processes();
+}
+
+#[test]
+fn a_unit_that_is_done_again_or_twice_at_once_has_one_result_that_is_counted_once() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 2000]);
+    // A program that does nothing leaves the units to us.
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
+    let answer = place.run(words("4"));
+    assert!(answer.code == 2 && answer.stderr.contains("without a result"), "{}", answer.exchange());
+    let folder = units(&place);
+    let builds = |text: &str| text.contains("\"Build\"");
+    let all = names(folder.join("units"));
+    let (first, second): (Vec<&String>, Vec<&String>) = all
+        .iter()
+        .partition(|name| builds(&std::fs::read_to_string(folder.join("units").join(name)).expect("a unit")));
+    assert_eq!((first.len(), second.len()), (2, 2), "two builds, one for counting, one for rounds: {all:?}");
+    let unit = |name: &str, node: &str| {
+        let file = folder.join("units").join(name);
+        let mut command = place.command(["unit", "--node", node]);
+        command.arg(file).env("XDG_CACHE_HOME", place.file(node)).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().expect("scruple runs")
+    };
+    for name in first.iter().chain(&second) {
+        let copies = [unit(name, "one"), unit(name, "one"), unit(name, "two")];
+        for mut copy in copies {
+            assert!(copy.wait().expect("an end").success());
+        }
+        let result = std::fs::read_to_string(folder.join("results").join(name)).expect("a result");
+        assert!(unit(name, "three").wait().expect("an end").success());
+        assert_eq!(std::fs::read_to_string(folder.join("results").join(name)).expect("a result"), result);
+    }
+    assert_eq!(names(folder.join("tmp")), Vec::<String>::new());
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\n");
+    let answer = place.run(words("4"));
+    assert_eq!(answer.code, 0, "the results are there: {}", answer.exchange());
+    let recorded = place.recorded();
+    for title in ["version 0", "version 1"] {
+        assert_eq!(recorded.readings(title, "time.wall").len(), 4);
+    }
+    for arm in recorded.arms() {
+        assert!(blocks(arm).windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}
+
+#[test]
+fn what_a_unit_cannot_do_is_said_with_the_machine_and_the_reason() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 2000]);
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nscratch = \"scratch\"\n");
+    place.write("scratch", "a file where a folder should be");
+    // Nor is there a folder for temporary files.
+    let answer = place.finish(place.command(words("2")).env("TMPDIR", place.file("scratch/none")));
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("failed on here: "), "{}", answer.exchange());
+    std::fs::remove_file(place.file("scratch")).expect("a file");
+    let answer = place.run(words("2"));
+    assert_eq!(answer.code, 0, "the same command goes on: {}", answer.exchange());
+    let changed = place.write("changed", "{}");
+    let answer = place.run(["unit", &changed.display().to_string()]);
+    assert!(answer.code == 2 && answer.stderr.contains("is no unit of a farm"), "{}", answer.exchange());
+    place.write("scruple.toml", "[farm]\nkind = \"moon\"\n");
+    let answer = place.run(words("2"));
+    assert!(answer.code == 2 && answer.stderr.contains("moon"), "{}", answer.exchange());
+}

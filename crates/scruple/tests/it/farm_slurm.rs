@@ -1,0 +1,202 @@
+//! Histories on a real cluster: where units run, that its parts may be killed, and that the figures are those of here.
+
+use crate::repository::{BUILD, Repository, blocks};
+use crate::slurm_cluster::Cluster;
+use crate::support::{Answer, Place};
+use std::process::{Child, Stdio};
+
+const VERSIONS: usize = 20;
+const STEP: usize = 12;
+const ROUNDS: usize = 6;
+
+/// The cluster, unless the machine refuses one, which is said.
+fn cluster() -> Option<Cluster> {
+    match Cluster::start() {
+        Ok(cluster) => Some(cluster),
+        Err(why) => {
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+            None
+        }
+    }
+}
+
+/// Twenty versions; one of them allocates twice as much as those before it.
+fn planted(place: &Place) -> Repository {
+    let repository = Repository::new(place, "repo");
+    for index in 0..VERSIONS {
+        let bytes = if index < STEP { 10_000 } else { 20_000 };
+        // Each is another program, which does the same.
+        repository.commit_program(
+            &format!("version {index}"),
+            1000,
+            bytes,
+            &format!("volatile int v = {index}; (void)v;"),
+        );
+    }
+    repository
+}
+
+fn words() -> Vec<&'static str> {
+    let words = ["history", "--repo", "repo", "--all", "--rounds", "6", "--seed", "7"];
+    words.iter().chain(&BUILD).chain(&["--", "./app"]).copied().collect()
+}
+
+/// The titles of the versions that an exact change of a metric is put down to.
+fn changes(answer: &Answer, metric: &str) -> Vec<u64> {
+    let all = answer.json();
+    let series = all["series"].as_array().expect("series").clone();
+    let one = series.iter().find(|one| one["metric"] == metric).expect("a series");
+    one["changes"].as_array().expect("changes").iter().filter_map(|change| change["at"].as_u64()).collect()
+}
+
+fn check(place: &Place) {
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), vec!["built"; VERSIONS]);
+    assert_eq!(recorded.ended(), "complete");
+    for index in 0..VERSIONS {
+        let title = format!("version {index}");
+        assert_eq!(recorded.readings(&title, "time.wall").len(), ROUNDS, "{title}");
+    }
+    // Rising blocks show that no reading was taken in twice.
+    for arm in recorded.arms() {
+        assert!(blocks(arm).windows(2).all(|pair| pair[0] < pair[1]), "{:?}", blocks(arm));
+    }
+    let report = place.run(["history", "report", "--repo", "repo", "--json"]);
+    assert_eq!(changes(&report, "malloc.bytes"), [STEP as u64], "{}", report.exchange());
+}
+
+#[test]
+fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_only() {
+    let Some(cluster) = cluster() else { return };
+    let (here, there) = (Place::new(), Place::new());
+    let (_one, _other) = (planted(&here), planted(&there));
+    let answer = here.run(words());
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    check(&here);
+    there.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+    let answer = there.finish(cluster.tell(&mut there.command(words())));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    check(&there);
+    let used = cluster.used();
+    assert!(
+        !used.is_empty() && used.iter().all(|node| ["n1", "n2", "n3"].contains(&node.as_str())),
+        "{used:?}"
+    );
+    let (ours, theirs) = (here.recorded(), there.recorded());
+    for index in 0..VERSIONS {
+        let title = format!("version {index}");
+        for metric in ["malloc.count", "malloc.bytes", "malloc.peak", "build.bytes"] {
+            let (mut ours, mut theirs) = (ours.readings(&title, metric), theirs.readings(&title, metric));
+            ours.dedup();
+            theirs.dedup();
+            assert!(ours.len() == 1 && ours == theirs, "{title}, {metric}: {ours:?} and {theirs:?}");
+        }
+    }
+    let again = there.finish(cluster.tell(&mut there.command(words())));
+    assert!(
+        again.code == 0 && !again.stderr.contains("rounds on"),
+        "nothing is left to do: {}",
+        again.exchange()
+    );
+    let queue = cluster.ask(&["squeue", "-h"]);
+    assert_eq!(queue, "");
+}
+
+#[test]
+fn a_unit_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
+    let Some(cluster) = cluster() else { return };
+    let place = Place::new();
+    let _repository = planted(&place);
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+    // Builds that take a moment, so that kills meet some under way.
+    let mut words = words();
+    words.splice(3..3, ["--build", "sleep 0.5"]);
+    let start = |name: &str| -> Child {
+        let said = std::fs::File::create(place.file(name)).expect("a file");
+        let mut command = place.command(&words);
+        cluster.tell(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
+    };
+    let farm = || -> Option<std::path::PathBuf> {
+        let builds = std::fs::read_dir(place.work().join("history")).ok()?.flatten().next()?;
+        Some(std::fs::read_dir(builds.path().join("farm")).ok()?.flatten().next()?.path())
+    };
+    let results =
+        || farm().and_then(|farm| Some(std::fs::read_dir(farm.join("results")).ok()?.count())).unwrap_or(0);
+    let units = || units_of(&place);
+    let mut sender = start("said-1");
+    assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("said-1"));
+    // A unit: its job is not sent again by Slurm.
+    if let Some(unit) = units().first() {
+        kill(unit);
+    }
+    assert!(cluster.eventually(|| results() > 0), "{}", place.read("said-1"));
+    // The sender: what it sent goes on, and the next one takes it up.
+    sender.kill().expect("a kill");
+    sender.wait().expect("an end");
+    let before = results();
+    assert!(cluster.eventually(|| results() > before), "units do not go on without the sender");
+    let mut sender = start("said-2");
+    assert!(cluster.eventually(|| results() > before + 1 && !units().is_empty()), "{}", place.read("said-2"));
+    let finished = cluster.eventually(|| farm().is_none());
+    assert!(finished, "{}\n{}", place.read("said-2"), cluster.ask(&["squeue"]));
+    assert!(cluster.eventually(|| place.read("said-2").contains("rounds on")), "{}", place.read("said-2"));
+    assert!(sender.wait().expect("an end").success(), "{}", place.read("said-2"));
+    check(&place);
+}
+
+#[test]
+fn an_interruption_takes_back_the_jobs_that_were_sent() {
+    let Some(cluster) = cluster() else { return };
+    let place = Place::new();
+    let _repository = planted(&place);
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+    let other = cluster.ask(&[
+        "sbatch",
+        "--parsable",
+        "--exclusive",
+        "-C",
+        "m2",
+        "--output=/dev/null",
+        "--wrap",
+        "sleep 600",
+    ]);
+    let mut words = words();
+    words.splice(3..3, ["--build", "sleep 30"]);
+    let mut command = place.command(&words);
+    let mut child =
+        cluster.tell(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple");
+    assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins");
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
+    // Jobs of other people stay.
+    let left = || cluster.ask(&["squeue", "-h", "-o", "%i"]);
+    assert!(cluster.eventually(|| left().trim() == other.trim()), "{}", left());
+    assert!(cluster.eventually(|| units_of(&place).is_empty()), "a unit lives on");
+}
+
+/// The processes that do units of this place.
+fn units_of(place: &Place) -> Vec<String> {
+    let mine = |pid: &str| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<String> =
+            words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let of_place = words
+            .last()
+            .is_some_and(|_| words.iter().any(|word| word.starts_with(&place.path().display().to_string())));
+        words.get(1).is_some_and(|verb| verb == "unit") && of_place
+    };
+    let all = std::fs::read_dir("/proc").expect("processes").flatten();
+    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|pid| mine(pid)).collect()
+}
+
+fn kill(pid: &str) {
+    // One that has just ended by itself is no error.
+    let _ = std::process::Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status();
+}

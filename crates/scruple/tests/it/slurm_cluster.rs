@@ -1,0 +1,156 @@
+//! A Slurm cluster of a test's own: controller and nodes on the loopback, in a folder that goes when the test ends.
+
+use crate::support::free_port;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Starts a cluster, and stops it and removes its folder when standard input ends, however the test ended; a signal to
+/// the whole group does not keep it from that.
+const KEEP: &str = r#"
+PATH=$PATH:/usr/sbin:/sbin
+trap '' INT TERM HUP
+mkdir -p "$D/spool" "$D/state" "$D/log"
+(umask 077; head -c 128 /dev/urandom > "$D/munge.key")
+munged --key-file="$D/munge.key" --socket="$D/munge.sock" --pid-file="$D/munged.pid" \
+  --log-file="$D/log/munged.log" --seed-file="$D/munge.seed" || exit 1
+slurmctld || exit 1
+for node in $NODES; do slurmd -N "$node" || exit 1; done
+echo ready
+cat >/dev/null
+scancel -u "$(id -un)" 2>/dev/null
+for i in 1 2 3 4 5 6 7 8 9 10; do [ -z "$(squeue -h 2>/dev/null)" ] && break; sleep 0.3; done
+for file in "$D"/slurmctld.pid "$D"/slurmd.*.pid "$D"/munged.pid; do
+  [ -s "$file" ] && kill -9 "$(cat "$file")" 2>/dev/null
+done
+rm -rf "$D"
+"#;
+
+/// The nodes and the feature of each.
+const NODES: [(&str, &str); 4] = [("n1", "m1"), ("n2", "m1"), ("n3", "m1"), ("other", "m2")];
+
+/// A running cluster of three nodes of the class m1 and one of m2.
+pub struct Cluster {
+    folder: PathBuf,
+    keeper: Child,
+}
+
+impl Cluster {
+    /// A cluster, or why this machine refuses one.
+    pub fn start() -> Result<Cluster, String> {
+        for program in ["munged", "slurmctld", "slurmd", "sbatch"] {
+            let found = Command::new("sh")
+                .args(["-c", &format!("PATH=$PATH:/usr/sbin:/sbin; command -v {program}")])
+                .output();
+            if !found.is_ok_and(|output| output.status.success()) {
+                return Err(format!("{program} is not installed: see .ci/packages-test.txt"));
+            }
+        }
+        let folder = tempfile::Builder::new().prefix("slurm-").tempdir_in("/tmp").expect("a folder").keep();
+        std::fs::write(folder.join("slurm.conf"), configuration(&folder)).expect("a file");
+        let names: Vec<&str> = NODES.iter().map(|(name, _)| *name).collect();
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEP])
+            .env("D", &folder)
+            .env("NODES", names.join(" "))
+            .env("SLURM_CONF", folder.join("slurm.conf"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(folder.join("said")).expect("a file"))
+            .spawn()
+            .expect("a shell");
+        let mut line = String::new();
+        let out = keeper.stdout.take().expect("a pipe");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("an answer");
+        let cluster = Cluster { folder, keeper };
+        if line != "ready\n" {
+            return Err(format!("no cluster can be started here: {}", cluster.read("said")));
+        }
+        if !cluster.eventually(|| cluster.idle() == NODES.len()) {
+            return Err(format!("no cluster can be started here: {}", cluster.read("log/slurmctld.log")));
+        }
+        Ok(cluster)
+    }
+
+    /// A program, told of this cluster.
+    pub fn tell<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("SLURM_CONF", self.folder.join("slurm.conf"))
+    }
+
+    /// What a program of Slurm's says; nothing where the controller is away.
+    pub fn ask(&self, words: &[&str]) -> String {
+        let output = self.tell(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null())).output();
+        String::from_utf8_lossy(&output.expect("a program of Slurm's").stdout).into_owned()
+    }
+
+    fn idle(&self) -> usize {
+        self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]).lines().count()
+    }
+
+    /// Waits until something holds, as long as that may take on a busy machine.
+    pub fn eventually(&self, holds: impl Fn() -> bool) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(120) {
+            if holds() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.join(name)).unwrap_or_default()
+    }
+
+    /// The nodes that jobs which ended have run on.
+    pub fn used(&self) -> Vec<String> {
+        let log = self.read("jobcomp.txt");
+        let nodes = log.split_whitespace().filter_map(|word| word.strip_prefix("NodeList="));
+        let mut nodes: Vec<String> = nodes.filter(|name| *name != "(null)").map(str::to_owned).collect();
+        nodes.sort();
+        nodes.dedup();
+        nodes
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // It cannot fail in a way that a test could mend.
+        let _ = self.keeper.wait();
+    }
+}
+
+fn configuration(folder: &Path) -> String {
+    let said = |words: &[&str]| {
+        let output = Command::new(words[0]).args(&words[1..]).output().expect("a program");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    let (host, user) = (said(&["hostname", "-s"]), said(&["id", "-un"]));
+    let (d, port) = (folder.display(), free_port());
+    let mut text = format!(
+        "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={port}\nAuthType=auth/munge\n\
+         AuthInfo=socket={d}/munge.sock\nSlurmUser={user}\nSlurmdUser={user}\nStateSaveLocation={d}/state\n\
+         SlurmdSpoolDir={d}/spool/%n\nSlurmctldPidFile={d}/slurmctld.pid\nSlurmdPidFile={d}/slurmd.%n.pid\n\
+         SlurmctldLogFile={d}/log/slurmctld.log\nSlurmdLogFile={d}/log/slurmd.%n.log\n\
+         ProctrackType=proctrack/pgid\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
+         SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
+         CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\nReturnToService=2\nSlurmdTimeout=60\n\
+         SlurmctldTimeout=10\nJobAcctGatherType=jobacct_gather/none\n\
+         AccountingStorageType=accounting_storage/none\nJobCompType=jobcomp/filetxt\nJobCompLoc={d}/jobcomp.txt\n\
+         SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1\nKillWait=5\n"
+    );
+    for (name, feature) in NODES {
+        let port = free_port();
+        text += &format!(
+            "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 Boards=1 SocketsPerBoard=1 \
+             CoresPerSocket=1 ThreadsPerCore=1 RealMemory=100 Feature={feature}\n"
+        );
+    }
+    let names: Vec<&str> = NODES.iter().map(|(name, _)| *name).collect();
+    text + &format!(
+        "PartitionName=bench Nodes={} Default=YES OverSubscribe=EXCLUSIVE MaxTime=INFINITE State=UP\n",
+        names.join(",")
+    )
+}
