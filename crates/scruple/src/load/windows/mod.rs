@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_has_one_turn_and_short_loads_of_several_have_two() {
+    fn one_server_has_one_turn_and_short_loads_of_several_have_three() {
         let whole = Plan::of(Request::get("/"));
         let alone = Division::of(&whole, 1, 10, true);
         assert_eq!((alone.turns, alone.windows), (1, 10));
@@ -462,7 +462,7 @@ mod tests {
         let lengths: Vec<f64> = plan.marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(plan.marks.is_sorted() && (lengths[0] / plan.marks[0] - 3.0).abs() < 1e-9, "{lengths:?}");
         let short = Plan { duration: Duration::from_secs(1), ..whole.clone() };
-        assert_eq!(Division::of(&short, 3, 10, false).turns, 2);
+        assert_eq!(Division::of(&short, 2, 10, false).turns, 3);
         let few = Plan { max_requests: Some(3), ..whole };
         assert_eq!(Division::of(&few, 1, 10, true).windows, 3);
     }
