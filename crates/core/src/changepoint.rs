@@ -54,7 +54,7 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 
 /// The changes of a noisy metric, one value for each version in order, such as the median of its readings.
 ///
-/// Steps are ratios where every value is positive, else differences. Fails when a value is not finite, or when there
+/// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others is not finite, or when there
 /// are fewer than six values, which are too few for any statement. A stretch of fewer than three values is never a
 /// level, so the two latest versions are never blamed.
 pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
@@ -68,6 +68,9 @@ pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
         return Err(Why::NotFinite);
     }
     let series = Scaled::new(values, options);
+    if !series.is_finite() {
+        return Err(Why::NotFinite);
+    }
     let steps = selection::select(&series, options.error);
     let noise = Noise::about(&series, &steps.fit.cuts);
     if let Some(modes) = modes::modes(&noise.levels, noise.pooled.sqrt()) {

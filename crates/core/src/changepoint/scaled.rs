@@ -110,6 +110,12 @@ impl Scaled {
         Scaled { scale, values: places, own, floor, scales, precisions, least, known: options.drift }
     }
 
+    /// Whether products of the values' squares are finite on this scale.
+    pub(super) fn is_finite(&self) -> bool {
+        let mut all = self.values.iter().chain(&self.scales).chain(&self.own);
+        all.all(|value| value.powi(4).is_finite())
+    }
+
     /// The series minus a curve, with the same noise.
     pub(super) fn less(&self, curve: &[f64]) -> Scaled {
         let values = self.values.iter().zip(curve).map(|(value, curve)| value - curve).collect();

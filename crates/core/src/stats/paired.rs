@@ -55,7 +55,7 @@ pub enum Why {
     },
     /// A reading is zero or negative, so that ratios are undefined.
     NotPositive,
-    /// A reading is infinite or not a number.
+    /// A reading is infinite or not a number, or its distance from the others is.
     NotFinite,
     /// There are too few processes to show how much processes differ.
     FewProcesses {
@@ -109,7 +109,7 @@ impl fmt::Display for Why {
                 "it depends on what else ran on the machine, and the runs were not taken side by side",
             ),
             Why::NotPositive => f.write_str("a reading is zero or negative, so there is no ratio"),
-            Why::NotFinite => f.write_str("a reading is not a finite number"),
+            Why::NotFinite => f.write_str("a reading, or its distance from the others, is not a finite number"),
             Why::OtherMachine => {
                 f.write_str("the readings are of two machines, and say nothing of the program’s part in it")
             }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use scruple_core::changepoint::{Options, noisy};
 use scruple_core::compare::{Comparison, Verdict, compare_exact, compare_noisy, compare_unpaired};
+use scruple_core::stats::paired::Why;
 use scruple_core::stats::quantile::{median, median_interval, quantile, sorted};
 use scruple_core::stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
 
@@ -146,4 +147,10 @@ proptest! {
         compare_unpaired(&reference, &arm, true, margin, level);
         compare_exact(&reference, &arm, true, margin, level);
     }
+}
+
+#[test]
+fn a_series_with_a_value_beyond_all_measure_has_no_change_points() {
+    let values = [0.0, 0.0, 0.0, 0.0, 0.0, 4.3e-248, 7.9e161, 8.5e-44, 7.1e213, 2.4e297];
+    assert_eq!(noisy(&values, &Options::default()).err(), Some(Why::NotFinite));
 }
