@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stalls import ROOT, Planted, urgent
+from stalls import ROOT, Planted, compiled, urgent
 
 SERVERS = {
     "each 1 ms": ("workers=4 fixed=1", "400"),
@@ -96,9 +96,7 @@ def main():
     scruple, whole = os.path.abspath(wish.scruple), Tally()
     print("| servers | wrong tries | wrong verdicts | wrong limits | called the same | metrics that were wrong |\n|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(wish.jobs) as pool:
-        program = os.path.join(folder, "planted")
-        source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
-        subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
+        program = compiled(folder)
         for name, (words, rate) in SERVERS.items():
             if not any(name.startswith(one) for one in wish.only.split(",")):
                 continue

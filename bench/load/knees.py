@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stalls import ROOT, Planted, urgent
+from stalls import ROOT, Planted, compiled, urgent
 
 SERVERS = {
     "M/M/1, 0.5 ms": ("workers=1 exp=0.5", 2000 - math.log(100) / 0.005),
@@ -68,9 +68,7 @@ def main():
     wrong = False
     print("| server | highest rate | added to 5 ms | searches that missed it | settled | median width | nine of ten are below |\n|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(wish.jobs) as pool:
-        program = os.path.join(folder, "planted")
-        source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
-        subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
+        program = compiled(folder)
         for name, (words, truth) in SERVERS.items():
             if not any(name.startswith(one) for one in wish.only.split(",")):
                 continue

@@ -29,16 +29,10 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stalls import ROOT, compiled
+
 RATE, CONNECTIONS, TRUTH = 2000, 10, 90.0
-
-
-def planted(folder):
-    """The server that stalls, compiled."""
-    program = os.path.join(folder, "planted")
-    source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
-    subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
-    return program
 
 
 def free_port():
@@ -169,7 +163,7 @@ def stall_commands(ours, url, seconds, folder):
 
 def stalls(scruple, rounds, seconds, folder):
     port = free_port()
-    server = subprocess.Popen(urgent([planted(folder), str(port), "stall=100", "every=1000"], 1), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(urgent([compiled(folder), str(port), "stall=100", "every=1000"], 1), stdout=subprocess.DEVNULL)
     try:
         await_port(port)
         print(f"## A stall of 100 ms in every second, {RATE} requests/s, {CONNECTIONS} connections, {seconds} s, {rounds} rounds\n")

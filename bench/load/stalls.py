@@ -78,6 +78,14 @@ def quantiles(responses):
     return {name: quantile(ordered, q) for name, q in QUANTILES.items()} if ordered else {}
 
 
+def compiled(folder):
+    """The planted server, compiled into a folder."""
+    program = os.path.join(folder, "planted")
+    source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
+    subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
+    return program
+
+
 class Planted:
     """A planted server on a free port, for as long as the block lasts."""
 
@@ -306,9 +314,7 @@ def main():
         generators += [(name, run) for name, binary, run in OTHERS if shutil.which(binary)]
     wrong = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(wish.jobs) as pool:
-        program = os.path.join(folder, "planted")
-        source = os.path.join(ROOT, "crates", "measure", "tests", "load", "planted.c")
-        subprocess.run(["gcc", "-O2", "-o", program, source, "-lm"], check=True)
+        program = compiled(folder)
         for name, run in generators:
             ours = name == "scruple"
             heads = ["planted", "within 5 %"] + (["of the log", "void"] if ours else []) + list(QUANTILES)
