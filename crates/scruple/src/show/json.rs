@@ -61,13 +61,32 @@ pub(crate) struct RunHead<'a> {
     reference: Option<&'a str>,
 }
 
+/// Which arm a result is of, the same in every document.
 #[derive(Serialize)]
-struct ArmResult<'a> {
+pub(crate) struct ArmHead<'a> {
     name: &'a str,
     role: &'static str,
     subject: &'a Subject,
     version: Option<&'a str>,
     params: &'a BTreeMap<String, Parameter>,
+}
+
+impl<'a> ArmHead<'a> {
+    pub(crate) fn of(arm: &'a Arm) -> ArmHead<'a> {
+        ArmHead {
+            name: &arm.name,
+            role: arm.role.word(),
+            subject: &arm.subject,
+            version: arm.version.as_deref(),
+            params: &arm.params,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ArmResult<'a> {
+    #[serde(flatten)]
+    head: ArmHead<'a>,
     metrics: BTreeMap<&'a str, MetricResult<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_map: Option<memory::MemoryReport<'a>>,
@@ -218,11 +237,7 @@ fn arm_result<'a>(report: &'a Report<'_>, arm: &'a Arm) -> ArmResult<'a> {
         })
         .collect();
     ArmResult {
-        name: &arm.name,
-        role: arm.role.word(),
-        subject: &arm.subject,
-        version: arm.version.as_deref(),
-        params: &arm.params,
+        head: ArmHead::of(arm),
         metrics,
         memory_map: report
             .memory_maps

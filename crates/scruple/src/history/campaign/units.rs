@@ -20,6 +20,7 @@ use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::Arm;
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
 use std::path::Path;
 
 /// Rounds that a unit has at least, where there are so many.
@@ -91,14 +92,11 @@ impl Campaign {
         };
         let stages = batch.stages();
         folder.forgive(&stages.concat());
-        let environment = self
-            .environment
-            .iter()
-            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+        let environment = self.environment_as_text();
         farm.run(&Order {
             folder: &folder,
             stages: &stages,
-            environment: &environment.collect(),
+            environment: &environment,
             progress: &self.progress,
             interrupted: &self.interrupted,
         })?;
@@ -225,6 +223,12 @@ impl Campaign {
         }
     }
 
+    /// The environment of counting launches, in the form that units have.
+    fn environment_as_text(&self) -> BTreeMap<String, String> {
+        let text = |part: &OsString| part.to_string_lossy().into_owned();
+        self.environment.iter().map(|(name, value)| (text(name), text(value))).collect()
+    }
+
     fn measure(
         &self,
         count: Vec<String>,
@@ -248,15 +252,11 @@ impl Campaign {
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
             (entry.version.state, entry.artefacts) = (State::Queued, None);
         }
-        let environment = self
-            .environment
-            .iter()
-            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
         Measure {
             run: self.history.run.id.clone(),
             seed: self.history.run.seed,
             terms: self.history.run.terms.clone(),
-            environment: environment.collect(),
+            environment: self.environment_as_text(),
             entries,
             builds: builds.clone(),
             subjects: self.subjects.clone(),

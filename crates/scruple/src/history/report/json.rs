@@ -1,12 +1,12 @@
 //! JSON, schema 1, in the form of every other answer; places of versions are indices into `history.versions`.
 
 use super::{ExplainedChange, Page, commit_links, words};
-use crate::show::json::{RunHead, document, run_head};
+use crate::show::json::{ArmHead, RunHead, document, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
 use scruple_core::sample::Figure;
-use scruple_core::subject::{Arm, Parameter, Subject};
+use scruple_core::subject::Arm;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,11 +25,8 @@ struct Answer<'a> {
 /// What was read of one subject at one version, in the form that runs have, so that the history can be imported.
 #[derive(Serialize)]
 struct OfArm<'a> {
-    name: &'a str,
-    role: &'static str,
-    subject: &'a Subject,
-    version: Option<&'a str>,
-    params: &'a BTreeMap<String, Parameter>,
+    #[serde(flatten)]
+    head: ArmHead<'a>,
     metrics: BTreeMap<&'a str, OfMetric<'a>>,
 }
 
@@ -122,14 +119,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
 
 fn of_arm(arm: &Arm) -> OfArm<'_> {
     let metrics = arm.figures.iter().map(|(key, figure)| (key.as_str(), of_metric(figure))).collect();
-    OfArm {
-        name: &arm.name,
-        role: arm.role.word(),
-        subject: &arm.subject,
-        version: arm.version.as_deref(),
-        params: &arm.params,
-        metrics,
-    }
+    OfArm { head: ArmHead::of(arm), metrics }
 }
 
 fn of_metric(figure: &Figure) -> OfMetric<'_> {
