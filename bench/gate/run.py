@@ -4,6 +4,8 @@ whose cost is known. Every change is checked again and again, each time as a com
 Prints Markdown.
 
     python3 bench/gate/run.py --scruple target/release/scruple [--quiet N] [--changed N] [--busy N]
+
+With --gates FILE each gate is written down there, and those written down count: the work can be done in pieces.
 """
 
 import argparse
@@ -127,45 +129,58 @@ def main():
     parser.add_argument("--changed", type=int, default=10, help="gates of each change that costs something")
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="processes that keep the machine busy")
     parser.add_argument("--only", help="one of the changes")
+    parser.add_argument("--gates", type=pathlib.Path, help="a file of the gates so far, which is continued")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no gate after so long")
     args = parser.parse_args()
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(args.busy)]
     try:
-        table(args)
+        gates = run(args)
     finally:
         for one in busy:
             one.kill()
             one.wait()
+    table(gates)
 
 
-def table(args):
-    print("| change | gates | kept | exceeded | can't tell | wrong | what decided | seconds: median, most | load |")
-    print("|---|---:|---:|---:|---:|---:|---|---:|---:|")
+def run(args):
+    """The gates written down before, and those that were still to be done."""
+    known = args.gates.read_text().splitlines() if args.gates and args.gates.exists() else []
+    gates = [json.loads(line) for line in known]
+    until = time.monotonic() + args.seconds
     with tempfile.TemporaryDirectory(prefix="scruple-gate-") as text:
         place = pathlib.Path(text)
         folder = place / "repo"
         repository(folder)
-        number = 0
-        for name, (_, expected) in CHANGES.items():
-            if args.only and args.only != name:
-                continue
-            ends, times, loads, worse, lines = [], [], [], set(), set()
-            for _ in range(args.quiet if name in QUIET else args.changed):
-                number += 1
-                code, took, found = once(args.scruple, folder, place, name, number)
-                ends.append(code)
-                times.append(took)
-                loads.append(os.getloadavg()[0])
+        for name in CHANGES if not args.only else [args.only]:
+            wanted = args.quiet if name in QUIET else args.changed
+            while sum(one["change"] == name for one in gates) < wanted and time.monotonic() < until:
+                code, took, found = once(args.scruple, folder, place, name, len(gates) + 1)
                 metrics, places = named(found)
-                worse |= metrics
-                lines |= places
-            wrong = sum(code not in (expected, 3) for code in ends)
-            decided = ", ".join(sorted(worse)) or "–"
-            decided += f" ({', '.join(sorted(lines))})" if lines else ""
-            print(
-                f"| {name} | {len(ends)} | {ends.count(0)} | {ends.count(1)} | {ends.count(3)} | {wrong} | {decided} "
-                f"| {statistics.median(times):.1f}, {max(times):.1f} | {statistics.median(loads):.0f} |",
-                flush=True,
-            )
+                gates.append({"change": name, "code": code, "seconds": took, "load": os.getloadavg()[0],
+                              "metrics": sorted(metrics), "lines": sorted(places)})
+                if args.gates:
+                    with args.gates.open("a") as file:
+                        file.write(json.dumps(gates[-1]) + "\n")
+    return gates
+
+
+def table(gates):
+    print("| change | gates | kept | exceeded | can't tell | wrong | what decided | seconds: median, most | load |")
+    print("|---|---:|---:|---:|---:|---:|---|---:|---:|")
+    for name, (_, expected) in CHANGES.items():
+        those = [one for one in gates if one["change"] == name]
+        if not those:
+            continue
+        ends = [one["code"] for one in those]
+        times = [one["seconds"] for one in those]
+        wrong = sum(code not in (expected, 3) for code in ends)
+        decided = ", ".join(sorted({metric for one in those for metric in one["metrics"]})) or "–"
+        lines = sorted({line for one in those for line in one["lines"]})
+        decided += f" ({', '.join(lines)})" if lines else ""
+        print(
+            f"| {name} | {len(ends)} | {ends.count(0)} | {ends.count(1)} | {ends.count(3)} | {wrong} | {decided} "
+            f"| {statistics.median(times):.1f}, {max(times):.1f} | {statistics.median(one['load'] for one in those):.0f} |"
+        )
 
 
 if __name__ == "__main__":
