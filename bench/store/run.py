@@ -13,6 +13,7 @@ import glob
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -102,8 +103,9 @@ def main():
         print(f"copied to the server in {time.monotonic() - begin:.1f} s; the file has {file.stat().st_size / 1e6:.0f} MB")
         print(f"\n{'command':<42} {'file':>22} {'server':>22}")
         for words in (["store", "list"], ["store", "list", "-n", str(runs)], ["show", "label0"],
-                      ["compare", "last~1", "last"], *SERIES):
-            commands = [" ".join([scruple, *words, "--store", f"'{store}'"]) for store in (file, url)]
+                      ["compare", "last~1", "last"], ["trend", "subject 3"],
+                      ["trend", "subject 3", "--metrics", "time.cpu"]):
+            commands = [shlex.join([scruple, *words, "--store", str(store)]) for store in (file, url)]
             answer = subprocess.run(
                 [scruple, "run", "--no-store", "--time-only", "-r", "12", "--json", *commands],
                 check=True, capture_output=True, text=True)
@@ -111,9 +113,6 @@ def main():
             cells = [cell(arm["metrics"]["time.wall"]) for arm in arms]
             print(f"{'scruple ' + ' '.join(words):<42} {cells[0]:>22} {cells[1]:>22}", flush=True)
     return 0
-
-
-SERIES = []
 
 
 def cell(metric):

@@ -4,7 +4,7 @@
 //! the samples that are already there.
 
 use super::database::{Failure, StoredRow, Value};
-use super::{Store, StoreError, damaged, json, parse};
+use super::{Store, StoreError, damaged, json, owner, parse};
 use scruple_core::history::{Acceptance, State, Version};
 use scruple_core::run::{self, Run};
 use scruple_core::subject::Arm;
@@ -216,8 +216,13 @@ impl Store {
                 self.insert_figures(&history.run)?;
             }
             self.database.execute(
-                "UPDATE run SET state = $1, owner = $2 WHERE id = $3",
-                &[run::State::Running.word().into(), i64::from(std::process::id()).into(), id()],
+                "UPDATE run SET state = $1, owner = $2, host = $3 WHERE id = $4",
+                &[
+                    run::State::Running.word().into(),
+                    i64::from(std::process::id()).into(),
+                    owner::host().into(),
+                    id(),
+                ],
             )?;
             self.database.execute(
                 "UPDATE history SET commits = $1, request = $2 WHERE run_id = $3",

@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod list;
 pub mod newest;
 mod outbox;
+mod owner;
 pub mod points;
 mod profiles;
 pub mod reading;
@@ -48,6 +49,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/0004_courses.sql"),
     include_str!("sql/0005_requests.sql"),
     include_str!("sql/0006_profiles.sql"),
+    include_str!("sql/0007_owners.sql"),
 ];
 
 /// An open store.
@@ -192,7 +194,7 @@ impl Store {
     fn insert_run(&self, run: &Run) -> Result<(), Failure> {
         self.database.execute(
                     "INSERT INTO run (id, label, started, state, owner, seed, machine_class, argv, terms, provenance, \
-                     warnings) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                     warnings, host) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                     &[
                         run.id.clone().into(),
                         run.label.clone().into(),
@@ -205,6 +207,7 @@ impl Store {
                         json(&run.terms),
                         json(&run.provenance),
                         json(&run.warnings),
+                        owner::host().into(),
                     ],
                 )?;
         let mut arms = run.arms.iter().enumerate();
@@ -242,7 +245,8 @@ impl Store {
         let readings: Vec<Journalled> = readings.iter().map(Journalled::from).collect();
         self.database
             .execute(
-                "INSERT INTO journal (run_id, sequence, position, pass, block, readings) VALUES ($1, $2, $3, $4, $5, $6)",
+                "INSERT INTO journal (run_id, sequence, position, pass, block, readings, taken) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
                 &[
                     run.into(),
                     (sequence as i64).into(),
@@ -250,6 +254,7 @@ impl Store {
                     pass.word().into(),
                     i64::from(block).into(),
                     json(&readings),
+                    owner::now().into(),
                 ],
             )
             .map(|_| ())

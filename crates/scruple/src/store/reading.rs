@@ -2,9 +2,10 @@
 
 use super::database::{Failure, StoredRow, Value};
 use super::journal::Journalled;
+use super::owner::state;
 use super::{Listed, Store, StoreError, add_readings, damaged, parse};
 use scruple_core::metric::{Pass, Quality};
-use scruple_core::run::{Run, State};
+use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading, Sample};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::Unit;
@@ -19,8 +20,11 @@ impl Store {
     pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let work = || -> Result<Vec<Listed>, Failure> {
+            let owner = self.owner_columns()?;
             let rows = self.database.query(
-                "SELECT id, label, started, state, owner, argv, machine_class FROM run ORDER BY started DESC, id DESC LIMIT $1",
+                &format!(
+                    "SELECT id, label, argv, machine_class, {owner} FROM run ORDER BY started DESC, id DESC LIMIT $1"
+                ),
                 &[most.into()],
             )?;
             let arms = self.database.query(
@@ -39,10 +43,10 @@ impl Store {
                     let id = row.text(0)?.to_owned();
                     Ok(Listed {
                         label: row.optional_text(1)?.map(str::to_owned),
-                        started: row.integer(2)?,
-                        state: state(row.text(3)?, row.integer(4)?)?,
-                        argv: parse(row.text(5)?, "argv")?,
-                        machine: row.text(6)?.to_owned(),
+                        started: row.integer(5)?,
+                        state: state(row, 4)?,
+                        argv: parse(row.text(2)?, "argv")?,
+                        machine: row.text(3)?.to_owned(),
                         arms: names.remove(id.as_str()).unwrap_or_default(),
                         id,
                     })
@@ -120,8 +124,9 @@ impl Store {
     }
 
     pub(super) fn load(&self, id: &str) -> Result<Run, Failure> {
+        let owner = self.owner_columns()?;
         let rows = self.database.query(
-            "SELECT label, started, state, owner, seed, argv, terms, provenance, warnings FROM run WHERE id = $1",
+            &format!("SELECT label, seed, argv, terms, provenance, warnings, {owner} FROM run WHERE id = $1"),
             &[id.into()],
         )?;
         let row = rows.first().ok_or_else(|| damaged("a run vanished while it was read"))?;
@@ -131,14 +136,14 @@ impl Store {
         Ok(Run {
             id: id.to_owned(),
             label: row.optional_text(0)?.map(str::to_owned),
-            started: row.integer(1)?,
-            state: state(row.text(2)?, row.integer(3)?)?,
-            seed: row.text(4)?.parse().map_err(|_| damaged("a seed is not a number"))?,
-            argv: parse(row.text(5)?, "argv")?,
-            terms: parse(row.text(6)?, "terms")?,
-            provenance: parse(row.text(7)?, "provenance")?,
+            started: row.integer(7)?,
+            state: state(row, 6)?,
+            seed: row.text(1)?.parse().map_err(|_| damaged("a seed is not a number"))?,
+            argv: parse(row.text(2)?, "argv")?,
+            terms: parse(row.text(3)?, "terms")?,
+            provenance: parse(row.text(4)?, "provenance")?,
             arms,
-            warnings: parse(row.text(8)?, "warnings")?,
+            warnings: parse(row.text(5)?, "warnings")?,
         })
     }
 
@@ -195,11 +200,8 @@ impl Store {
     }
 }
 
-/// A run that is marked as running while its process is gone was interrupted.
-pub(super) fn state(word: &str, owner: i64) -> Result<State, Failure> {
-    let state = State::from_word(word).ok_or_else(|| damaged("a run has an unknown state"))?;
-    let gone = state == State::Running && !Path::new(&format!("/proc/{owner}")).exists();
-    Ok(if gone { State::Interrupted } else { state })
+pub(super) fn damaged_state() -> Failure {
+    damaged("a run has an unknown state")
 }
 
 /// The sample of a row: position, metric, pass, unit, quality, source, readings, blocks.

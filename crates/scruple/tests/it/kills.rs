@@ -128,3 +128,24 @@ fn several_writers_share_one_store_from_its_first_moment() {
         assert_eq!(shown["arms"][0]["metrics"]["time.wall"]["n"], 20);
     }
 }
+
+#[test]
+fn a_run_of_another_machine_is_under_way_until_it_is_silent_for_a_day() {
+    let place = Place::new();
+    let mut child = start(&place, "one", "sh -c 'echo x >> $0'");
+    eventually(|| place.length("log-one") > 20);
+    child.kill().expect("a kill");
+    child.wait().expect("an end");
+    let state = || at(&place.run(["show", "--json", "one"]).json(), "/run/state").clone();
+    assert_eq!(state(), "interrupted");
+    let change = |sql: &str| {
+        let store = rusqlite::Connection::open(place.file("store.db")).expect("the store");
+        assert!(store.execute(sql, []).expect("a change") > 0);
+    };
+    change("UPDATE run SET host = 'elsewhere/1 2 pid:[3]'");
+    assert_eq!(state(), "running");
+    let remove = place.run(["store", "rm", "one"]);
+    assert!(remove.code == 2 && remove.stderr.contains("under way"), "{}", remove.exchange());
+    change("UPDATE journal SET taken = taken - 90000000");
+    assert_eq!(state(), "interrupted");
+}

@@ -1,0 +1,102 @@
+//! Whose a run under way is, and whether it still goes on: a file may lie where several machines see it.
+
+use super::Store;
+use super::database::{Failure, StoredRow};
+use super::reading::damaged_state;
+use jiff::Timestamp;
+use scruple_core::run::State;
+use std::fs;
+use std::path::Path;
+
+/// The version of a store from which on runs have hosts.
+const SINCE: i64 = 7;
+
+/// A run on another machine, which cannot be asked, goes on as long as it has written something within this time, in
+/// milliseconds: a day.
+const SILENCE: i64 = 24 * 3_600_000;
+
+/// What tells processes with the same id apart: the machine, since when it runs, and the namespace of its processes.
+/// The parts have no spaces.
+pub(super) fn host() -> String {
+    let read = |path: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.split_whitespace().collect::<String>()
+    };
+    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!(
+        "{}/{} {} {}",
+        read("/proc/sys/kernel/hostname"),
+        read("/etc/machine-id"),
+        read("/proc/sys/kernel/random/boot_id"),
+        space.display()
+    )
+}
+
+/// Now, in milliseconds since 1970.
+pub(super) fn now() -> i64 {
+    Timestamp::now().as_millisecond()
+}
+
+impl Store {
+    /// The columns of a run that [`state`] reads: its state and start, its process and host, and when it last wrote.
+    pub(super) fn owner_columns(&self) -> Result<&'static str, Failure> {
+        Ok(match self.version()? < SINCE {
+            // A store of an earlier Scruple is read unchanged.
+            true => "state, started, owner, NULL, NULL",
+            false => {
+                "state, started, owner, host, \
+                 (SELECT taken FROM journal WHERE run_id = run.id ORDER BY sequence DESC LIMIT 1)"
+            }
+        })
+    }
+}
+
+/// The state of the run of a row whose columns from `first` on are those of [`Store::owner_columns`]. One that is marked
+/// as running while its process is gone was interrupted.
+pub(super) fn state(row: &StoredRow, first: usize) -> Result<State, Failure> {
+    let state = State::from_word(row.text(first)?).ok_or_else(damaged_state)?;
+    if state != State::Running {
+        return Ok(state);
+    }
+    let written = if row.is_null(first + 4) { row.integer(first + 1)? } else { row.integer(first + 4)? };
+    let (owner, theirs) = (row.integer(first + 2)?, row.optional_text(first + 3)?);
+    let lives = match theirs {
+        Some(theirs) => goes_on(theirs, &host(), owner, now() - written),
+        None => has_process(owner),
+    };
+    Ok(if lives { State::Running } else { State::Interrupted })
+}
+
+/// Whether a run of that host may still go on, as far as this host knows.
+fn goes_on(theirs: &str, ours: &str, process: i64, silent: i64) -> bool {
+    let mut parts = theirs.split(' ').zip(ours.split(' ')).map(|(their, our)| their == our);
+    match [parts.next(), parts.next(), parts.next()] {
+        [Some(true), Some(true), Some(true)] => has_process(process),
+        // The machine was started again since.
+        [Some(true), Some(false), _] => false,
+        _ => silent < SILENCE,
+    }
+}
+
+fn has_process(process: i64) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_another_machine_goes_on_until_it_is_silent_for_a_day() {
+        let own = i64::from(std::process::id());
+        let here = "m1/a boot1 pid:[1]";
+        assert!(goes_on(here, here, own, 2 * SILENCE), "its process is there");
+        assert!(!goes_on(here, here, i64::MAX, 0), "its process is gone");
+        assert!(!goes_on("m1/a boot0 pid:[1]", here, own, 0), "the machine was started again");
+        for elsewhere in ["m2/b boot2 pid:[1]", "m1/a boot1 pid:[2]", ""] {
+            assert!(goes_on(elsewhere, here, i64::MAX, SILENCE - 1));
+            assert!(!goes_on(elsewhere, here, own, SILENCE + 1));
+        }
+        assert_eq!(host().split(' ').count(), 3, "{}", host());
+    }
+}
