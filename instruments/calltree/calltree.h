@@ -26,32 +26,32 @@ typedef enum {
     HEAP_PRODUCT,     /* calloc */
     HEAP_RESIZE,      /* realloc */
     HEAP_SIZE_SECOND, /* memalign, aligned_alloc */
-    HEAP_SIZE_THIRD,  /* posix_memalign: its result is 0 where it succeeded */
+    HEAP_SIZE_THIRD,  /* posix_memalign: its result is 0 on success */
     HEAP_FREE,
 } HeapKind;
 
-/* A file that code comes from. */
+/* A file that contains code. */
 typedef struct Object {
     struct Object *next;
-    const HChar *path; /* NULL: code that no file holds */
+    const HChar *path; /* NULL: code that is in no file */
     UInt id;
 } Object;
 
-/* A function: known by its file and the place there, so that it stays the same when its file is loaded again. */
+/* A function, identified by its file and offset, so that it stays the same when the file is loaded again. */
 typedef struct Function {
     struct Function *in_bucket, *next;
     Object *object;
-    Addr offset;       /* the address that the file itself gives it; the address in memory where no file does */
+    Addr offset;       /* the address in the file; the address in memory for code in no file */
     const HChar *name; /* NULL: no symbol covers it */
     HeapKind heap;
-    Bool is_resolver; /* of the dynamic linker: whatever it jumps to was called by its own caller */
+    Bool is_resolver; /* of the dynamic linker: its caller has called the function that it jumps to */
     UInt id;
 } Function;
 
 struct Edge;
 
-/* A calling context: the functions from the start of a thread to this one. A function that is on the path already is
- * not added again: a recursive call leads back to the context it has there. */
+/* A calling context: the functions from the start of a thread to this one. A function occurs at most once on the path:
+ * a recursive call leads back to its context there. */
 typedef struct Context {
     struct Context *parent, *next; /* next: in the order of creation, parents before children */
     Function *function;            /* NULL: the root */
@@ -69,16 +69,16 @@ typedef struct Edge {
     ULong calls;
 } Edge;
 
-/* Where a call is made, and where the last one led. */
+/* A call site, and the target of its last call. */
 typedef struct {
     Addr target;
     Function *function; /* NULL: a stub */
     Context *from;
     Edge *edge;
-    UInt epoch; /* of the files in memory; only where the target varies */
+    UInt epoch; /* of the files in memory; used only if the target varies */
 } CallSite;
 
-/* Instructions that are only ever executed together, one after the other. */
+/* A run of instructions that are always executed together, in order. */
 typedef struct Run {
     struct Run *in_bucket, *next;
     Function *function; /* NULL: code without a symbol */
@@ -89,23 +89,23 @@ typedef struct Run {
     ULong count;
 } Run;
 
-/* What the translated code looks at. */
+/* The state that the translated code reads. */
 typedef struct {
     ULong instructions;
     Context *context;
-    Function *function; /* NULL: it will be known by the next instruction that belongs to one */
+    Function *function; /* NULL: the next instruction in a function determines it */
     UInt function_id;   /* its number, or 0 */
-    UInt nameless_in;   /* where the function has no symbol: the number of its file; else 0 */
+    UInt nameless_in;   /* the number of the function's file if the function has no symbol; else 0 */
 } Now;
 
 extern Now now;
 
-/* What is known of the function that an address is in. */
+/* What is known about the function that contains an address. */
 typedef enum {
     CODE_NAMED,    /* a symbol covers it */
     CODE_NAMELESS, /* none does */
-    CODE_FILELESS, /* no file holds it: made by the program itself */
-    CODE_STUB,     /* it only jumps on to a function of another file */
+    CODE_FILELESS, /* in no file: the program has generated it */
+    CODE_STUB,     /* it only jumps to a function of another file */
 } CodeKind;
 
 /* functions.c */
@@ -118,7 +118,7 @@ Run *all_runs(void);
 void *take(SizeT size);
 
 /* contexts.c */
-extern ULong cut_calls; /* edges to functions that have no context of their own, because there are too many */
+extern ULong cut_calls; /* edges to functions without their own context, because there are too many contexts */
 void contexts_start(ULong limit, Bool fold);
 Context *root_context(void);
 Edge *follow(Context *from, Function *function);
@@ -128,7 +128,7 @@ void zero_counts(void);
 
 extern ULong settled_instructions;
 
-/* Charges what was executed since the last time to the present context. */
+/* Adds the instructions since the last call of this function to the current context. */
 static inline void settle_instructions(void) {
     now.context->self += now.instructions - settled_instructions;
     settled_instructions = now.instructions;
@@ -156,7 +156,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
 /* profile.c */
 void profile_start(const HChar *out);
 void profile_forked(void);
-/* The number of the part, or 0 where it could not be written. */
+/* Returns the number of the part, or 0 if it could not be written. */
 UInt profile_write(const HChar *reason, Int status);
 void profile_withdraw(UInt part);
 void profile_end(void);

@@ -52,7 +52,7 @@ static Context *new_context(Context *parent, Function *function) {
     return context;
 }
 
-/* Where a call from a context leads that was never made from there before. */
+/* The context to which a new edge leads; NULL if there are too many contexts. */
 static Context *destination(Context *from, Function *function) {
     if (fold_recursion)
         for (Context *above = from; above; above = above->parent)
@@ -60,7 +60,7 @@ static Context *destination(Context *from, Function *function) {
     return context_count < context_limit ? new_context(from, function) : NULL;
 }
 
-/* The edge from a context to a function; the context beyond it is made where there is none yet. */
+/* The edge from a context to a function. Makes the edge and the context at its end if they do not exist. */
 Edge *follow(Context *from, Function *function) {
     Edge *last = from->last;
     if (LIKELY(last && last->function == function)) return last;
@@ -69,7 +69,7 @@ Edge *follow(Context *from, Function *function) {
         if (table[at]->function == function && table[at]->from == from) return from->last = table[at];
     Context *to = destination(from, function);
     if (!to) {
-        /* Too many contexts: what the function costs is its caller's, and the profile says that it is so. */
+        /* Too many contexts: the function's cost is added to its caller's, and the profile counts these edges. */
         cut_calls++;
         to = from;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Orders from the program itself (scruple-calltree.h) and from outside (`vgdb`). */
+/* Requests by the program itself (scruple-calltree.h) and from outside (`vgdb`). */
 #include "calltree.h"
 
 #include "pub_tool_gdbserver.h"
@@ -7,7 +7,7 @@
 
 #include "scruple-calltree.h"
 
-/* Writes a part that ends here, and begins the next one. */
+/* Writes the part that ends here, and begins the next one. */
 static Bool next_part(const HChar *next_label) {
     Bool written = profile_write("request", 0) != 0;
     zero_counts();

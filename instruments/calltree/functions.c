@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions, the files they are in, and the runs of instructions in them. */
+/* Functions, their files, and the runs of instructions in them. */
 #include "calltree.h"
 
-/* Offered by every Valgrind since 3.15, but not declared to tools. */
+/* Every Valgrind since 3.15 exports it, but no header for tools declares it. */
 extern Bool VG_(get_fnname_raw)(DiEpoch epoch, Addr address, const HChar **name);
 extern Bool VG_(get_inst_offset_in_function)(DiEpoch epoch, Addr address, PtrdiffT *offset);
 
@@ -15,7 +15,7 @@ static Function *functions, *function_buckets[FUNCTION_BUCKETS];
 static Run *runs, *run_buckets[RUN_BUCKETS];
 static UInt object_count, function_count;
 
-/* Memory that is never given back: cheaper than one block for each of a million contexts. */
+/* Memory that is never freed: cheaper than one block for each of a million contexts. */
 void *take(SizeT size) {
     static HChar *free;
     static SizeT left;
@@ -78,7 +78,7 @@ static HeapKind heap_kind(const HChar *name, const HChar *path) {
     static const HChar *const third[] = {"posix_memalign", "__posix_memalign", NULL};
     static const HChar *const releases[] = {"free", "__libc_free", "__free", "cfree", "free_sized",
                                             "free_aligned_sized", NULL};
-    /* The dynamic linker of glibc has an allocator of its own until the C library is there. */
+    /* glibc's dynamic linker has its own allocator until the C library is loaded. */
     if (begins(VG_(basename)(path), "ld-linux") || begins(VG_(basename)(path), "ld64")) return HEAP_NONE;
     if (is(name, first)) return HEAP_SIZE_FIRST;
     if (is(name, product)) return HEAP_PRODUCT;
@@ -86,7 +86,7 @@ static HeapKind heap_kind(const HChar *name, const HChar *path) {
     if (is(name, second)) return HEAP_SIZE_SECOND;
     if (is(name, third)) return HEAP_SIZE_THIRD;
     if (is(name, releases)) return HEAP_FREE;
-    /* operator new and delete of the C++ libraries; a program's own ones may hand out parts of blocks. */
+    /* operator new and delete of the C++ libraries only; a program's own operators may return parts of blocks. */
     const HChar *file = VG_(basename)(path);
     if (!begins(file, "libstdc++") && !begins(file, "libc++")) return HEAP_NONE;
     if (begins(name, "_Znwm") || begins(name, "_Znam")) return HEAP_SIZE_FIRST;
@@ -114,7 +114,7 @@ static Function *function_of(Object *object, Addr offset, const HChar *name) {
 }
 
 #if defined(VGA_amd64)
-/* A stub that jumps through a table of addresses, as linkers make them outside of the section for them. */
+/* Whether this is a stub that jumps through a table of addresses. Linkers also place stubs outside the PLT section. */
 static Bool is_stub(Addr address) {
     const UChar *code = (const UChar *)address;
     if (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa) code += 4;
@@ -127,7 +127,7 @@ static Bool is_stub(Addr address) {
 }
 #endif
 
-/* The file that holds an address. The core knows the range of each file's main section only. */
+/* The file that contains an address. The core only knows the range of each file's main section. */
 static DebugInfo *file_at(Addr address) {
     DiEpoch epoch = VG_(current_DiEpoch)();
     DebugInfo *file = VG_(find_DebugInfo)(epoch, address);
@@ -138,12 +138,12 @@ static DebugInfo *file_at(Addr address) {
     return (DebugInfo *)other;
 }
 
-/* What the file itself calls the address. */
+/* The address as it is in the file. */
 static Addr offset_in(DebugInfo *file, Addr address) {
     return file ? address - VG_(DebugInfo_get_text_bias)(file) : address;
 }
 
-/* What code an address is in. `function` is set where it is known without taking the address for a beginning. */
+/* The kind of code at an address. `function` is set only if it is known without assuming that it begins there. */
 CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **object) {
     DiEpoch epoch = VG_(current_DiEpoch)();
     DebugInfo *file = file_at(address);
@@ -164,7 +164,7 @@ CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **obj
     return CODE_NAMED;
 }
 
-/* The function that begins at an address, or that the address is in. NULL for a stub: it has no context of its own. */
+/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. */
 Function *function_at(Addr address) {
     Function *function;
     Object *object;
@@ -176,7 +176,7 @@ Function *function_at(Addr address) {
     }
 }
 
-/* The record of a run of instructions. Translations are made again, so there may be one already. */
+/* The record of a run of instructions. It may exist already, because code may be translated more than once. */
 Run *run_at(Addr address, Function *function, UInt instructions, const UChar *lengths) {
     static const HChar digits[] = "0123456789abcdef";
     DebugInfo *file = file_at(address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What Valgrind asks of a tool, and its options. */
+/* The interface to Valgrind, and the tool's options. */
 #include "calltree.h"
 
 #include "pub_tool_vkiscnums.h"
@@ -9,14 +9,14 @@ static Int fixed_random, fold_recursion = 1;
 static Long context_limit = 4000000;
 static UInt part_before_exec;
 
-/* Line tables and unwinding tables are read by whoever shows the profile, and only where they are needed. The linker
- * puts these in the place of the core's readers, which take most of the start of a large program. */
+/* The reader of the profile reads line tables and unwinding tables itself, where it needs them. The linker replaces the
+ * core's readers by these functions, because they take most of the start of a large program. */
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
 void __wrap_vgModuleLocal_read_callframe_info_dwarf3(void);
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void) {}
 void __wrap_vgModuleLocal_read_callframe_info_dwarf3(void) {}
 
-/* The translator checks what it made several times for each block; here that is left out. */
+/* Replaces the translator's checks of its own output, which run several times for each block. */
 void __wrap_sanityCheckIRSB(const void *block, const HChar *caller, Int flat, Int word);
 void __wrap_sanityCheckIRSB(const void *block, const HChar *caller, Int flat, Int word) {}
 
@@ -29,13 +29,13 @@ static UChar next_random(void) {
 #if defined(VGO_linux)
 #define AUXV_RANDOM 25
 
-/* The random bytes that the kernel gives to each program. */
+/* Replaces the random bytes that the kernel passes to each program. */
 static void fix_start(ThreadId thread) {
     static Bool done;
     if (done) return;
     done = True;
     UWord *word = (UWord *)VG_(get_SP)(thread);
-    word += *word + 2; /* the count of arguments, they themselves, a zero */
+    word += *word + 2; /* the number of arguments, the arguments, a zero */
     while (*word++) {}
     for (; word[0]; word += 2)
         if (word[0] == AUXV_RANDOM && word[1])
@@ -55,7 +55,7 @@ static Bool executes(UInt number) {
     return number == __NR_execve;
 }
 
-/* A process that executes another program does not come back to say what it counted. */
+/* A successful exec does not return, so the counts are written before it. */
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
     if (executes(number)) part_before_exec = profile_write("exec", 0);
 }
@@ -99,7 +99,7 @@ static void no_debugging(void) {}
 
 static void options_are_known(void) {
     if (!out) VG_(fmsg_bad_option)("--out", "it is needed\n");
-    /* A block that goes on behind a jump may hold instructions that are not executed. */
+    /* A block that continues after a jump may contain instructions that are not executed. */
     VG_(clo_vex_control).guest_chase = False;
     VG_(clo_vex_control).iropt_unroll_thresh = 0;
     contexts_start(context_limit, fold_recursion);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes what was counted: one file for each part of each process. docs/formats of the project do not describe it; the
- * reader is in crates/measure/src/calltree/profile.rs and refuses another version. */
+/* Writes the counts: one file for each part of each process. The format is internal; its reader is
+ * crates/measure/src/calltree/profile.rs, which refuses other versions. */
 #include "calltree.h"
 
 #include "pub_tool_clientstate.h"
@@ -10,7 +10,7 @@
 static const HChar *beginning;
 static HChar *running_mark, *label;
 static UInt part;
-static Int parent; /* when the process began: it may be gone later */
+static Int parent; /* at the start of the process: it may end earlier */
 
 static HChar *joined(const HChar *ending) {
     SizeT size = VG_(strlen)(beginning) + VG_(strlen)(ending) + 32;
@@ -19,7 +19,7 @@ static HChar *joined(const HChar *ending) {
     return path;
 }
 
-/* An empty file as long as the process runs: one that is left over means that its counts are lost. */
+/* Makes an empty file that exists while the process runs. If it is left over, the process's counts are lost. */
 static void mark(void) {
     parent = VG_(getppid)();
     running_mark = joined(".running");
@@ -34,7 +34,7 @@ void profile_start(const HChar *out) {
     mark();
 }
 
-/* What the parent counted before is the parent's. */
+/* Clears the counts, which are the parent's. */
 void profile_forked(void) {
     settle_instructions();
     zero_counts();
@@ -50,7 +50,7 @@ void profile_label(const HChar *text) {
     label = VG_(strdup)("calltree.label", text);
 }
 
-/* Text of the program's, which may hold anything: the rest of its line, with line ends and backslashes escaped. */
+/* Writes any text of the program up to the end of a line; line ends and backslashes are escaped. */
 static void text(VgFile *file, const HChar *text) {
     HChar buffer[512];
     UInt used = 0;
@@ -88,7 +88,7 @@ static void header(VgFile *file, const HChar *reason, Int status) {
     }
 }
 
-/* Objects, functions, contexts (parents first), calls and runs; each line begins with its kind. */
+/* Writes objects, functions, contexts (parents first), calls and runs; each line begins with its kind. */
 static void tree(VgFile *file) {
     VG_(fprintf)(file, "heap-functions %u\ncut-calls %llu\n", heap_hooks, cut_calls);
     for (Object *object = all_objects(); object; object = object->next) {
@@ -114,7 +114,7 @@ static void tree(VgFile *file) {
 UInt profile_write(const HChar *reason, Int status) {
     settle_instructions();
     VgFile *file = NULL;
-    /* A program that this process executed before has left files under the same number. */
+    /* A program that this process ran before may have written files with the same number. */
     for (UInt tries = 0; !file && tries < 100000; tries++) {
         HChar ending[32];
         VG_(snprintf)(ending, sizeof ending, ".%u", ++part);
@@ -136,7 +136,7 @@ UInt profile_write(const HChar *reason, Int status) {
     return part;
 }
 
-/* Takes a part back. */
+/* Removes a part. */
 void profile_withdraw(UInt number) {
     HChar ending[32];
     if (!number) return;

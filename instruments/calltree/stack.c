@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The shadow stack: which context each thread is in.
+/* The shadow stack: the current context of each thread.
  *
- * A frame is known by the stack pointer right after its call, and is gone as soon as the stack pointer is seen above
- * it. So nothing has to be known of longjmp, exceptions, or calls that never return. */
+ * A frame is identified by the stack pointer right after its call, and has ended as soon as the stack pointer is above
+ * that. So longjmp, exceptions and calls that never return need no special cases. */
 #include "calltree.h"
 
-/* A call, or a signal that interrupted. */
+/* A call or a signal. */
 typedef struct {
     Addr sp;
-    Context *context, *base; /* those of the caller */
+    Context *context, *base; /* of the caller */
     Function *function;
     Int signal_floor;        /* -1 for a call; else the floor below a signal */
 } Frame;
@@ -16,12 +16,12 @@ typedef struct {
 typedef struct {
     Frame *frames;
     Int depth, room;
-    Int floor;           /* frames below this one are on another stack than the signal handler that runs */
+    Int floor;           /* frames below it are not on the stack of the running signal handler */
     Addr low, high;      /* that handler's stack */
     Context *context;    /* while another thread runs */
     Function *function;
-    Context *base;       /* where the present frame began; NULL: not known yet */
-    Int allocating;      /* depth of the call that allocates; 0: none does */
+    Context *base;       /* the context where the current frame began; NULL: not known yet */
+    Int allocating;      /* depth of the current call of an allocator; 0: none */
     HeapKind heap;
     ULong size;
     Bool resizes;        /* a block was given to realloc */
@@ -31,7 +31,7 @@ typedef struct {
 static Thread *threads, *running;
 static ThreadId running_id;
 
-/* A function that stands for the code that was interrupted. */
+/* A pseudo-function: the caller of all signal handlers. */
 static Function signal_function = {.name = "(signal)", .id = 0};
 
 static inline void enter_context(Thread *thread, Context *context, Context *base, Function *function) {
@@ -64,10 +64,10 @@ static void forget_allocation(Thread *thread) {
     if (thread->depth < thread->allocating) thread->allocating = 0;
 }
 
-/* Drops the frames that are gone when the stack pointer is here. */
+/* Drops the frames that have ended, by the stack pointer. */
 static inline void unwind(Thread *thread, Addr sp) {
     if (UNLIKELY(thread->floor) && (sp < thread->low || sp > thread->high)) {
-        /* The handler was left without a return. */
+        /* The handler ended without a return. */
         Int floor = thread->floor;
         while (thread->depth >= floor) pop(thread);
     }
@@ -101,7 +101,7 @@ static inline void call(CallSite *site, Addr sp) {
     forget_allocation(thread);
     push(thread, sp, -1);
     if (UNLIKELY(!site->function)) {
-        /* A stub: the caller goes on until it is known what is called. */
+        /* A stub: the caller's context continues until the called function is known. */
         enter_context(thread, now.context, NULL, NULL);
         return;
     }
@@ -118,7 +118,7 @@ VG_REGPARM(2) void on_call(CallSite *site, Addr sp) {
 }
 
 VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target) {
-    /* Where a file was unloaded, another may be at its addresses now. */
+    /* Another file may be at these addresses now, if a file was unloaded. */
     UInt epoch = VG_(current_DiEpoch)().n;
     if (UNLIKELY(site->target != target || site->epoch != epoch)) {
         site->function = known_function(target, epoch);
@@ -146,9 +146,8 @@ VG_REGPARM(2) void on_return(Addr sp, UWord result) {
     if (UNLIKELY(thread->depth < thread->allocating)) settle_allocation(thread, result);
 }
 
-/* The first instructions of a function, or instructions in the middle of one, while another was the present one: a
- * jump. What a function jumps to belongs to the same frame, and is shown as called by the function that the frame
- * began with. */
+/* A jump: instructions of a function are executed, at its start or in its middle, without a call. The target belongs
+ * to the same frame, and is shown as called by the function with which the frame began. */
 static void go_to(Function *function, Addr sp, Bool is_call) {
     Thread *thread = running;
     settle_instructions();
@@ -176,7 +175,7 @@ VG_REGPARM(2) void on_jump(Function *function, Addr sp) {
     go_to(function, sp, False);
 }
 
-/* Code without a symbol, while the present function has one or is in another file. */
+/* Code without a symbol, while the current function has one or is in another file. */
 VG_REGPARM(2) void on_nameless(Addr address, Addr sp) {
     Thread *thread = running;
     Function *function = function_at(address);
@@ -188,7 +187,7 @@ VG_REGPARM(2) void on_nameless(Addr address, Addr sp) {
 
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     Thread *thread = running;
-    /* One that another allocates with was counted already. */
+    /* The outer allocator that calls this one is already counted. */
     if (thread->allocating) return;
     Context *context = now.context;
     if (kind == HEAP_RESIZE && first && !second) kind = HEAP_FREE;
@@ -198,7 +197,7 @@ VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     thread->allocating = thread->depth;
     thread->resizes = kind == HEAP_RESIZE && first != 0;
     thread->size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
-    /* Its return is seen by its frame; where there is none, it is taken to succeed. */
+    /* The result is known when its frame ends. Without a frame it is assumed to succeed. */
     if (!thread->depth) settle_allocation(thread, kind != HEAP_SIZE_THIRD);
 }
 
@@ -235,7 +234,7 @@ void signal_begins(ThreadId id, Int signal, Bool own_stack) {
     settle_instructions();
     Addr sp = VG_(get_SP)(id);
     unwind(thread, sp);
-    /* Gone as soon as the stack pointer is where it was, which a return from the handler makes it. */
+    /* The frame ends when a return from the handler restores the stack pointer. */
     push(thread, sp - 1, thread->floor);
     if (own_stack) {
         thread->floor = thread->depth;
@@ -244,7 +243,7 @@ void signal_begins(ThreadId id, Int signal, Bool own_stack) {
     }
     Edge *edge = follow(root_context(), &signal_function);
     edge->calls++;
-    /* The handler is known by its first instruction. */
+    /* The handler's first instruction determines its function. */
     enter_context(thread, edge->to, edge->to, &signal_function);
 }
 
@@ -254,7 +253,7 @@ void signal_ends(ThreadId id, Int signal) {
     settle_instructions();
     Int at = thread->depth;
     while (at > 0 && thread->frames[at - 1].signal_floor < 0) at--;
-    /* Where a handler was left by a jump, its frame is gone. */
+    /* If the handler ended by a jump, its frame was dropped already. */
     if (at == 0) return;
     while (thread->depth >= at) pop(thread);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is added to the program's code: counting, and calls of the shadow stack where functions begin and end. */
+/* Adds code to the program's: counting, and calls of the shadow stack where functions begin and end. */
 #include "calltree.h"
 
 #include "pub_tool_guest.h"
@@ -52,7 +52,7 @@ static void dirty(IRSB *out, const HChar *name, void *helper, IRExpr **arguments
     addStmtToIRSB(out, IRStmt_Dirty(call));
 }
 
-/* Calls a helper if this block is not of the function that the shadow stack is in. */
+/* Calls a helper if this block is not in the shadow stack's current function. */
 static void check(IRSB *out, const VexGuestLayout *layout, Addr address, Function *function, Bool is_entry,
                   Object *nameless_in) {
     UInt *place = nameless_in ? &now.nameless_in : &now.function_id;

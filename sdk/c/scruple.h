@@ -1,5 +1,5 @@
-/* scruple.h: declares cases to be weighed by Scruple, and speaks its bench protocol. C99 or C++11 and later, GCC or Clang,
- * a Unix with POSIX threads. MIT OR Apache-2.0.
+/* scruple.h: declares cases that Scruple weighs, and implements its bench protocol. C99 or C++11 and later, GCC or
+ * Clang, a Unix with POSIX threads. MIT OR Apache-2.0.
  *
  * Include it anywhere. In one file of the program, before any other include, write
  *
@@ -35,21 +35,22 @@ extern "C" {
 
 typedef struct scruple_case scruple_case;
 
-/* What a loop is handed: how often to go round, and over what. The rest is the SDK's own. */
+/* The argument of a loop: the number of iterations and their input. The other fields are private. */
 typedef struct scruple_batch {
     uint64_t iterations;
-    void *input;   /* what scruple_data or the setup gave, or NULL */
-    void **inputs; /* one for each iteration, where the case has scruple_input */
-    void *context; /* what scruple_bench_loops was given */
-    int throughput; /* iterations shall not wait for each other: see scruple_timing */
+    void *input;   /* from scruple_data or the setup, or NULL */
+    void **inputs; /* one for each iteration, if the case has scruple_input */
+    void *context; /* from scruple_bench_loops */
+    int throughput; /* iterations must not wait for each other: see scruple_timing */
     uint64_t wall[2], cpu[2];
     struct scruple_team *team;
 } scruple_batch;
 
 typedef void (*scruple_loop)(scruple_batch *);
 
-/* A queue under test. `put` and `get` return 1, or 0 when full or empty, and are then called again; they may also block.
- * `close`, if there is one, is called once when all producers have ended: from then on `get` must not block. */
+/* A queue under test. `put` and `get` return 1, or 0 if the queue is full or empty: they are then called again. They
+ * may also block. `close`, if not NULL, is called once when all producers have ended; after that `get` must not block.
+ * */
 typedef struct scruple_queue {
     void *(*create)(size_t capacity);
     int (*put)(void *queue, uint64_t element);
@@ -64,21 +65,22 @@ scruple_case *scruple_bench_loops(const char *name, scruple_loop loop, scruple_l
 scruple_case *scruple_bench_queue(const char *name, const scruple_queue *queue, unsigned producers,
                                   unsigned consumers, size_t capacity);
 
-/* What its input is: a pointer, or made by a setup, or made anew for every iteration. */
+/* The case's input: a pointer, or the result of a setup, or a new object for every iteration. */
 void scruple_data(scruple_case *, void *input);
 void scruple_setup(scruple_case *, void *(*setup)(const scruple_case *), void (*teardown)(void *));
 void scruple_input(scruple_case *, void *(*make)(const scruple_case *), void (*destroy)(void *), uint64_t max);
 
-/* The check looks at the input after one run of the body. It returns 1, and may write a digest to `text`; or 0 and a reason. */
+/* Examines the input after one run of the body. Returns 1, and may write a digest to `text`; or 0 with a reason there.
+ * */
 void scruple_check(scruple_case *, int (*check)(void *input, char *text, size_t size));
 
-/* Everything else that a case may say of itself. */
+/* Optional properties of a case. */
 void scruple_param(scruple_case *, const char *key, double value);
 void scruple_param_text(scruple_case *, const char *key, const char *value);
 double scruple_param_of(const scruple_case *, const char *key);
 void scruple_throughput(scruple_case *, const char *unit, double amount); /* "bytes" or "items" */
-/* What the time of an iteration is: from argument to result (every iteration waits for the one before), or from one result
- * to the next (iterations may overlap). The former is the default of SCRUPLE_BODY, and only there it can be chosen. */
+/* The time of an iteration: from argument to result (every iteration waits for the previous one), or from one result to
+ * the next (iterations may overlap). The first is the default of SCRUPLE_BODY, and is available only there. */
 enum scruple_timing { SCRUPLE_LATENCY, SCRUPLE_THROUGHPUT };
 void scruple_timing(scruple_case *, enum scruple_timing);
 void scruple_chains_(scruple_case *); /* for the macros and templates below */
@@ -94,16 +96,16 @@ void scruple_max_iterations(scruple_case *, uint64_t most); /* of one batch */
 void scruple_queue_options(scruple_case *, uint64_t once_elements, uint64_t stall_nanoseconds);
 scruple_case *scruple_source(scruple_case *, const char *file, int line);
 
-/* Leaves the body, setup or check that runs: the case has failed with this message. */
+/* Ends the current body, setup or check: the case fails with this message. */
 #if defined __GNUC__
 __attribute__((noreturn))
 #endif
 void scruple_fail(const char *message);
 
-/* Speaks the protocol, or, started by hand, becomes `scruple bench` of this program. */
+/* Serves the protocol. If the program was started by hand, it becomes `scruple bench` of itself. */
 int scruple_main(int argc, char **argv);
 
-/* For loops written by hand: all that is to be timed stands between these two. */
+/* For loops written by hand: the timed code is between these two calls. */
 void scruple_start(scruple_batch *);
 void scruple_stop(scruple_batch *);
 
@@ -111,16 +113,16 @@ void scruple_stop(scruple_batch *);
 }
 #endif
 
-/* So that these cases know where they are declared, too. */
+/* These cases also record the line of their declaration. */
 #define scruple_bench(name, body) scruple_source(scruple_bench(name, body), __FILE__, __LINE__)
 #define scruple_bench_queue(name, queue, producers, consumers, capacity) \
     scruple_source(scruple_bench_queue(name, queue, producers, consumers, capacity), __FILE__, __LINE__)
 
-/* The compiler must assume that the variable is changed here, or that the value and all memory is looked at here. */
+/* The compiler must assume that the variable is changed here, or that the value and all memory are read here. */
 #define SCRUPLE_OPAQUE(variable) __asm__ volatile("" : "+rm"(variable) : : "memory")
 #define SCRUPLE_KEEP(value) __asm__ volatile("" : : "rm"(value) : "memory")
 
-/* A scalar as an integer that stands in a register, and back; of a longer one its first eight bytes. */
+/* Converts a scalar to an integer in a register, and back; of a longer scalar the first eight bytes. */
 #define SCRUPLE_TO_BITS_(bits, value)                                                                                  \
     do {                                                                                                               \
         (bits) = 0;                                                                                                    \
@@ -129,13 +131,13 @@ void scruple_stop(scruple_batch *);
 #define SCRUPLE_FROM_BITS_(value, bits) \
     memcpy(&(value), &(bits), sizeof(value) < sizeof(bits) ? sizeof(value) : sizeof(bits))
 
-/* The loop that follows begins a line of the cache, since one that straddles two takes half as long again now and then. */
+/* Aligns the next loop to a cache line: a loop across two lines sometimes takes half as long again. */
 #define SCRUPLE_ALIGN_ __asm__ volatile(".p2align 6")
 
-/* The instructions around a body, which the compiler can merge neither with the body's nor with each other. The argument's
- * bits get a register of their own; and the next argument waits for a result, and for this argument, so that a body that
- * ignores it takes as long as the tare. The mask is zero, though neither compiler nor processor know, and takes away what
- * stands above a short result in its register. Elsewhere the compiler chooses the instructions. */
+/* The instructions around a body. The compiler cannot merge them with the body's or with each other. The argument's
+ * bits get a register of their own. The next argument depends on the result and on this argument, so that a body that
+ * ignores its argument takes as long as the tare. The mask is zero, unknown to compiler and processor; it also clears
+ * the upper bits of a short result's register. On other architectures the compiler chooses the instructions. */
 #if defined __x86_64__
 #define SCRUPLE_ARGUMENT_(raw, bits) __asm__ volatile("mov %1, %0" : "=r"(raw) : "r"(bits) : "memory")
 #define SCRUPLE_NEXT_(bits, first, mask, value)                                                                        \
@@ -169,7 +171,7 @@ void scruple_stop(scruple_batch *);
 #define SCRUPLE_PIN_FLOAT_(value) SCRUPLE_OPAQUE(value)
 #endif
 
-/* The same for scalars of any type. One that is longer than a register is taken by its first eight bytes. */
+/* The same for scalars of any type. For a scalar longer than a register, its first eight bytes are used. */
 #if defined __cplusplus
 #define SCRUPLE_IS_FLOAT_(type) (std::is_same<type, float>::value || std::is_same<type, double>::value)
 #define SCRUPLE_PIN_(type, value) scruple::pin(value)
@@ -203,11 +205,11 @@ void scruple_stop(scruple_batch *);
     } while (0)
 #endif
 
-/* The loops of a case whose body is an expression, so that it can be inlined: NAME, type and name of the argument, type of
- * the result, and the expression. The argument is what the input points to. Types must be scalar.
+/* The loops of a case whose body is an expression, which can be inlined: NAME, type and name of the argument, type of
+ * the result, and the expression. The input points to the argument. Types must be scalar.
  *
- * For latency, each iteration waits for the result of the one before it. Independent iterations, whose throughput
- * scruple_timing asks for, overlap in the processor. */
+ * For latency, each iteration waits for the result of the previous one. For throughput (scruple_timing), iterations are
+ * independent and overlap in the processor. */
 #define SCRUPLE_LOOP_(function, in_type, in, out_type, step, body)                                                        \
     static void function(scruple_batch *scruple_b)                                                                     \
     {                                                                                                                  \
@@ -242,8 +244,8 @@ void scruple_stop(scruple_batch *);
 #define SCRUPLE_COMPUTED_(in_type, in, out_type, body)                                                                 \
     SCRUPLE_GIVEN_(in_type, in)                                                                                        \
     scruple_out = body(in);
-/* The tare: the argument's register becomes the result's. Only between an integer and a floating-point number is there an
- * instruction for that, a move of the bits. */
+/* The tare: the argument's register becomes the result's. That takes an instruction, a move of the bits, only between
+ * an integer and a floating-point number. */
 #define SCRUPLE_CARRIED_(in_type, in, out_type, body)                                                                  \
     if (SCRUPLE_IS_FLOAT_(in_type) && !SCRUPLE_IS_FLOAT_(out_type)) {                                                  \
         SCRUPLE_GIVEN_(in_type, in)                                                                                    \
@@ -261,7 +263,7 @@ void scruple_stop(scruple_batch *);
     SCRUPLE_LOOP_(scruple_tare_##name, in_type, in, out_type, SCRUPLE_CARRIED_, )                                      \
     static const char *const scruple_shape_##name = #in_type " -> " #out_type;
 
-/* Declares a case over the loops that SCRUPLE_BODY made. */
+/* Declares a case with the loops of SCRUPLE_BODY. */
 #define SCRUPLE_BENCH(title, name)                                                                                     \
     scruple_source(scruple_shaped_(scruple_bench_loops(title, scruple_case_##name, scruple_tare_##name, NULL),        \
                                    scruple_shape_##name),                                                              \
@@ -314,7 +316,7 @@ inline void leave(float &value) { pin(value); }
 inline void leave(double &value) { pin(value); }
 template <class T> inline void leave(T &value) { keep(value); }
 
-/* What an iteration does with a result. */
+/* The use of a result in an iteration. */
 template <bool Chained, class R> inline void close(uint64_t &bits, uint64_t first, uint64_t mask, R &r, std::true_type)
 {
     pin(r);
@@ -327,7 +329,7 @@ template <bool Chained, class R> inline void close(uint64_t &bits, uint64_t firs
     if (Chained) take(bits, first, mask, bits);
 }
 
-/* The argument's bits as the result, or a result of its own. */
+/* Returns the argument's bits as the result, or a value-initialised result. */
 template <class R, class A> inline R stand_in(A &a, uint64_t raw, std::true_type)
 {
     R r = R();
@@ -341,7 +343,7 @@ template <class R, class A> inline R stand_in(A &a, uint64_t raw, std::true_type
 }
 template <class R, class A> inline R stand_in(A &, uint64_t, std::false_type) { return R(); }
 
-/* Calls the body or its stand-in and keeps the result, also where there is none. */
+/* Calls the body or the tare's function and keeps the result, if it returns one. */
 template <class R> struct caller {
     template <class F, class A> static void body(F &f, A &a) { R r = f(a); keep(r); }
     template <class A> static void tare(A &a) { plain(a, std::is_same<R, A>(), std::is_default_constructible<R>()); }
@@ -401,7 +403,7 @@ template <> struct caller<void> {
 template <class R> struct checking { typedef std::function<std::string(R &)> type; };
 template <> struct checking<void> { typedef std::function<std::string()> type; };
 
-/* A body, what makes its argument, and its check. */
+/* A body, its argument's maker, and its check. */
 template <class A, class R, class F, class Make> struct held {
     F f;
     Make make;
@@ -413,8 +415,8 @@ template <class A, class R, class F, class Make> struct held {
         else caller<R>::body(f, a);
     }
 
-    /* A small argument is a copy that waits for the result of the iteration before, as in SCRUPLE_LOOP_, or for nothing; any
-     * other is the thing itself. */
+    /* A small argument is a copy. It waits for the result of the previous iteration, as in SCRUPLE_LOOP_, or for
+     * nothing. Any other argument is passed by reference. */
     template <bool Tare, bool Chained> static void rounds(scruple_batch *b, F &f, A a)
     {
         const uint64_t n = b->iterations;
@@ -468,7 +470,7 @@ template <class A, class R, class F, class Make> struct held {
     }
 };
 
-/* What the SDK needs to know of a case in order to call templates through pointers. */
+/* A case's template functions as pointers. */
 struct hooks {
     std::function<void *()> make;
     std::function<void(void *)> destroy;
@@ -478,8 +480,8 @@ struct hooks {
 };
 hooks *attach(scruple_case *c, hooks *h, bool each);
 
-/* The handle that a declaration returns; each method adds one property. A check gets the result (nothing where there is
- * none), returns a digest or an empty string, and throws if the result is wrong. */
+/* The handle that a declaration returns; each method sets one property. A check gets the result (no argument if there
+ * is none), returns a digest or an empty string, and throws if the result is wrong. */
 template <class R> class Case {
     scruple_case *c;
     typename checking<R>::type *checker;
@@ -538,7 +540,7 @@ Case<R> bench(const char *name, F f, const char *file = __builtin_FILE(), int li
     auto call = [f](nothing &) mutable -> R { return f(); };
     return declare<nothing, R>(name, [] { return nothing(); }, call, false, file, line);
 }
-/* f(a), with a copy of the argument where it is a number, else with a reference to the same one */
+/* f(a), with a copy of an argument that is a number, else with a reference to the same object */
 template <class F, class A, class R = decltype(std::declval<F &>()(std::declval<A &>()))>
 Case<R> bench(const char *name, F f, A a, const char *file = __builtin_FILE(), int line = __builtin_LINE())
 {
@@ -551,7 +553,7 @@ Case<R> bench_setup(const char *name, Make make, F f, const char *file = __built
 {
     return declare<A, R>(name, std::move(make), std::move(f), false, file, line);
 }
-/* f(a), with an argument of its own for every iteration */
+/* f(a), with a separate argument for every iteration */
 template <class Make, class F, class A = decltype(std::declval<Make &>()()),
           class R = decltype(std::declval<F &>()(std::declval<A &>()))>
 Case<R> bench_input(const char *name, Make make, F f, const char *file = __builtin_FILE(), int line = __builtin_LINE())
@@ -582,8 +584,8 @@ Case<R> bench_input(const char *name, Make make, F f, const char *file = __built
 extern "C" {
 #endif
 
-/* Found in Scruple's preload library, and absent without it. By dlsym, since linkers settle a weak reference that no library
- * defines at link time for good; dlsym itself may be weak, since older C libraries keep it elsewhere. */
+/* A function of Scruple's preload library; NULL without it. It is looked up by dlsym, because linkers resolve a weak
+ * reference without a definition to NULL at link time. dlsym is weak, because older C libraries have it in libdl. */
 #pragma weak dlsym
 static void (*scruple_heap)(uint64_t *);
 
@@ -609,7 +611,7 @@ struct scruple_number {
 
 struct scruple_case {
     const char *name;
-    struct scruple_text params, budgets, tags, threads, group, shape, source, throughput; /* JSON, as it will be written */
+    struct scruple_text params, budgets, tags, threads, group, shape, source, throughput; /* as JSON */
     struct scruple_number *numbers;
     scruple_loop loop, tare;
     void (*body)(void *);
@@ -627,7 +629,7 @@ struct scruple_case {
     uint64_t once_elements, stall;
 };
 
-/* Threads of one batch: they gather, are let go at once, and are waited for. */
+/* The threads of one batch: they meet at a barrier, start together, and are joined. */
 struct scruple_team {
     unsigned size, ready, go, done;
     pthread_mutex_t lock;
@@ -642,7 +644,7 @@ struct scruple_worker {
     pthread_t thread;
     int failed;
     char why[SCRUPLE_WHY];
-    struct scruple_flow *flow; /* in a concurrency case; who counts within its role */
+    struct scruple_flow *flow; /* in a concurrency case; `who` is the number within its role */
     unsigned who;
     uint64_t *log, *stamps, *ends, room;
     char padding[64];
@@ -727,7 +729,7 @@ static void scruple_string(struct scruple_text *t, const char *s)
     scruple_put(t, "\"");
 }
 
-/* A number in JSON; what JSON cannot hold becomes a string. */
+/* A number in JSON; a number that JSON cannot represent becomes a string. */
 static void scruple_json_number(struct scruple_text *t, double value)
 {
     if (value - value != 0) scruple_put(t, "\"%g\"", value);
@@ -771,7 +773,7 @@ static scruple_case *scruple_new(const char *name)
     return c;
 }
 
-/* Not inlined: case and tare go through the same instructions, and differ by the function that is called. */
+/* Not inlined, so that case and tare run the same instructions and differ only by the called function. */
 __attribute__((noinline)) static void scruple_call_body(scruple_batch *b)
 {
     void (*volatile through)(void *) = ((scruple_case *)b->context)->body;
@@ -1095,7 +1097,7 @@ static uint64_t scruple_moved(const struct scruple_worker *workers, unsigned fro
     return sum;
 }
 
-/* Waits for the team. With a stall limit it gives up, and returns how much CPU time has been used since the last progress. */
+/* Waits for the team. With a stall limit it may give up; it then returns the CPU time used since the last progress. */
 static int scruple_await(struct scruple_worker *workers, uint64_t stall, uint64_t *idle_cpu)
 {
     struct scruple_team *team = workers[0].batch.team;
@@ -1130,7 +1132,7 @@ static int scruple_await(struct scruple_worker *workers, uint64_t stall, uint64_
     return !stalled;
 }
 
-/* Starts the workers' threads, lets them go at once, and waits; 0 if they made no progress. */
+/* Starts the workers' threads, releases them together, and waits. Returns 0 if they made no progress. */
 static int scruple_run_team(struct scruple_worker *workers, uint64_t stall, uint64_t *idle_cpu)
 {
     struct scruple_team *team = workers[0].batch.team;
@@ -1162,7 +1164,7 @@ struct scruple_flow {
 
 #define SCRUPLE_SEQUENCE_BITS 40
 
-/* How patient a thread is: a few turns in place, then it lets others run. */
+/* Waits: spins a few times, then yields. */
 static inline void scruple_wait(unsigned *turns)
 {
     if (++*turns > 100) sched_yield();
@@ -1203,7 +1205,7 @@ static inline void scruple_consume(scruple_batch *b, int stamped)
     unsigned turns = 0;
     scruple_start(b);
     for (;;) {
-        /* Asked before the attempt: an empty queue after the end is empty for good. */
+        /* Read before the attempt: a queue that is empty after the end stays empty. */
         const int over = __atomic_load_n(&w->flow->over, __ATOMIC_ACQUIRE);
         if (stamped) start = scruple_wall();
         if (q->get(queue, &element)) {
@@ -1229,7 +1231,7 @@ static void scruple_produce_stamped(scruple_batch *b) { scruple_produce(b, 1); }
 static void scruple_consume_plain(scruple_batch *b) { scruple_consume(b, 0); }
 static void scruple_consume_stamped(scruple_batch *b) { scruple_consume(b, 1); }
 
-/* The tare of both roles: elements are made up, and kept or recorded, but no queue is between. */
+/* The tare of both roles: elements are made up and kept or recorded, without a queue. */
 static void scruple_pretend(scruple_batch *b)
 {
     struct scruple_worker *w = (struct scruple_worker *)b->context;
@@ -1250,7 +1252,7 @@ struct scruple_ledger {
     double balance[2], parallelism;
 };
 
-/* The share of member i when n elements are dealt to so many. */
+/* The share of member i when n elements are divided evenly. */
 static uint64_t scruple_share(uint64_t n, unsigned members, unsigned i) { return n / members + (i < n % members); }
 
 static double scruple_jain(const struct scruple_worker *workers, unsigned from, unsigned to)
@@ -1279,7 +1281,7 @@ static struct scruple_ledger scruple_cast(const struct scruple_case *c, const st
     for (w = p; w < all; w++) {
         const uint64_t kept = workers[w].moved < workers[w].room ? workers[w].moved : workers[w].room;
         l.got += workers[w].moved;
-        l.invented += workers[w].moved - kept; /* more than there are: nothing else is known of them */
+        l.invented += workers[w].moved - kept; /* more than can exist; only their number is known */
         memset(last, 0, p * sizeof *last);
         for (i = 0; i < kept; i++) {
             const uint64_t from = workers[w].log[i] >> SCRUPLE_SEQUENCE_BITS;
@@ -1304,7 +1306,7 @@ static struct scruple_ledger scruple_cast(const struct scruple_case *c, const st
     return l;
 }
 
-/* One element that passed: when its put began, when its get began and ended. */
+/* The times of one element: start of its put, start and end of its get. */
 struct scruple_passage {
     uint64_t put, get, end, rank;
 };
@@ -1333,8 +1335,8 @@ static uint64_t scruple_fenwick_sum(const uint64_t *tree, uint64_t rank)
     return sum;
 }
 
-/* Lateness: how many put later were got earlier (walking from the last put). Age: how many put earlier were got later
- * (walking from the first). Elements put at the same instant are asked before any of them is added. */
+/* Lateness: how many elements put later were got earlier (from the last put backwards). Age: how many put earlier were
+ * got later (from the first put on). Elements put at the same instant are all queried before one of them is added. */
 static void scruple_overtaking(const struct scruple_passage *p, uint64_t n, int late, uint64_t *figures)
 {
     uint64_t *tree = (uint64_t *)scruple_memory((n + 1) * sizeof *tree);
@@ -1511,7 +1513,7 @@ static void scruple_do_destroy(void *argument)
     a->batch->inputs = NULL;
 }
 
-/* Fills in what a batch walks over. */
+/* Makes the inputs of a batch. */
 static int scruple_furnish(struct scruple_asked *a, scruple_batch *b, char *why)
 {
     b->iterations = a->iterations;
@@ -1524,7 +1526,7 @@ static int scruple_furnish(struct scruple_asked *a, scruple_batch *b, char *why)
     return scruple_guarded(scruple_do_inputs, a, why);
 }
 
-/* The preload library's figures, and where the totals of each are; the peak comes last. */
+/* The preload library's figures, and the index of each in its totals. The peak is last. */
 static const struct {
     const char *key, *unit;
 } scruple_counters[] = {{"count", "count"}, {"bytes", "bytes"}, {"frees", "count"}, {"freed_bytes", "bytes"}};
@@ -1565,7 +1567,7 @@ static void scruple_put_times(uint64_t iterations, uint64_t wall, uint64_t cpu)
                 (unsigned long long)iterations, (unsigned long long)wall, (unsigned long long)cpu);
 }
 
-/* The opening of an entry, and the whole of a team: from the first start to the last end. */
+/* Writes the beginning of an entry, with a team's times: from the first start to the last end. */
 static void scruple_put_whole(const struct scruple_asked *a, const struct scruple_worker *w, unsigned size,
                               uint64_t iterations, struct scruple_ledger *ledger)
 {
@@ -1605,7 +1607,7 @@ static const char *scruple_first_failure(const struct scruple_worker *workers, u
     return NULL;
 }
 
-/* Passes n elements through a new queue; 1 if the ledger could be cast, else the error has been said. */
+/* Passes n elements through a new queue. Returns 1 with a ledger; 0 after an error reply. */
 static int scruple_pass(const struct scruple_asked *a, uint64_t n, int stamped, struct scruple_worker **out,
                         struct scruple_ledger *ledger)
 {
@@ -1660,7 +1662,7 @@ static int scruple_pass(const struct scruple_asked *a, uint64_t n, int stamped, 
     return 1;
 }
 
-/* Why the figures do not count, or an empty text. */
+/* Why the figures are invalid, or an empty text. */
 static void scruple_verdict(const struct scruple_ledger *l, char *why)
 {
     why[0] = 0;
@@ -1689,7 +1691,7 @@ static int scruple_run_queue(const struct scruple_asked *a)
     return !why[0];
 }
 
-/* Runs one batch and appends its entry; 0 if an error has been said instead. */
+/* Runs one batch and appends its entry. Returns 0 after an error reply. */
 static int scruple_run(struct scruple_asked *a)
 {
     struct scruple_worker *workers;
@@ -1728,7 +1730,7 @@ static int scruple_run(struct scruple_asked *a)
 
 /* ---- Requests ---- */
 
-/* Reads digits up to the end or a colon; 0 if there is anything else or too many of them. */
+/* Reads digits up to the end or a colon. Returns 0 at any other character, or if there are too many digits. */
 static int scruple_whole(const char **at, uint64_t *value)
 {
     int digits = 0;
@@ -1968,7 +1970,7 @@ static void scruple_list(void)
         scruple_put(&scruple_reply, "{\"case\":{\"id\":%llu,\"name\":", (unsigned long long)i);
         scruple_string(&scruple_reply, c->name);
         scruple_put_part(",\"group\":", &c->group, "");
-        /* A loop over inputs of their own has another tare. */
+        /* A loop over separate inputs has another tare. */
         if (c->each && c->shape.length) scruple_put(&scruple_reply, ",\"shape\":\"each %s", c->shape.at + 1);
         else scruple_put_part(",\"shape\":", &c->shape, "");
         scruple_put_part(",\"source\":", &c->source, "");
@@ -2053,7 +2055,7 @@ static int scruple_by_hand(char **argv, int argc)
     return code;
 }
 
-/* A path of the host; the descriptor that it may stand for is not for the program's children. */
+/* Opens a path of the host. If it names a descriptor, the program's children must not inherit that. */
 static FILE *scruple_open(const char *path, int flags, const char *mode)
 {
     const int fd = open(path, flags | O_CLOEXEC);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the header in every promised language version into the given or a temporary folder, and runs the checks.
+# Compiles the header in every supported language version into the given or a temporary folder, and runs the checks.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$(mktemp -d)}

@@ -56,7 +56,7 @@ def example_cases_arrive_as_declared(_argv, cases, hello):
     }
     if "queues" in hello.get("features", []):
         expected["queue/fifo"] = {"concurrency": {"producers": 2, "consumers": 2, "capacity": 64}}
-    # A field at its default may be left out or written.
+    # A field with its default value may be left out or written.
     defaults = {"params": {}, "threads": [1], "budgets": {}}
     for name, pattern in expected.items():
         case = {k: v for k, v in find(cases, name).items() if v != defaults.get(k)}
@@ -93,7 +93,7 @@ def what_is_timed_is_said(argv, cases, _hello):
     with Program(argv) as program:
         for name in ("identity", "linear"):
             case = find(cases, name)
-            for kind in "ct":  # Where the kind of timing depends on the result, it is known after the first batch.
+            for kind in "ct":  # If the kind of timing depends on the result, it is known after the first batch.
                 entry = program.ask(f"block {case['id']}:{kind}:10")["block"][0]
             said = entry.get("timing", case.get("timing"))
             assert said == "latency", f"{name} takes and returns a number, and its timing is {said!r}"
@@ -101,10 +101,10 @@ def what_is_timed_is_said(argv, cases, _hello):
 
 
 def least(program, word, tries=15):
-    """The least of several readings, of processor time where there is any: what remains when nothing else disturbed."""
+    """The minimum of several readings, of CPU time if there is any: the least disturbed one."""
     entries = [program.ask(f"block {word}")["block"][0] for _ in range(tries)]
     for entry in entries:
-        # Other threads of a runtime use processor time besides, and reading its clock takes microseconds in some.
+        # Other threads of a runtime also use CPU time, and in some runtimes reading the clock takes microseconds.
         wall, cpu = entry["time.wall"], entry.get("time.cpu", 0)
         assert wall * 10 + 1_000_000 >= cpu, f"a batch takes {wall} ns of wall time and {cpu} ns of processor time"
     return min(entry.get("time.cpu", entry["time.wall"]) for entry in entries)

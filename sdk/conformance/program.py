@@ -10,7 +10,7 @@ import time
 
 
 class Gone(Exception):
-    """The program ended or closed its side where a reply was due."""
+    """The program ended or closed its side before a reply that was due."""
 
 
 class Silent(Exception):
@@ -41,7 +41,7 @@ class Program:
         os.mkfifo(path_in)
         os.mkfifo(path_out)
         self._start(argv, path_in, path_out, ())
-        # Opening for writing without waiting fails until the program reads; a program that never does must not hang us.
+        # A non-blocking open for writing fails until the program reads. A program that never reads must not block us.
         deadline = time.monotonic() + self.timeout
         while True:
             try:
@@ -84,7 +84,7 @@ class Program:
         return raw
 
     def silence(self, seconds):
-        """Waits for a reply that should not come; whether the program is busy is judged by the second half."""
+        """Waits for a reply that should not come; the second half of the time shows whether the program is busy."""
         try:
             return self.line(seconds / 2)
         except Silent:
@@ -162,7 +162,7 @@ class Program:
 
 
 def strict_json(raw):
-    """One JSON object in UTF-8 as the protocol wants it, or ValueError."""
+    """Parses one JSON object in UTF-8 that follows the protocol; else raises ValueError."""
     def no_constant(word):
         raise ValueError(f"{word} is not JSON")
 

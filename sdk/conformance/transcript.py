@@ -16,7 +16,7 @@ def find(cases, wanted):
 
 
 def mismatch(pattern, value, cases, path="reply"):
-    """None if the value matches, else what is wrong, in words."""
+    """None if the value matches, else a description of the difference."""
     if isinstance(pattern, dict):
         if not isinstance(value, dict):
             return f"{path} is not an object"
@@ -64,7 +64,7 @@ def placeholder(pattern, value, cases):
 
 
 def steps(text):
-    """(line number, sign, rest) of every line that says something."""
+    """(line number, sign, rest) of every line of a step."""
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] in ("<", ">", "%"):
             yield number, line[0], line[2:] if line[1:2] == " " else line[1:]

@@ -1,4 +1,4 @@
-/* The example cases of sdk/conformance, by which this SDK is checked, from C. */
+/* The example cases of sdk/conformance in C: the test of this SDK. */
 #define SCRUPLE_IMPLEMENTATION
 #include "../scruple.h"
 

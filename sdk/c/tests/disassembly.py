@@ -1,5 +1,5 @@
-"""Case and tare of every pair of scalar types, as the compiler made them, differ by the body alone: disassembly.py PROGRAM
-where the program is tests/pairs.c, compiled as C or C++. Does nothing on other processors, or without objdump."""
+"""Checks in the compiled code that case and tare of every pair of scalar types differ only by the body: disassembly.py
+PROGRAM, which is tests/pairs.c compiled as C or C++. Does nothing on other processors, or without objdump."""
 
 import platform
 import re
@@ -8,13 +8,13 @@ import subprocess
 import sys
 
 FLOATS = {"float", "double"}
-# What the conversions between two types may be made of.
+# The instructions that conversions between two types may use.
 CONVERSIONS = re.compile(r"mov|cvt|and|pxor|xorps|cwt|c[bwlq]t|unpck|pause$")
 
 
 def loops(function):
-    """The mnemonics of each innermost loop. Moves between registers of a kind take a processor no time, and compilers put
-    them in as they please: they are left out."""
+    """The mnemonics of each innermost loop, without moves between registers of one kind: these take no time, and
+    compilers insert them freely."""
     lines = re.findall(r"^\s*([0-9a-f]+):\t(?:notrack )?((\S+)(?:\s+([0-9a-f]+) <)?.*)$", function, re.M)
     code = [(int(at, 16), text.strip(), word, int(to, 16) if to and word.startswith("j") else None)
             for at, text, word, to in lines]
@@ -28,7 +28,7 @@ def loops(function):
 
 
 def without(case, tare):
-    """What is left of the case when the tare's instructions are taken out in their order; None where one is missing."""
+    """The case without the tare's instructions, removed in their order; None if one is missing."""
     due, rest = list(tare), []
     for word in case:
         if due and due[0] == word:
@@ -51,7 +51,7 @@ def compare(types, cases, tares):
     crosses = (types[0] in FLOATS) != (types[1] in FLOATS)
     for case, tare in ((case, tare) for case in cases for tare in tares):
         harness = list(tare)
-        if crosses:  # The tare moves the bits, where the case converts them.
+        if crosses:  # The tare moves the bits; the case converts them.
             harness.reverse()
             harness.remove(next(word for word in harness if re.match("movq|movd", word)))
             harness.reverse()
@@ -75,7 +75,7 @@ def main():
             found.setdefault(types, []).extend(loops(function))
     wrong, compared = [], 0
     for types, every in found.items():
-        # A loop for latency has the three instructions by which the next argument waits for the result.
+        # In a loop for latency three instructions make the next argument wait for the result.
         for chained in (True, False):
             chosen = [loop for loop in every if (["or", "and", "add"] in (loop[at:at + 3] for at in range(len(loop)))) == chained]
             cases = [loop for loop in chosen if "pause" in loop]

@@ -1,5 +1,6 @@
-/* What conformance does not ask for: two files, teardown, a failure on one thread, an input that cannot be made, bytes that
- * are not UTF-8, a blocking queue that is closed, one that hands out what nobody put, and fairness by its definition. */
+/* Cases that conformance does not cover: two files, teardown, a failure on one thread, an input that cannot be made,
+ * bytes that are not UTF-8, a blocking queue that is closed, a queue that invents elements, and fairness by its
+ * definition. */
 #define SCRUPLE_IMPLEMENTATION
 #include "../scruple.h"
 
@@ -100,7 +101,7 @@ static const scruple_queue blocking = {cell_new, cell_put, cell_get, cell_close,
 static const scruple_queue inventive = {cell_new, cell_put, invent, cell_close, NULL};
 static const scruple_queue failing = {cell_new, fail_to_put, cell_get, cell_close, NULL};
 
-/* Lateness and age by their definition, in O(n^2), beside the Fenwick tree's; small numbers make many ties. */
+/* Compares lateness and age with their definition, computed in O(n^2). Small numbers make many ties. */
 static int fairness_by_definition(void *input, char *text, size_t size)
 {
     enum { N = 300 };
@@ -150,7 +151,7 @@ int main(int argc, char **argv)
     scruple_queue_options(scruple_bench_queue("failing", &failing, 1, 1, 1), 0, 300000000);
     declare_other();
     scruple_check(scruple_bench("fairness", nothing), fairness_by_definition);
-    if (argc > 1) scruple_bench("teardown", nothing); /* another one, without the params */
-    if (argc > 2) scruple_bench("teardown", nothing); /* and that one again */
+    if (argc > 1) scruple_bench("teardown", nothing); /* the same name, without the params */
+    if (argc > 2) scruple_bench("teardown", nothing); /* a duplicate of that one */
     return scruple_main(argc, argv);
 }

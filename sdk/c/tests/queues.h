@@ -1,4 +1,4 @@
-/* Queues for the conformance program: one that works, one that loses, two that get stuck. */
+/* Queues for the conformance program: one is correct, one loses elements, two get stuck. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-"""The smallest functions that are worth weighing: steps of the FNV-1a hash, beside the identity, whose weight is the
-harness's own, and two loops of about a microsecond and a millisecond."""
+"""Very short functions: steps of the FNV-1a hash, the identity, whose cost is that of the harness, and two loops of
+about a microsecond and a millisecond."""
 
 from scruple_bench import bench, main
 

@@ -5,7 +5,7 @@
 extern char **environ __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
 
-/* How Scruple ends what it adds to ASAN_OPTIONS: nobody else writes the last colon. */
+/* The end of what Scruple adds to ASAN_OPTIONS. Other programs do not write the last colon. */
 static const char SANITIZER[] = "verify_asan_link_order=0:";
 
 static const char DATA[] = "SCRUPLE_HEAP=", PRELOAD[] = "LD_PRELOAD=", OPTIONS[] = "ASAN_OPTIONS=";
@@ -34,21 +34,21 @@ static size_t count(words variables) {
     return n;
 }
 
-/* What is behind our library in LD_PRELOAD; null where it is not the first there. */
+/* The rest of LD_PRELOAD after our library; null where our library is not the first. */
 static const char *behind_library(const char *value) {
     if (!begins(value, library)) return NULL;
     value += length(library);
     return *value == ':' || *value == ' ' ? value + 1 : *value ? NULL : value;
 }
 
-/* The length of the user's own options; SIZE_MAX where nothing of ours is behind them. */
+/* The length of the user's own options; SIZE_MAX where ours do not follow them. */
 static size_t own_options(const char *value) {
     size_t all = length(value), ours = sizeof SANITIZER - 1;
     if (all < ours || !begins(value + all - ours, SANITIZER)) return SIZE_MAX;
     return all > ours ? all - ours - 1 : 0;
 }
 
-/* The variable as the program may see it; null where it has nothing to see. A changed one is written to `*text`. */
+/* The variable without our part; null if nothing is left. A changed variable is written to `*text`. */
 static char *cleaned(char *variable, char **text) {
     char *start = *text;
     if (begins(variable, DATA)) return NULL;
@@ -88,11 +88,11 @@ void hide_variables(const char *data_path) {
         char *variable = cleaned(environ[i], &text);
         if (variable) fresh[kept++] = variable;
     }
-    /* In place of the old one, not within it: behind that lies what the kernel tells programs. */
+    /* The old array is replaced and not changed: the kernel's auxiliary vector follows it in memory. */
     environ = fresh;
 }
 
-/* ---- for the programs that are started ---- */
+/* ---- for started programs ---- */
 
 static int is_ours(const char *variable) {
     return begins(variable, DATA) || begins(variable, PRELOAD) || (for_sanitizers && begins(variable, OPTIONS));
@@ -106,7 +106,7 @@ size_t room_for(words envp) {
 }
 
 char *const *complete(words envp, char *area) {
-    /* Another root, or another user: the loader would complain of what it cannot open. */
+    /* After a change of root or user the files may be unreadable, and the loader would print an error. */
     if (!data[0] || !system_readable(library) || !system_readable(data)) return envp;
     char **all = (char **)area, *text = area + (count(envp) + 4) * sizeof(char *);
     const char *preload = "", *options = "";
@@ -132,12 +132,12 @@ char *const *complete(words envp, char *area) {
     return all;
 }
 
-/* ---- for functions that take the environment as it is ---- */
+/* ---- for functions that use the process's environment ---- */
 
 static int busy, shown;
 static char **before, **during;
 static char *user_preload, *user_options; /* as they were before */
-static char *area; /* kept: another thread may still be reading it */
+static char *area; /* never freed: another thread may still read it */
 static size_t area_size;
 
 static void lock(void) {
@@ -170,13 +170,13 @@ void show_variables(void) {
     unlock();
 }
 
-/* What the variable was before it was shown; null where there was none. */
+/* The variable before show_variables; null where there was none. */
 static char *original(char *variable) {
     if (!is_ours(variable)) return variable;
     return begins(variable, PRELOAD) ? user_preload : begins(variable, OPTIONS) ? user_options : NULL;
 }
 
-/* What another thread of the program has changed meanwhile stays: it did so in a copy, and what was before may be gone. */
+/* Keeps changes that another thread has made in between: it made them in a copy, and may have freed the original. */
 void hide_again(void) {
     if (!data[0]) return;
     lock();

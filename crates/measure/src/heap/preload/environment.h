@@ -1,4 +1,4 @@
-/* The variables that brought the library here: hidden from the program, and handed on to the programs that it starts. */
+/* The variables that load this library. The program does not see them; the programs that it starts get them. */
 #ifndef SCRUPLE_ENVIRONMENT_H
 #define SCRUPLE_ENVIRONMENT_H
 
@@ -6,14 +6,14 @@
 
 typedef char *const words[];
 
-/* Takes the variables out of the program's environment. */
+/* Removes the variables from the program's environment. */
 HIDDEN void hide_variables(const char *data_path);
 
 /* The environment for a program that is started with `envp`, built in `area`, which has room_for(envp) bytes. */
 HIDDEN size_t room_for(words envp);
 HIDDEN char *const *complete(words envp, char *area);
 
-/* Around functions of the C library that start programs with the environment as it is. */
+/* Called before and after functions of the C library that start programs with the process's environment. */
 HIDDEN void show_variables(void);
 HIDDEN void hide_again(void);
 

@@ -29,7 +29,7 @@ static struct {
     void *(*popen)(const char *, const char *);
 } real;
 
-/* Not at the call: a forked child of a program with threads must not enter the dynamic linker. */
+/* Done at the start: a forked child of a program with threads must not call the dynamic linker. */
 __attribute__((constructor)) static void resolve_followers(void) {
     if (!dlsym) return;
     real.fork = dlsym(RTLD_NEXT, "fork");
@@ -43,7 +43,7 @@ __attribute__((constructor)) static void resolve_followers(void) {
     real.spawnp = dlsym(RTLD_NEXT, "posix_spawnp");
     real.system = dlsym(RTLD_NEXT, "system");
     real.popen = dlsym(RTLD_NEXT, "popen");
-    if (dlerror) dlerror(); /* some are absent from some C libraries; the program need not hear of it */
+    if (dlerror) dlerror(); /* some C libraries lack some of them; the program must not see that error */
 }
 
 static int missing(void) {
@@ -60,7 +60,7 @@ EXPORT int fork(void) {
     return child;
 }
 
-/* Which runs no destructors. */
+/* _exit runs no destructors. */
 EXPORT __attribute__((noreturn)) void _exit(int code) {
     leave_tree();
     if (real.exit) real.exit(code);
@@ -68,7 +68,7 @@ EXPORT __attribute__((noreturn)) void _exit(int code) {
 }
 EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
 
-/* A jump, not a call: the real function finds by its return address whose search path applies. */
+/* Compiled to a jump: the real function uses its return address to choose the search path. */
 EXPORT void *dlopen(const char *file, int flags) {
     if (!real.dlopen) return NULL;
     return real.dlopen(file, flags & ~RTLD_DEEPBIND);
@@ -76,7 +76,8 @@ EXPORT void *dlopen(const char *file, int flags) {
 
 /* ---- programs started ---- */
 
-/* A forked child writes to its parent's unit, which it still has: most only start a program and need no record. */
+/* A forked child writes to its parent's unit, which is still mapped: most children only start a program and need no
+ * record of their own. */
 static struct note *announce(int pid, const char *path, uint32_t since) {
     struct note *note = (struct note *)claim_slot(OWNER_NOTE);
     if (!note) return NULL;
@@ -92,13 +93,13 @@ static struct note *announce(int pid, const char *path, uint32_t since) {
 
 static uint32_t records_so_far(void) { return header ? __atomic_load_n(&header->next, __ATOMIC_RELAXED) : 0; }
 
-/* An exec that returns has failed. */
+/* Called after an exec, which returns only if it failed. */
 static int failed(struct note *note, int result) {
     if (note) __atomic_store_n(&note->state, NOTE_CANCELLED, __ATOMIC_RELEASE);
     return result;
 }
 
-/* The environment to start a program with; on the stack, because the memory may be that of a parent. */
+/* The environment to start a program with. It is on the stack, because a child of vfork shares its parent's heap. */
 #define COMPLETE(full, envp)                              \
     char *area_of_##full[room_for(envp) / sizeof(char *) + 1]; \
     char *const *full = complete(envp, (char *)area_of_##full)
@@ -194,7 +195,7 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
     return spawn(real.spawnp, pid, file, actions, attributes, argv, envp);
 }
 
-/* These start a shell by ways of their own. */
+/* These start a shell without a public exec function. */
 EXPORT int system(const char *command) {
     if (!real.system) return missing();
     show_variables();

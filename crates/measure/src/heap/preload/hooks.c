@@ -1,8 +1,8 @@
-/* The entry points of malloc. Each finds its thread's slot, calls the function it stands before, and adds.
+/* The entry points of malloc. Each finds its thread's slot, calls the real function, and counts.
  *
- * What counts (the rule of valgrind's "total heap usage"): an allocation and its requested bytes when a block was
- * handed out; a free when one was given back; realloc of a block to n bytes is one allocation of n bytes and one
- * free, to 0 bytes a free; failed calls and free(NULL) are nothing. operators.c has C++'s `new` and `delete`. */
+ * The rule is that of valgrind's "total heap usage". A block that is returned to the program is one allocation of the
+ * requested bytes; a block that is released is one free. realloc of a block to n bytes is one allocation of n bytes
+ * and one free; to 0 bytes it is a free. Failed calls and free(NULL) do not count. See operators.c for C++. */
 #include "hooks.h"
 #include "limits.h"
 #include "pool.h"
@@ -17,7 +17,7 @@ extern void *dlsym(void *, const char *) __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak));
 extern int getpagesize(void) __attribute__((weak));
-/* For a glibc whose dlsym is in a library that the program does not load. */
+/* For versions of glibc that have dlsym in a separate library, which the program may not load. */
 extern void *__libc_malloc(size_t) __attribute__((weak));
 extern void *__libc_calloc(size_t, size_t) __attribute__((weak));
 extern void *__libc_realloc(void *, size_t) __attribute__((weak));
@@ -36,7 +36,7 @@ static struct {
 } real;
 static int foreign;
 
-/* Whether to take the longer way: a block may be from the pool, or its size has to be asked for. */
+/* Whether to take the slow path: a block may be from the pool, or the allocator must be asked for its size. */
 static int careful = 1;
 
 static void be_careful(void) {
@@ -87,17 +87,17 @@ static inline uint32_t nest(void) {
 }
 static inline void unnest(uint32_t key) { *(volatile uint32_t *)&self.key = key; }
 
-/* ---- what a block weighs ---- */
+/* ---- the size of a block ---- */
 
-/* In glibc the word before a block is its size with three flags, of which 2 marks a mapping of its own. A call to
- * ask would cost as much as all the rest of the counting. */
+/* In glibc the word before a block is its size with three flags; flag 2 marks a block with a mapping of its own.
+ * Calling malloc_usable_size would cost as much as all other counting. */
 static inline size_t size_before(const void *block) {
     size_t word = ((const size_t *)block)[-1];
     size_t size = (word & ~(size_t)7) - sizeof(size_t);
     return unlikely(word & 2) ? size - sizeof(size_t) : size;
 }
 
-/* Other allocators know no sizes while they start, and the address sanitizer's ends the program that asks. */
+/* Other allocators do not know sizes while they start; the address sanitizer's ends a program that asks then. */
 static int may_ask;
 __attribute__((constructor)) static void allow_asking(void) { may_ask = 1; }
 
@@ -110,8 +110,8 @@ static inline size_t room(void *block) {
     return room;
 }
 
-/* With MODE_REQUESTED the last two bytes of a block say how many of its usable bytes were not asked for, themselves
- * included; a larger difference stands in the eight bytes before. */
+/* With MODE_REQUESTED the last two bytes of a block hold the number of usable bytes that were not requested, including
+ * these two. A number that does not fit is in the eight bytes before. */
 #define TRAILER 2
 #define SLACK_ELSEWHERE 0xffff
 
@@ -139,12 +139,12 @@ static inline size_t sealed(void *block, size_t room) {
     return slack <= room ? room - slack : 0;
 }
 
-/* Of a block that is about to go. */
+/* The size of a block that is about to be freed. */
 static inline size_t weight(void *block, size_t room) {
     return MODE == MODE_COUNTS ? 0 : MODE == MODE_USABLE ? room : sealed(block, room);
 }
 
-/* Of a block that has just come; as it was asked for where the allocator cannot tell yet. */
+/* The size of a new block; the requested size where the allocator does not know sizes yet. */
 static inline size_t new_weight(void *block, size_t size, size_t room) {
     if (MODE == MODE_REQUESTED) seal(block, size, room);
     if (MODE == MODE_USABLE && unlikely(room < size)) return size;
@@ -153,7 +153,7 @@ static inline size_t new_weight(void *block, size_t size, size_t room) {
 
 /* ---- adding up ---- */
 
-/* Both return `result`, after settling where live bytes have moved far. */
+/* Both return `result`. They settle first if live bytes have changed by more than BATCH. */
 static inline void *rise(struct slot *slot, void *result) {
     int64_t net = net_of(slot);
     if (likely(net <= slot->top)) return result;
@@ -166,7 +166,7 @@ static inline void *fall(struct slot *slot, void *result) {
 }
 
 static inline void take_bytes(struct slot *slot, size_t weight) {
-    if (MODE == MODE_USABLE) slot->taken += weight; /* else `bytes` has it */
+    if (MODE == MODE_USABLE) slot->taken += weight; /* else `bytes` has the sum */
 }
 
 static COLD void count_common(struct slot *slot, int took, size_t size, size_t weight, int gave, size_t gone) {
@@ -179,7 +179,7 @@ static COLD void count_common(struct slot *slot, int took, size_t size, size_t w
 
 static inline int is_common(const struct slot *slot) { return header && slot == &header->common; }
 
-/* For all but the fast path: any slot, any result. */
+/* Counts outside the fast path: for any slot and any result. */
 static void *took(struct slot *slot, void *block, size_t size) {
     if (!block) return block;
     size_t weight = new_weight(block, size, room(block));
@@ -210,8 +210,8 @@ static COLD void *malloc_slowly(size_t size) {
     return slot ? took(slot, block, size) : block;
 }
 
-/* What cannot fail is counted before: less has to be kept until the real function returns, and with counts alone it is
- * the last thing called, which is a jump. */
+/* A call that cannot fail is counted before it is made: fewer values are kept until the real function returns, and
+ * with MODE_COUNTS the call is a tail call, which compiles to a jump. */
 EXPORT void *malloc(size_t size) {
     if (!ordinary() || unlikely(size >= certain)) return malloc_slowly(size);
     struct slot *slot = self.slot;
@@ -304,7 +304,7 @@ EXPORT void *realloc(void *block, size_t size) {
     slot->frees += 1;
     if (MODE == MODE_COUNTS) return fresh;
     slot->returned += gone;
-    take_bytes(slot, come); /* as if both blocks were never live at once */
+    take_bytes(slot, come); /* counted as if the two blocks were never live together */
     return fall(slot, rise(slot, fresh));
 }
 
@@ -332,7 +332,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     return aligned(real.aligned_alloc, alignment, size, size);
 }
 
-/* musl has no pvalloc, and a lookup that fails would show in the program's dlerror: these two are memalign. */
+/* These two call memalign: musl has no pvalloc, and the program's dlerror would report a failed lookup. */
 EXPORT void *valloc(size_t size) {
     size_t page = getpagesize ? (size_t)getpagesize() : 4096;
     return aligned(real.memalign, page, size, size);
@@ -354,7 +354,7 @@ EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
     return error;
 }
 
-/* A program may fill what this says it may use, so a trailer is not among it. */
+/* A program may fill all the bytes that this returns, so the trailer is not included. */
 EXPORT size_t malloc_usable_size(void *block) {
     if (!block) return 0;
     if (in_pool(block)) return pool_size(block);

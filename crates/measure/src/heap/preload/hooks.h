@@ -1,10 +1,10 @@
-/* What the hooks of malloc offer to those of operator new. */
+/* Functions of the malloc hooks that the hooks of operator new use. */
 #ifndef SCRUPLE_HOOKS_H
 #define SCRUPLE_HOOKS_H
 
 #include "system.h"
 
-/* What dladdr tells of an address. */
+/* The result of dladdr. */
 struct place {
     const char *file;
     void *base;
@@ -15,7 +15,7 @@ struct place {
 /* Whether two functions are known to be of the same program or library. */
 HIDDEN int same_library(const void *a, const void *b);
 
-/* Allocations and frees of this thread so far: whether a call that was passed on has been counted on its way. */
+/* Allocations and frees of this thread so far. They show whether a call that was passed on was counted. */
 struct calls {
     int counting;
     uint64_t allocations, frees;
@@ -25,14 +25,14 @@ HIDDEN struct calls calls_so_far(void);
 /* Counts a block, and returns it. */
 HIDDEN void *block_came(void *block, size_t size);
 
-/* What a block weighs that is about to go; then counts that it has gone. */
+/* The first returns the size of a block that is about to be freed; the second counts the free. */
 HIDDEN size_t weight_of(void *block);
 HIDDEN void block_went(size_t weight);
 
-/* What to ask for instead of `size` bytes. */
+/* The number of bytes to request instead of `size`. */
 HIDDEN size_t size_to_ask_for(size_t size);
 
-/* The malloc behind ours; null where there is none. */
+/* The real malloc; null where there is none. */
 HIDDEN void *malloc_behind(void);
 
 /* Between these two, calls are not counted. */

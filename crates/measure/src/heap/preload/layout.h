@@ -1,9 +1,9 @@
 /* The data file that counted processes write and the reader reads.
  *
- * The file is a row of units, each of one memory page (`header.unit` bytes). Unit 0 is the header. Every process
- * claims a unit of its own by adding to `header.next`: a process head and slots for its threads; further units
- * hold more slots. All numbers are in the byte order of the machine. format.rs knows this layout; a change here needs
- * a new VERSION there. */
+ * The file is a sequence of units of one memory page each (`header.unit` bytes). Unit 0 is the header. Every process
+ * claims a unit by adding to `header.next`; it holds a process head and slots for the process's threads. Further units
+ * hold more slots. Numbers are in the machine's byte order. format.rs reads this layout; a change here needs a new
+ * VERSION there. */
 #ifndef SCRUPLE_LAYOUT_H
 #define SCRUPLE_LAYOUT_H
 
@@ -13,40 +13,40 @@
 #define MAGIC UINT64_C(0x31706165682e6373) /* "sc.heap1" */
 #define VERSION 2
 
-/* What one build of the library keeps account of. */
+/* What one build of the library counts. */
 #define MODE_COUNTS 0    /* calls and requested bytes */
 #define MODE_USABLE 1    /* and live and peak bytes, by malloc_usable_size: the layout of memory is untouched */
 #define MODE_REQUESTED 2 /* and live and peak bytes as requested: every block grows by a two-byte trailer */
 
-/* A thread's live bytes are settled with its process when they have moved by this much. */
+/* A thread's live bytes are added to its process's when they have changed by this much. */
 #define BATCH (64 * 1024)
 
 /* Owners of a slot that are not a thread id. */
 #define OWNER_NONE 0
 #define OWNER_NOTE -1
 
-/* The account of one thread; only that thread writes, so plain additions do. 128 bytes keep two threads off each
- * other's cache lines. A slot outlives its thread and is handed on to a later one: its sums only ever grow. */
+/* The counts of one thread. Only that thread writes them, so plain additions suffice. 128 bytes keep threads on
+ * separate cache lines. A slot outlives its thread and a later thread takes it over: its sums never decrease. */
 struct slot {
     int32_t owner; /* thread id */
     uint32_t unused;
     uint64_t allocations;
     uint64_t bytes;    /* requested */
     uint64_t frees;
-    uint64_t returned; /* bytes given back, as the mode sees them */
-    uint64_t taken;    /* usable bytes handed out; with MODE_REQUESTED `bytes` has that, and this stays 0 */
-    int64_t top;       /* the highest that taken - returned was since the last settlement */
-    int64_t settled;   /* taken - returned, as it was at the last settlement */
+    uint64_t returned; /* freed bytes, usable or requested by mode */
+    uint64_t taken;    /* usable bytes allocated; with MODE_REQUESTED `bytes` has the sum and this stays 0 */
+    int64_t top;       /* the maximum of taken - returned since the last settlement */
+    int64_t settled;   /* taken - returned at the last settlement */
     uint64_t bound;    /* the next settlement is due when `returned` exceeds this */
     uint8_t fill[56];
 };
 
-/* A slot used instead to announce a program about to be started, so that one which does not load this library is
- * known to be missing. */
+/* A slot that announces a program about to be started. If that program does not load this library, the reader knows
+ * that its counts are missing. */
 struct note {
     int32_t owner; /* OWNER_NOTE */
     int32_t pid;
-    uint32_t since; /* a record of that pid at or after this unit answers the note */
+    uint32_t since; /* a record of that pid in this unit or a later one shows that the program loaded the library */
     uint32_t state; /* NOTE_… */
     char path[112]; /* zero-padded; the tail of a longer path */
 };
@@ -59,7 +59,7 @@ struct note {
 #define ORIGIN_EXEC 1 /* a program was started */
 #define ORIGIN_FORK 2 /* a process copied itself */
 
-#define FLAG_FOREIGN_MALLOC 1 /* `malloc` of the program seems not to be ours */
+#define FLAG_FOREIGN_MALLOC 1 /* the program's `malloc` is probably not ours */
 
 struct process {
     uint32_t kind;  /* KIND_…, written last */
@@ -77,8 +77,8 @@ struct process {
     char exe[128]; /* zero-padded; the tail of a longer path */
 };
 
-/* One process that is alive, for the peak of the tree. `inherited` is what it shares with the process that forked it,
- * and not counted again. */
+/* A live process, for the peak of the tree. `inherited` is what it shares with the process that forked it; these bytes
+ * are not counted again. */
 struct member {
     int32_t pid; /* 0: free */
     uint32_t unused;
@@ -91,16 +91,16 @@ struct header {
     uint64_t magic;
     uint32_t version;
     uint32_t unit;  /* bytes */
-    uint32_t mode;  /* MODE_… the reader asks for */
+    uint32_t mode;  /* MODE_… that the reader asks for */
     uint32_t limit; /* units that may be claimed */
     uint32_t next;  /* the next unit to be claimed */
-    uint32_t refused; /* claims that failed: those counts are in `common` */
-    int64_t tree_peak; /* the most that all members had at once */
+    uint32_t refused; /* failed claims; their counts are in `common` */
+    int64_t tree_peak; /* the maximum of all members' live bytes together */
     uint32_t members;  /* how many of `member` were ever used */
     uint32_t at_once;  /* the most that were in use at once */
-    uint32_t turned_away; /* processes for which there was no room among the members */
+    uint32_t turned_away; /* processes for which no member was free */
     uint8_t fill[76];
-    struct slot common; /* atomic additions of all that have no slot */
+    struct slot common; /* the counts of all threads without a slot, added atomically */
     struct member member[MEMBERS];
 };
 

@@ -4,11 +4,11 @@
 
 #include "system.h"
 
-/* Requests below this do not fail: nothing limits the memory of this process. 0 where something does. */
+/* Requests below this size do not fail, because nothing limits the memory of this process. 0 where something does. */
 extern HIDDEN size_t certain;
 
-/* Decides it for a process that starts. `known_allocator` says whether malloc is the C library's own: others may
- * refuse as they like. */
+/* Sets `certain` when a process starts. `known_allocator`: malloc is the C library's own; others may refuse any
+ * request. */
 HIDDEN void look_at_limits(int known_allocator);
 
 #endif

@@ -1,6 +1,5 @@
-/* C++'s operator new and delete. Those of the C++ library call malloc and free, where they are counted: calls are
- * passed on with a jump. An allocator that brings operators of its own (jemalloc, tcmalloc, mimalloc) goes past malloc:
- * there they are counted here. */
+/* C++'s operator new and delete. Those of the C++ library call malloc and free, which count; the hooks only jump to
+ * them. Operators of an allocator (jemalloc, tcmalloc, mimalloc) do not call malloc: the hooks count them. */
 #include "hooks.h"
 
 #define RTLD_NEXT ((void *)-1L)
@@ -15,7 +14,7 @@ extern void *malloc(size_t);
 extern void *aligned_alloc(size_t, size_t);
 extern void free(void *);
 
-/* The library that the address belongs to, held so that it stays; null where there is none. */
+/* A handle of the library that holds the address, so that it stays loaded; null where there is none. */
 static void *hold(const void *address) {
     struct place place;
     return dladdr && dladdr(address, &place) && place.file ? dlopen(place.file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
@@ -27,13 +26,13 @@ static void free_uncounted(void *block) {
     count_again(key);
 }
 
-/* The function that the program would call without us. A C++ library that only a plugin has loaded is found where the
- * plugin finds it. */
+/* The function that the program would call without us. If only a plugin has loaded the C++ library, it is looked up
+ * as the plugin sees it. */
 static void *find_next(const char *name, const void *caller) {
     uint32_t key = stop_counting();
     void *found = dlsym ? dlsym(RTLD_NEXT, name) : NULL;
     if (!found && dlsym) {
-        if (dlerror) dlerror(); /* the program need not hear of it */
+        if (dlerror) dlerror(); /* the program must not see this error */
         void *plugin = hold(caller);
         if (plugin) found = dlsym(plugin, name);
         if (found) hold(found);
@@ -42,19 +41,19 @@ static void *find_next(const char *name, const void *caller) {
     return found;
 }
 
-/* Whether an operator belongs to the same library as malloc, so that it need not call it by its public name. */
+/* Whether an operator is in the same library as malloc, and so may reach it without the public name. */
 static int is_separate(void *function) { return same_library(function, malloc_behind()); }
 
-/* Where no C++ library can be found: it could not be told of a failure either. */
+/* Used if no C++ library is found. A failure cannot be thrown then. */
 static void *without_library(size_t size, size_t alignment, int may_fail) {
     void *block = alignment ? aligned_alloc(alignment, size) : malloc(size ? size : 1);
     if (!block && !may_fail) __builtin_trap();
     return block;
 }
 
-/* Each operator jumps through a pointer: at first to a function that finds out where to, which is the next operator
- * itself where its calls pass a hook of malloc, else a function that counts and calls the next one. Even an operator of
- * the allocator may call a public entry point (jemalloc's aligned `new` does), so one call is made to see. */
+/* Each operator jumps through a pointer. It first leads to a function that chooses the target: the next operator, if
+ * its calls pass a hook of malloc, else a function that counts and calls the next one. Even an allocator's operator
+ * may call a public entry point (jemalloc's aligned `new` does), so the choice is made by trying one call. */
 #define ENTRY(result, name, parameters, arguments)               \
     static result(*next_##name) parameters;                      \
     static COLD result first_##name parameters;                  \
@@ -74,7 +73,7 @@ static void *without_library(size_t size, size_t alignment, int may_fail) {
         if (is_separate((void *)next_##name) && calls_so_far().allocations == before.allocations) { \
             jump_##name = counted_##name;                                                    \
             if (size_to_ask_for(size) == size) return block_came(block, size);               \
-            free_uncounted(block); /* which may be too small */                              \
+            free_uncounted(block); /* it may be too small */                              \
             return counted_##name arguments;                                                 \
         }                                                                                    \
         jump_##name = next_##name;                                                           \

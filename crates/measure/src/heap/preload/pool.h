@@ -1,5 +1,5 @@
-/* Memory for the few calls that arrive before the real allocator is known: looking it up may itself allocate. Blocks
- * from here are known by their address; they are never counted, and giving them back does nothing. */
+/* Memory for the few calls before the real allocator is known: the lookup itself may allocate. Blocks of the pool are
+ * recognised by their address, are never counted, and are not reused after a free. */
 #ifndef SCRUPLE_POOL_H
 #define SCRUPLE_POOL_H
 

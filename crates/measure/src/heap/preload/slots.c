@@ -14,7 +14,7 @@ struct header *header;
 static uint8_t *units[UNITS];
 static uint32_t unit_count;
 
-static char path[1024]; /* of the data file; a descriptor kept open would be seen by the program */
+static char path[1024]; /* of the data file; the program would see a descriptor that stays open */
 static enum { NEW, STARTING, READY } state;
 static uint32_t last_epoch = FIRST_EPOCH - 1;
 static int gate_closed;
@@ -75,8 +75,8 @@ static void *map_unit(uint32_t index, uint32_t size) {
     if (file < 0) return NULL;
     void *at = NULL;
     uint64_t offset = (uint64_t)index * size;
-    /* Writing the last byte makes the file longer, never shorter, and asks for the space now: with a full disk
-     * this fails here, and not by a signal in the middle of the program. No record uses that byte. */
+    /* Writing the last byte extends the file and reserves the space now: on a full disk this write fails, and the
+     * program gets no signal later. No record uses that byte. */
     if (index == 0 || system_write_at(file, "", 1, offset + size - 1) == 1) at = system_map(file, size, offset);
     system_close(file);
     return at;
@@ -152,7 +152,7 @@ void close_gate(void) {
 static void begin_forked(void) {
     int64_t inherited = fork_live >= 0 ? fork_live : live_bytes();
     struct process *parent = process;
-    uint8_t *old[64]; /* more than that may stay mapped */
+    uint8_t *old[64]; /* further units stay mapped */
     uint32_t count = unit_count < 64 ? unit_count : 64;
     for (uint32_t i = 0; i < count; i++) old[i] = units[i];
     fork_live = -1;
@@ -162,7 +162,7 @@ static void begin_forked(void) {
     new_epoch();
 }
 
-/* Returns false while the start is under way: the functions it needs may themselves allocate. */
+/* Returns false while it is already running: the functions that it calls may themselves allocate. */
 static int begin(void) {
     if (state == STARTING) return 0;
     if (state == READY) {
@@ -179,11 +179,11 @@ static int begin(void) {
     return 1;
 }
 
-/* Makes the record of a program that never allocates: "none seen" is not "not loaded". */
+/* Makes the record even if the program never allocates: zero allocations differ from a library that was not loaded. */
 __attribute__((constructor)) static void start(void) {
     if (wiped.epoch == 0) begin();
     if (!header && !path[0]) {
-        open_data(); /* what the kernel would not tell early, the C library knows by now */
+        open_data(); /* the kernel did not give the variable early; the C library has it now */
         if (!header) return;
         start_process(ORIGIN_EXEC, 0, NULL);
         new_epoch();
@@ -217,8 +217,8 @@ static struct slot *unused_slot(uint8_t *unit, int32_t owner) {
     return NULL;
 }
 
-/* Looks at a few slots, each time at other ones, for one whose thread has ended: a program with many threads alive
- * pays little for looking, one with many short threads soon finds what it needs. */
+/* Searches a few slots, different ones each time, for one whose thread has ended. The search is cheap in a program
+ * with many live threads, and soon succeeds in one with many short threads. */
 static struct slot *abandoned_slot(int32_t owner) {
     static uint32_t cursor;
     uint32_t slots = header->unit / sizeof(struct slot);
@@ -240,12 +240,12 @@ struct slot *claim_slot(int32_t owner) {
     uint32_t count = __atomic_load_n(&unit_count, __ATOMIC_ACQUIRE);
     uint8_t *last = units[count - 1];
     struct slot *slot = last ? unused_slot(last, owner) : NULL;
-    if (!slot && owner != OWNER_NOTE) slot = abandoned_slot(owner); /* which holds sums: no place for a note */
+    if (!slot && owner != OWNER_NOTE) slot = abandoned_slot(owner); /* it holds sums, so a note must not overwrite it */
     if (slot || count == UNITS) return slot;
     uint32_t index;
     uint8_t *unit = claim_unit(&index);
     if (!unit) return NULL;
-    struct process *head = (struct process *)unit; /* of which only the first 128 bytes belong to the head */
+    struct process *head = (struct process *)unit; /* only the first 128 bytes of this unit are the head */
     head->owner = process->owner;
     head->pid = process->pid;
     __atomic_store_n(&head->kind, KIND_THREADS, __ATOMIC_RELEASE);
@@ -253,7 +253,7 @@ struct slot *claim_slot(int32_t owner) {
     slot->owner = owner;
     uint32_t place = __atomic_load_n(&unit_count, __ATOMIC_RELAXED);
     do {
-        if (place == UNITS) return slot; /* usable, but never to be handed on */
+        if (place == UNITS) return slot; /* usable, but no later thread can take it over */
     } while (!__atomic_compare_exchange_n(&unit_count, &place, place + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     __atomic_store_n(&units[place], unit, __ATOMIC_RELEASE);
     return slot;
@@ -269,7 +269,7 @@ struct slot *settle_in(void) {
         self.key = key;
         return self.slot;
     }
-    /* A child of vfork lives in its parent's memory and threads; a slot taken under its id would look abandoned. */
+    /* A child of vfork shares its parent's memory and threads. A slot with the child's id would look abandoned. */
     if (process && process->pid != system_pid()) return &header->common;
     struct slot *slot = claim_slot(system_tid());
     if (!slot) {
@@ -301,7 +301,7 @@ void *settle_up(struct slot *slot, void *result) {
 
 struct sum {
     uint64_t allocations, bytes, frees, returned;
-    int64_t drift, crest; /* not settled yet, and the highest that any thread's was since it settled */
+    int64_t drift, crest; /* the sum that is not settled yet, and the maximum of any thread since it settled */
 };
 
 static void add_slots(struct sum *sum) {
@@ -327,9 +327,9 @@ int64_t live_bytes(void) {
     return process ? process->live + sum.drift : 0;
 }
 
-/* For SDKs, which find it as a weak symbol: calls, requested bytes, frees, bytes given back, live bytes, peak live
- * bytes, threads, records refused; of the calling process, since its start. What this build does not keep is
- * UINT64_MAX. Reads the slots and nothing else: no lock, no call to the system. */
+/* For SDKs, which find it as a weak symbol: calls, requested bytes, frees, freed bytes, live bytes, peak live bytes,
+ * threads, refused records; of the calling process, since its start. A figure that this build does not keep is
+ * UINT64_MAX. It only reads the slots: no lock, no system call. */
 EXPORT void scruple_heap_snapshot(uint64_t out[8]) {
     struct sum sum = {0};
     if (!settled()) settle_in();

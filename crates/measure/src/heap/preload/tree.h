@@ -4,14 +4,14 @@
 
 #include "slots.h"
 
-/* This process, which has `inherited` live bytes of the one that forked it, is one more from now on; or it goes on in
- * the place of the program that it was before exec. */
+/* Adds this process, which has `inherited` live bytes of the one that forked it; or continues the member that it had
+ * before exec. */
 HIDDEN void join_tree(int pid, int64_t inherited);
 
-/* Nothing of this process is live any more. */
+/* Removes this process: none of its bytes are live any more. */
 HIDDEN void leave_tree(void);
 
-/* This process has `drift` live bytes more, and had at most `crest` more since the last time. */
+/* This process has `drift` more live bytes, and had at most `crest` more since the last call. */
 HIDDEN void settle_with_tree(int64_t drift, int64_t crest);
 
 #endif

@@ -1,8 +1,8 @@
-/* Records, the end of a process, and the questions by which runtimes give themselves away.
+/* Records, the end of a process, and the detection of runtimes by the environment variables that they read.
  *
- * A runtime reads its own variable when it starts: whoever asks for GHCRTS is GHC's runtime, in whatever file it may
- * have been linked. The answer carries the user's value and Scruple's wish; the variable itself stays as it was,
- * for the program and for its children. */
+ * A runtime reads its own variable when it starts: code that asks for GHCRTS is GHC's runtime, in any file that it is
+ * linked into. The answer has the user's value and Scruple's options; the variable itself does not change for the
+ * program and its children. */
 #include "agent.h"
 #include "follow.h"
 
@@ -10,7 +10,7 @@ extern char **environ WEAK;
 extern void *dlsym(void *, const char *) WEAK;
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) WEAK;
 extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) WEAK;
-/* Symbols by which programs without a variable of their own are known. */
+/* Symbols that identify runtimes without a variable of their own. */
 extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_options[] WEAK, perl_alloc[] WEAK,
     ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK, luaJIT_setmode[] WEAK, Sscheme_start[] WEAK,
     mono_jit_init[] WEAK;
@@ -28,7 +28,7 @@ static struct {
     int (*execvpe)(const char *, char *const[], char *const[]);
 } real;
 
-/* ---- small tools ---- */
+/* ---- helper functions ---- */
 
 uint64_t now(void) {
     long time[2] = {0, 0};
@@ -53,7 +53,7 @@ struct record *own(enum runtime runtime) {
     return record && record->pid == system_pid() ? record : NULL;
 }
 
-/* A program whose files may not grow would be sent a signal for ours. */
+/* Where the size of files is limited, writing ours would send the program a signal. */
 static int may_write(void) {
     uint64_t limit[2] = {0, 0};
     return call6(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, (long)limit, 0, 0) == 0 && limit[0] > (1 << 26);
@@ -73,9 +73,9 @@ struct record *claim(enum runtime runtime) {
         char *stem = put_number(at, end, attempt);
         put(stem, end, ".record");
         int file = system_open(name, O_RDWR | O_CREAT | O_EXCL);
-        if (file == -17) continue; /* EEXIST: this process was another program before */
+        if (file == -17) continue; /* EEXIST: this process ran another program before */
         if (file < 0) return NULL;
-        /* Space is taken before it is mapped: a full disk must not be found out by a signal. */
+        /* Space is reserved before the file is mapped: on a full disk the program must not get a signal. */
         if (call6(SYS_fallocate, file, 0, 0, sizeof(struct record), 0, 0) == 0)
             record = system_map(file, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED);
         system_close(file);
@@ -92,8 +92,8 @@ struct record *claim(enum runtime runtime) {
     return NULL;
 }
 
-/* Adds to the text that belongs to the record: in place while there is room, because a program may have forbidden
- * itself to open files; else in a file that is opened each time, so that the program sees no descriptor of ours. */
+/* Appends to the record's text: in the record while there is room, because the program may have given up the right to
+ * open files; else to a file that is opened each time, so that the program sees no descriptor of ours. */
 void append(enum runtime runtime, const char *text, size_t size) {
     struct record *record = own(runtime);
     if (!record) return;
@@ -112,7 +112,7 @@ void append(enum runtime runtime, const char *text, size_t size) {
     system_close(file);
 }
 
-/* What somebody asked for stands in the folder as a mark, which was put there before the program began. */
+/* Whether an option is set. An option is an empty file in the folder, made before the program began. */
 static int marked(const char *name, int *known) { /* 1 no, 2 yes */
     char mark[300];
     if (*known || !folder) return *known == 2;
@@ -131,7 +131,7 @@ int full_collections(void) {
     return marked("/full-gc", &known);
 }
 
-/* Pauses stand in a file of their own, which can be read while the program runs. */
+/* Pauses are written to a separate file, which can be read while the program runs. */
 void note_pause(enum runtime runtime, uint64_t from, uint64_t to) {
     if (!own(runtime) || !every_collection()) return;
     uint64_t both[2] = {from, to};
@@ -149,7 +149,7 @@ static void finish_ocaml(struct record *record, int exits);
 
 static void finish(enum state state) {
     for (int i = 1; i < RUNTIMES; i++) {
-        struct record *record = own(i); /* a vforked child must not speak for its parent */
+        struct record *record = own(i); /* null in a vforked child, which must not write its parent's record */
         if (!record || record->state != RUNNING) continue;
         if (i == GHC) finish_ghc(record);
         if (i == LIBGC) finish_libgc(record);
@@ -188,11 +188,11 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) {
 }
 EXPORT int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
 
-/* A forked child has inherited counts that its parent reports: it begins a record of its own, above what was. A child
- * without a record would be missing from the figures of the tree, and nobody would know. */
+/* A forked child inherits counts that its parent reports. It begins its own record and counts from there. Without one
+ * it would be missing from the sums of the tree without notice. */
 static void on_fork(void) {
     for (int i = 1; i < RUNTIMES; i++) {
-        if (i == PYTHON || !records[i]) continue; /* CPython's allocators begin theirs */
+        if (i == PYTHON || !records[i]) continue; /* CPython's allocators begin their own record */
         uint32_t inherited = records[i]->flags & (ASKED | REFUSED);
         struct record *record = claim(i);
         if (!record) continue;
@@ -203,7 +203,8 @@ static void on_fork(void) {
     }
 }
 
-/* The program that this process was before may have left by a way that nobody saw, as `execl` is. */
+/* Closes the record of the program that this process ran before: it may have called a function that is not hooked,
+ * such as `execl`. */
 static void close_earlier(void) {
     char name[288], *end = name + sizeof name;
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
@@ -229,11 +230,11 @@ void follow_forks(void) {
     else if (pthread_atfork) pthread_atfork(NULL, NULL, on_fork);
 }
 
-/* ---- who asks ---- */
+/* ---- the caller of getenv ---- */
 
-static const void *asker; /* the place of the call that is being answered */
+static const void *asker; /* the return address of the call that is being answered */
 
-/* The file that is mapped where the question came from. */
+/* The mapped file that contains the caller. */
 static int asking_file(char *path, size_t size) {
     static char maps[16384];
     uint64_t at = (uint64_t)asker;
@@ -268,7 +269,7 @@ int asked_by(const char *part_of_name) {
     return asking_file(path, sizeof path) && find(path, part_of_name);
 }
 
-/* Whether the file that asks holds a text that only the runtime has: other programs may look at the variable too. */
+/* Whether the caller's file contains a text that only the runtime has: other programs may read the variable too. */
 int asker_holds(const char *text) {
     char path[1024];
     if (!asking_file(path, sizeof path)) return 0;
@@ -288,11 +289,11 @@ int asker_holds(const char *text) {
     return holds;
 }
 
-/* ---- questions ---- */
+/* ---- answers to runtimes ---- */
 
 static char answers[RUNTIMES][8192];
 
-/* The user's words and ours; too many of them, and ours are left out. */
+/* The user's options and ours; null, so that ours are left out, where both do not fit. */
 static const char *joined(enum runtime runtime, const char *before, const char *user, const char *between,
                           const char *after) {
     char *at = answers[runtime], *end = at + sizeof answers[runtime];
@@ -304,7 +305,7 @@ static const char *joined(enum runtime runtime, const char *before, const char *
     return answers[runtime];
 }
 
-/* The path of a file beside this library; empty where it cannot be read (another root, another user). */
+/* The path of a file in this library's folder; empty if it is not readable, for example by another user. */
 static const char *beside(const char *name) {
     static char path[320];
     put(put(path, path + sizeof path, folder), path + sizeof path, name);
@@ -324,7 +325,7 @@ static const char *refused(enum runtime runtime) {
     return NULL;
 }
 
-/* `v` decides what OCaml's runtime says; a user who set it has asked for something, and keeps it. */
+/* `v` chooses what OCaml's runtime prints. A value that the user has set is not changed. */
 static const char *ask_ocaml(const char *user) {
     if (!asker_holds("minor_collections: ")) return NULL;
     if (!user) user = variable("CAMLRUNPARAM");
@@ -338,8 +339,8 @@ static const char *ask_ocaml(const char *user) {
 extern long caml_gc_full_major(long) WEAK;
 extern long *caml_gc_stat(long) WEAK;
 
-/* The program has left OCaml by a primitive, in which collections may happen. Its own record of statistics has the live
- * words in the eighth place. */
+/* The program has left OCaml through a primitive, in which collections are allowed. Live words are the eighth field of
+ * OCaml's statistics. */
 static void finish_ocaml(struct record *record, int exits) {
     enum { UNIT = 1, LIVE_WORDS = 7 };
     if (!exits || !full_collections() || !record->text_size || !caml_gc_full_major || !caml_gc_stat) return;
@@ -356,7 +357,7 @@ static const char *ask_ruby(const char *user) {
     return asked(RUBY, joined(RUBY, "", user, " ", option));
 }
 
-/* Under its permission model node may not read our hook, and would stop at it. */
+/* Under its permission model node may not read our hook, and would exit with an error. */
 static int node_is_restricted(const char *user) {
     static char words[16384];
     if (user && (find(user, "--permission") || find(user, "--experimental-permission"))) return 1;
@@ -377,7 +378,7 @@ static const char *ask_node(const char *user) {
     return asked(NODE, joined(NODE, "", user, " ", option));
 }
 
-/* Racket's errors are logged to the same place: a variable that was not set meant `error`. */
+/* Racket logs its errors there too: without the variable the level is `error`, so ours includes it. */
 static const char *ask_racket(const char *user) {
     if (!asker_holds(".rackboot") || !claim(RACKET)) return NULL;
     if (user && find(user, "GC")) return refused(RACKET);
@@ -385,7 +386,7 @@ static const char *ask_racket(const char *user) {
     return asked(RACKET, joined(RACKET, "", user && *user ? user : "error", " ", "debug@GC"));
 }
 
-/* Lua runs the text of its variable, and a file where that begins with `@`. The user's own follows ours. */
+/* Lua runs the text of its variable, or, after an `@`, a file. The user's text or file runs after ours. */
 static const char *run_first(enum runtime runtime, const char *hook, const char *user) {
     if (!*hook || !claim(runtime)) return NULL;
     char first[400], *end = first + sizeof first;
@@ -404,7 +405,7 @@ static const char *ask_luajit(const char *user) {
     return luaJIT_setmode ? run_first(LUAJIT, beside("/hook.lua"), user) : NULL;
 }
 
-/* Who has set PyPy's log wants it where it goes. */
+/* A log that the user has set is not redirected. */
 static const char *ask_pypy(const char *user) {
     if (!asked_by("pypy") || !claim(PYPY)) return NULL;
     if (user) return refused(PYPY);
@@ -414,7 +415,7 @@ static const char *ask_pypy(const char *user) {
     return asked(PYPY, joined(PYPY, file, NULL, "", ""));
 }
 
-/* The first that the host of .NET asks for. */
+/* The first variable that the host of .NET reads. */
 static const char *ask_dotnet(const char *user) {
     (void)user;
     if (asker_holds("hostfxr_main")) claim(DOTNET);
@@ -439,7 +440,7 @@ static const struct question {
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
-/* Only the first question is the runtime's; later ones are the program's, and get the plain truth. */
+/* The first call for a name comes from the runtime. Later calls come from the program and get the real value. */
 static char *answer(const char *name, const void *caller) {
     static unsigned char answered[QUESTIONS];
     const char *user = variable(name);

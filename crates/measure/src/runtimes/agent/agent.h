@@ -1,7 +1,7 @@
-/* The library that is loaded into every process of a measured program, and looks there for a language runtime.
+/* A library that is loaded into every process of a measured program and looks for a language runtime there.
  *
- * It keeps four promises: it links to no C library (what it calls is weak, and looked for first), it allocates
- * nothing, it leaves no descriptor open, and in a process without a runtime that it knows it does nothing at all. */
+ * It keeps four rules. It links to no C library: the functions that it calls are weak symbols, checked first. It
+ * allocates nothing. It leaves no descriptor open. In a process without a known runtime it does nothing. */
 #ifndef SCRUPLE_AGENT_H
 #define SCRUPLE_AGENT_H
 
@@ -27,17 +27,17 @@ enum runtime {
 enum state { RUNNING = 0, EXITED = 1, EXECUTED = 2 };
 
 enum flag {
-    FORKED = 1,     /* began as a copy of a process that had counted already */
+    FORKED = 1,     /* forked from a process that had counted already */
     ASKED = 2,      /* the runtime was asked to report through its own variable */
     REPORTED = 4,   /* the values are final */
-    CONTINUOUS = 8, /* the values hold at every moment, so that a killed process has lost nothing */
+    CONTINUOUS = 8, /* the values are correct at every moment: a killed process loses nothing */
     REFUSED = 16,   /* the user's own settings forbid asking */
-    REPLACED = 32,  /* what was hooked has been replaced by the program */
+    REPLACED = 32,  /* the program has replaced the hooked functions */
 };
 
 #define SPILLED UINT64_MAX /* all of the text is in the file */
 
-/* What one process tells of one runtime; a shared mapping of a file of its own. */
+/* The report of one process about one runtime: a shared mapping of its own file. */
 struct record {
     char magic[8];
     uint32_t runtime;
@@ -45,7 +45,7 @@ struct record {
     uint32_t state;
     uint32_t flags;
     uint64_t value[60];
-    uint64_t text_size; /* what fits stands here; the rest is in a file of its own */
+    uint64_t text_size; /* of the text in this record; SPILLED where it did not fit */
     char text[8192 - 512];
 };
 
@@ -79,7 +79,7 @@ static inline int begins(const char *text, const char *with) {
     while (*with && *text == *with) text++, with++;
     return !*with;
 }
-/* Where `part` stands in `text`, or null. */
+/* The first occurrence of `part` in `text`, or null. */
 static inline const char *find(const char *text, const char *part) {
     for (; *text; text++)
         if (begins(text, part)) return text;
@@ -95,13 +95,13 @@ char *put_number(char *at, char *end, uint64_t number);
 uint64_t now(void);
 
 /* ---- agent.c ---- */
-extern const char *folder; /* where answers go; null while there is nothing to do */
+extern const char *folder; /* the folder of the records; null while there is nothing to do */
 struct record *claim(enum runtime runtime);
-struct record *own(enum runtime runtime); /* the record of this very process, or null */
+struct record *own(enum runtime runtime); /* the record that this process itself has made, or null */
 void append(enum runtime runtime, const char *text, size_t size);
 void note_pause(enum runtime runtime, uint64_t from, uint64_t to); /* moments on the monotonic clock */
-int every_collection(void); /* whether each one is asked for */
-int full_collections(void); /* whether live data is asked for, after collections of the whole heap */
+int every_collection(void); /* whether to report each collection */
+int full_collections(void); /* whether to report live data after collections of the whole heap */
 int readable(const char *path);
 const char *variable(const char *name);
 void follow_forks(void);

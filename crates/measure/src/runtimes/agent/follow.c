@@ -2,8 +2,8 @@
 
 #include "agent.h"
 
-/* What is executed with an environment of its own is looked at as well: `env -i` must not hide a runtime. The memory may
- * be that of a parent, so the copy is on the stack. */
+/* Programs that are executed with another environment are measured too: `env -i` must not hide a runtime. The copy is
+ * on the stack, because a child of vfork shares its parent's memory. */
 static int names_us(char *const env[]) {
     for (; env && *env; env++)
         if (begins(*env, "LD_PRELOAD=")) return find(*env, LIBRARY) != NULL;
@@ -20,7 +20,7 @@ char *const *followed(char *const env[], const char **all, char *text, size_t si
     char name[320];
     if (!folder || names_us(env)) return env;
     put(put(name, name + sizeof name, folder), name + sizeof name, LIBRARY);
-    if (!readable(name)) return env; /* another root, or another user */
+    if (!readable(name)) return env; /* after a change of root or user */
     for (size_t i = 0; env && env[i]; i++)
         if (begins(env[i], "LD_PRELOAD=")) user = env[i] + length("LD_PRELOAD=");
         else all[n++] = env[i];

@@ -1,4 +1,4 @@
-/* The environment with which a program is executed, completed by what the agent needs. */
+/* The environment of an executed program, with the variables that the agent needs. */
 #ifndef SCRUPLE_FOLLOW_H
 #define SCRUPLE_FOLLOW_H
 

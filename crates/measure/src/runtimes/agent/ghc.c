@@ -1,6 +1,6 @@
-/* GHC's runtime keeps exact counts whether it is asked or not, in a structure of its own. Where the program has its
- * symbols the structure is read as the process ends; times and pauses come from the runtime's report, which it is
- * asked for by `-s` (every default build accepts it) and which text.c takes off standard error. */
+/* GHC's runtime always keeps exact counts in an internal structure. If the program has symbols, the structure is read
+ * when the process ends. Times and pauses come from the report of the option `-s`, which every default build accepts;
+ * text.c removes the report from standard error. */
 #include <elf.h>
 #include <link.h>
 
@@ -19,7 +19,7 @@ struct stats {
 
 static const volatile struct stats *stats;
 static const volatile int *users; /* zero once the runtime has shut down, and its counts are complete */
-static struct stats before; /* what a forked child began with */
+static struct stats before; /* the values at the start of a forked child */
 static int resets;          /* a child of `forkProcess` counts its collections from zero */
 
 struct search {
@@ -28,8 +28,8 @@ struct search {
     int resets; /* its runtime begins anew in forked children */
 };
 
-/* Looks the local symbols up in the symbol table. Another file of the program may have a `stats` of its own: the
- * runtime's lies beside its array of the longest pauses. */
+/* Looks up local symbols in the symbol table. Another object file may have its own `stats`: the runtime's is next to
+ * the array of the longest pauses. */
 static void search_symbols(const char *image, size_t size, struct search *found) {
     const Elf64_Ehdr *head = (const void *)image;
     if (size < sizeof *head || head->e_ident[EI_CLASS] != ELFCLASS64) return;
@@ -98,7 +98,7 @@ static int read_at(int file, void *to, size_t size, uint64_t offset) {
     return call6(SYS_pread64, file, (long)to, (long)size, (long)offset, 0, 0) == (long)size;
 }
 
-/* Whether these options make the runtime report by itself, as the user wishes it. */
+/* Whether these options of the user's already make the runtime report. */
 static int reports(const char *options) {
     for (const char *at = options; at && *at; at++)
         if (*at == '-' && (at == options || at[-1] == ' ' || at[-1] == '"') &&
@@ -120,7 +120,7 @@ static int command_line_reports(void) {
     return 0;
 }
 
-/* Lets the runtime, which has not read its options yet, accept all of them. */
+/* Makes the runtime accept all options. It has not read them yet. */
 static int open_options(uint64_t config) {
     enum { SAFE_ONLY = 3, ALL = 4 };
     uint32_t *options = (uint32_t *)config;
@@ -140,7 +140,7 @@ const char *ask_ghc(const char *user) {
     int refuses = found.looks || reports(user) || command_line_reports();
     if (found.config) {
         uint32_t options = *(const uint32_t *)found.config;
-        /* A truth value lies between the two, and its size has changed: 8 bytes, later 1. */
+        /* Between the two fields is a boolean whose size has changed: first 8 bytes, later 1. */
         const char *const *field = (const char *const *)(found.config + 8);
         const char *built_in = (uintptr_t)field[0] > 4096 ? field[0] : field[1];
         record->value[OPTIONS_PLUS_ONE] = options + 1;
@@ -151,10 +151,10 @@ const char *ask_ghc(const char *user) {
         record->flags |= REFUSED;
         return NULL;
     }
-    /* In the attribution pass the log of every collection is wanted. */
+    /* The attribution pass needs the log of every collection. */
     const char *option = every_collection() ? "-S" : "-s";
-    /* Live data is only seen in collections of the oldest generation. They come as often as it grows by a tenth, where
-     * the program can be made to grant options that change how it runs. */
+    /* Only collections of the oldest generation show live data. With these options one runs whenever that generation
+     * has grown by a tenth; the program must accept options that change how it runs. */
     if (full_collections() && found.config && open_options(found.config)) {
         option = "-s -F1.1 -O4k";
         record->value[FULL] = 1;
@@ -167,7 +167,7 @@ const char *ask_ghc(const char *user) {
     return answer;
 }
 
-/* A runtime that ignores all options never asks for its variable: unstripped programs are known by their link note. */
+/* A runtime that ignores all options never reads its variable. Unstripped programs are found by their link note. */
 void start_ghc(void) {
     Elf64_Ehdr head;
     static char names[4096];
@@ -206,13 +206,13 @@ void fork_ghc(struct record *record) {
     if (stats) snapshot(&before);
 }
 
-/* Reads memory only: the runtime's own functions may not be called once it has shut down. */
+/* Only reads memory: the runtime's functions must not be called after its shutdown. */
 void finish_ghc(struct record *record) {
     if (!stats) return;
     struct stats end;
     snapshot(&end);
-    /* In a child that its runtime began anew only the bytes go on from what was. One that was forked past the runtime,
-     * to become another program, still has what it was forked with. */
+    /* In a child whose runtime was restarted, only the bytes continue from the parent's value. A child that was forked
+     * without the runtime, to execute another program, still has all of the parent's values. */
     int untouched = end.gcs == before.gcs && end.copied == before.copied && end.allocated == before.allocated;
     if ((record->flags & FORKED) && resets && !untouched) {
         before.gcs = before.major_gcs = 0;

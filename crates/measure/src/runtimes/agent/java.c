@@ -1,6 +1,6 @@
-/* HotSpot: loaded a second time as the virtual machine's own agent, this library notes how long collections stop the
- * program, and as the machine ends asks its management beans for bytes allocated, collections and memory pools. The
- * tables of the two interfaces are addressed by position, which their specifications fix. */
+/* HotSpot loads this library a second time, as an agent. The agent notes how long collections stop the program. When
+ * the virtual machine ends, it reads allocated bytes, collections and memory pools from the management beans. The
+ * function tables of JNI and JVMTI are indexed by position, which their specifications fix. */
 #include "agent.h"
 
 typedef void *const *const *table;
@@ -62,7 +62,7 @@ static void gc_end(void *jvmti) {
 
 static void *of(table env, int index) { return (*env)[index]; }
 
-/* ---- Java's own objects ---- */
+/* ---- Java objects ---- */
 
 static void *class_of(table jni, const char *name) {
     void *(*find_class)(table, const char *) = of(jni, FIND_CLASS);
@@ -120,7 +120,7 @@ static int64_t usage(table jni, void *of_memory, const char *name) {
     return get_long(jni, of_memory, MANAGEMENT "MemoryUsage", name);
 }
 
-/* ---- what is kept as text: one line for each collector and each pool of the heap ---- */
+/* ---- the record's text: one line for each collector and each pool of the heap ---- */
 
 static char *put_long(char *at, char *end, int64_t number) {
     return put_number(put(at, end, " "), end, number > 0 ? (uint64_t)number : 0);
@@ -179,7 +179,7 @@ static void keep_beans(table jni) {
     }
 }
 
-/* The machine's counters of its collectors lie in a file that it maps, and removes as it ends. */
+/* The virtual machine keeps its collectors' counters in a mapped file, which it removes at its end. */
 static void keep_counters(void) {
     static char maps[65536], copy[262144];
     char path[128];
@@ -203,12 +203,12 @@ static void keep_counters(void) {
     if (got > 0) append(JVM, "counters\n", 9), append(JVM, copy, (size_t)got);
 }
 
-/* ---- live data, where it is asked for ---- */
+/* ---- live data, if requested ---- */
 
-static void *last_thread; /* a shutdown hook of ours: it is started as the program's own hooks are */
+static void *last_thread; /* our shutdown hook; it starts together with the program's own hooks */
 static volatile int over;
 
-/* The program stands still meanwhile: what it would allocate between the collection and the look is not alive. */
+/* The program is suspended: objects that it allocates between the collection and the reading would count as live. */
 static void look_at_live(table jvmti, table jni) {
     struct record *record = own(JVM);
     int (*collect)(table) = of(jvmti, FORCE_COLLECTION);
@@ -226,7 +226,7 @@ static void look_at_live(table jvmti, table jni) {
         for (int i = 0; i < n && others < 4096; i++)
             if (!is_same(jni, threads[i], self)) threads[others++] = threads[i];
         suspend(jvmti, others, threads, results);
-        /* A collector that moves objects beside the program frees what it has emptied by its next collection. */
+        /* A concurrent collector that moves objects frees the emptied regions only by its next collection. */
         int64_t used = collect(jvmti) == 0 && collect(jvmti) == 0 ? usage(jni, heap_usage(jni), "getUsed") : -1;
         resume(jvmti, others, threads, results);
         if (used >= 0) record->value[HAVE_LIVE] = 1;
@@ -236,7 +236,7 @@ static void look_at_live(table jvmti, table jni) {
     pop(jni, NULL);
 }
 
-/* A thread of ours collects again and again, and leaves nine tenths of the time to the program. */
+/* Our own thread collects repeatedly, and leaves nine tenths of the time to the program. */
 static void collect_often(table jvmti, table jni, void *nothing) {
     (void)nothing;
     while (!over) {
@@ -249,7 +249,8 @@ static void collect_often(table jvmti, table jni, void *nothing) {
     }
 }
 
-/* Once the machine dies, collectors that run beside the program are stopped already, and would never answer. */
+/* The last reading is made when our shutdown hook starts: at the virtual machine's death event, concurrent collectors
+ * are already stopped and would never answer. */
 static void thread_start(table jvmti, table jni, void *thread) {
     unsigned char (*is_same)(table, void *, void *) = of(jni, IS_SAME);
     if (!last_thread || !is_same(jni, thread, last_thread)) return;
@@ -275,7 +276,7 @@ static void init(table jvmti, table jni, void *main_thread) {
     void *hook = method(jni, "java/lang/Runtime", "addShutdownHook", "(Ljava/lang/Thread;)V");
     if (!often || !last || !runtime || !hook) return;
     last_thread = keep(jni, last);
-    heap_usage(jni); /* its classes are loaded now, and not while the program stands still */
+    heap_usage(jni); /* loads its classes now, and not while the program is suspended */
     argument thread = {.object = last};
     call(jni, runtime, hook, &thread);
     run(jvmti, often, (void *)collect_often, NULL, 5);
@@ -299,7 +300,7 @@ static void death(void *jvmti, table jni) {
     record->flags |= REPORTED;
 }
 
-/* Called by the virtual machine as it starts. Whatever fails, it is told that all is well. */
+/* Called by the virtual machine as it starts. Errors are ignored: the result is always success. */
 EXPORT int Agent_OnLoad(table vm, char *options, void *reserved) {
     (void)options;
     (void)reserved;

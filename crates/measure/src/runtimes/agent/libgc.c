@@ -1,8 +1,8 @@
-/* The Boehm-Demers-Weiser collector, under Guile and many other programs: it announces its collections, and keeps the
- * bytes allocated. Nothing here takes its lock, which another thread may hold as the process ends. */
+/* The Boehm-Demers-Weiser collector, which Guile and many other programs use. It reports its collections and counts the
+ * allocated bytes. Nothing here takes its lock, which another thread may hold when the process ends. */
 #include "agent.h"
 
-/* The collector's own structure; it fills as much of it as it knows. */
+/* The collector's structure. Its version determines how many fields it fills. */
 struct profile {
     size_t heap, free, unmapped, since_gc, before_gc, non_gc, gcs, markers, reclaimed_since, reclaimed_before,
         free_since, from_system, more[8];
@@ -36,7 +36,7 @@ static void add_size(void *object, size_t size, void *total) {
     *(uint64_t *)total += size;
 }
 
-/* Right after a collection all that it found alive is marked. The collector's lock is held here. */
+/* Called right after a collection, when all live objects are marked. The collector's lock is held. */
 static void look_at_live(struct record *record) {
     uint64_t total = 0;
     if (!full_collections() || !GC_enumerate_reachable_objects_inner) return;
@@ -48,7 +48,7 @@ static void on_event(int event) {
     struct record *record = claim(LIBGC);
     struct profile heap;
     if (record && event == EVENT_START && profile(&heap)) {
-        /* What is in use now beyond what was allocated since is what the collection before had left alive. */
+        /* The bytes in use less the bytes allocated since the last collection are those that it left alive. */
         update(record, &heap);
         uint64_t used = heap.heap - heap.free;
         uint64_t live = used > heap.since_gc ? used - heap.since_gc : 0;

@@ -1,12 +1,12 @@
-/* PHP: when it asks where its settings lie, its memory manager is up and its requests have not begun. The manager is
- * given handlers that count and pass on to itself; they are taken away again as the request ends. */
+/* PHP: when it asks for the folder of its settings, its memory manager is initialised and no request has begun. The
+ * manager gets handlers that count and call the manager; they are removed when the request ends. */
 #include "agent.h"
 
 struct sapi {
     char *name, *pretty_name;
     int (*startup)(void *), (*shutdown)(void *), (*activate)(void), (*deactivate)(void);
 };
-/* Its first words are runs, collected, threshold and roots up to PHP 8.2; later versions begin with truth values. */
+/* Up to PHP 8.2 its first words are runs, collected, threshold and roots; later versions begin with booleans. */
 struct gc_status {
     uint32_t word[64];
 };
@@ -44,7 +44,7 @@ static int activate(void) {
     return real_activate ? real_activate() : 0;
 }
 
-/* Called as each request ends, while the manager is still up. */
+/* Called as each request ends, while the manager still works. */
 static int deactivate(void) {
     int result = real_deactivate ? real_deactivate() : 0;
     struct record *mine = own(PHP);

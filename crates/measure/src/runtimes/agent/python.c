@@ -1,6 +1,6 @@
-/* CPython: its three allocators are wrapped before it starts, and a function of ours joins `gc.callbacks` once it has.
- * No Python code runs, so `-I`, `-S` and `-E` make no difference. A forked child (multiprocessing) leaves by _exit and
- * counts in a record of its own: a page that the kernel wipes in children tells it that it is one. */
+/* CPython: its three allocators are wrapped before it starts; after the start a function of ours is added to
+ * `gc.callbacks`. No Python code runs, so `-I`, `-S` and `-E` have no effect. A forked child (multiprocessing) ends by
+ * _exit and has its own record; it detects the fork by a page that the kernel wipes in children. */
 #include "agent.h"
 
 struct allocator {
@@ -83,9 +83,9 @@ static void wrap_free(void *context, void *at) {
     original[(long)context].free(original[(long)context].context, at);
 }
 
-/* ---- live data, where it is asked for ----
+/* ---- live data, if requested ----
  *
- * Every block comes from malloc then, which knows the size of a block that is given back. */
+ * All blocks then come from malloc, which knows the size of a block that is freed. */
 
 static int64_t live, since_look;
 static int look_state; /* 0 nothing, 1 asked for, 2 running */
@@ -94,7 +94,7 @@ static void *came(void *at) {
     int64_t size = at ? (int64_t)malloc_usable_size(at) : 0;
     int64_t now_live = __atomic_add_fetch(&live, size, __ATOMIC_RELAXED);
     int64_t since = __atomic_add_fetch(&since_look, size, __ATOMIC_RELAXED);
-    /* What has grown by a quarter of all that is held is looked at again. */
+    /* Live data is read again when a quarter of the live bytes has been allocated since. */
     if (hook_state == 2 && look_state == 0 && since > 1000000 && since > now_live / 4) {
         look_state = 1;
         if (Py_AddPendingCall(look_at_live, NULL) != 0) look_state = 0;
@@ -151,12 +151,12 @@ static void *look_last(void *self, void *arguments) {
     (void)self;
     (void)arguments;
     look_at_live(NULL);
-    look_state = 2; /* what is taken down from here on is no look any more */
+    look_state = 2; /* the interpreter is shutting down: no further reading */
     Py_IncRef(_Py_NoneStruct);
     return _Py_NoneStruct;
 }
 
-/* The first function that is registered is the last that is called. */
+/* atexit calls the function that was registered first last. */
 static void look_at_end(void) {
     static struct method method = {"scruple", look_last, 4 /* METH_NOARGS */, NULL};
     void *module = PyImport_ImportModule("atexit");
@@ -197,7 +197,7 @@ static void *on_collection(void *self, void *arguments) {
     return _Py_NoneStruct;
 }
 
-/* Collections before the hook was in place are known to the interpreter. */
+/* The interpreter knows the number of collections before the hook was added. */
 static void count_earlier(void *gc) {
     void *function = PyObject_GetAttrString(gc, "get_stats");
     void *list = function ? PyObject_CallObject(function, NULL) : NULL;
@@ -209,8 +209,8 @@ static void count_earlier(void *gc) {
     if (function) Py_DecRef(function);
 }
 
-/* Whether the interpreter is in the midst of its import machinery, which cannot bear another import just there: it
- * notes what a thread waits for in a place of which each thread has one. */
+/* Whether the interpreter is inside its import machinery. Another import fails there, because each thread has only one
+ * field for the module that it waits for. */
 static int importing(void) {
     void *frame = PyEval_GetFrame ? PyEval_GetFrame() : NULL;
     void *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
@@ -229,7 +229,7 @@ static int join_callbacks(void *nothing) {
     (void)nothing;
     paused = 1;
     if (importing()) {
-        hook_state = 0; /* the next allocations ask again */
+        hook_state = 0; /* the next allocations try again */
         paused = 0;
         return 0;
     }
@@ -262,7 +262,7 @@ void start_python(void) {
     if (!page || call6(SYS_madvise, (long)page, 4096, WIPE_ON_FORK, 0, 0, 0) != 0) return;
     alive = page;
     locked = Py_GetVersion && !find(Py_GetVersion(), "free-threading");
-    /* Builds without a global lock need allocators of their own for objects. */
+    /* Builds without a global lock need their own allocators for objects. */
     int sizes = locked && full_collections() && malloc_usable_size && PyTuple_SetItem;
     for (long domain = 0; domain < DOMAINS; domain++) {
         PyMem_GetAllocator((int)domain, &original[domain]);

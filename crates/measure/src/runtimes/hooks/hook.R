@@ -1,4 +1,4 @@
-# Reads R's collector as the session ends, and runs the user's own profile first, as R itself would have.
+# Reads R's collector when the session ends. Runs the user's own profile too, as R itself would have.
 # Nothing here may make a program fail.
 tryCatch(local({
   preload <- strsplit(Sys.getenv("LD_PRELOAD"), "[: ]")[[1]]
@@ -6,14 +6,14 @@ tryCatch(local({
   if (length(library) == 0L) return(invisible())
   folder <- dirname(library[1])
   cycles <- 0L
-  gc.time(TRUE) # from now on it keeps the time
+  gc.time(TRUE) # R measures the time of collections from now on
   over <- FALSE
   arm <- function() {
     reg.finalizer(new.env(), function(e) if (!over) { cycles <<- cycles + 1L; arm() })
     invisible()
   }
   keep <- new.env()
-  assign(".scruple", keep, envir = .userHooksEnv) # not among what a program lists or clears
+  assign(".scruple", keep, envir = .userHooksEnv) # programs neither list nor clear this environment
   reg.finalizer(keep, function(e) {
     over <<- TRUE
     time <- gc.time()

@@ -1,9 +1,9 @@
 'use strict';
-// Counts what V8 allocates: between two collections the used heap grows by exactly what was allocated. The answer is
-// written as the process exits, to a new file beside this one. Nothing here may make a program fail.
+// Counts what V8 allocates: between two collections the used heap grows by exactly the allocated bytes. The result is
+// written to a new file in this folder when the process exits. Nothing here may make a program fail.
 
-// When each collection began and ended, in nanoseconds on the monotonic clock, as the process ends. Who asks for that
-// also wants an interrupted server to leave in good order.
+// Returns a function for the end of the process: start and end of each collection, in nanoseconds on the monotonic
+// clock. With this option an interrupted server, too, must exit normally, so that it reports.
 function everyPause() {
   const { performance, PerformanceObserver } = require('node:perf_hooks');
   const seen = [];
@@ -18,8 +18,9 @@ function everyPause() {
   };
 }
 
-// A server is ended by a signal, which is no exit. It still dies of it. A program that has not come to its event loop
-// could not be told of a signal, and would not die: it is left as it is.
+// A server ends by a signal, for which Node emits no exit event. The handler reports and then sends the signal again,
+// so the server still dies by it. In a program that has not reached its event loop a handler would never run and the
+// signal would have no effect, so the handler is added later.
 function tellWhenTerminated(tell) {
   const wait = setTimeout(() => {
     if (process.listenerCount('SIGTERM') > 0) return;
@@ -34,10 +35,10 @@ function tellWhenTerminated(tell) {
   wait.unref();
 }
 
-// Every collection becomes one of the whole heap, and the last is asked for as the process ends.
+// Every collection becomes a full collection. Returns the function that forces the last one at the end.
 function onlyFullCollections(v8) {
   v8.setFlagsFromString('--gc-global');
-  // Bytecode that was not used for some collections would be dropped, which hides as much growth.
+  // Without this, V8 drops bytecode that some collections have found unused, which would hide growth of that size.
   v8.setFlagsFromString('--no-flush-bytecode');
   v8.setFlagsFromString('--expose-gc');
   return require('node:vm').runInNewContext('gc');
@@ -74,7 +75,7 @@ try {
           before = to.usedHeapSize;
           peak = Math.max(peak, from.totalHeapSize);
           live = Math.max(live, to.usedHeapSize);
-          // Buffers lie outside of the heap, and are kept by objects in it.
+          // Buffers are outside the heap, and objects in the heap keep them alive.
           if (collection.gcType === 'MarkSweepCompact') {
             reachable = Math.max(reachable, to.usedHeapSize + to.externalMemory);
           }
@@ -88,7 +89,7 @@ try {
           allocated, peak, live, reachable: collect && reachable, kinds, pauses: pauses?.() };
         const name = `${__dirname}/node-${process.pid}-${threads.threadId}-${Date.now()}.json`;
         fs.writeFileSync(name, JSON.stringify(answer), { flag: 'wx' });
-      } catch { /* no answer is an answer: the reader says that none came */ }
+      } catch { /* the reader reports that there is no result */ }
     };
     process.on('exit', tell);
     if (threads.isMainThread) tellWhenTerminated(tell);

@@ -1,4 +1,4 @@
-;; Reads SBCL's counters as the image exits. Nothing here may make a program fail.
+;; Reads SBCL's counters when the image exits. Nothing here may make a program fail.
 (ignore-errors
  (let ((before (sb-ext:get-bytes-consed)) (time sb-ext:*gc-run-time*) (count 0) (live 0)
        (folder (directory-namestring *load-truename*)))

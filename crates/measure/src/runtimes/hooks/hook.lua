@@ -1,9 +1,9 @@
--- Counts the collector's cycles with a finaliser that arms itself again. Nothing here may make a program fail.
+-- Counts the collector's cycles by a finaliser that registers itself again. Nothing here may make a program fail.
 pcall(function()
   local folder = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
   local cycles, over = 0, false
   local function finalised(run)
-    -- LuaJIT finalises userdata only, which `newproxy` makes without C; Lua 5.4 has no `newproxy` and finalises tables.
+    -- LuaJIT only finalises userdata, which `newproxy` makes without C. Lua 5.4 finalises tables and has no `newproxy`.
     if newproxy then
       local proxy = newproxy(true)
       getmetatable(proxy).__gc = run
@@ -14,7 +14,7 @@ pcall(function()
   local function arm()
     finalised(function() if not over then cycles = cycles + 1; arm() end end)
   end
-  -- Finalisers run in the reverse order of their making as the state closes: this one, the oldest, runs last.
+  -- When the state closes, finalisers run in reverse order of their creation: this one, the oldest, runs last.
   debug.getregistry()[{}] = finalised(function()
     over = true
     local runtime = jit and "luajit" or "lua"

@@ -1,4 +1,4 @@
-# Reads the counters of Ruby's collector as the process exits. Nothing here may make a program fail.
+# Reads the counters of Ruby's collector when the process exits. Nothing here may make a program fail.
 begin
   $LOADED_FEATURES.frozen? # a frozen list means that no further code may be loaded
   module ScrupleRuntimeHook
@@ -9,8 +9,8 @@ begin
     GC::Profiler.enable
     GC.measure_total_time = true if GC.respond_to?(:measure_total_time=)
 
-    # Live data, where it is asked for: after each collection that has allocated a quarter of the heap since the last look,
-    # the whole heap is collected and measured. A finaliser runs when a collection is over.
+    # Live data, if requested: after a collection, if a quarter of the heap has been allocated since the last reading,
+    # the whole heap is collected and measured. A finaliser runs when a collection has ended.
     module Live
       @most = 0
       @seen = 0
@@ -65,10 +65,10 @@ begin
       text = lines.map { |key, value| "#{key}=#{value}\n" }.join
       File.write("#{FOLDER}/ruby-#{Process.pid}-#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}.txt", text)
     rescue Exception # rubocop:disable Lint/RescueException
-      nil # no answer is an answer: the reader says that none came
+      nil # the reader reports that there is no result
     end
 
-    # A forked child inherits its parent's counts; what it began with is taken off.
+    # A forked child inherits its parent's counts, which are subtracted.
     if Process.respond_to?(:_fork)
       module Forked
         def _fork
