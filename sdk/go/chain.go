@@ -4,19 +4,19 @@ package scruple
 
 import "math"
 
-// Where argument and result are numbers of one type, each iteration waits for the result of the one before: what is timed
-// is the latency of the body. The argument is made of the input and of the result, by way of a mask that is zero though
-// the compiler does not know. Some multiplications on the way take longer than the loop and the call do beside the chain,
-// so that the time of an iteration is that of the chain, and case and tare differ by the body alone.
+// If argument and result are numbers of one type, each iteration waits for the result of the previous one: the latency
+// of the body is timed. The argument is computed from the input, the result, and a mask that is zero, unknown to the
+// compiler. Multiplications in this chain take longer than the loop and the call, which run in parallel to it. The
+// time of an iteration is thus that of the chain, and case and tare differ only by the body.
 
 type integer interface {
 	int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr
 }
 
-// zero is not a constant, so that nobody knows.
+// zero is not a constant, so that the compiler does not know it.
 var zero uint8
 
-// chained makes loops for latency of a function; nil where argument and result are not numbers of one type.
+// chained makes a function's loops for latency; nil if argument and result are not numbers of one type.
 func chained(f, arg any) (body, tare func(n int)) {
 	switch f := f.(type) {
 	case func(int) int:

@@ -1,6 +1,6 @@
-"""Case and tare of every type of number, as the compiler made them, differ by the body alone: disassembly.py PROGRAM, where
-the program is pairs. Case and tare share the loop and differ by the function that it calls: an identity must be the same
-instructions in either. Looks at x86-64 only."""
+"""Checks in the compiled code that case and tare of every type of number differ only by the body: disassembly.py
+PROGRAM, which is pairs. Case and tare share the loop and differ by the called function: an identity must have the same
+instructions in both. Only for x86-64."""
 
 import platform
 import re

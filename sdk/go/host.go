@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// connect opens the two pipes and keeps them from programs that a case may start.
+// connect opens the two pipes. Programs that a case starts do not inherit them.
 func connect() (in, out *os.File) {
 	from, to := os.Getenv("SCRUPLE_BENCH_IN"), os.Getenv("SCRUPLE_BENCH_OUT")
 	if from == "" && to == "" {
@@ -32,7 +32,7 @@ func connect() (in, out *os.File) {
 	return in, out
 }
 
-// byHand replaces a program that was started without a host by a host that starts it.
+// byHand replaces a program that was started without a host by scruple, which starts it again.
 func byHand() {
 	self, _ := os.Executable()
 	if path, err := exec.LookPath("scruple"); err == nil && os.Getenv("SCRUPLE_BENCH_HAND") == "" {

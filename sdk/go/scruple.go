@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package scruple declares cases for Scruple to weigh. Scruple starts the program, asks it for batches over two pipes
-// and does all sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+// and does all sampling and statistics. This package names the cases, loops, and reads clocks and counters.
 package scruple
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 // Case declares a case whose body contains the loop, so that the compiler may inline the work into it. Its tare is an
-// empty loop, and it is up to the body, with Keep, to see that the work is not optimised away.
+// empty loop. The body must pass its results to Keep, or the work may be optimised away.
 func Case(name string, body func(b *B)) *C {
 	c := declare(name, "loop")
 	c.body = body
@@ -32,15 +32,15 @@ func Case(name string, body func(b *B)) *C {
 	return c
 }
 
-// B is what the body of a Case gets: it must do its work N times.
+// B is the argument of a Case's body, which must do its work N times.
 type B struct {
-	N      int // iterations asked for
+	N      int // the number of iterations
 	Thread int // 0 for the first thread of a batch
 }
 
 // Call declares the function f applied to arg. The loop calls f through a function value, so that the compiler can
-// neither inline it nor take it out of the loop, and the tare is the same loop with an identity or constant function
-// of the same type.
+// neither inline f nor hoist the call. The tare is the same loop with an identity or constant function of the same
+// type.
 func Call[A, R any](name string, arg A, f func(A) R) *C {
 	return CallWith(name, func() A { return arg }, f).declaredBy(2)
 }
@@ -97,7 +97,7 @@ func loopEach[A, R any](args []A, f func(A) R) (result R) {
 	return result
 }
 
-// neutral is the identity where result and argument have one type, else a function that returns a zero value.
+// neutral is the identity if result and argument have one type, else a function that returns a zero value.
 func neutral[A, R any]() func(A) R {
 	var identity any = func(a A) A { return a }
 	if f, same := identity.(func(A) R); same {
@@ -106,37 +106,37 @@ func neutral[A, R any]() func(A) R {
 	return func(A) (zero R) { return zero }
 }
 
-// Keep holds a value alive: the compiler cannot drop the work that made it.
+// Keep uses a value, so that the compiler cannot drop the work that made it.
 //
 //go:noinline
 func Keep[T any](T) {}
 
-// Options say more about a case.
+// Options are the optional properties of a case.
 type Options struct {
-	Group         string           `json:"group,omitempty"`   // where reports put it, if not at its name up to the last slash
-	Params        map[string]any   `json:"params,omitempty"`  // numbers or strings in which cases of one name differ
-	Bytes         int64            `json:"-"`                 // one iteration works through so many bytes,
-	Items         int64            `json:"-"`                 // or through so many things
+	Group         string           `json:"group,omitempty"`   // the group in reports; by default the name up to its last /
+	Params        map[string]any   `json:"params,omitempty"`  // numbers or strings that distinguish cases of one name
+	Bytes         int64            `json:"-"`                 // one iteration processes this many bytes,
+	Items         int64            `json:"-"`                 // or this many items
 	Threads       []int            `json:"threads,omitempty"` // each thread runs all iterations
 	Budgets       map[string]Limit `json:"budgets,omitempty"` // by metric
 	Tags          []string         `json:"tags,omitempty"`
-	Fresh         bool             `json:"fresh,omitempty"`          // the case wants processes of its own
+	Fresh         bool             `json:"fresh,omitempty"`          // the case is timed in separate processes
 	MaxIterations int              `json:"max_iterations,omitempty"` // of one batch
 	TimeLimit     time.Duration    `json:"time_limit,omitempty"`     // for one batch
-	Timing        Timing           `json:"-"`                        // Throughput asks for iterations that do not wait for each other
+	Timing        Timing           `json:"-"`                        // Throughput: iterations do not wait for each other
 
 	Setup    func()               `json:"-"` // runs before the case is first used and after each reset
 	Teardown func()               `json:"-"` // undoes Setup, at a reset and at the end
-	Check    func(got any) error  `json:"-"` // what must hold of the result of one call, which is nil for a Case
-	Digest   func(got any) string `json:"-"` // a short text by which the results of two versions are compared
-	Roaming  bool                 `json:"-"` // the body works in other goroutines, on one thread or another (see README)
+	Check    func(got any) error  `json:"-"` // checks the result of one call, which is nil for a Case
+	Digest   func(got any) string `json:"-"` // a short text for comparing the results of two versions
+	Roaming  bool                 `json:"-"` // the body works in other goroutines, on any thread (see README)
 }
 
-// Timing is what the time of an iteration is.
+// Timing is what the time of an iteration means.
 type Timing string
 
 const (
-	Latency    Timing = "latency"    // from argument to result: iterations wait for each other, where both are numbers of one type
+	Latency    Timing = "latency"    // from argument to result: iterations wait for each other; for numbers of one type
 	Throughput Timing = "throughput" // from one result to the next: iterations may overlap
 )
 
@@ -157,8 +157,8 @@ type C struct {
 	Checked    bool    `json:"checked,omitempty"`
 	Readings   []reply `json:"readings,omitempty"`
 
-	chain      [2]func(*B) // body and tare where iterations wait for each other
-	body, tare func(b *B)  // runs b.N iterations on what is set up
+	chain      [2]func(*B) // body and tare if iterations wait for each other
+	body, tare func(b *B)  // runs b.N iterations on the input
 	once       func() any  // runs the body once and returns its result
 	input      func()      // makes the argument, after Setup
 	fill       func(n int) // makes an argument for each iteration
@@ -207,11 +207,11 @@ func (c *C) declaredBy(skip int) *C {
 	return c
 }
 
-// Main answers the host until it says bye, and does not return. Without a host it runs scruple on this program.
+// Main answers the host until it sends bye, and does not return. Without a host it runs scruple on this program.
 func Main() {
 	refuseTwins()
 	in, out := connect()
-	// The thread's CPU clock is only of use to a goroutine that stays on its thread.
+	// The thread's CPU clock is valid only for a goroutine that stays on its thread.
 	runtime.LockOSThread()
 	requests, buffer := bufio.NewReader(in), bufio.NewWriter(out)
 	replies := json.NewEncoder(buffer)
@@ -238,10 +238,10 @@ func Main() {
 	}
 }
 
-// at is the case that is being dealt with, for the reply to a panic in it.
+// at is the current case, for the reply to a panic in it.
 var at *C
 
-// answer carries a request out. A request that cannot be is left by a panic with the reply.
+// answer carries out a request. If it cannot, the code panics with the error reply.
 func answer(line string) (r reply) {
 	defer func() {
 		switch p := recover().(type) {
@@ -384,8 +384,8 @@ func parse(word string) batch {
 	return t
 }
 
-// run does the batch on several threads, of which this one is the first. The others spin at a barrier while the
-// statistics are read, which stops the program and flushes what the allocator caches.
+// run does the batch on several threads; this one is the first. The others spin at a barrier while the statistics are
+// read, which stops the program and flushes the allocator's caches.
 func (t *batch) run(r reply) {
 	body, clock, key := t.c.body, threadClock, "time.cpu"
 	if t.c.Kind == Latency {
@@ -459,7 +459,7 @@ func (l *lane) run(body func(*B), clock uintptr) {
 	l.cpu += cpuTime(clock)
 }
 
-// await spins until n have come, and gives way to other goroutines when that takes long.
+// await spins until n threads have arrived, and yields to other goroutines if that takes long.
 func await(counter *atomic.Int32, n int32) {
 	for spins := 1; counter.Load() < n; spins++ {
 		if spins%(1<<18) == 0 {

@@ -1,5 +1,5 @@
 ;;; Declares cases for Scruple to weigh.  Scruple starts the program, asks it for batches over two pipes and does all
-;;; sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+;;; sampling and statistics.  This file names the cases, loops, and reads clocks and counters.
 ;;;
 ;;;   (use-modules (scruple))
 ;;;   (bgroup "fnv"
@@ -26,13 +26,13 @@
 ;; use and after each reset; each iteration evaluates BODY with VARIABLE bound to the result.  The binding may be ().
 ;; Options: #:params '(("n" . 10)), #:bytes N or #:items N (per iteration), #:threads '(1 2), #:group, #:tags '("slow"),
 ;; #:budgets '(("alloc.bytes" ("max" . 320))), #:fresh? #t, #:max-iterations N, #:time-limit SECONDS,
-;; #:teardown (lambda (input) ...), #:check (lambda (result) #t, or a string that says what is wrong),
-;; #:digest (lambda (result) a short string by which the results of two versions are compared), #:timing "throughput" where
-;; iterations shall not wait for each other, as they do where argument and result are one number of a kind each.
+;; #:teardown (lambda (input) ...), #:check (lambda (result) #t, or a string that says what is wrong), #:digest (lambda
+;; (result) a short string for comparing the results of two versions), #:timing "throughput" if iterations must not
+;; wait for each other; by default they do if argument and result are one number of the same kind each.
 (define-syntax bench
   (lambda (form) (expand form #f)))
 
-;; The same, but every iteration has an input of its own, made before the timed part.
+;; The same, but every iteration has a new input, made before the timed part.
 (define-syntax bench-each
   (lambda (form) (expand form #t)))
 
@@ -98,14 +98,14 @@
 
 ;;; Measuring.
 
-;; The body is called through a variable, so that the compiler can neither inline nor hoist nor drop it, and the tare is
-;; the same loop with the identity.
+;; The body is called through a variable, so that the compiler can neither inline, hoist nor drop it.  The tare is the
+;; same loop with the identity.
 (define (loop n body input)
   (let next ((i 0) (result #f))
     (if (< i n) (next (1+ i) (body input)) result)))
 
-;; For latency each argument is made of the input and of the result before.  Zero is a variable, so that the compiler does
-;; not know it.
+;; For latency each argument is computed from the input and the previous result.  Zero is a variable, so that the
+;; compiler does not know it.
 (define zero 0)
 (define (chain-whole n body input)
   (let next ((i 0) (result 0))
@@ -115,8 +115,8 @@
     (let next ((i 0) (result zero))
       (if (< i n) (next (1+ i) (body (+ input (* result zero)))) result))))
 
-;; The loop of a case by itself: whether iterations can wait for each other is known when there is a result.  Argument and
-;; result must be one fixnum, or one finite real number that is not exact, each.
+;; Chooses a case's loop by its first result: iterations can wait for each other if argument and result are one fixnum
+;; each, or one finite inexact real number each.
 (define (loop-for c result)
   (define (both? is?) (and (is? (case-input c)) (is? result)))
   (define fixnum? (lambda (x) (and (exact-integer? x) (<= most-negative-fixnum x most-positive-fixnum))))
@@ -135,7 +135,8 @@
 (define (same x) x)
 (define sink #f)
 
-;; Guile's own real time follows the wall clock, which may be set; its run time is that of the process.
+;; Guile's own functions do not fit: its real time follows the wall clock, which may be set, and its run time is the
+;; process's.
 (define clock-gettime
   (pointer->procedure int (dynamic-func "clock_gettime" (dynamic-link)) (list int '*)))
 (define CLOCK_MONOTONIC 1)
@@ -164,7 +165,7 @@
            (match (map time-of stamps)
              ((cpu start end used) (list start end (- used cpu) result)))))))))
 
-;; A batch on one or several threads, of which this one is the first; the others spin at a barrier.
+;; A batch on one or several threads; this one is the first, and the others spin at a barrier.
 (define (batch c kind n threads)
   (define here (make-atomic-box 0))
   (define open (make-atomic-box 0))
@@ -211,7 +212,7 @@
     (unless (eq? (atomic-box-compare-and-swap! box n (1+ n)) n)
       (increase! box))))
 
-;; A plain reference could be hoisted out of the loop by the compiler, an exchange of n for itself cannot.
+;; The compiler could hoist a plain reference out of the loop, but not an exchange of n for itself.
 (define (await box n)
   (let spin ((turns 1))
     (unless (eq? (atomic-box-compare-and-swap! box n n) n)
@@ -220,7 +221,7 @@
 
 ;;; Answering.
 
-;; Answers the host until it says bye, and does not return.  Without a host it runs scruple on this program.
+;; Answers the host until it sends bye, and does not return.  Without a host it runs scruple on this program.
 (define (bench-main)
   (set! cases (list->vector (reverse declared)))
   (refuse-twins)
@@ -243,10 +244,10 @@
   (write-json object port)
   (newline port))
 
-;; The case that is being dealt with, for the reply to an exception in it.
+;; The current case, for the reply to an exception in it.
 (define current #f)
 
-;; A request that cannot be carried out is left by raising the reply in a list that begins with refusal.
+;; If a request cannot be carried out, the code raises a list of refusal and the error reply.
 (define (refuse kind why . more)
   (raise-exception `(refusal ("error" . ,why) ("kind" . ,kind) . ,more)))
 
@@ -354,7 +355,7 @@
        (list c kind n threads)))
     (_ (refuse "request" (string-append "not a batch: " word)))))
 
-;;; The world outside.
+;;; Pipes and processes.
 
 (define (connect)
   (let ((from (getenv "SCRUPLE_BENCH_IN"))
@@ -372,7 +373,7 @@
       (setvbuf out 'block 65536)
       (values in out))))
 
-;; Replaces a program that was started without a host by a host that starts it.
+;; Replaces a program that was started without a host by scruple, which starts it again.
 (define (by-hand)
   (let ((itself (string-split (string-trim-right (call-with-input-file "/proc/self/cmdline" get-string-all
                                                    #:encoding "UTF-8")
@@ -380,7 +381,7 @@
                               #\nul)))
     (unless (getenv "SCRUPLE_BENCH_HAND")
       (setenv "SCRUPLE_BENCH_HAND" "1")
-      ;; Arguments are encoded as the locale says.
+      ;; Arguments are encoded by the locale.
       (false-if-exception (setlocale LC_CTYPE "C.UTF-8"))
       (false-if-exception (apply execlp "scruple" "scruple" "bench" "--" itself)))
     (leave (string-append "this is a bench program; run it with: scruple bench -- " (string-join itself " ")))))

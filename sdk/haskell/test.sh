@@ -18,7 +18,7 @@ build() {
     ghc --make -v0 -O -Wall "$@" -outputdir "$out/$name" "$source" -o "$out/$name/program"
 }
 has() { ghc-pkg list --global --simple-output "$1" 2>/dev/null | grep -q .; }
-# under MODULE NAME: a copy of the example with nothing changed but its import.
+# under MODULE NAME: a copy of the example with only its import changed.
 under() {
     mkdir -p "$out/$2-real"
     sed "s/^import Scruple\.Criterion\.Types/import Criterion.Types/; s/^import Scruple\.[A-Z][a-z]*$/import $1/" "examples/$2.hs" > "$out/$2-real/$2.hs"

@@ -2,7 +2,7 @@ import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.IntUnaryOperator;
 
-/** The FNV-1a suite: steps so short that the tare matters, and loops of a microsecond and a millisecond. */
+/** The FNV-1a suite: steps that cost about as much as the tare, and loops of a microsecond and a millisecond. */
 public final class Example {
     static int step(int h, int octet) {
         return (h ^ octet) * 16777619;

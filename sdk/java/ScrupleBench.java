@@ -10,7 +10,7 @@ import java.util.function.*;
 
 /**
  * Declares cases for Scruple to weigh. Scruple starts the program, asks it for batches over two pipes and does all
- * sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+ * sampling and statistics. This file names the cases, loops, and reads clocks and counters.
  */
 public final class ScrupleBench {
     private final List<Case<?>> cases = new ArrayList<>();
@@ -57,8 +57,8 @@ public final class ScrupleBench {
     }
 
     /**
-     * Declares a function that returns before its work is done. Each iteration waits for its stage to complete; the tare's
-     * is complete when it is returned. Which threads do the work is not known, so that no processor time is read.
+     * Declares a function that returns before its work is done. Each iteration waits for its stage to complete; the
+     * tare's stage is complete when it is returned. No CPU time is read, because other threads do the work.
      */
     @SuppressWarnings("unchecked")
     public <A, R> Case<R> async(String name, A arg, Function<? super A, ? extends CompletionStage<? extends R>> f) {
@@ -93,7 +93,7 @@ public final class ScrupleBench {
         private final int id = cases.size();
         private LongConsumer body;
         private LongConsumer tare;
-        private LongConsumer[] plain; // body and tare of iterations that do not wait, where those that do are the default
+        private LongConsumer[] plain; // body and tare for throughput, if latency is the default
         private final Supplier<R> once;
         private LongConsumer fill = n -> { };
         private Runnable setup = () -> { };
@@ -103,7 +103,7 @@ public final class ScrupleBench {
         private Function<? super R, String> digest;
         private long most = Long.MAX_VALUE;
         private boolean ready;
-        private boolean elsewhere; // threads that are not ours do the work
+        private boolean elsewhere; // other threads do the work
 
         private Case(String name, String shape, LongConsumer body, LongConsumer tare, Supplier<R> once) {
             this.body = body;
@@ -126,7 +126,7 @@ public final class ScrupleBench {
             return say("timing", "latency");
         }
 
-        /** Iterations do not wait for each other, as they do where argument and result are primitive. */
+        /** Times throughput: iterations do not wait for each other. The default for primitive types is latency. */
         public Case<R> throughput() {
             if (plain != null) {
                 body = plain[0];
@@ -146,37 +146,37 @@ public final class ScrupleBench {
             return this;
         }
 
-        /** Where reports put the case, if not at its name up to the last slash. */
+        /** The group of the case in reports; by default the name up to its last slash. */
         public Case<R> group(String name) { return say("group", name); }
         /** A parameter, a number or a string; cases of one name must differ in them. */
         public Case<R> param(String key, Object value) { return add("params", key, value); }
-        /** How many bytes one iteration works through. */
+        /** How many bytes one iteration processes. */
         public Case<R> bytes(long n) { return say("throughput", object("unit", "bytes", "amount", n)); }
-        /** How many things one iteration works through. */
+        /** How many items one iteration processes. */
         public Case<R> items(long n) { return say("throughput", object("unit", "items", "amount", n)); }
         /** The numbers of threads to run the case with; each thread runs all iterations. */
         public Case<R> threads(Integer... n) { return say("threads", List.of(n)); }
-        /** The most that a metric may be per iteration, in its unit. */
+        /** The upper limit of a metric per iteration, in its unit. */
         public Case<R> max(String metric, Number limit) { return add("budgets", metric, object("max", limit)); }
-        /** The most that a metric may be relative to something, such as "+5%" against "baseline". */
+        /** The upper limit of a metric relative to a reference, such as "+5%" against "baseline". */
         public Case<R> max(String metric, String limit, String against) {
             return add("budgets", metric, object("max", limit, "against", against));
         }
-        /** Words by which cases can be selected. */
+        /** Words for selecting cases. */
         public Case<R> tags(String... tags) { return say("tags", List.of(tags)); }
-        /** The case wants processes of its own. */
+        /** The case is timed in separate processes. */
         public Case<R> fresh() { return say("fresh", true); }
         /** The most iterations of one batch. */
         public Case<R> maxIterations(int n) { most = n; return say("max_iterations", n); }
-        /** The longest that one batch may take before the host ends the program. */
+        /** The time limit of one batch, after which the host ends the program. */
         public Case<R> timeLimit(Duration limit) { return say("time_limit", limit.toNanos()); }
         /** Runs before the case is first used and after each reset, outside the timed part. */
         public Case<R> setup(Runnable f) { setup = f; return this; }
-        /** Undoes what setup did, at a reset and at the end. */
+        /** Undoes setup, at a reset and at the end. */
         public Case<R> teardown(Runnable f) { teardown = f; return this; }
         /** Says what is wrong with the result of one call; null if nothing is. */
         public Case<R> check(Function<? super R, String> f) { check = f; return say("checked", true); }
-        /** A short text by which the results of two versions are compared. */
+        /** A short text for comparing the results of two versions. */
         public Case<R> digest(Function<? super R, String> f) { digest = f; return this; }
 
         private void prepare() {
@@ -210,7 +210,7 @@ public final class ScrupleBench {
         }
     }
 
-    /** Answers the host until it says bye, and does not return. Without a host it runs scruple on this program. */
+    /** Answers the host until it sends bye, and does not return. Without a host it runs scruple on this program. */
     public void run() {
         refuseTwins();
         String from = System.getenv("SCRUPLE_BENCH_IN");
@@ -247,7 +247,7 @@ public final class ScrupleBench {
         System.exit(0);
     }
 
-    /** Thrown where a request cannot be carried out. */
+    /** Thrown if a request cannot be carried out. */
     @SuppressWarnings("serial")
     private static final class Refusal extends RuntimeException {
         final Map<String, Object> reply;
@@ -345,7 +345,7 @@ public final class ScrupleBench {
         return parts;
     }
 
-    /** Runs a batch on several threads, of which this one is the first; the others spin at a barrier. */
+    /** Runs a batch on several threads; this one is the first, and the others spin at a barrier. */
     private static Map<String, Object> measure(Case<?> c, String kind, long n, int threads) throws Throwable {
         AtomicInteger here = new AtomicInteger();
         AtomicInteger open = new AtomicInteger();
@@ -414,11 +414,11 @@ public final class ScrupleBench {
         }
     }
 
-    /** Java cannot replace itself by another program, so it waits for it and passes its exit code on. */
+    /** Java cannot replace its process by another program, so it waits for that program and passes on its exit code. */
     private static void byHand() {
         List<String> itself = List.of("java", "…");
         try {
-            // The encoding is the one in which the arguments will be handed on.
+            // The encoding with which the arguments will be passed on.
             String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
             itself = List.of(new String(Files.readAllBytes(Path.of("/proc/self/cmdline")), encoding).split("\0"));
             if (System.getenv("SCRUPLE_BENCH_HAND") == null) {

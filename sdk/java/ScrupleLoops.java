@@ -4,9 +4,9 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.*;
 
 /**
- * The timed loops. They call the body through an interface that has been seen with several classes at this very place, so
- * that the JIT compiler can neither inline the body, nor hoist or drop it, nor favour the first case. Nor may it know the
- * identities, which are not final for that reason.
+ * The timed loops. They call the body through an interface whose call site has seen several classes, so that the JIT
+ * compiler can neither inline, hoist nor drop the body, nor favour the first case. The identities are not final, so
+ * that the compiler does not know them either.
  */
 final class ScrupleLoops {
     private ScrupleLoops() { }
@@ -20,8 +20,8 @@ final class ScrupleLoops {
     static volatile Function<Object, Object> same = x -> x;
     static volatile Function<Object, Object> complete = CompletableFuture::completedFuture;
 
-    // Zero, though the compiler does not know. By way of it each argument waits for the result before; the multiplications
-    // take longer than the loop and the call do beside them, so that the time of an iteration is that of the chain.
+    // Zero, unknown to the compiler. Through it each argument depends on the previous result. The multiplications take
+    // longer than the loop and the call, which run in parallel to them, so the time of an iteration is the chain's.
     private static volatile long zero;
 
     static void ints(IntUnaryOperator f, int arg, long n) {

@@ -23,7 +23,7 @@ function use(input) {
 function declare() {
   bench('identity', identity, { arg: 7 })
   bench('linear', linear, { arg: 7 })
-  // An array of doubles is allocated in one piece, apart from the few words that point to it.
+  // An array of doubles is one allocation, besides the few words that point to it.
   bench('alloc/known', n => new Array(n).fill(0.5), { arg: 512, params: { bytes: 4096 } })
   bench('throws', deliberate, { arg: 7 })
   bench('hangs/idle', () => Atomics.wait(sleep, 0, 0))

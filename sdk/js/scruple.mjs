@@ -1,5 +1,5 @@
 // Declares cases for Scruple to weigh. Scruple starts the program, asks it for batches over two pipes and does all
-// sampling and statistics; this file names the cases, loops, and reads clocks and counters.
+// sampling and statistics. This file names the cases, loops, and reads clocks and counters.
 //
 //   import { bench, group, main } from './scruple.mjs'
 //   bench('parse/small', JSON.parse, { arg: '{"a":1}' })
@@ -21,10 +21,10 @@ let prefix = ''
  *
  * Options: `arg`; `setup` makes the argument outside the timed part, at first use and after each reset, and
  * `teardown` gets it back; `input` makes a new argument for every iteration; `check(result)` returns undefined or
- * true, or says what is wrong, or throws; `digest(result)` returns a short text by which two versions' results are
- * compared; `params`, `bytes` or `items` (per iteration), `threads`, `budgets`, `tags`, `fresh`, `maxIterations`,
- * `timeLimit` (in milliseconds), `group`, `shape` as the protocol explains them; `timing`: 'throughput' where iterations
- * shall not wait for each other, as they do where argument and result are whole numbers of 32 bits, or both fractions.
+ * true, or a text that says what is wrong, or throws; `digest(result)` returns a short text for comparing two versions'
+ * results; `params`, `bytes` or `items` (per iteration), `threads`, `budgets`, `tags`, `fresh`, `maxIterations`,
+ * `timeLimit` (in milliseconds), `group`, `shape`: see the protocol; `timing`: 'throughput' if iterations must not wait
+ * for each other; by default they do if argument and result are both whole numbers of 32 bits, or both fractions.
  */
 export function bench(name, body, options = {}) {
   const o = options
@@ -53,7 +53,7 @@ export function group(name, declare) {
   }
 }
 
-/** Answers the host until it says bye, and does not return. Without a host it runs scruple on this program. */
+/** Answers the host until it sends bye, and does not return. Without a host it runs scruple on this program. */
 export async function main() {
   if (!isMainThread && workerData?.scruple) return work(workerData.scruple)
   refuseTwins()
@@ -75,7 +75,7 @@ class Refusal extends Error {
   }
 }
 
-// The case that is being dealt with, for the reply to an exception in it.
+// The current case, for the reply to an exception in it.
 let current
 
 async function answer(line) {
@@ -194,10 +194,11 @@ function entry(c, kind, n, lanes) {
   return e
 }
 
-// Every case and every tare has a loop of its own, compiled from its own text: V8 learns from what a loop has called,
-// and would treat a second function in the same loop differently from the first. The arguments come out of an array and
-// the results go into one, at an index that varies, so that neither can be hoisted nor dropped. For latency each argument
-// is made of the input and of the result before; the multiplications take longer than the loop does beside them.
+// Every case and every tare has its own loop, compiled from its own text: V8 specialises a loop for the functions that
+// it has called, and would treat a second function differently from the first. Arguments are read from an array and
+// results written to one, at a varying index, so that neither can be hoisted nor dropped. For latency each argument is
+// computed from the input and the previous result; the multiplications take longer than the loop, which runs in
+// parallel to them.
 function loopOf(c, kind) {
   const async = c.kind === 'async' ? 'async ' : ''
   const chains = {
@@ -216,7 +217,7 @@ function loopOf(c, kind) {
 const isWhole = x => Number.isInteger(x) && (x | 0) === x
 const isFloat = x => typeof x === 'number' && Number.isFinite(x) && !isWhole(x)
 
-// Whether iterations can wait for each other is known when there is a result: argument and result must both be whole
+// Decides by the first result whether iterations can wait for each other: argument and result must both be whole
 // numbers of 32 bits, or both be finite and not whole, so that V8 treats them alike in case and tare.
 function learn(c, result) {
   const alike = [['whole', isWhole], ['float', isFloat]].find(([, is]) => is(c.arg) && is(result))
@@ -242,8 +243,8 @@ async function lane(c, kind, n, barrier) {
   return l
 }
 
-// How long a fixed piece of work takes, in nanoseconds: some 2000 when it has a core for itself, and up to twice as long
-// when the core's other thread is busy, since it leaves none of the core's units idle. A chain, as in the tare, hardly shows that.
+// The time of a fixed piece of work in nanoseconds: some 2000 with a core for itself, up to twice as long if the core's
+// other thread is busy, since the work uses all units of the core. The tare is a chain, which hardly shows this.
 function witness() {
   const start = process.hrtime.bigint()
   keep = busy(2500)
@@ -276,7 +277,7 @@ async function timed({ run, f, out }, n, args, barrier, cpuNow) {
   const used = cpuNow.call(process)
   const after = counted ? v8.getHeapStatistics().used_heap_size : 0
   const collections = collector?.stop().statistics ?? []
-  // What was allocated between two collections is the rise from one's end to the next one's start.
+  // The bytes allocated between two collections are the rise from the end of the first to the start of the second.
   let bytes = 0
   let last = before
   for (const gc of collections) {
@@ -292,8 +293,8 @@ async function timed({ run, f, out }, n, args, barrier, cpuNow) {
 
 const epoch = workerData?.scruple?.epoch ?? process.hrtime.bigint()
 
-// Threads are workers that run this same program and share some memory with it: words that say what to do, who is at the
-// barrier, whether it is open and who is done; a lane's figures; and the text of an error.
+// Threads are workers that run this same program and share memory with it: words for the task and the state of the
+// barrier, a lane's figures, and the text of an error.
 const ID = 0, KIND = 1, N = 2, TURN = 3, HERE = 4, OPEN = 5, DONE = 6, FAILED = 7
 const KEYS = ['start', 'end', 'cpu', 'bytes', 'collections', 'pause']
 const crew = []
@@ -325,7 +326,7 @@ function together(c, kind, n, threads) {
     if (words[FAILED] > 0) throw new Error(Buffer.from(text.slice(0, words[FAILED])).toString())
     return Object.fromEntries(KEYS.map((key, i) => [key, figures[i]]))
   })
-  // Where only the process's CPU time can be read, it is not known how it divides among the threads.
+  // If only the process's CPU time can be read, the threads' shares of it are unknown.
   if (!ownThreadCpu) lanes.cpu = (used.user + used.system) * 1000
   return lanes
 }
@@ -395,7 +396,7 @@ function send(fd, text) {
   for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(retry(() => writeSync(fd, rest)))
 }
 
-// A pipe that somebody has made non-blocking says EAGAIN.
+// Reading a pipe that was made non-blocking may fail with EAGAIN.
 function retry(call) {
   for (;;) {
     try {
@@ -407,7 +408,7 @@ function retry(call) {
   }
 }
 
-// Node cannot replace itself by another program, so it waits for it and passes its exit code on.
+// Node cannot replace its process by another program, so it waits for that program and passes on its exit code.
 function byHand() {
   const itself = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
   if (!process.env.SCRUPLE_BENCH_HAND) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the conformance checks on the SDK; nothing is built and nothing is fetched.
+# Runs the conformance checks on the SDK. Builds and downloads nothing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 for file in "$here"/*.mjs; do node --check "$file"; done

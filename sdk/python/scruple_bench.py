@@ -1,4 +1,4 @@
-"""Declares cases to be weighed by Scruple, and speaks its bench protocol. One file, only the standard library.
+"""Declares cases that Scruple weighs, and implements its bench protocol. One file, only the standard library.
 
     from scruple_bench import bench, main
 
@@ -35,10 +35,10 @@ _registry = []
 def bench(name=None, *, params=None, check=None, **options):
     """Declares the decorated function as a case, or as one case for each combination of `params`.
 
-    The body's arguments are `args`; or the one thing that `setup` or `input` makes; or else the values of the params in
-    order. `setup`, `input` and `check` get the params as keywords. `input` makes a new argument for every iteration, outside
-    the timed part. `check` gets the result of one call: it raises AssertionError or returns False if that is wrong, and
-    may return a str, which is the digest that tells outputs apart. The other options are those of `Case`.
+    The body's arguments are `args`; or the one object that `setup` or `input` makes; or else the values of the params
+    in order. `setup`, `input` and `check` get the params as keywords. `input` makes a new argument for every iteration,
+    outside the timed part. `check` gets the result of one call: it raises AssertionError or returns False if that is
+    wrong, and may return a str, the digest by which outputs are compared. The other options are those of `Case`.
     """
     def declare(body):
         grid = [dict(zip(params, values)) for values in itertools.product(*params.values())] if params else [{}]
@@ -53,7 +53,7 @@ def bench(name=None, *, params=None, check=None, **options):
 
 
 class Case:
-    """One thing to be weighed; the decorator `bench` makes them."""
+    """One case; the decorator `bench` makes them."""
 
     def __init__(self, name, body, *, params=None, args=None, setup=None, teardown=None, input=None, check=None,
                  max_iterations=1000, threads=None, throughput=None, budgets=None, tags=None, group=None, shape=None,
@@ -63,7 +63,7 @@ class Case:
         if timing not in (None, "latency", "throughput"):
             raise ValueError(f"case {name!r}: timing is latency or throughput")
         self.name, self.body, self.params = str(name), body, dict(params or {})
-        # What is timed where argument and result are numbers of one type is known when there is a result.
+        # If latency or throughput is timed depends on the types of argument and result, known after the first run.
         self.awaited = inspect.iscoroutinefunction(body)
         self.timing = "throughput" if input or self.awaited else timing
         self.args, self.setup, self.teardown, self.input = args, setup, teardown, input
@@ -81,7 +81,7 @@ class Case:
         return {key: value for key, value in fields.items() if value or key in ("id", "name")}
 
     def prepare(self):
-        """Makes what the body is called with, once."""
+        """Makes the body's arguments, once."""
         if not self.ready:
             if self.setup:
                 self.made = (self.setup(**self.params),)
@@ -110,7 +110,7 @@ class Case:
         return lambda: loop(body, iterations, *self.made)
 
     def learn(self, result):
-        """Whether iterations can wait for each other, now that there is a result."""
+        """Decides by the first result whether iterations can wait for each other."""
         both = {type(made) for made in self.made} | {type(result)}
         can = len(self.made) == 1 and len(both) == 1 and both <= {int, float} and (both == {int} or math.isfinite(result))
         if self.timing == "latency" and not can:
@@ -119,7 +119,7 @@ class Case:
         self.timing = "latency" if self.chain else "throughput"
 
     def once(self):
-        """Runs the body once; returns the fields that say what the check thinks of its result."""
+        """Runs the body once; returns the fields with the verdict of the check."""
         result = self.body(self.input(**self.params)) if self.input else self.body(*self.made)
         if self.awaited:
             result = _finished(result)
@@ -134,9 +134,9 @@ class Case:
         return {"ok": True, "checked": True, **({"digest": said} if isinstance(said, str) else {})}
 
 
-# The timed loops, each made from text so that the call is the one that a program would write. Clocks are read in them, the
-# monotonic one innermost. For latency each argument is made of the input and of the result before, which are numbers of
-# one type. Coroutines are awaited one after the other, in an event loop that runs before the clocks do.
+# The timed loops, made from text so that the call is the same as in a program. They read the clocks, the monotonic one
+# innermost. For latency each argument is computed from the input and the previous result, which are numbers of one
+# type. Coroutines are awaited one after the other, in an event loop that is started before the clocks are read.
 
 _TEXT = """
 {kind} loop(body, n, {names}):
@@ -168,17 +168,17 @@ async def _at_once(*args):
 
 
 def _finished(coroutine):
-    import asyncio  # It takes long to import.
+    import asyncio  # The import is slow.
     return asyncio.run(coroutine)
 
 
-# The preload library's totals in its order, and what it says of those that it does not keep.
+# The preload library's totals in its order, and its value for a total that it does not keep.
 _MALLOC = (("count", "count"), ("bytes", "bytes"), ("frees", "count"), ("freed_bytes", "bytes"))
 _UNKNOWN = 2**64 - 1
 
 
 class _Counters:
-    """What this process can count; the preload library's figures only where it is attached."""
+    """The counters of this process, with the preload library's if it is attached."""
 
     def __init__(self):
         self.announced = [{"key": "gc.count", "unit": "count", "quality": "exact"},
@@ -193,7 +193,7 @@ class _Counters:
         except (ImportError, OSError, AttributeError, TypeError):
             return
         self.snapshot(self.heap)
-        # Small objects come from Python's own arenas, which malloc does not see.
+        # Small objects come from Python's own arenas, and not from malloc.
         for i, (word, unit) in enumerate(_MALLOC):
             if self.heap[i] != _UNKNOWN:
                 self.announced.append({"key": f"malloc.{word}", "unit": unit, "quality": "near"})
@@ -380,7 +380,7 @@ class _Server:
 
 
 def serve(cases):
-    """Speaks the protocol over the two paths in the environment until the host says bye."""
+    """Serves the protocol over the two paths in the environment until the host sends bye."""
     seen = set()
     for case in cases:
         key = (case.name, json.dumps({k: _param(v) for k, v in case.params.items()}, sort_keys=True))
@@ -408,7 +408,7 @@ def serve(cases):
 
 
 def main():
-    """Serves the declared cases, or, started by hand, becomes `scruple bench` of this program."""
+    """Serves the declared cases. If the program was started by hand, it becomes `scruple bench` of itself."""
     if "SCRUPLE_BENCH_IN" in os.environ or "SCRUPLE_BENCH_OUT" in os.environ:
         serve(_registry)
         sys.exit(0)
@@ -439,7 +439,7 @@ def _param(value):
 
 
 def _throughput(amount):
-    """A number is an amount of bytes; ("items", 12) and ("bytes", 12) say what they are."""
+    """A number is an amount of bytes; ("items", 12) and ("bytes", 12) name their unit."""
     if amount is None:
         return None
     unit, amount = amount if isinstance(amount, (tuple, list)) else ("bytes", amount)

@@ -1,18 +1,18 @@
-"""Makes benchmarks of pytest tests, for Scruple. A test hands what is to be weighed to the fixture `scruple`:
+"""Makes benchmarks of pytest tests, for Scruple. A test passes the function to weigh to the fixture `scruple`:
 
     def test_sorting(scruple):
         assert scruple(sorted, [3, 1, 2]) == [1, 2, 3]
 
-Under plain `pytest` the fixture calls the function once, so the test is a test. Under `scruple bench -- pytest FILE` each
-such test is a case: the test runs once to find out what to weigh (its fixtures are over by then, so hand in what
-must live), the function is then called in batches, and the test's own assertions are the case's check.
+Under plain `pytest` the fixture calls the function once, so the test is a test. Under `scruple bench -- pytest FILE`
+each such test is a case: the test runs once to record the call (its fixtures end then, so pass objects that must still
+exist as arguments), the function is then called in batches, and the test's own assertions are the case's check.
 
-Tests written for pytest-benchmark need no change where this plugin takes its place (`-p no:benchmark` where both are
-installed): `benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup)` hand over the same. Rounds and iterations are
-Scruple's choice, and `extra_info` is kept by the test alone.
+Tests written for pytest-benchmark need no change if this plugin replaces it (`-p no:benchmark` if both are installed):
+`benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup)` do the same. Scruple chooses rounds and iterations;
+`extra_info` is only visible in the test.
 
-Options of a case stand in a mark: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize` become
-the case's params.
+A mark sets the options of a case: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize`
+become the case's params.
 """
 
 import functools
@@ -30,7 +30,7 @@ def is_benched():
 
 
 class Recorder:
-    """The fixture: calls the function, and remembers the call."""
+    """The fixture: calls the function, and records the call."""
 
     def __init__(self):
         self.call, self.make = None, None
@@ -58,7 +58,7 @@ class Benchmark(Recorder):
         self.group, self.extra_info, self.stats, self.enabled = None, {}, None, True
 
     def pedantic(self, target, args=(), kwargs=None, setup=None, rounds=1, warmup_rounds=0, iterations=1):
-        """Every iteration of a case with a setup gets what that returns: a pair of args and kwargs, or nothing."""
+        """Every iteration of a case with a setup gets the setup's result: a pair of args and kwargs, or nothing."""
         if setup is None:
             return self(target, *args, **(kwargs or {}))
         if self.call:

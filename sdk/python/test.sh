@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the conformance checks, and where pytest is installed the tests, which also plant mistakes for the runner to find.
+# Runs the conformance checks and, if pytest is installed, the tests, which also plant mistakes that the runner must
+# find.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python3 "$here/../conformance/run.py" -- python3 "$here/conformance.py"

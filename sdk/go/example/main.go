@@ -1,4 +1,4 @@
-// The FNV-1a suite: steps so short that the tare matters, and loops of a microsecond and a millisecond.
+// The FNV-1a suite: steps that cost about as much as the tare, and loops of a microsecond and a millisecond.
 package main
 
 import (

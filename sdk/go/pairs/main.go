@@ -1,4 +1,4 @@
-// Every type of number with the identity as its body, for disassembly.py to look at.
+// A case for every type of number, with the identity as its body; for disassembly.py.
 package main
 
 import "scruple"

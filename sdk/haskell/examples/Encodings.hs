@@ -1,5 +1,5 @@
--- | Encoding a boxed vector of numbers with store and with cereal. This suite runs under the package weigh as
--- well, with its import changed to @Weigh@.
+-- | Encoding a boxed vector of numbers with store and with cereal. This suite also runs with the package weigh,
+-- with its import changed to @Weigh@.
 module Main (main) where
 
 import qualified Data.ByteString as B

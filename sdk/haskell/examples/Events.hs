@@ -1,6 +1,6 @@
 -- | Schedulers of events in virtual time: n events are added, every fourth is cancelled, and the clock is
--- moved on until all are due. One iteration is the whole life of n events. The check is the ledger: each
--- event that was not cancelled fired once, in its time.
+-- advanced until all are due. One iteration does all this for n events. The check is the ledger: each event
+-- that was not cancelled fired once, at its time.
 module Main (main) where
 
 import Control.Monad
@@ -8,7 +8,7 @@ import Data.IORef
 import qualified Data.Map.Strict as Map
 import Scruple.Bench
 
--- | What a scheduler can do: add an event at a time, cancel it, and hand over, in order, those due at a time.
+-- | The operations of a scheduler: add an event at a time, cancel it, and return the events due at a time, in order.
 data Scheduler = Scheduler
   { add :: Int -> Int -> IO ()
   , cancel :: Int -> Int -> IO ()
@@ -29,8 +29,8 @@ orders =
   , ("descending", \n i -> n - i) -- Each is earlier than the alarm that was set.
   ]
 
--- | How many fired, the sum of the squares of their numbers, and how many fired at a wrong time or though
--- cancelled.
+-- | How many events fired, the sum of the squares of their numbers, and how many fired at a wrong time or
+-- after they were cancelled.
 life :: Int -> (Int -> Int -> Int) -> Scheduler -> IO (Int, Int, Int)
 life n at s = do
   fired <- newIORef 0

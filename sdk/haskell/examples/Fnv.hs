@@ -1,5 +1,5 @@
--- | FNV-1 at the nanosecond: one step costs less than the harness around it, which the tare takes off. The
--- two loops take about 1 µs and 1 ms.
+-- | FNV-1: one step costs less than the harness around it, which the tare subtracts. The two loops take about
+-- 1 µs and 1 ms.
 module Main (main) where
 
 import Data.Bits (xor)
@@ -28,7 +28,7 @@ step b h = (h * 16777619) `xor` b
 {-# INLINE step #-}
 
 fnv1, fnv4, fnv8 :: Word32 -> Word32
--- Written with their argument, and not inlined: each then is a function of its own, and what is weighed is its code.
+-- Written with their argument and not inlined: each is a separate function, and its own code is weighed.
 fnv1 h = step 0 h
 fnv4 h = step 3 (step 2 (step 1 (step 0 h)))
 fnv8 h = step 7 (step 6 (step 5 (step 4 (fnv4 h))))

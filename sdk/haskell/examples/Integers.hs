@@ -1,7 +1,7 @@
 {-# LANGUAGE BangPatterns #-}
 
--- | What counting costs: 0 bytes a step for an Int, some for an Integer, and what a field costs. This suite
--- runs under the package weigh as well, with its import changed to @Weigh@.
+-- | The cost of counting: 0 bytes a step for an Int, some for an Integer; and the cost of a field. This suite
+-- also runs with the package weigh, with its import changed to @Weigh@.
 module Main (main) where
 
 import Control.DeepSeq (NFData (..))

@@ -1,4 +1,4 @@
--- | Building a map of a million random keys. This suite runs under the package weigh as well, with its import
+-- | Building a map of a million random keys. This suite also runs with the package weigh, with its import
 -- changed to @Weigh@.
 module Main (main) where
 

@@ -1,4 +1,4 @@
--- | The example cases of sdk/conformance, by which this SDK is checked.
+-- | The example cases of sdk/conformance: the test of this SDK.
 module Main (main) where
 
 import Control.Concurrent
@@ -87,14 +87,14 @@ setups :: IORef Int
 setups = unsafePerformIO (newIORef 0)
 {-# NOINLINE setups #-}
 
--- A queue of bounded capacity out of what base has.
+-- A bounded queue that only needs base.
 bounded :: Int -> IO Ends
 bounded n = do
   items' <- newChan
   room <- newQSem n
   return (Ends (\e -> waitQSem room >> writeChan items' e) (readChan items' <* signalQSem room))
 
--- Drops every 100th element, but no end mark.
+-- Drops every 100th element, except end marks.
 dropping :: IORef Int -> Ends -> IO Ends
 dropping k q = return q { put = \e -> do
   i <- if e < 0 then return 1 else atomicModifyIORef' k (\i -> (i + 1, i + 1))

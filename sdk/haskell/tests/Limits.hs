@@ -1,4 +1,4 @@
--- | A limit that is exceeded and one that is kept: neither is a check that fails.
+-- | One exceeded and one kept limit: the check fails for neither.
 module Main (main) where
 
 import Scruple.Weigh

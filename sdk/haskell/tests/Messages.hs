@@ -1,4 +1,4 @@
--- | So many messages through a Chan, between two threads and without a harness.
+-- | Sends messages through a Chan between two threads, without a harness.
 module Main (main) where
 
 import Control.Concurrent

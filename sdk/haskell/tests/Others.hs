@@ -1,4 +1,4 @@
--- | A suite under the names of gauge, tasty-bench and criterion's modes.
+-- | A suite that uses the names of gauge, tasty-bench and criterion's modes.
 module Main (main) where
 
 import Options.Applicative (auto, execParser, long, option, value)

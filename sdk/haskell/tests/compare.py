@@ -18,15 +18,15 @@ import tempfile
 sys.path.insert(0, sys.argv[1])
 from program import Program  # noqa: E402 (the folder is an argument)
 
-# Weigh's bytes come from the process's total, in which small pinned objects (byte strings) appear only when the block
-# of 4096 bytes that holds them is full. The thread's counter, which is ours, has each of them at once.
+# Weigh reads the process's total, which counts small pinned objects (byte strings) only when their block of 4096 bytes
+# is full. Our figure is the thread's counter, which counts each of them at once.
 PINNED = {"100/store", "100/cereal"}
 
 HASKELL = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def weigh_figures(real, name):
-    """(bytes, collections) of a case, asked for in the way in which weigh asks its own child processes."""
+    """(bytes, collections) of a case, requested in the same way as weigh requests them from its child processes."""
     with tempfile.NamedTemporaryFile("r") as answer:
         environment = dict(os.environ, WEIGH_CASE=f'["/{name.translate(HASKELL)}","{answer.name}"]')
         subprocess.run([real, "+RTS", "-T"], env=environment, check=True)
@@ -39,7 +39,7 @@ def our_figures(ours):
         cases, _ = program.cases()
     found = {}
     for case in cases:
-        with Program([ours], timeout=300) as program:  # Weigh, too, gives every case a process.
+        with Program([ours], timeout=300) as program:  # As weigh does, every case gets its own process.
             entry = program.ask(f"block {case['id']}:c:1 {case['id']}:t:1")["block"]
         found[case["name"]] = entry[0]["alloc.bytes"], entry[0]["gc.count"], entry[1]["alloc.bytes"]
     return found
@@ -68,7 +68,7 @@ def names(real, ours):
             if "error" in entry:
                 print(f"{name}: {entry['error']}")
                 return 1
-        program.ask("bye")  # Else what was set up is not taken down.
+        program.ask("bye")  # Without it, teardowns do not run.
     print("\n".join(mine))
     if sorted(theirs) != sorted(mine):
         print(f"criterion lists instead: {theirs}")
@@ -81,7 +81,7 @@ def tares(ours):
         for case in program.cases()[0]:
             entry = program.ask(f"block {case['id']}:t:1 {case['id']}:t:{min(10, case.get('max_iterations', 10))}")
             found = [batch["alloc.bytes"] for batch in entry.get("block", [])]
-            # The threads of a queue begin and end in the batch, and allocate something for that.
+            # A queue's threads start and end in the batch, which allocates a little.
             much = len(set(found)) > 1 if "concurrency" in case else any(found)
             wrong += much
             if much:

@@ -1,6 +1,6 @@
-"""Case and tare differ by the function that they call alone: disassembly.py FOLDER, where a suite was built with its object
-files kept. The timed loops are in the library, one for each type of number, and call a function that is unknown to
-them; a copy in the suite's own module could have been merged with a body. Looks at x86-64 only, where there is objdump."""
+"""Checks that case and tare differ only by the called function: disassembly.py FOLDER, where a suite was built with its
+object files kept. The timed loops are in the library, one for each type of number, and call an unknown function; the
+compiler could merge a copy in the suite's own module with a body. Only for x86-64, and if objdump is installed."""
 
 import pathlib
 import platform
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 TYPES = 15
-# By its multiplications, which nothing else in the library has in such a row, the loop for latency is told.
+# The loop for latency is recognised by its sequence of multiplications, which no other code in the library has.
 PRODUCTS = 5
 
 

@@ -15,7 +15,7 @@ server, case, say = sdk._Server, sdk.Case, sdk._Server.say
 
 
 def changed(change):
-    """Every reply goes through `change` before it is written."""
+    """Applies `change` to every reply before it is written."""
     def new(self, reply):
         say(self, change(dict(reply)) or reply)
     server.say = new

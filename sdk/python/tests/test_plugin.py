@@ -1,4 +1,4 @@
-"""The pytest plugin: tests stay tests by hand, and are cases under the host."""
+"""The pytest plugin: tests are tests under pytest, and cases under the host."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What conformance does not say of the Python SDK: how decorators are read, and how checks are judged."""
+"""Tests of the Python SDK beyond conformance: options of decorators, and results of checks."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-//! The example cases of sdk/conformance, by which this SDK is checked.
+//! The example cases of sdk/conformance: the test of this SDK.
 
 use scruple_bench::{Bench, Case};
 use std::cell::Cell;

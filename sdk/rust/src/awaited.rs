@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// The iterations of a batch, which `block_on` of a runtime is to bring to their end.
+/// The iterations of a batch as a future, which `block_on` of a runtime completes.
 pub type Iterations<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 struct Unpark(Thread);
@@ -21,7 +21,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls the future on this thread, which sleeps until it is woken.
+/// Polls the future on this thread, which sleeps between wake-ups.
 pub fn on_this_thread(work: Iterations<'_>) {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut work = pin!(work);
@@ -94,7 +94,7 @@ mod tests {
             });
             done.set(
                 std::future::poll_fn(|context| {
-                    // Asked again and again until the value is there.
+                    // Polled until the value is there.
                     context.waker().wake_by_ref();
                     rx.try_recv().map_or(Poll::Pending, Poll::Ready)
                 })

@@ -1,4 +1,4 @@
-//! What a case does: how its argument comes about, its loop, and the tare of the same shape.
+//! Bodies of cases: the argument, the loop, and the tare of the same shape.
 
 use crate::chain;
 use crate::clock::Span;
@@ -18,16 +18,16 @@ pub enum Kind {
     Tare,
 }
 
-/// What the time of an iteration is.
+/// What the time of an iteration means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
-    /// The time from argument to result: every iteration waits for the one before.
+    /// The time from argument to result: every iteration waits for the previous one.
     Latency,
-    /// The time from one result to the next: iterations do not depend on each other, and may overlap.
+    /// The time from one result to the next: iterations are independent and may overlap.
     Throughput,
 }
 
-/// What a batch is to do.
+/// One batch to run.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub kind: Kind,
@@ -37,26 +37,26 @@ pub struct Task {
     pub heap: Heap,
 }
 
-/// What a check says of a result: a digest or nothing, or why it is wrong.
+/// The result of a check: an optional digest, or why the checked result is wrong.
 pub type Verdict = Result<Option<String>, String>;
 
-/// A check, which is told the result of one run. The body and the handle that declares it share one.
+/// A check of the result of one run. The body and the handle of the declaration share it.
 pub type Check<R> = Rc<RefCell<Option<Box<dyn Fn(&R) -> Verdict>>>>;
 
 pub fn judge<R>(check: &Check<R>, result: &R) -> Option<Verdict> {
     check.borrow().as_ref().map(|check| check(result))
 }
 
-/// What the server needs of a case. All of it may panic.
+/// A case as the server uses it. Every method may panic.
 pub trait Body {
     fn prepare(&mut self) {}
     fn dismiss(&mut self) {}
     fn batch(&mut self, task: Task) -> Result<Measured, String>;
-    /// Runs the body once; nothing where there is no check.
+    /// Runs the body once. Returns `None` if there is no check.
     fn once(&mut self) -> Option<Verdict>;
 }
 
-/// The identity where argument and result have one type, else a constant of the result's size.
+/// The identity if argument and result have the same type, else a constant of the result's size.
 #[inline(always)]
 pub fn tare<A: 'static, R: 'static>(argument: A) {
     if TypeId::of::<A>() == TypeId::of::<R>() {
@@ -67,7 +67,7 @@ pub fn tare<A: 'static, R: 'static>(argument: A) {
     }
 }
 
-/// Runs the loop between the clocks, and the clocks between the counters.
+/// Reads the counters, then the clocks, runs the loop, and reads both in reverse order.
 #[inline(always)]
 pub fn measure(heap: Heap, timed: impl FnOnce()) -> Result<Measured, String> {
     let before = heap.read();
@@ -83,7 +83,7 @@ fn repeat(iterations: u64, mut one: impl FnMut()) {
     }
 }
 
-/// A body of an argument that is copied for every iteration.
+/// A body with an argument that is copied for every iteration.
 pub struct Plain<A, R, F> {
     pub argument: A,
     pub body: F,
@@ -120,7 +120,7 @@ impl<A: Copy + 'static, R: 'static, F: FnMut(A) -> R> Body for Plain<A, R, F> {
     }
 }
 
-/// A body of something that is set up when the case is first asked for.
+/// A body with an input that is set up at the first request for the case.
 pub struct SetUp<S, R, M, F> {
     pub setup: M,
     pub input: Option<S>,
@@ -160,7 +160,7 @@ impl<S: 'static, R: 'static, M: FnMut() -> S, F: FnMut(&mut S) -> R> Body for Se
     }
 }
 
-/// A body of an input of its own for every iteration.
+/// A body with a separate input for every iteration.
 pub struct Each<I, R, M, F> {
     pub make: M,
     pub body: F,
@@ -196,7 +196,7 @@ impl<I: 'static, R: 'static, M: FnMut() -> I, F: FnMut(&mut I) -> R> Body for Ea
     }
 }
 
-/// A body that several threads run at once.
+/// A body that several threads run together.
 pub struct Shared<R, F> {
     pub body: F,
     pub check: Check<R>,

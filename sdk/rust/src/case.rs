@@ -1,4 +1,4 @@
-//! What a case says of itself, and the handle by which a program says it.
+//! The properties of a case, and the handle that sets them.
 
 use crate::body::{Check, Timing, Verdict};
 use crate::json::{self, Object};
@@ -6,7 +6,7 @@ use crate::queue::{Flow, Passing};
 use std::panic::Location;
 use std::time::Duration;
 
-/// What every case has, whatever its body.
+/// The properties that do not depend on the body.
 pub struct Declaration {
     pub name: String,
     pub source: &'static Location<'static>,
@@ -23,17 +23,17 @@ pub struct Declaration {
     pub time_limit: Option<Duration>,
     pub checked: bool,
     pub timing: Timing,
-    /// Whether argument and result are scalars, so that an iteration can wait for the one before.
+    /// Whether argument and result are scalars, so that an iteration can wait for the previous one.
     pub can_chain: bool,
     pub passing: Option<Passing>,
 }
 
-/// The value of a param: growth is fitted over numbers.
+/// The value of a param. Growth is fitted over numeric params.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Param {
     /// A number.
     Number(f64),
-    /// Anything else.
+    /// Text.
     Text(String),
 }
 
@@ -100,7 +100,7 @@ impl Declaration {
         }
     }
 
-    /// Name and params: what no two cases share.
+    /// Name and params together, which are unique.
     pub fn identity(&self) -> String {
         format!("{}\0{}", self.name, self.params().done())
     }
@@ -123,7 +123,7 @@ impl Declaration {
         })
     }
 
-    /// The case as `cases` tells it.
+    /// The case in the reply to `cases`.
     pub fn tell(&self, id: usize) -> Object {
         let mut case = Object::default().integer("id", id as u64).text("name", &self.name);
         case = case.text("source", &format!("{}:{}", self.source.file(), self.source.line()));
@@ -174,22 +174,22 @@ impl Declaration {
     }
 }
 
-/// A case that has just been declared. Each method says one more thing of it.
+/// A declared case. Each method sets one property.
 pub struct Case<'a, R> {
     pub(crate) declaration: &'a mut Declaration,
     pub(crate) checker: Check<R>,
 }
 
 impl<R: 'static> Case<'_, R> {
-    /// Looks at the result of one run: an error says why it is wrong, and the text is a digest by which the outputs of two
-    /// versions are compared.
+    /// Checks the result of one run. An error says why the result is wrong. The optional text is a digest by which the
+    /// outputs of two versions are compared.
     pub fn check(self, check: impl Fn(&R) -> Verdict + 'static) -> Self {
         self.checker.replace(Some(Box::new(check)));
         self.declaration.checked = true;
         self
     }
 
-    /// What distinguishes this case from others of its name.
+    /// A parameter, which distinguishes this case from others with its name.
     pub fn param(self, key: &str, value: impl Into<Param>) -> Self {
         self.declaration.params.push((key.to_owned(), value.into()));
         self
@@ -207,12 +207,12 @@ impl<R: 'static> Case<'_, R> {
         self
     }
 
-    /// The time of an iteration is that from argument to result: every iteration waits for the result of the one before.
-    /// So it is by default where both are numbers, characters or truth values, and only there it can be.
+    /// Times latency: from argument to result, so that every iteration waits for the result of the previous one. This
+    /// is the default, and is possible, only if both are numbers, characters or booleans.
     ///
     /// # Panics
     ///
-    /// Where argument or result is of another type.
+    /// If argument or result has another type.
     pub fn latency(self) -> Self {
         let name = &self.declaration.name;
         assert!(self.declaration.can_chain, "‘{name}’ has no latency: argument and result must be scalars");
@@ -220,8 +220,7 @@ impl<R: 'static> Case<'_, R> {
         self
     }
 
-    /// The time of an iteration is that from one result to the next: iterations do not depend on each other, and the
-    /// processor may overlap them.
+    /// Times throughput: from one result to the next. Iterations are independent, and the processor may overlap them.
     pub fn throughput(self) -> Self {
         self.declaration.timing = Timing::Throughput;
         self
@@ -233,31 +232,31 @@ impl<R: 'static> Case<'_, R> {
         self
     }
 
-    /// A word by which cases are selected.
+    /// A word for selecting cases.
     pub fn tag(self, tag: &str) -> Self {
         self.declaration.tags.push(tag.to_owned());
         self
     }
 
-    /// Where reports put the case, if not by its name.
+    /// The group of the case in reports; by default the name up to its last `/`.
     pub fn group(self, group: &str) -> Self {
         self.declaration.group = Some(group.to_owned());
         self
     }
 
-    /// What the tare looks like; cases of one shape share it. By default, the types of argument and result.
+    /// The shape of the tare; cases of one shape share it. By default, the types of argument and result.
     pub fn shape(self, shape: &str) -> Self {
         self.declaration.shape = Some(shape.to_owned());
         self
     }
 
-    /// The case wants processes of its own.
+    /// The case is timed in separate processes.
     pub fn fresh(self) -> Self {
         self.declaration.fresh = true;
         self
     }
 
-    /// For one batch.
+    /// The time limit of one batch.
     pub fn time_limit(self, limit: Duration) -> Self {
         self.declaration.time_limit = Some(limit);
         self
@@ -278,17 +277,17 @@ impl Case<'_, Flow> {
         self
     }
 
-    /// How many elements the queue holds; for the report. Unbounded by default.
+    /// The capacity of the queue, in elements; shown in the report. Unbounded by default.
     pub fn capacity(self, capacity: usize) -> Self {
         self.passing(|p| p.capacity = Some(capacity))
     }
 
-    /// How many elements pass when fairness is observed; 20,000 by default.
+    /// The number of elements that pass when fairness is observed; 20,000 by default.
     pub fn once_elements(self, elements: u64) -> Self {
         self.passing(|p| p.once_elements = elements)
     }
 
-    /// After so long without any element moving, the case is said to be stuck; 1 s by default.
+    /// If no element moves for this time, the case is reported as stuck; 1 s by default.
     pub fn stall(self, limit: Duration) -> Self {
         self.passing(|p| p.stall = limit)
     }

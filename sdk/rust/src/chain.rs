@@ -1,11 +1,11 @@
-//! The loops around bodies of scalars: a number, a character or a truth value that fits a register.
+//! The loops around bodies of scalars: numbers, characters and booleans that fit a register.
 //!
-//! Everything in an iteration that belongs to the harness is written out in [`Link`], in instructions that the compiler
-//! cannot merge with the body's. The tare runs the same instructions with the body left out, so that case and tare differ
-//! by the body alone. `tests/disassembly.rs` compares the two for every pair of scalar types.
+//! [`Link`] writes out the harness's part of an iteration, in instructions that the compiler cannot merge with the
+//! body's. The tare runs the same instructions without the body, so that case and tare differ only by the body.
+//! `tests/disassembly.rs` compares the two for every pair of scalar types.
 //!
-//! For latency, every iteration waits for the result of the one before. Independent iterations overlap in the processor,
-//! and their throughput is what the other kind of loop measures.
+//! For latency, every iteration waits for the result of the previous one. For throughput, iterations are independent
+//! and overlap in the processor.
 
 use crate::opaque::{begin_line, opaque};
 use std::any::TypeId;
@@ -15,7 +15,7 @@ macro_rules! one_of {
     ($t:ty: $($type:ty)*) => { $(TypeId::of::<$t>() == TypeId::of::<$type>())||* };
 }
 
-/// Whether a type is a number, a character or a truth value: all bytes of it mean something, and it fits a register.
+/// Whether a type is a number, a character or a boolean: it has no padding, and fits a register.
 #[inline(always)]
 pub fn is_scalar<T: 'static>() -> bool {
     one_of!(T: u8 u16 u32 u64 usize i8 i16 i32 i64 isize char bool) || is_float::<T>()
@@ -26,7 +26,7 @@ fn is_float<T: 'static>() -> bool {
     one_of!(T: f32 f64)
 }
 
-/// The same bytes as another type; of a longer one its first bytes. Both are scalars.
+/// The same bytes as another type; the first bytes if that is shorter. Both are scalars.
 #[inline(always)]
 fn recast<T, U>(value: T) -> U {
     assert!(size_of::<U>() <= size_of::<T>());
@@ -35,7 +35,7 @@ fn recast<T, U>(value: T) -> U {
     unsafe { transmute_copy(&*value) }
 }
 
-/// The same bytes in an integer of eight.
+/// The same bytes in an integer of eight bytes.
 #[inline(always)]
 fn bits<T>(value: T) -> u64 {
     match size_of::<T>() {
@@ -46,14 +46,14 @@ fn bits<T>(value: T) -> u64 {
     }
 }
 
-/// What one iteration hands to the next.
+/// The state that one iteration passes to the next.
 #[derive(Clone, Copy)]
 struct Link {
-    /// The argument's bytes, of which the compiler must not assume anything.
+    /// The argument's bytes, unknown to the compiler.
     now: u64,
     /// The argument's bytes.
     first: u64,
-    /// Zero, of which the compiler must not assume anything.
+    /// Zero, unknown to the compiler.
     mask: u64,
 }
 
@@ -69,8 +69,8 @@ impl Link {
         instructions::argument(self.now)
     }
 
-    /// Takes a result that is a scalar. With `CHAINED`, the next argument waits for it, and for the argument of this
-    /// iteration, so that a body that ignores its argument takes as long as the tare.
+    /// Takes a scalar result. With `CHAINED`, the next argument depends on it and on the argument of this iteration, so
+    /// that a body that ignores its argument takes as long as the tare.
     #[inline(always)]
     fn take<R: 'static, const CHAINED: bool>(&mut self, result: R) {
         if CHAINED {
@@ -80,7 +80,7 @@ impl Link {
         }
     }
 
-    /// Takes a result of any other type, which is looked at and dropped.
+    /// Takes a result of any other type: the compiler must assume that it is read; then it is dropped.
     #[inline(always)]
     fn look<R, const CHAINED: bool>(&mut self, result: R) {
         drop(opaque(result));
@@ -88,7 +88,7 @@ impl Link {
     }
 }
 
-/// Calls `body` that many times, at least once, always with the same argument, which is a scalar.
+/// Calls `body` this many times, at least once, with the same scalar argument.
 #[inline(always)]
 pub fn repeat<A, R, const CHAINED: bool>(iterations: u64, argument: A, mut body: impl FnMut(A) -> R)
 where
@@ -104,8 +104,8 @@ where
     });
 }
 
-/// The tare of [`repeat`]: the argument's register becomes the result's. Only between an integer and a floating-point
-/// number is there an instruction for that, a move of the bits.
+/// The tare of [`repeat`]: the argument's register becomes the result's. That takes an instruction, a move of the bits,
+/// only between an integer and a floating-point number.
 #[inline(always)]
 pub fn tare<A: Copy + 'static, R: 'static, const CHAINED: bool>(iterations: u64, argument: A) {
     looped(iterations, argument, |link| match (is_scalar::<R>(), is_float::<A>() == is_float::<R>()) {
@@ -136,7 +136,7 @@ fn looped<A: Copy>(iterations: u64, argument: A, mut iteration: impl FnMut(&mut 
     opaque(link.now);
 }
 
-/// The instructions around a body. No memory is named, and yet the compiler must assume that all of it is looked at.
+/// The instructions around a body. They name no memory, but the compiler must assume that they read all of it.
 #[cfg(all(not(miri), target_arch = "x86_64"))]
 mod instructions {
     use super::{is_float, recast};
@@ -161,7 +161,8 @@ mod instructions {
     macro_rules! taken {
         ($class:ident, $value:expr, $move:literal, $or:literal, $now:expr, $first:expr, $mask:expr) => {{
             let (value, mut next) = ($value, $now);
-            // SAFETY: no memory is touched, and what is written is named. The upper bits of a short result are not cleared: the mask takes them away.
+            // SAFETY: no memory is accessed, and all written registers are named. The upper bits of a short result are
+            // not defined: the mask clears them.
             unsafe {
                 asm!($move, $or, "and {next}, {mask}", "add {next}, {first}", scratch = out(reg) _,
                     value = in($class) value, next = inout(reg) next, mask = in(reg) $mask, first = in(reg) $first,
@@ -279,8 +280,7 @@ mod instructions {
     }
 }
 
-/// The same in words that every processor understands. The compiler chooses the instructions, and may merge some with the
-/// body's.
+/// The same for every other architecture. The compiler chooses the instructions, and may merge some with the body's.
 #[cfg(not(all(not(miri), target_arch = "x86_64")))]
 mod instructions {
     use super::{bits, opaque, recast};

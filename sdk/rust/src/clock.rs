@@ -45,18 +45,18 @@ pub fn wall() -> u64 {
     system::read(0).unwrap_or(0)
 }
 
-/// The CPU time of the calling thread, where the system tells it.
+/// The CPU time of the calling thread, if the system provides it.
 #[inline]
 pub fn thread_cpu() -> Option<u64> {
     system::read(1)
 }
 
-/// The CPU time of the whole process, where the system tells it.
+/// The CPU time of the whole process, if the system provides it.
 pub fn process_cpu() -> Option<u64> {
     system::read(2)
 }
 
-/// What one thread's clocks said about one timed part.
+/// One thread's clock readings around one timed part.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub start: u64,

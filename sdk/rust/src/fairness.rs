@@ -1,6 +1,6 @@
-//! How nearly first-in first-out a queue behaved: every operation is taken to happen at the instant of its start.
+//! How close a queue was to first-in first-out. Every operation is assumed to happen at the instant of its start.
 
-/// One element that passed: when its put began, when the get that returned it began and ended.
+/// The times of one element: start of its put, start and end of the get that returned it.
 #[derive(Clone, Copy)]
 pub struct Passage {
     pub put: u64,
@@ -36,8 +36,8 @@ impl Counts {
     }
 }
 
-/// For each element, how many of those that were put strictly before it (in the order given) satisfy `count`. Elements put at
-/// the same instant are asked before any of them is added.
+/// For each element, how many of those that come strictly before it in the given order satisfy `count`. Elements put
+/// at the same instant are all queried before one of them is added.
 fn walk<'a>(
     elements: impl Iterator<Item = &'a (Passage, usize)> + Clone,
     n: usize,
@@ -69,9 +69,9 @@ impl Fairness {
         // Equal instants get the rank of the first of them.
         let ranked: Vec<(Passage, usize)> =
             passages.iter().map(|p| (*p, gets.partition_point(|get| *get < p.get) + 1)).collect();
-        // From the last put backwards: how many put later were got earlier.
+        // From the last put backwards: how many elements put later were got earlier.
         let late = walk(ranked.iter().rev(), n, |counts, _, rank| counts.up_to(rank - 1));
-        // From the first put on: how many put earlier were got later.
+        // From the first put on: how many elements put earlier were got later.
         let age = walk(ranked.iter(), n, |counts, added, rank| added - counts.up_to(rank));
         let mut sojourn: Vec<u64> = passages.iter().map(|p| p.end.saturating_sub(p.put)).collect();
         sojourn.sort_unstable();

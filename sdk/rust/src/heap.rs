@@ -1,17 +1,17 @@
-//! Malloc's figures, from Scruple's preload library, where it is attached.
+//! Figures of malloc, from Scruple's preload library if it is attached.
 
 use crate::json::Object;
 
 type Snapshot = unsafe extern "C" fn(*mut u64);
 
-/// Reads the totals; all are unknown where there is no library to ask.
+/// Reads the totals; all are unknown without the library.
 #[derive(Clone, Copy)]
 pub struct Heap(Option<Snapshot>);
 
 /// Allocations, bytes, frees, freed bytes, live, peak live, threads, lost.
 pub type Totals = [u64; 8];
 
-/// In place of a figure that the library does not keep.
+/// The value of a figure that the library does not keep.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Keys and units of the differences, in the order of the totals.
@@ -22,12 +22,12 @@ const COUNTERS: [(&str, &str); 4] = [
     ("malloc.freed_bytes", "bytes"),
 ];
 
-/// Adds what has been counted between two readings.
+/// Adds the differences between two readings.
 pub fn tell(entry: Object, before: &Totals, after: &Totals) -> Object {
     let known = COUNTERS.iter().enumerate().filter(|(i, _)| after[*i] != UNKNOWN);
     let entry = known.fold(entry, |entry, (i, (key, _))| entry.integer(key, after[i] - before[i]));
-    // Unless the batch raised the highest live size, an earlier one hides what it needed. With several threads the two
-    // sizes are not read at one moment.
+    // If the batch did not raise the process's peak, its own peak is unknown. With several threads the two sizes are
+    // not read at the same moment.
     if after[5] != UNKNOWN && after[5] > before[5] && after[5] > before[4] {
         entry.integer("malloc.peak", after[5] - before[4])
     } else {
@@ -35,7 +35,7 @@ pub fn tell(entry: Object, before: &Totals, after: &Totals) -> Object {
     }
 }
 
-/// How many events the library says it has missed between two readings.
+/// The number of events that the library reports as missed between two readings.
 pub fn lost(before: &Totals, after: &Totals) -> u64 {
     after[7] - before[7]
 }
@@ -67,7 +67,7 @@ impl Heap {
         Heap(find())
     }
 
-    /// The counters that this process will report.
+    /// The counters that this process reports.
     pub fn announce(self) -> Vec<String> {
         let totals = self.read();
         let of = |key: &str, unit: &str| {
@@ -101,7 +101,7 @@ mod tests {
         let totals = |live: u64, peak: u64| -> Totals { [0, 0, 0, 0, live, peak, 2, 0] };
         let told = |before: Totals, after: Totals| tell(Object::default(), &before, &after).done();
         assert!(told(totals(100, 150), totals(100, 180)).contains("\"malloc.peak\":80"));
-        // Another thread's memory was counted as live and not yet as the peak.
+        // Another thread's memory is counted as live, but not yet in the peak.
         assert!(!told(totals(300, 150), totals(100, 180)).contains("malloc.peak"));
     }
 }

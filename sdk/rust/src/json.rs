@@ -1,4 +1,4 @@
-//! The little JSON that replies need, written in the order in which it is given.
+//! JSON for replies; keys are written in the order of the calls.
 
 /// An object under construction.
 #[derive(Clone, Default)]
@@ -24,7 +24,7 @@ impl Object {
         self.raw(key, &value.to_string())
     }
 
-    /// A number; one that JSON cannot hold is left out.
+    /// A number; left out if JSON cannot represent it.
     pub fn number(self, key: &str, value: f64) -> Object {
         if value.is_finite() { self.raw(key, &value.to_string()) } else { self }
     }

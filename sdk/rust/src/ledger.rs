@@ -1,10 +1,10 @@
-//! What passed through a queue, cast up: exactly-once, order, balance and fairness.
+//! The ledger of the elements that passed through a queue: exactly-once delivery, order, balance and fairness.
 
 use crate::fairness::{Fairness, Passage, percentile};
 use crate::json::Object;
 use crate::queue::{Passed, Passing, SEQUENCE_BITS};
 
-/// What was put and what came of it.
+/// Counts of the elements that were put, taken, lost, duplicated and invented.
 #[derive(Debug, Default, PartialEq)]
 pub struct Ledger {
     pub put: u64,
@@ -21,7 +21,7 @@ impl Ledger {
         let (mut ledger, mut distinct) = (Ledger { put: put.iter().sum(), ..Ledger::default() }, 0);
         for (elements, got) in taken {
             ledger.got += got;
-            // More than there are: nothing else is known of them.
+            // More than can exist; only their number is known.
             ledger.invented += got - elements.len() as u64;
             let mut next = vec![0; put.len()];
             for element in elements {
@@ -43,7 +43,7 @@ impl Ledger {
         ledger
     }
 
-    /// Why figures of this batch do not count.
+    /// Why the figures of this batch are invalid.
     pub fn fault(&self) -> Option<String> {
         let Ledger { put, lost, duplicated, invented, .. } = self;
         (lost + duplicated + invented > 0)
@@ -51,7 +51,7 @@ impl Ledger {
     }
 }
 
-/// Jain's index: 1 where all have the same share, 1/n where one has it all.
+/// Jain's index: 1 if all shares are equal, 1/n if one member has everything.
 fn jain(shares: &[u64]) -> f64 {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(s, q), x| (s + *x as f64, q + (*x as f64).powi(2)));
     if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
@@ -81,7 +81,7 @@ impl Passed {
             .number("queue.parallelism", parallelism.unwrap_or(f64::NAN))
     }
 
-    /// The readings that stamps allow.
+    /// The readings that need stamps.
     pub fn tell_fairness(&self, reply: Object) -> Object {
         let (producers, consumers) = self.logs.split_at(self.producers);
         let passages = consumers.iter().flat_map(|log| {
@@ -118,7 +118,7 @@ impl Passed {
     }
 }
 
-/// Keys, units and which direction is better, of all readings of concurrency cases.
+/// Keys, units and better directions of all readings of concurrency cases.
 const READINGS: [(&str, &str, &str); 19] = [
     ("put", "count", "neither"),
     ("got", "count", "neither"),
@@ -142,7 +142,7 @@ const READINGS: [(&str, &str, &str); 19] = [
 ];
 
 impl Passing {
-    /// Adds what a concurrency case has beyond the others.
+    /// Adds the fields that only concurrency cases have.
     pub fn tell(&self, case: Object) -> Object {
         let mut shape = Object::default()
             .integer("producers", self.producers as u64)

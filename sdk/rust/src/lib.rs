@@ -1,7 +1,7 @@
-//! Declares cases to be weighed by Scruple: what a function costs in time, allocations and more.
+//! Declares cases that Scruple weighs: what a function costs in time, allocations and more.
 //!
-//! A program declares its cases and hands over; `scruple bench` starts it, asks for batches, and does all sampling and
-//! statistics, so this crate only names cases, loops, and reads clocks and counters. In `benches/sums.rs`, with
+//! A program declares its cases and calls `main`. `scruple bench` starts it, asks for batches, and does all sampling
+//! and statistics, so this crate only names cases, loops, and reads clocks and counters. In `benches/sums.rs`, with
 //! `harness = false` under `[[bench]]`:
 //!
 //! ```no_run
@@ -18,8 +18,8 @@
 //! }
 //! ```
 //!
-//! `cargo bench` then weighs them: started by hand, the program becomes `scruple bench` of itself. The harness's own weight is
-//! taken by a tare: the same loop around the identity, or around a constant of the result's size.
+//! `cargo bench` then weighs them: if the program is started by hand, it becomes `scruple bench` of itself. A tare
+//! shows the harness's own cost: the same loop around the identity, or around a constant of the result's size.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -70,13 +70,13 @@ pub struct Bench {
     entries: Vec<Entry>,
 }
 
-/// The types of argument and result, by which cases share their tares.
+/// The types of argument and result. Cases with the same types share their tare.
 fn shape<A, R>() -> Option<String> {
     Some(format!("{} -> {}", type_name::<A>(), type_name::<R>()))
 }
 
 impl Bench {
-    /// No cases yet.
+    /// A suite without cases.
     pub fn new() -> Bench {
         Bench::default()
     }
@@ -87,13 +87,13 @@ impl Bench {
         Case { declaration: &mut entry.declaration, checker }
     }
 
-    /// A body without an argument. Values that the compiler must not know beforehand go through [`black_box`].
+    /// A body without an argument. Pass values that the compiler must not know through [`black_box`].
     #[track_caller]
     pub fn case<R: 'static>(&mut self, name: &str, mut body: impl FnMut() -> R + 'static) -> Case<'_, R> {
         self.case_with(name, (), move |()| body())
     }
 
-    /// A body of an argument that is copied for every iteration.
+    /// A body with an argument that is copied for every iteration.
     #[track_caller]
     pub fn case_with<A: Copy + 'static, R: 'static>(
         &mut self,
@@ -109,7 +109,7 @@ impl Bench {
         self.add(declaration, check, work)
     }
 
-    /// A body of something that is made when the case is first asked for, and dropped at the end.
+    /// A body with an input that is made at the first request for the case, and dropped at the end.
     #[track_caller]
     pub fn case_setup<S: 'static, R: 'static>(
         &mut self,
@@ -122,7 +122,7 @@ impl Bench {
         self.add(Declaration { shape: shape::<&mut S, R>(), ..Declaration::new(name) }, check, work)
     }
 
-    /// A body that uses up its input: every iteration gets one of its own, made and dropped outside of the timed part.
+    /// A body that consumes its input: every iteration gets a new one, made and dropped outside of the timed part.
     #[track_caller]
     pub fn case_input<I: 'static, R: 'static>(
         &mut self,
@@ -141,8 +141,8 @@ impl Bench {
         self.add(declaration, check, work)
     }
 
-    /// A body that returns a future, which is awaited before the next iteration begins. It is polled on this thread; a
-    /// future that needs a runtime of its own is for [`Bench::case_async_on`].
+    /// A body that returns a future, which is awaited before the next iteration begins. It is polled on this thread;
+    /// for a future that needs a runtime, use [`Bench::case_async_on`].
     #[track_caller]
     pub fn case_async<R: 'static, T: Future<Output = R> + 'static>(
         &mut self,
@@ -152,8 +152,8 @@ impl Bench {
         self.case_async_on(name, awaited::on_this_thread, body)
     }
 
-    /// The same under a runtime: `block_on` gets all iterations of a batch as one future and returns when it is done, such as
-    /// `|iterations| runtime.block_on(iterations)` with Tokio.
+    /// The same with a runtime: `block_on` gets all iterations of a batch as one future and returns when it is
+    /// complete, such as `|iterations| runtime.block_on(iterations)` with Tokio.
     #[track_caller]
     pub fn case_async_on<R: 'static, T: Future<Output = R> + 'static>(
         &mut self,
@@ -167,7 +167,7 @@ impl Bench {
         self.add(Declaration { shape, ..Declaration::new(name) }, check, work)
     }
 
-    /// A body that so many threads run at once: one reading for each number in the list.
+    /// A body that several threads run together: one reading for each number of threads in the list.
     #[track_caller]
     pub fn case_threads<R: 'static>(
         &mut self,
@@ -181,8 +181,9 @@ impl Bench {
         self.add(Declaration { shape: shape::<(), R>(), ..declaration }, check, work)
     }
 
-    /// A queue between so many producers and consumers: throughput by element, the ledger of what was put and taken, and
-    /// how nearly first-in first-out it behaves. `open` makes a new queue and its ends; closures are ends, too.
+    /// A queue between producers and consumers: throughput by element, the ledger of the elements that were put and
+    /// taken, and how close to first-in first-out it is. `open` makes a new queue and its ends; closures are ends,
+    /// too.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -212,7 +213,8 @@ impl Bench {
         self.add(declaration, Check::default(), Work::Flow(Box::new(open)))
     }
 
-    /// Serves the declared cases to Scruple until it says bye; or, started by hand, becomes `scruple bench` of this program.
+    /// Serves the declared cases to Scruple until it sends `bye`. If the program was started by hand, it becomes
+    /// `scruple bench` of itself.
     pub fn main(self) -> ! {
         std::process::exit(serve::main(self.entries))
     }

@@ -2,11 +2,11 @@
 
 use std::hint::black_box;
 
-/// The same value, of which the compiler must not assume anything.
+/// The same value, unknown to the compiler.
 ///
-/// The standard library's [`black_box`] puts a value into memory and takes it back. A loop then waits two cycles or more
-/// for its own store, and a body of a few instructions hides in that time: it would weigh nothing. Values that fit a
-/// register stay in one here.
+/// The standard library's [`black_box`] stores a value in memory and loads it again. A loop then waits two cycles or
+/// more for its own store, and the time of a body of a few instructions disappears in that wait. Here, values that fit
+/// a register stay in one.
 #[inline(always)]
 pub fn opaque<T>(value: T) -> T {
     match size_of::<T>() {
@@ -18,8 +18,7 @@ pub fn opaque<T>(value: T) -> T {
     }
 }
 
-/// Begins a line of the processor's cache, for the loop that follows: one that straddles two takes half as long again
-/// now and then.
+/// Aligns the next loop to a cache line: a loop across two lines sometimes takes half as long again.
 #[inline(always)]
 pub fn begin_line() {
     #[cfg(all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
@@ -31,7 +30,7 @@ mod register {
     use std::arch::asm;
     use std::mem::{ManuallyDrop, MaybeUninit, transmute_copy};
 
-    /// What can be passed through a register as it is, even where some of its bytes are padding.
+    /// A type that can be passed through a register unchanged, even if some of its bytes are padding.
     pub trait Bits: Sized {
         fn pass(bits: &mut MaybeUninit<Self>);
     }
@@ -43,8 +42,8 @@ mod register {
                 #[allow(asm_sub_register)]
                 #[inline(always)]
                 fn pass(bits: &mut MaybeUninit<Self>) {
-                    // SAFETY: there is no instruction in it. The compiler, which cannot know that, must assume that the
-                    // value was changed and that all memory was looked at.
+                    // SAFETY: it contains no instruction. The compiler cannot know that, and must assume that the
+                    // value was changed and that all memory was read.
                     unsafe { asm!("/* {} */", inlateout(reg) * bits, options(nostack, preserves_flags)) };
                 }
             }
@@ -55,7 +54,7 @@ mod register {
 
     #[inline(always)]
     pub fn begin_line() {
-        // SAFETY: it only fills the code up with instructions that do nothing.
+        // SAFETY: it only pads the code with instructions that do nothing.
         unsafe { asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
     }
 
@@ -63,8 +62,8 @@ mod register {
     pub fn pass<T, B: Bits>(value: T) -> T {
         assert!(size_of::<T>() == size_of::<B>());
         let value = ManuallyDrop::new(value);
-        // SAFETY: both are of one size, and `MaybeUninit` may hold any bytes. The value is not dropped where it was, and
-        // comes back as it was: nothing is done to its bytes.
+        // SAFETY: both have the same size, and `MaybeUninit` may hold any bytes. The original is not dropped, and the
+        // returned value has the same bytes.
         unsafe {
             let mut bits: MaybeUninit<B> = transmute_copy(&*value);
             B::pass(&mut bits);

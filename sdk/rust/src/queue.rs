@@ -1,4 +1,4 @@
-//! Concurrency cases: producers and consumers around a queue, the ledger of what passed, and who waited for whom.
+//! Concurrency cases: producers and consumers around a queue, the ledger of its elements, and its fairness.
 
 use crate::body::Kind;
 use crate::clock::{self, Span};
@@ -11,16 +11,16 @@ use std::time::Duration;
 /// Marks the handle of a concurrency case.
 pub struct Flow;
 
-/// One end of a queue. It is dropped by its thread when all is put.
+/// The put end of a queue. Its thread drops it after the last put.
 pub trait Producer: Send {
-    /// Puts an element, or returns false where the queue is full: it is then called again.
+    /// Puts an element. Returns false if the queue is full: the call is then repeated.
     fn put(&mut self, element: u64) -> bool;
 }
 
-/// The other end.
+/// The get end of a queue.
 pub trait Consumer: Send {
-    /// Takes an element, or returns nothing where there is none now or never. It may also block, if it stops blocking
-    /// once all producers are dropped.
+    /// Takes an element, or returns `None` if the queue is empty now or for good. It may also block, but not after all
+    /// producers are dropped.
     fn get(&mut self) -> Option<u64>;
 }
 
@@ -38,7 +38,7 @@ impl<F: FnMut() -> Option<u64> + Send> Consumer for F {
     }
 }
 
-/// What a concurrency case says of itself.
+/// The properties of a concurrency case.
 pub struct Passing {
     pub producers: usize,
     pub consumers: usize,
@@ -47,10 +47,10 @@ pub struct Passing {
     pub stall: Duration,
 }
 
-/// Elements carry their producer above these bits, and below them their number in its sequence.
+/// An element is its producer's number above this many bits, and below its number in the producer's sequence.
 pub const SEQUENCE_BITS: u32 = 40;
 
-/// What one thread did. A producer notes starts, a consumer all three.
+/// The records of one thread. A producer records starts, a consumer all three.
 #[derive(Default)]
 pub struct Log {
     pub elements: Vec<u64>,
@@ -63,7 +63,7 @@ pub struct Log {
 #[repr(align(128))]
 struct Moved(AtomicU64);
 
-/// All that is known of elements that have passed.
+/// The records of one pass of elements through a queue.
 pub struct Passed {
     pub measured: Measured,
     pub moved: Vec<u64>,
@@ -71,14 +71,14 @@ pub struct Passed {
     pub logs: Vec<Log>,
 }
 
-/// Room that has been touched, so that the timed part meets no new pages.
+/// Memory that has been written to, so that the timed part has no page faults.
 fn room(n: u64) -> Vec<u64> {
     let mut room = vec![1; n as usize];
     room.clear();
     room
 }
 
-/// Where a producer leaves, also by panic: the last one says that all is over. Dropped before the producer itself.
+/// Dropped when a producer ends, also by panic, and before the producer itself. The last one signals the end.
 struct Leaving<'a>(&'a AtomicUsize, &'a AtomicBool);
 
 impl Drop for Leaving<'_> {
@@ -94,7 +94,7 @@ pub trait Pass {
     fn pass(&mut self, how: &Passing, order: Order<'_>) -> Result<Passed, String>;
 }
 
-/// What is asked of one pass.
+/// The parameters of one pass.
 pub struct Order<'a> {
     pub kind: Kind,
     pub elements: u64,
@@ -215,7 +215,7 @@ fn consume<const STAMPED: bool, C: Consumer>(
     barrier.stand();
     Span::of(|| {
         loop {
-            // Asked before the attempt: an empty queue after the end is empty for good.
+            // Read before the attempt: a queue that is empty after the end stays empty.
             let ended = over.load(Ordering::Acquire);
             let start = if STAMPED { clock::wall() } else { 0 };
             if let Some(element) = consumer.get() {
@@ -238,7 +238,7 @@ fn consume<const STAMPED: bool, C: Consumer>(
     })
 }
 
-/// The tare of both roles: elements are made up, and kept or recorded, but no queue is between.
+/// The tare of both roles: elements are made up and kept or recorded, without a queue.
 fn pretend(barrier: &Barrier, who: usize, n: u64, log: &mut Log, moved: &Moved) -> Span {
     let first = (who as u64) << SEQUENCE_BITS;
     let records = log.elements.capacity() > 0;

@@ -20,7 +20,7 @@ const OUT: &str = "SCRUPLE_BENCH_OUT";
 const HAND: &str = "SCRUPLE_BENCH_HAND";
 const MOST: u64 = 1 << 53;
 
-/// An error reply, in place of the answer.
+/// An error reply, sent instead of the answer.
 struct Refusal(Object);
 
 impl Refusal {
@@ -93,9 +93,9 @@ pub fn main(entries: Vec<Entry>) -> i32 {
     0
 }
 
-/// Processes that a case starts shall not speak on the host's line.
+/// Processes that a case starts must not write to the host's pipe.
 fn keep_from_children(paths: &[OsString]) {
-    // SAFETY: the program has not started any thread yet, or none that changes the environment is the SDK's.
+    // SAFETY: the program has started no thread yet, or at least no thread of the SDK changes the environment.
     unsafe {
         env::remove_var(IN);
         env::remove_var(OUT);
@@ -120,10 +120,10 @@ fn end(text: &str) -> i32 {
     2
 }
 
-/// `cargo bench` marks itself by this word, which is not the program's.
+/// `cargo bench` adds this word, which is no argument of the program.
 const OF_CARGO: &str = "--bench";
 
-/// What stands behind `cargo bench --`, as options of Scruple: plain words select cases, and nothing is stored unless an
+/// The words after `cargo bench --` as options of Scruple: plain words select cases, and nothing is stored unless an
 /// option is about the store.
 fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
     if !me.iter().any(|word| word == OF_CARGO) {
@@ -144,7 +144,7 @@ fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
     options
 }
 
-/// The program with the arguments that are its own: none where `cargo bench` started it.
+/// The program with its own arguments: none if `cargo bench` started it.
 fn of_program(me: &[OsString]) -> &[OsString] {
     if me.iter().any(|word| word == OF_CARGO) { &me[..1] } else { me }
 }
@@ -170,7 +170,7 @@ fn whole(word: &str) -> Option<u64> {
     digits.then(|| word.parse().ok()).flatten().filter(|n| *n <= MOST)
 }
 
-/// What a body panics with becomes an error of its case.
+/// Turns a panic of a body into an error of its case.
 fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Refusal> {
     let result = catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(message(&*panic)));
     result.map_err(|why| Refusal::new("exception", Some(id), &why))
@@ -180,7 +180,7 @@ impl Server {
     fn say(&mut self, reply: Object) {
         let mut line = reply.done();
         line.push('\n');
-        // A host that is gone shows itself at the next request.
+        // If the host has ended, the next request shows it.
         let _ = self.replies.write_all(line.as_bytes());
     }
 
@@ -285,7 +285,7 @@ impl Server {
 
     fn dismiss_all(&mut self) {
         for id in 0..self.entries.len() {
-            // What a drop panics with is on stderr already.
+            // The message of a panic in `drop` is on stderr already.
             let _ = self.dismiss(id);
         }
     }

@@ -1,4 +1,4 @@
-//! Threads that start at once, and what they did.
+//! Threads that start together, and their readings.
 
 use crate::clock::{self, Span};
 use crate::heap::{Heap, Totals};
@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Where threads gather until they are let go.
+/// A barrier that releases all threads together.
 #[derive(Default)]
 pub struct Barrier {
     ready: AtomicUsize,
@@ -16,7 +16,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// Stands at the barrier. Turning in place first keeps the start together; yielding later lets others arrive.
+    /// Waits at the barrier. Spinning first keeps the starts close together; yielding later lets other threads arrive.
     pub fn stand(&self) {
         self.ready.fetch_add(1, Ordering::AcqRel);
         let mut turns = 0;
@@ -26,14 +26,14 @@ impl Barrier {
     }
 }
 
-/// A few turns in place, then the processor is left to others.
+/// Spins a few times, then yields the processor.
 #[inline]
 pub fn pause(turns: &mut u32) {
     *turns += 1;
     if *turns > 1000 { thread::yield_now() } else { std::hint::spin_loop() }
 }
 
-/// What one thread does.
+/// The work of one thread.
 pub type Job<'a> = Box<dyn FnOnce(&Barrier) -> Span + Send + 'a>;
 
 /// The times of all threads and the counters of the process.
@@ -43,25 +43,25 @@ pub struct Measured {
     pub after: Totals,
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".into())
 }
 
-/// What is done about threads that make no progress.
+/// Detects threads that make no progress.
 pub struct Watch<'a> {
-    /// How much has been done so far.
+    /// A number that grows with the work done.
     pub progress: &'a dyn Fn() -> u64,
-    /// How long that may stay the same.
+    /// How long that number may stay the same.
     pub stall: Duration,
-    /// Is told the last panic, if there was one, and the CPU time used meanwhile. It must end the process, since threads
-    /// cannot be ended.
+    /// Called with the last panic, if there was one, and the CPU time since the last progress. It must end the process,
+    /// because threads cannot be ended.
     pub give_up: &'a dyn Fn(Option<String>, Option<u64>),
 }
 
-/// Runs each job on a thread of its own. A job must stand at the barrier once, and returns its times.
+/// Runs each job on its own thread. A job must wait at the barrier once, and returns its times.
 pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<Measured, String> {
     let (barrier, size) = (Barrier::default(), jobs.len());
     let (done, ended) = (Mutex::new(Done::default()), Condvar::new());
@@ -95,7 +95,7 @@ pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<M
     })
 }
 
-/// How many threads have ended, and what the last panic among them said.
+/// The number of threads that have ended, and the message of the last panic among them.
 #[derive(Default)]
 struct Done {
     count: usize,

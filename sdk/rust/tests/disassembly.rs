@@ -1,11 +1,11 @@
-//! Case and tare of every pair of scalar types, as the compiler made them: they differ by the body alone.
+//! Checks in the compiled code that case and tare of every pair of scalar types differ only by the body.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a tool; nothing where it is not installed.
+/// Runs a tool; `None` if it is not installed.
 fn run(command: &mut Command) -> Option<String> {
     let output = command.output().ok()?;
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -45,7 +45,7 @@ fn loops(function: &[Instruction]) -> Vec<Vec<&str>> {
     found
 }
 
-/// What is left of `case` when the instructions of `tare` are taken out in their order; nothing where one is missing.
+/// `case` without the instructions of `tare`, removed in their order; `None` if one is missing.
 fn without<'a>(case: &[&'a str], tare: &[&str]) -> Option<Vec<&'a str>> {
     let mut due = tare.iter().peekable();
     let rest = case.iter().copied().filter(|one| due.next_if(|tare| *tare == one).is_none()).collect();
@@ -79,14 +79,14 @@ fn case_and_tare_of_each_pair_of_scalar_types_differ_by_the_body_alone() {
         let instructions: Vec<Instruction> = function.lines().filter_map(instruction).collect();
         let (cases, tares): (Vec<_>, Vec<_>) =
             loops(&instructions).into_iter().partition(|one| one.contains(&"pause"));
-        // The loops for latency end by adding what the next argument waits for.
+        // The loops for latency end with the addition on which the next argument depends.
         for chained in [true, false] {
             let chosen = |one: &Vec<&str>| one[..one.len() - 2].ends_with(&["add"]) == chained;
             let cases: BTreeSet<_> = cases.iter().filter(|one| chosen(one)).collect();
             let tares: BTreeSet<_> = tares.iter().filter(|one| chosen(one)).collect();
             assert!(!cases.is_empty() && !tares.is_empty(), "{types}: {function}");
             for (case, tare) in cases.iter().flat_map(|case| tares.iter().map(move |tare| (case, tare))) {
-                // Between an integer and a floating-point number the tare moves the bits, where the case converts them.
+                // Between an integer and a floating-point number the tare moves the bits; the case converts them.
                 let mut harness = (*tare).clone();
                 if crosses(types) {
                     harness.remove(harness.iter().rposition(|one| *one == "movq").expect("a move of bits"));
@@ -99,7 +99,7 @@ fn case_and_tare_of_each_pair_of_scalar_types_differ_by_the_body_alone() {
                     !identity || body.is_empty(),
                     "{types}: an identity costs nothing: {case:?} {tare:?}"
                 );
-                // The conversions between floating-point numbers and others are long where values may not fit.
+                // Conversions between floating-point and other numbers are long if values may not fit.
                 let converts = |one: &&str| {
                     one.starts_with("mov") || ["and", "test", "not", "sete", "cwtl", "cltq"].contains(one)
                 };
@@ -111,7 +111,7 @@ fn case_and_tare_of_each_pair_of_scalar_types_differ_by_the_body_alone() {
         }
         seen.insert(types);
     }
-    // The linker keeps one of several functions that are alike.
+    // The linker keeps one of several identical functions.
     assert!(seen.len() > 40, "{seen:?}");
 }
 

@@ -50,17 +50,17 @@ leaf stack name shape work change = Leaf (change Case
       [] -> Nothing
       calls -> let at = snd (last calls) in Just (srcLocFile at ++ ":" ++ show (srcLocStartLine at))
 
--- | Makes something for the cases below, in normal form, when the first of them is asked for; and takes it
--- down at the end or when one of them is reset. The function must be lazy in it, since cases are listed
--- without making it; where it is not, it is made for the listing.
+-- | Makes an environment for the cases below, in normal form, at the first request for one of them; and releases
+-- it at the end or when one of them is reset. The function should be lazy in it, since cases are listed without
+-- making it; if it is strict, the environment is made for the listing.
 env :: NFData e => IO e -> (e -> IO ()) -> (e -> Suite) -> Suite
 env make = Env (make >>= \e -> evaluate (rnf e) >> return e)
 
--- | A number that tells cases of one name apart; Scruple fits growth over it.
+-- | A number that distinguishes cases of one name. Scruple fits growth over it.
 param :: String -> Double -> Suite -> Suite
 param key v = Adjust (\c -> c { caseParams = (key, JNum v) : caseParams c })
 
--- | A word that tells cases of one name apart.
+-- | A word that distinguishes cases of one name.
 variant :: String -> String -> Suite -> Suite
 variant key v = Adjust (\c -> c { caseParams = (key, JStr v) : caseParams c })
 
@@ -77,25 +77,25 @@ threads ns = Adjust (\c -> c { caseThreads = ns })
 atMost :: String -> Double -> Suite -> Suite
 atMost key n = budget key [("max", JNum n)]
 
--- | A limit in the protocol's own words, such as @budget "time.wall" [("max", JStr "+5%"), ("against", JStr
+-- | A limit in the form of the protocol, such as @budget "time.wall" [("max", JStr "+5%"), ("against", JStr
 -- "baseline")]@.
 budget :: String -> [(String, JSON)] -> Suite -> Suite
 budget key limits = Adjust (\c -> c { caseBudgets = (key, limits) : caseBudgets c })
 
--- | Another place in reports than the group that the name begins with.
+-- | The group in reports; by default the one that the name begins with.
 inGroup :: String -> Suite -> Suite
 inGroup name = Adjust (\c -> c { caseGroup = Just name })
 
 tagged :: [String] -> Suite -> Suite
 tagged ts = Adjust (\c -> c { caseTags = caseTags c ++ ts })
 
--- | Asks for processes of the case's own.
+-- | The case is timed in separate processes.
 fresh :: Suite -> Suite
 fresh = Adjust (\c -> c { caseFresh = True })
 
 maxIterations :: Int -> Suite -> Suite
 maxIterations n = Adjust (\c -> c { caseMaxIterations = Just n })
 
--- | The most nanoseconds that one batch may take.
+-- | The time limit of one batch, in nanoseconds.
 timeLimit :: Int -> Suite -> Suite
 timeLimit n = Adjust (\c -> c { caseTimeLimit = Just n })

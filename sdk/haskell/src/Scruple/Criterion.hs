@@ -1,9 +1,8 @@
 {-# OPTIONS_GHC -O2 #-}
 
--- | Suites written for the package criterion, unchanged but for the import of this module instead of
--- @Criterion.Main@ (and of "Scruple.Criterion.Types" instead of @Criterion.Types@). Sampling, analysis and
--- reports are Scruple's affair: a 'Config' is accepted and has no effect, nor have criterion's command-line
--- options.
+-- | For suites written for the package criterion. The only change is the import of this module instead of
+-- @Criterion.Main@ (and of "Scruple.Criterion.Types" instead of @Criterion.Types@). Scruple does sampling,
+-- analysis and reports: a 'Config' is accepted and has no effect, nor have criterion's command-line options.
 module Scruple.Criterion
   ( defaultMain, defaultMainWith, defaultConfig
   , Benchmark, Benchmarkable, bench, bgroup
@@ -33,8 +32,8 @@ bench name body = withFrozenCallStack (Bench.bench name body)
 bgroup :: String -> [Benchmark] -> Benchmark
 bgroup = group
 
--- | These ask nothing of the result's type but what criterion asks. Where the result turns out to be a plain number,
--- its latency is timed, else throughput.
+-- | These need no more of the result's type than criterion does. If the result is a plain number, latency is timed,
+-- else throughput.
 nf :: NFData b => (a -> b) -> a -> Benchmarkable
 nf f = forget . nfFound f
 
@@ -53,8 +52,7 @@ nfAppIO f = forget . Bench.nfAppIO f
 whnfAppIO :: (a -> IO b) -> a -> Benchmarkable
 whnfAppIO f = forget . Bench.whnfAppIO f
 
--- | What is made is kept until the cases in it are reset or the program ends, since cases are visited in
--- turn.
+-- | The environment is kept until the cases in it are reset or the program ends, since cases are visited in turn.
 env :: NFData env => IO env -> (env -> Benchmark) -> Benchmark
 env make = Bench.env make (\_ -> return ())
 
@@ -68,8 +66,7 @@ perBatchEnvWithCleanup
   :: (NFData env, NFData b) => (Int64 -> IO env) -> (Int64 -> env -> IO ()) -> (env -> IO b) -> Benchmarkable
 perBatchEnvWithCleanup make clean = forget . perBatch (make . fromIntegral) (clean . fromIntegral)
 
--- | As in criterion every run is timed on its own, on what was made just before it: a batch has one
--- iteration.
+-- | As in criterion, every run is timed separately, on an environment made just before it: a batch has one iteration.
 perRunEnv :: (NFData env, NFData b) => IO env -> (env -> IO b) -> Benchmarkable
 perRunEnv make = perRunEnvWithCleanup make (\_ -> return ())
 

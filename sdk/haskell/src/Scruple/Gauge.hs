@@ -1,6 +1,6 @@
 {-# OPTIONS_GHC -O2 #-}
 
--- | Suites written for the package gauge, with the import of this module instead of @Gauge@ or @Gauge.Main@.
+-- | For suites written for the package gauge: import this module instead of @Gauge@ or @Gauge.Main@.
 module Scruple.Gauge
   ( defaultMain, defaultMainWith, defaultConfig
   , Benchmark, Benchmarkable, toBenchmarkable, bench, bgroup

@@ -5,7 +5,7 @@
 --
 -- > queue "Chan" (between 2 2) (do c <- newChan; return (Ends (writeChan c) (readChan c)))
 --
--- Every batch is followed by a ledger: each element was taken exactly once, or the figures do not count. Link
+-- Every batch is followed by a ledger: the figures are valid only if each element was taken exactly once. Link
 -- with @-threaded@, else all threads share one core.
 module Scruple.Queue (Ends (..), Traffic (..), between, queue) where
 
@@ -30,22 +30,21 @@ import Scruple.Bench.Measure
 import Scruple.Bench.Protocol (Case (..), Work (..))
 import Scruple.Queue.Ledger
 
--- | The two ends of a queue. Negative elements tell the consumers to end; a queue that drops elements must
--- keep those.
+-- | The two ends of a queue. Negative elements end the consumers; a queue that drops elements must keep those.
 data Ends = Ends { put :: Int -> IO (), get :: IO Int }
 
 data Traffic = Traffic
   { producers, consumers :: Int
-  , capacity :: Maybe Int -- ^ Only said; the queue itself has to keep to it.
-  , stall :: Int -- ^ After so many nanoseconds without progress the run is given up.
-  , observed :: Int -- ^ How many elements are stamped when fairness is observed.
+  , capacity :: Maybe Int -- ^ For the report; the queue itself must enforce it.
+  , stall :: Int -- ^ The run ends after this many nanoseconds without progress.
+  , observed :: Int -- ^ The number of stamped elements when fairness is observed.
   }
 
--- | So many producers and consumers, an unbounded queue, a stall limit of 1 s, 20,000 stamped elements.
+-- | Numbers of producers and consumers; an unbounded queue, a stall limit of 1 s, 20,000 stamped elements.
 between :: Int -> Int -> Traffic
 between p c = Traffic p c Nothing 1000000000 20000
 
--- | A case on a queue that is made anew for every batch. One iteration is one element.
+-- | A case with a new queue for every batch. One iteration is one element.
 queue :: HasCallStack => String -> Traffic -> IO Ends -> Suite
 queue name t new = leaf callStack name (Just shape) work $ \c -> c
   { caseChecked = True
@@ -87,9 +86,8 @@ fairness t new = do
     ++ maybe (fairnessRow stamps) (\w -> [("why", JStr w)]) wrong)
 
 -- -----------------------------------------------------------------------------------------------------------
--- The threads' loops. A consumer records what it got in rows of memory prepared beforehand, until an end mark
--- comes or the memory is full. Each thread keeps the number of elements that it moved where the watchdog sees
--- it.
+-- The threads' loops. A consumer records its elements in rows of memory prepared beforehand, until an end mark
+-- comes or the memory is full. The watchdog reads the number of elements that each thread has moved.
 
 data Loops = Loops
   { width :: Int -- Words in a row of a consumer's record.
@@ -106,13 +104,12 @@ produce give p _ moved m = go 0
   where go !i = when (i < m) (giveWhole give (element p i) >> poke moved (i + 1) >> go (i + 1))
 {-# NOINLINE produce #-}
 
--- Hands over an element that is worked out already: a box, and no thunk, which would be the harness's own.
+-- Puts an evaluated element: a box and not a thunk, whose cost would be the harness's.
 giveWhole :: (Int -> IO ()) -> Int -> IO ()
 giveWhole give !e = give e
 {-# INLINE giveWhole #-}
 
--- The tare's producer. What is put is looked at without a box: a queue holds boxes, so that they are a part of what a
--- message costs.
+-- The tare's producer. It passes elements unboxed: a queue holds boxes, so they are part of a message's cost.
 produceNothing :: (Int# -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
 produceNothing give p _ moved m = go 0
   where go !i = when (i < m) (case element p i of I# e -> give e >> poke moved (i + 1) >> go (i + 1))
@@ -154,7 +151,7 @@ consumeStamped take' room record moved = go 0
 now :: IO Int
 now = fromIntegral <$> getMonotonicTimeNSec
 
--- The tare's ends: what is got is made up.
+-- The tare's ends: got elements are made up.
 nowhere :: Ends
 nowhere = Ends (const (return ())) (return 0)
 {-# NOINLINE nowhere #-}
@@ -198,7 +195,7 @@ run t new loops n = do
     before <- gauges
     ids <- forM (zip [0 ..] jobs) (uncurry begin)
     guard' <- forkOn 0 (watch (stall t) standing (putMVar events))
-    -- Where it goes wrong the threads may still run, so that what they write to is not freed.
+    -- After an error the threads may still run, so the memory that they write to is not freed.
     rs <- replicateM workers (takeMVar events >>= judge standing)
       `onException` mapM_ (forkIO . killThread) ids `finally` killThread guard'
     after <- gauges
@@ -239,7 +236,7 @@ stampsOf sent record g = forM [0 .. g - 1] $ \i -> do
   at <- peekElemOff (sent !! producerOf e) (placeOf e)
   Stamp at <$> peekElemOff record (3 * i + 1) <*> peekElemOff record (3 * i + 2)
 
--- A thread that the runtime found to wait for ever is a deadlock, noticed before the stall limit.
+-- A thread that is blocked for ever, as the runtime detects, is a deadlock; this may come before the stall limit.
 judge :: IO ([Int], [Int]) -> Event -> IO (Int, Reading)
 judge standing event = case event of
   Finished k (Right r) -> return (k, r)
@@ -271,7 +268,7 @@ watch limit standing report = look (-1) 0 0
     again moved since cpu = threadDelay (max 1000 (limit `div` 10000)) >> look moved since cpu
     seconds ns = showFFloat (Just 2) (fromIntegral ns / 1e9 :: Double) " s"
 
--- What is still in the queue where an end mark overtook elements; what does not come within 50 ms is lost.
+-- The elements left in the queue, if an end mark overtook them; those that do not come within 50 ms are lost.
 leftovers :: Int -> Ends -> IO [Int]
 leftovers due ends
   | due <= 0 = return []

@@ -1,7 +1,7 @@
 {-# OPTIONS_GHC -O2 #-}
 
--- | Suites written for the package tasty-bench, with the import of this module instead of @Test.Tasty.Bench@. Baselines
--- and comparisons are Scruple's affair: 'bcompare' declares its case, and the comparison is @scruple bench --reference@.
+-- | For suites written for the package tasty-bench: import this module instead of @Test.Tasty.Bench@. Scruple does
+-- baselines and comparisons: 'bcompare' declares its case, and @scruple bench --reference@ compares.
 module Scruple.TastyBench
   ( defaultMain, Benchmark, Benchmarkable, bench, bgroup, bcompare, bcompareWithin
   , nf, whnf, nfIO, whnfIO, nfAppIO, whnfAppIO
@@ -10,7 +10,7 @@ module Scruple.TastyBench
 
 import Scruple.Criterion
 
--- | The text is a pattern of tasty, and has no effect.
+-- | The text is a pattern of tasty and has no effect.
 bcompare :: String -> Benchmark -> Benchmark
 bcompare _ = id
 

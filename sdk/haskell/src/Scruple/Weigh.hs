@@ -1,13 +1,12 @@
 {-# LANGUAGE BangPatterns #-}
 {-# OPTIONS_GHC -O2 #-}
 
--- | Suites written for the package weigh, unchanged but for the import of this module instead of @Weigh@.
+-- | For suites written for the package weigh. The only change is the import of this module instead of @Weigh@.
 --
--- Every case asks for a process of its own, as in weigh, and to have its first iteration there counted, which is
--- the figure that weigh prints. Columns and formats are Scruple's affair: what is set here is accepted and
--- has no effect. Limits made by 'maxAllocs' are handed over as budgets, which Scruple holds against its own
--- readings. Every validator is run by @once@, on what one run weighed, but for the allocations that a budget
--- judges already: a limit that is exceeded is no failure of the case.
+-- As in weigh, every case gets its own process, and its first iteration there is counted: that is the figure that
+-- weigh prints. Settings of columns and formats are accepted and have no effect. Limits made by 'maxAllocs' become
+-- budgets, which Scruple compares with its own readings. @once@ runs every validator on the weights of one run,
+-- except for allocations, which the budget checks: an exceeded limit is no failure of the case.
 module Scruple.Weigh
   ( mainWith
   , setColumns, Column (..), setFormat, Format (..), setConfig, Config (..), defaultConfig
@@ -41,7 +40,7 @@ data Config = Config { configColumns :: [Column], configPrefix :: String, config
 defaultConfig :: Config
 defaultConfig = Config [Case, Allocated, GCs] "" Plain
 
--- | What one run weighed.
+-- | The weights of one run.
 data Weight = Weight
   { weightLabel :: String
   , weightAllocatedBytes :: Word64
@@ -84,8 +83,8 @@ setConfig _ = pure ()
 wgroup :: String -> Weigh () -> Weigh ()
 wgroup name m = Weigh (\s -> ((), group name (snd (suitesOf m)) : s))
 
--- | A function applied to an argument. Like in weigh, the argument is in weak head normal form beforehand,
--- and parts of it that are not evaluated are counted for the first run in a process only.
+-- | A function applied to an argument. As in weigh, the argument is evaluated to weak head normal form beforehand.
+-- Evaluating further parts of it is counted only for the first run in a process.
 func :: (HasCallStack, NFData a) => String -> (b -> a) -> b -> Weigh ()
 func name f x = declare Nothing name (nfPlain f x) Nothing (x `seq` ())
 
@@ -96,7 +95,7 @@ func' name f x = let y = force x in declare Nothing name (nfPlain f y) Nothing (
 io :: (HasCallStack, NFData a) => String -> (b -> IO a) -> b -> Weigh ()
 io name f x = declare Nothing name (nfAppIO f x) Nothing (x `seq` ())
 
--- | A value: what is left of it to be evaluated is counted once in a process, so a batch has one iteration.
+-- | A value. Its evaluation is counted once in a process, so a batch has one iteration.
 value :: (HasCallStack, NFData a) => String -> a -> Weigh ()
 value name v = declare (Just 1) name (nfPlain id v) Nothing (v `seq` ())
 
@@ -130,8 +129,7 @@ declare most name body judge ready = Weigh (\s -> ((), env (evaluate ready) retu
     limit = [("alloc.bytes", [("max", JInt (fromIntegral n))]) | Just n <- [most']]
     besides judge' w = judge' (maybe w (\n -> w { weightAllocatedBytes = min n (weightAllocatedBytes w) }) most')
 
--- A validator is a function; the limit in it is found by asking. One that asks for something else has no
--- budget.
+-- A validator is a function, so its limit is found by trial calls. A validator of another kind has no budget.
 limitOf :: (Weight -> Maybe String) -> Maybe Word64
 limitOf judge = unsafePerformIO (either noLimit id <$> try (evaluate found))
   where
@@ -146,7 +144,7 @@ limitOf judge = unsafePerformIO (either noLimit id <$> try (evaluate found))
       | otherwise = search low middle
       where middle = low + (high - low) `div` 2
 
--- One run between two full collections, with its result still there at the second.
+-- One run between two full collections; its result is still reachable at the second.
 onceWeighed :: String -> Body a -> Maybe (Weight -> Maybe String) -> IO [(String, JSON)]
 onceWeighed name Body { bodyMake = make, bodyFree = free, bodyOne = one } judge = bracket (make 1) (free 1) $ \i -> do
   box <- newIORef undefined

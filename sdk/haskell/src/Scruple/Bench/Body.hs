@@ -5,7 +5,7 @@
 {-# LANGUAGE ScopedTypeVariables #-}
 {-# LANGUAGE TypeOperators #-}
 {-# LANGUAGE UnboxedTuples #-}
--- The loops must not have their bodies floated out, whatever the user's flags are.
+-- The compiler must not float bodies out of the loops, with any flags of the user's.
 {-# OPTIONS_GHC -O2 -fno-full-laziness -fno-prof-auto #-}
 
 -- | What is weighed: loops, their tares, and batches of them.
@@ -38,17 +38,17 @@ import Unsafe.Coerce (unsafeCoerce)
 import Scruple.Bench.Json (JSON (..))
 import Scruple.Bench.Measure
 
--- | What the time of an iteration is: from argument to result, or from one result to the next.
+-- | What the time of an iteration means: from argument to result, or from one result to the next.
 data Timing = Latency | Throughput deriving (Eq)
 
 timingWord :: Timing -> String
 timingWord Latency = "latency"
 timingWord Throughput = "throughput"
 
--- | Told beforehand, or found when the body has run once.
+-- | Known beforehand, or found after the body has run once.
 data Told = Known Timing | Found (IO Timing)
 
--- | Something that can be run n times, with its tare: the same loop around a body that does nothing.
+-- | A body that can be run n times, with its tare: the same loop around a body that does nothing.
 data Body b = forall i. Body
   { bodyShape :: String
   , bodyTiming :: Told
@@ -66,16 +66,16 @@ simple :: String -> (Int -> IO ()) -> (Int -> IO ()) -> IO b -> Body b
 simple shape loop tare one =
   Body shape (Known Throughput) Nothing (\_ -> return ()) (\_ _ -> return ()) (\_ -> loop) (\_ -> tare) (\_ -> one) Nothing Nothing
 
--- | Applies a function and evaluates the result, to normal form or to weak head normal form. Where the result
--- is a plain number or character, every iteration waits for the result of the one before, and the tare is the
--- identity on that type; else it is the identity on @()@, since a tare must not walk a large value.
+-- | Applies a function and evaluates the result, to normal form or to weak head normal form. If the result is a
+-- plain number or character, every iteration waits for the result of the previous one, and the tare is the
+-- identity on that type; else the tare is the identity on @()@, since it must not walk a large value.
 nf :: (NFData b, Typeable b) => (a -> b) -> a -> Body b
 nf f x = chained "nf" f x (nfPlain f x)
 
 whnf :: Typeable b => (a -> b) -> a -> Body b
 whnf f x = chained "whnf" f x (whnfPlain f x)
 
--- | The same, with iterations that do not wait for each other: what is timed is their throughput.
+-- | The same, with iterations that do not wait for each other: their throughput is timed.
 nfThroughput :: NFData b => (a -> b) -> a -> Body b
 nfThroughput = nfPlain
 
@@ -101,8 +101,8 @@ nfPlain f x = untyped "nf" (loopNF rnf f x) (oneNF rnf f x)
 whnfPlain :: (a -> b) -> a -> Body b
 whnfPlain f x = untyped "whnf" (loopWHNF f x) (oneNF (`seq` ()) f x)
 
--- | For any type of result, of which nothing is known before the body has run. Where it then is a plain number in a box,
--- every iteration waits for the result of the one before.
+-- | For any type of result, unknown before the body has run. If it then is a plain boxed number, every iteration waits
+-- for the result of the previous one.
 nfFound :: NFData b => (a -> b) -> a -> Body b
 nfFound f x = found f x (nfPlain f x)
 
@@ -121,8 +121,8 @@ found f x (Body shape _ most make free loop tare one judge brief) =
     loop' i = if isJust same then chain unsafeCoerce f input else loop i
     tare' i = maybe (tare i) (chain unsafeCoerce id) same
 
--- | The result, if it looks like an 'Int' in memory: a constructor that is the first of its type and has one word, which
--- is no pointer. A result of any other kind is not kept.
+-- | The result, if it has the memory layout of an 'Int': the first constructor of its type, with one word that is not a
+-- pointer. Any other result is not kept.
 numberOf :: (a -> b) -> a -> Maybe b
 numberOf f x = case f x of !y -> if like y (0 :: Int) then Just y else Nothing
 {-# NOINLINE numberOf #-}
@@ -151,13 +151,11 @@ whnfAppIO f x = untyped "whnfAppIO" (loopApp (`seq` ()) f x) (oneApp (`seq` ()) 
 untyped :: String -> (Int -> IO ()) -> IO b -> Body b
 untyped kind loop = simple kind loop (unitTare kind)
 
--- | Applies an action to a new input in every iteration. All inputs of a batch are made before it, in normal
--- form.
+-- | Applies an action to a new input in every iteration. All inputs of a batch are made before it, in normal form.
 nfInput :: (NFData i, NFData b) => IO i -> (i -> IO b) -> Body b
 nfInput make act = ownInputs 1000 make (\_ -> return ()) act
 
--- | The same with a bound on the iterations of a batch and with something to be done to every input
--- afterwards.
+-- | The same with a bound on the iterations of a batch, and an action on every input afterwards.
 ownInputs :: (NFData i, NFData b) => Int -> IO i -> (i -> IO ()) -> (i -> IO b) -> Body b
 ownInputs most make free act = Body
   { bodyShape = "nfInput"
@@ -174,7 +172,7 @@ ownInputs most make free act = Body
   , bodyDigest = Nothing
   }
 
--- What the tare over inputs does. Written in its place, either would be a closure that every batch allocates.
+-- The bodies of the tare over inputs. Written inline, each would be a closure that every batch allocates.
 
 noPart :: () -> ()
 noPart () = ()
@@ -184,7 +182,7 @@ untouched :: i -> IO ()
 untouched _ = return ()
 {-# NOINLINE untouched #-}
 
--- | Runs an action in every iteration on what was made for the batch; what is made is told the iterations.
+-- | Runs an action in every iteration on the batch's input; the function that makes it gets the number of iterations.
 perBatch :: (NFData e, NFData b) => (Int -> IO e) -> (Int -> e -> IO ()) -> (e -> IO b) -> Body b
 perBatch make free act = Body
   { bodyShape = "nfAppIO"
@@ -199,15 +197,15 @@ perBatch make free act = Body
   , bodyDigest = Nothing
   }
 
--- | A loop of one's own, told how often to run.
+-- | A user's own loop, which gets the number of iterations.
 repeatedly :: (Int -> IO ()) -> Body ()
 repeatedly loop = simple "repeatedly" loop noLoop (loop 1)
 
--- | A check of the result, made by @once@: what is wrong, or 'Nothing'.
+-- | A check of the result, run by @once@: it returns what is wrong, or 'Nothing'.
 check :: (b -> Maybe String) -> Body b -> Body b
 check judge body = body { bodyCheck = Just judge }
 
--- | A short string by which the results of two versions are compared.
+-- | A short string for comparing the results of two versions.
 digest :: (b -> String) -> Body b -> Body b
 digest f body = body { bodyDigest = Just f }
 
@@ -216,8 +214,8 @@ forget :: Body b -> Body ()
 forget (Body shape timing most make free loop tare one _ _) =
   Body shape timing most make free loop tare (void . one) Nothing Nothing
 
--- The loops. None is inlined, so that every case and every tare runs the same code, and the function and its
--- argument are unknown in it.
+-- The loops. None is inlined, so that all cases and tares run the same code, which does not know the function and
+-- its argument.
 
 loopNF :: (b -> ()) -> (a -> b) -> a -> Int -> IO ()
 loopNF !reduce !f x = go
@@ -299,7 +297,7 @@ scalars =
   , Scalar (0 :: Double) (chain truncate), Scalar (0 :: Float) (chain truncate)
   , Scalar 'a' (chain fromEnum), Scalar True (chain fromEnum) ]
 
--- | An argument in an array of one, from which every iteration takes it anew, and a zero that no compiler can see.
+-- | An argument in an array of one element, from which every iteration reads it, and a zero unknown to the compiler.
 data Held a = Held (SmallArray# a) !Int
 
 hold :: a -> Held a
@@ -307,9 +305,9 @@ hold x = case runRW# (\s -> case newSmallArray# 1# x s of (# s', m #) -> unsafeF
   (# _, array #) -> Held array 0
 {-# NOINLINE hold #-}
 
--- | The place from which an iteration takes its argument is made of the result of the one before and a mask,
--- which is zero, though neither compiler nor processor know. Were iterations independent, the processor would
--- run several at once, and steps of a few cycles would vanish in the calls around them.
+-- | The index from which an iteration reads its argument is computed from the previous result and a mask, which
+-- is zero, unknown to compiler and processor. If iterations were independent, the processor would run several at
+-- once, and the calls around the body would hide steps of a few cycles.
 chain :: (b -> Int) -> (a -> b) -> Held a -> Int -> IO ()
 chain number = \ !f (Held array none) iterations ->
   let go :: Int -> Int -> IO ()
@@ -320,10 +318,10 @@ chain number = \ !f (Held array none) iterations ->
   in go iterations 0
 {-# INLINE chain #-}
 
--- | Five multiplications, each of which waits for the one before. The half dozen jumps of a call of an unknown
--- function take a processor 12 or 15 cycles, as its branch predictor likes, and those of a short function add
--- some ten; the way from argument to result is shorter than that, and a net of a few cycles would come and go with
--- the jumps. With these the way is the longer of the two.
+-- | Five multiplications, each of which waits for the previous one. The half dozen jumps of a call of an unknown
+-- function take a processor 12 or 15 cycles, depending on its branch predictor, and those of a short function add
+-- some ten. Without the multiplications the path from argument to result is shorter than that, and the jumps would
+-- decide whether a net of a few cycles is visible. With them the path is the longer of the two.
 slowly :: Int -> Int
 slowly a = e * e
   where
@@ -333,7 +331,7 @@ slowly a = e * e
     !e = d * d
 {-# INLINE slowly #-}
 
--- | What a batch is answered with, and how many events its counters missed.
+-- | The entry of a batch, and the number of events that its counters missed.
 data Batch = Batch { batchRow :: [(String, JSON)], batchMissed :: Int }
 
 -- | A batch of a plain body: the tare?, iterations for each thread, threads.
@@ -380,16 +378,16 @@ threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare 
     return (Batch (entry (n * count) whole ++ gaugeEntries a b ++ [("threads", JArr (map (JObj . entry n) rs))])
       (missed a b))
 
--- | Every thread waits until all have come; the last one does something and lets all go. Yielding lets the
--- others run where there are fewer cores.
+-- | A barrier: every thread waits until all have arrived; the last one runs an action and releases all. Yielding
+-- lets the others run if there are fewer cores.
 meet :: IORef Int -> Int -> IO () -> IO ()
 meet gate count act = do
   come <- atomicModifyIORef' gate (\k -> (k + 1, k + 1))
   if come == count then act >> writeIORef gate maxBound else wait
   where wait = readIORef gate >>= \k -> when (k <= count) (yield >> wait)
 
--- | At least so many capabilities, while something is done. Cases of one thread keep the number that the
--- program has. Setting the number waits for all threads, so it is left as it is where threads are stuck.
+-- | Runs an action with at least this many capabilities. Cases of one thread keep the program's number. Setting
+-- the number waits for all threads, so it is not restored if threads are stuck.
 withCapabilities :: Int -> IO a -> IO a
 withCapabilities count act = do
   before <- getNumCapabilities
@@ -410,8 +408,7 @@ plainOnce Body { bodyMake = make, bodyFree = free, bodyOne = one, bodyCheck = ju
       ++ [("why", JStr w) | Just w <- [why]] ++ [("digest", JStr (f y)) | Just f <- [brief]]
 
 
--- | A request that cannot be answered: the kind of error, what to say, whether the program must end, further
--- fields.
+-- | A request that cannot be answered: the kind of error, its text, whether the program must end, further fields.
 data Refusal = Refusal { refusalKind, refusalText :: String, refusalFatal :: Bool, refusalMore :: [(String, JSON)] }
 
 instance Show Refusal where show = refusalText

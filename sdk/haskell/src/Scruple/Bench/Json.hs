@@ -19,7 +19,7 @@ splitOn sep s = case break (== sep) s of
 
 data JSON = JInt !Int | JNum !Double | JStr String | JBool !Bool | JArr [JSON] | JObj [(String, JSON)]
 
--- | Numbers that JSON cannot write are left out of objects.
+-- | Numbers that JSON cannot represent are left out of objects.
 render :: JSON -> ShowS
 render value = case value of
   JInt n -> shows n

@@ -40,13 +40,12 @@ import System.Mem (performMajorGC)
 
 import Scruple.Bench.Json (JSON (..))
 
--- | One thread's timed part: when it began and ended, its CPU time, and the bytes that it allocated. The CPU
--- time is that of the system's thread; where the runtime has moved ours to another one in between, it is
--- absent.
+-- | One thread's timed part: start, end, CPU time, and allocated bytes. The CPU time is that of the system's
+-- thread; it is absent if the runtime has moved our thread to another one in between.
 data Reading = Reading { began, ended :: !Word64, cpuTime :: !(Maybe Int), allocated :: !Int }
 
 -- | The timed part. The thread's allocation counter is exact to the byte and needs neither a flush nor an
--- option of the runtime; it counts downwards. Nothing between its two readings allocates, but for the loop.
+-- option of the runtime; it counts downwards. Between its two readings only the loop allocates.
 measured :: (Int -> IO ()) -> Int -> IO Reading
 measured !loop !n = allocaArray 4 $ \cpu -> do
   let !clock = threadClock
@@ -89,8 +88,8 @@ threadNs = allocaArray 2 (\p -> c_clock_gettime threadClock p >> timespec p)
 processNs = allocaArray 2 (\p -> c_clock_gettime processClock p >> timespec p)
 
 
--- | The timed part in a thread of its own, so that every batch begins with the small stack of a new thread:
--- what a body needs beyond that is allocated, and counted, whatever ran before.
+-- | The timed part in a new thread, so that every batch begins with a small stack. The stack that a body needs
+-- beyond that is allocated and counted, independent of earlier batches.
 measuredAlone :: (Int -> IO ()) -> Int -> IO Reading
 measuredAlone loop n = inNewThread (measured loop n)
 
@@ -102,8 +101,8 @@ witnessed loop n = inNewThread $ do
   after <- witness
   return (r, max before after)
 
--- | How long a fixed piece of work takes, in nanoseconds: some 2000 when it has a core for itself, and up to
--- twice as long when the core's other thread is busy, since it leaves none of the core's units idle.
+-- | The time of a fixed piece of work in nanoseconds: some 2000 with a core for itself, up to twice as long if
+-- the core's other thread is busy, since the work uses all units of the core.
 witness :: IO Int
 witness = do
   t0 <- getMonotonicTimeNSec
@@ -117,8 +116,7 @@ work !n !a !b !c !d
   | n <= 0 = a + b + c + d
   | otherwise = work (n - 1) (a + n) (b `xor` n) (c - n) (d + 3)
 
--- | The thread that waits must not be taken for one that waits for ever where the new one is; hence the
--- stable pointer.
+-- | The stable pointer keeps the runtime from regarding the waiting thread as blocked for ever if the new thread is.
 inNewThread :: IO a -> IO a
 inNewThread act = do
   box <- newEmptyMVar
@@ -127,7 +125,7 @@ inNewThread act = do
     _ <- forkOn here (try act >>= putMVar box)
     takeMVar box >>= either (throwIO :: SomeException -> IO a) return
 
--- The one of base returns its result in a box, which would be counted.
+-- The function in base returns a boxed result, which would be counted.
 allocationCounter :: IO Int
 #if __GLASGOW_HASKELL__ >= 904
 allocationCounter = IO (\s -> case getThreadAllocationCounter# s of (# s', n #) -> (# s', I# (int64ToInt# n) #))
@@ -136,8 +134,8 @@ allocationCounter = IO (\s -> case getThreadAllocationCounter# s of (# s', n #) 
 #endif
 {-# INLINE allocationCounter #-}
 
--- | The counters that belong to the whole process. The runtime keeps the first ones whether or not it was
--- started with @-T@; only times need that. The offsets are those of the public C structure since GHC 8.2.
+-- | The counters of the whole process. The runtime always keeps the first ones; only times need @-T@. The offsets
+-- are those of the public C structure since GHC 8.2.
 data Gauges = Gauges { gcs, majors :: !Word32, gcTime :: !(Maybe Int64), heap :: !(Maybe [Word64]) }
 
 gauges :: IO Gauges
@@ -151,8 +149,7 @@ gauges = do
 withStats :: (Ptr Word8 -> IO a) -> IO a
 withStats act = allocaBytesAligned 8192 16 (\p -> c_getRTSStats p >> act p)
 
--- | Bytes that are live (after a full collection), the most that were live after one, and the most that were
--- mapped.
+-- | Live bytes (after a full collection), their maximum after any collection, and the maximum of mapped bytes.
 data HeapState = HeapState { liveBytes, maxLiveBytes, maxMappedBytes :: !Word64 }
 
 heapState :: IO HeapState
@@ -163,7 +160,7 @@ heapState = do
     after <- peekByteOff p 56
     HeapState (after - before) <$> peekByteOff p 16 <*> peekByteOff p 48)
 
--- | The preload library's reader, where a counting pass has attached it.
+-- | The preload library's function, if a counting pass has attached the library.
 snapshot :: Maybe (FunPtr (Ptr Word64 -> IO ()))
 snapshot = unsafePerformIO $ do
   let everywhere = if os == "darwin" then nullPtr `plusPtr` (-2) else nullPtr
@@ -182,7 +179,7 @@ gaugeEntries a b =
       | (i, key) <- zip [0 ..] ["malloc.count", "malloc.bytes", "malloc.frees", "malloc.freed_bytes"] ]
         ++ [("malloc.peak", JInt (fromIntegral (y !! 5 - x !! 4))) | y !! 5 > max (x !! 5) (x !! 4)]
 
--- | How many events the preload library says it missed.
+-- | The number of events that the preload library reports as missed.
 missed :: Gauges -> Gauges -> Int
 missed a b = sum [fromIntegral (y !! 7 - x !! 7) | Just x <- [heap a], Just y <- [heap b]]
 

@@ -33,7 +33,7 @@ import Scruple.Bench.Body
 import Scruple.Bench.Json
 import Scruple.Bench.Measure
 
--- | Cases, in groups, with what is said about them and what has to be set up for them.
+-- | Cases, in groups, with their properties and their setup.
 data Suite
   = Leaf Case
   | Group String [Suite]
@@ -42,7 +42,7 @@ data Suite
 
 data Case = Case
   { caseName :: String
-  , caseGroup :: Maybe String -- Where it is not the name up to its last slash.
+  , caseGroup :: Maybe String -- If it is not the name up to its last slash.
   , caseShape :: Maybe String
   , caseTiming :: Maybe Timing
   , caseParams :: [(String, JSON)]
@@ -62,7 +62,7 @@ data Case = Case
   , caseWork :: Work
   }
 
--- | What a case does when it is asked.
+-- | The operations of a case.
 data Work
   = forall b. Plain (Body b)
   | Special
@@ -73,7 +73,7 @@ data Work
 foreign import ccall unsafe "execvp" c_execvp :: CString -> Ptr CString -> IO CInt
 foreign import ccall unsafe "_exit" c_exit :: CInt -> IO ()
 
--- | Declares the cases and answers Scruple until it says goodbye.
+-- | Declares the cases and answers Scruple until it sends @bye@.
 scruple :: [Suite] -> IO ()
 scruple suites = do
   requests <- lookupEnv "SCRUPLE_BENCH_IN"
@@ -90,7 +90,7 @@ scruple suites = do
     (Nothing, Nothing) -> byHand
     _ -> sayAndEnd "only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set; Scruple sets both"
 
--- The descriptors that were handed over are closed in processes that cases start, and so are ours.
+-- Processes that cases start inherit neither the host's descriptors nor ours.
 open :: String -> FilePath -> CInt -> IO Handle
 open variable path flags = do
   fd <- withFilePath path (\p -> c_safe_open p flags 0)
@@ -104,7 +104,7 @@ open variable path flags = do
   hSetNewlineMode h noNewlineTranslation
   return h
 
--- Where the program was started by hand, Scruple takes its place and starts it again.
+-- If the program was started by hand, Scruple replaces it and starts it again.
 byHand :: IO ()
 byHand = do
   again <- lookupEnv "SCRUPLE_BENCH_HAND"
@@ -143,7 +143,7 @@ serve hIn hOut entries = loop
         hFlush hOut
         if fatal then c_exit 1 else loop
 
--- A line without its end is half a request, and is not carried out.
+-- A line without a line end is half a request, and is ignored.
 request :: Handle -> IO (Maybe String)
 request h = go []
   where
@@ -203,9 +203,8 @@ perform entries at line = case line of
     return (JObj [("reset", JInt k)])
   _ -> throwIO (refusal "request" ("unknown request: " ++ take 200 (unwords line)))
 
--- Before cases that are asked for the first time, what came before them is collected, so that they start as
--- in a new process. Later batches do not collect: that would keep collections, a part of the cost, out of
--- every short batch.
+-- Before the first batch of a case a collection runs, so that it starts as in a new process. Later batches do
+-- not collect: otherwise short batches would never contain a collection, which is part of the cost.
 collectBefore :: [Entry] -> IO ()
 collectBefore asked = do
   news <- filterM (readIORef . entryNew) asked

@@ -1,8 +1,8 @@
 {-# OPTIONS_GHC -O2 #-}
 
--- | What suites import from @Criterion.Main.Options@, for programs that build their mode themselves. A mode has no effect:
--- all benchmarks are declared, and @scruple bench --filter@ selects among them. The parser knows the words by which a mode is
--- named; how to measure is said on Scruple's own command line.
+-- | The names of @Criterion.Main.Options@, for programs that build their mode themselves. A mode has no effect: all
+-- benchmarks are declared, and @scruple bench --filter@ selects among them. The parser knows the words that name a
+-- mode; Scruple's own command line sets how to measure.
 module Scruple.Criterion.Options
   ( Mode (..), MatchType (..), defaultConfig, parseWith, describe, describeWith, runMode ) where
 
@@ -26,11 +26,11 @@ data Mode
   | Run Config MatchType [String]
   deriving (Eq, Read, Show)
 
--- | Declares the benchmarks, whatever the mode selects.
+-- | Declares all benchmarks; the mode is ignored.
 runMode :: Mode -> [Benchmark] -> IO ()
 runMode _ = scruple
 
--- | Reads a mode from the program's words; the configuration is handed on as it is.
+-- | Reads a mode from the program's arguments; the configuration is passed on unchanged.
 parseWith :: Config -> Parser Mode
 parseWith cfg =
       flag' List (long "list" <> short 'l' <> help "List benchmarks")
@@ -48,10 +48,10 @@ parseWith cfg =
       "ipattern" -> Right IPattern
       _ -> Left ("there is no match type \"" ++ word ++ "\": prefix, glob, pattern and ipattern are known")
 
--- | The words of a program that has no others.
+-- | The parser of a program without other arguments.
 describe :: Config -> ParserInfo Mode
 describe = describeWith . parseWith
 
--- | The words of a program, with a line of help.
+-- | The parser with a line of help.
 describeWith :: Parser a -> ParserInfo a
 describeWith parser = info (helper <*> parser) (header "Benchmarks for Scruple" <> fullDesc)

@@ -1,6 +1,6 @@
 {-# OPTIONS_GHC -O2 #-}
 
--- | What suites import from @Criterion.Types@.
+-- | The names of @Criterion.Types@.
 module Scruple.Criterion.Types
   ( Benchmark, Benchmarkable, toBenchmarkable, Config (..), Verbosity (..), defaultConfig
   ) where
@@ -16,7 +16,7 @@ type Benchmarkable = Body ()
 toBenchmarkable :: (Int64 -> IO ()) -> Benchmarkable
 toBenchmarkable loop = repeatedly (loop . fromIntegral)
 
--- | With the fields of criterion's, of which 'confInterval' is a plain number here.
+-- | The fields are criterion's; 'confInterval' is a plain number here.
 data Config = Config
   { confInterval :: Double
   , timeLimit :: Double

@@ -1,6 +1,6 @@
 {-# OPTIONS_GHC -O2 #-}
 
--- | What became of the elements that went through a queue: the ledger, and how nearly first came first.
+-- | The ledger of the elements that went through a queue, and how close the queue was to first-in first-out.
 module Scruple.Queue.Ledger
   ( element, producerOf, placeOf
   , Ledger (..), castLedger, faults, ledgerRow, jain
@@ -23,8 +23,8 @@ placeOf e = e .&. (1 `shiftL` 40 - 1)
 
 data Ledger = Ledger { puts, gots, lost, duplicated, invented, broken :: Int }
 
--- | From how many elements each producer put, and what each consumer took in its order; the last list holds
--- what was still in the queue.
+-- | Arguments: the number of elements that each producer put, the elements that each consumer took, in order, and
+-- the elements that were left in the queue.
 castLedger :: [Int] -> [[Int]] -> [Int] -> Ledger
 castLedger sent taken rest = Ledger
   { puts = total, gots = length everything
@@ -52,18 +52,17 @@ ledgerRow l = [ ("queue." ++ key, JInt (f l)) | (key, f) <-
   [ ("put", puts), ("got", gots), ("lost", lost), ("duplicated", duplicated), ("invented", invented)
   , ("order_broken", broken) ] ]
 
--- | Jain's index: 1 is even, 1/n is one doing everything.
+-- | Jain's index: 1 if all shares are equal, 1/n if one member does everything.
 jain :: [Int] -> Double
 jain xs
   | sum xs == 0 = 1
   | otherwise = square (sum xs) / (fromIntegral (length xs) * sum (map square xs))
   where square x = fromIntegral x * fromIntegral x
 
--- | Of one element: the start of its put, and the start and end of the get that returned it.
+-- | The times of one element: start of its put, start and end of the get that returned it.
 data Stamp = Stamp { putAt, getAt, gotAt :: !Int }
 
--- | Lateness of an element: how many overtook it, having been put later and taken earlier. Age: how many it
--- overtook.
+-- | Lateness of an element: how many elements overtook it (put later, taken earlier). Age: how many it overtook.
 fairnessRow :: [Stamp] -> [(String, JSON)]
 fairnessRow [] = []
 fairnessRow stamps =
@@ -83,7 +82,7 @@ fairnessRow stamps =
       [ (prefix ++ "mean", JNum (fromIntegral (sum xs) / fromIntegral n)), (prefix ++ "p99", JInt (quantile 0.99 xs))
       , (prefix ++ "max", JInt (last xs)) ]
 
--- | The value at a share of a sorted list: the smallest that is not below that share of the values.
+-- | The nearest-rank quantile of a sorted list: the smallest value that is not below that share of the values.
 quantile :: Double -> [a] -> a
 quantile q xs = xs !! max 0 (ceiling (q * fromIntegral (length xs)) - 1)
 
