@@ -1,5 +1,6 @@
 //! Machine code of functions, without what linking changes: addresses of other functions and of data.
 
+use super::data::Data;
 use super::machine_code::{Fnv, MachineCode};
 use super::merged_profiles::Side;
 use super::symbols::demangle;
@@ -38,6 +39,8 @@ const LONGEST: u64 = 1 << 13;
 struct Binary {
     /// The digest of the whole file.
     digest: u64,
+    /// What it starts with.
+    data: Data,
     /// Whether its code can be disassembled.
     decodes: bool,
     /// The loaded segments: address and bytes.
@@ -144,7 +147,8 @@ impl Binaries {
             let mut code = BTreeMap::new();
             if let Some(file) = function.object.as_deref().and_then(|path| self.file(path)) {
                 let path = function.object.clone().unwrap_or_default();
-                kept.files.insert(path, (file.digest, file.decodes));
+                kept.files.insert(path.clone(), (file.digest, file.decodes));
+                kept.data.entry(path).or_insert_with(|| file.data.without_variables());
                 let executed = &side.executed[index];
                 if file.decodes && !executed.is_empty() {
                     // What is executed in another version need not be executed here, so all of it is kept.
@@ -192,6 +196,21 @@ impl Binaries {
             Some(Listed { distance: *distance, text, code: file.instruction(known.offset, address)?, count })
         });
         listed.collect()
+    }
+
+    /// Whether a function of one program and one of the other are in files with the same content; none where a file is
+    /// not known.
+    pub fn same_file(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
+        Some(self.known(a.0, a.1)?.0 == self.known(b.0, b.1)?.0)
+    }
+
+    /// The data that the file of a function starts with; none where it is not known.
+    pub fn data(&self, side: &Side, function: usize) -> Option<Data> {
+        let path = side.functions[function].object.as_deref()?;
+        match &side.code {
+            Some(code) => code.data.get(path).cloned(),
+            None => self.file(path).map(|file| file.data.clone()),
+        }
     }
 
     /// The digest of the file that a function is in, and whether its code can be taken apart.
@@ -258,6 +277,7 @@ fn read(path: &Path) -> Option<Binary> {
     let end = file.segments().map(|segment| segment.address() + segment.size()).max().unwrap_or(0);
     Some(Binary {
         digest: hasher.finish(),
+        data: Data::of(&file, (begin, end)),
         decodes: file.architecture() == Architecture::X86_64,
         segments,
         symbols,

@@ -1,5 +1,6 @@
 //! Machine code of functions as numbers, so that it can be compared when the program is there no more.
 
+use super::data::Data;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
@@ -9,6 +10,9 @@ use std::hash::Hasher;
 pub struct MachineCode {
     /// Of each file, its digest and whether its code could be taken apart.
     pub files: HashMap<String, (u64, bool)>,
+    /// Of each file, the data that it starts with.
+    #[serde(default)]
+    pub data: HashMap<String, Data>,
     /// Of each function, what the instruction at each distance from its beginning does.
     pub functions: Vec<BTreeMap<u64, u32>>,
 }

@@ -7,6 +7,7 @@
 mod binary;
 mod cases;
 mod counter;
+mod data;
 mod debug_file;
 mod error;
 mod install;
@@ -22,6 +23,7 @@ mod symbols;
 pub use binary::{Binaries, Listed};
 pub use cases::CountedCase;
 pub use counter::{Counter, ValgrindTool};
+pub use data::Data;
 pub use error::{CalltreeError, Unavailable};
 pub use install::Tool;
 pub use instrument::Trees;

@@ -1,5 +1,6 @@
 //! Conclusions from the runs of both sides: explanations of each count, and their certainty.
 
+use super::causes::OtherCauses;
 use super::code_view::{CodeView, Sources};
 use super::counted_runs::{Gathered, repeats};
 use super::hunks::Hunk;
@@ -23,6 +24,8 @@ pub struct Found {
     pub kind: Kind,
     /// Functions of the program itself that both have: the number with different code, and the number compared.
     pub changed: (usize, usize),
+    /// What else may be the cause where the code of the first row is the same.
+    pub other_causes: OtherCauses,
     /// The share of instructions in code without a name, in either.
     pub nameless: [f64; 2],
     /// The processor time of the second relative to the first.
@@ -83,6 +86,10 @@ impl Found {
             runs: first.len().min(second.len()),
             kind,
             changed: changed(&first[0], &second[0], &binaries),
+            other_causes: with_code(&first[0], &second[0], &binaries, |code| {
+                let matched = Matched::of(&first[0].tree, &second[0].tree, code);
+                OtherCauses::between(&first[0], &second[0], &matched, &binaries, code)
+            }),
             nameless: [&first[0], &second[0]].map(|side| {
                 let (named, nameless) = side.named;
                 nameless as f64 / (named + nameless).max(1) as f64

@@ -1,6 +1,7 @@
 //! `scruple explain`: where in the code the difference of two programs comes from.
 
 pub mod args;
+pub mod causes;
 pub mod changes;
 pub mod code_view;
 pub mod counted_runs;

@@ -198,9 +198,12 @@ fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() 
     let mut bare = place.command(["explain", "old.collapsed", "new.collapsed"]);
     let answer = place.finish(bare.env("PATH", place.path()));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    for part in
-        ["samples than A", "It comes from hash: own code, 40,000 → 60,000", "log", "samples differ by chance"]
-    {
+    for part in [
+        "samples than A",
+        "It shows first in hash: own code, 40,000 → 60,000",
+        "log",
+        "samples differ by chance",
+    ] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.exchange());
     }
     // Ten samples of twenty thousand are chance.

@@ -150,6 +150,50 @@ fn of_a_program_without_names_it_is_said_that_nothing_can_be_told() {
     assert!(!text.stdout.contains("100 %"), "{}", text.exchange());
 }
 
+/// A program whose loop is as long as a variable and its arguments say.
+fn with_rounds(rounds: u32) -> String {
+    format!(
+        "unsigned rounds = {rounds};\n\
+         __attribute__((noinline)) static unsigned work(unsigned count) {{\n\
+           volatile unsigned sum = 0;\n\
+           for (unsigned i = 0; i < count; i++) sum += i;\n  return sum;\n}}\n\
+         int main(int count, char **words) {{ return work(rounds * count) == 1; }}\n"
+    )
+}
+
+#[test]
+fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_blamed() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &with_rounds(20_000));
+    build(&place, "new", &with_rounds(30_000));
+    let text = place.run(["explain", "--no-time", "./old", "./new"]);
+    assert_eq!(text.code, 0, "{}", text.exchange());
+    let told = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("Can’t tell where it comes from; it shows first in work"), "{}", text.exchange());
+    assert!(told.contains("data that the program starts with are others (rounds)"), "{}", text.exchange());
+    assert!(!told.contains("No function’s code"), "{}", text.exchange());
+}
+
+#[test]
+fn of_one_program_with_other_arguments_it_is_said_that_the_input_must_differ() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "app", &with_rounds(20_000));
+    let text = place.run(["explain", "--no-time", "./app", "./app more"]);
+    assert_eq!(text.code, 0, "{}", text.exchange());
+    let told = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("so the input or the state must differ; it shows first in work"),
+        "{}",
+        text.exchange()
+    );
+}
+
 #[test]
 fn revisions_are_built_and_the_change_in_the_source_is_named() {
     if !has_valgrind() {

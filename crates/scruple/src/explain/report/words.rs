@@ -1,5 +1,6 @@
 //! The sentences: what differs, where it originates, and how certain that is.
 
+use crate::explain::causes::OtherCauses;
 use crate::explain::findings::Found;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
@@ -17,6 +18,9 @@ const NAMELESS: f64 = 0.1;
 /// If this share of the functions changed, the cause is hardly the source.
 const ALL: f64 = 0.7;
 const SEVERAL: usize = 3;
+
+/// At most so many functions or variables are named that may be the cause.
+const NAMED: usize = 3;
 
 /// A count in full.
 pub fn count(value: f64) -> String {
@@ -107,9 +111,13 @@ pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
         false => format!("{} of the difference", share(part)),
     };
     let surely = match () {
-        () if row.same_code == Some(true) => {
+        () if row.same_code == Some(true) && found.other_causes.none() => {
             "No function’s code explains it, so the input or the state must differ; it shows first in"
         }
+        () if row.same_code == Some(true) || (row.name.is_empty() && row.same_code.is_none()) => {
+            "Can’t tell where it comes from; it shows first in"
+        }
+        () if row.same_code.is_none() => "It shows first in",
         () if delta.round() == 0.0 => "What one function has more another has less; the largest is",
         () if part >= CAUSE => "It comes from",
         () if part >= PART => "A part of it comes from",
@@ -125,7 +133,39 @@ pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
     };
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     let hunk = hunk.map_or(String::new(), |(_, hunk)| format!("; the change at {} touches it", hunk.place()));
-    Some(format!("{surely} {}{told} ({how_much}); {code}{hunk}.", function(row)))
+    let besides = match row.same_code == Some(true) {
+        true => besides(&found.other_causes),
+        false => String::new(),
+    };
+    Some(format!("{surely} {}{told} ({how_much}); {code}{besides}{hunk}.", function(row)))
+}
+
+/// What may be the cause besides the input, where the code is the same.
+fn besides(causes: &OtherCauses) -> String {
+    let some = |names: &[String]| {
+        let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        match names.len() {
+            0..=NAMED => first,
+            many => format!("{first} and {} more", many - NAMED),
+        }
+    };
+    let data = match causes.same_data {
+        Some(true) => None,
+        Some(false) if causes.variables.is_empty() => {
+            Some("the data that the program starts with are others".to_owned())
+        }
+        Some(false) => {
+            Some(format!("data that the program starts with are others ({})", some(&causes.variables)))
+        }
+        None => Some("the data that the program starts with are not known".to_owned()),
+    };
+    let functions = &causes.functions;
+    let changed = (!functions.is_empty()).then(|| format!("the code of others is not ({})", some(functions)));
+    let files = &causes.incomparable;
+    let unknown = (!files.is_empty()).then(|| format!("other code cannot be compared (of {})", some(files)));
+    let callers = causes.unknown_callers.then(|| "not all callers are known".to_owned());
+    let all: Vec<String> = [data, changed, unknown, callers].into_iter().flatten().collect();
+    if all.is_empty() { String::new() } else { format!(", but {}", all.join("; ")) }
 }
 
 /// Why a difference is attributed to nothing.

@@ -1,0 +1,81 @@
+//! What besides the code of a function may make it cost more: data, other code, callers that are not known.
+
+use scruple_core::explain::{Code, Matched};
+use scruple_measure::calltree::{Binaries, Side};
+use std::collections::BTreeMap;
+
+/// What differs besides the functions in which a difference shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherCauses {
+    /// Functions with other code, and those that only one program executes.
+    pub functions: Vec<String>,
+    /// Whether the data that the programs and their libraries start with are the same; none where that is not known.
+    pub same_data: Option<bool>,
+    /// Variables that start with other data.
+    pub variables: Vec<String>,
+    /// Files with functions whose code cannot be compared.
+    pub incomparable: Vec<String>,
+    /// Whether callers of functions are not known.
+    pub unknown_callers: bool,
+}
+
+impl OtherCauses {
+    /// Looks for them in the files that are not the same in both.
+    pub fn between(
+        first: &Side,
+        second: &Side,
+        matched: &Matched,
+        binaries: &Binaries,
+        code: &Code<'_>,
+    ) -> OtherCauses {
+        let mut files: BTreeMap<&str, (Option<usize>, Option<usize>)> = BTreeMap::new();
+        for key in matched.keys.iter().filter(|key| !key.module.is_empty()) {
+            let file = files.entry(&key.module).or_default();
+            file.0 = file.0.or(key.first.first().copied());
+            file.1 = file.1.or(key.second.first().copied());
+        }
+        let is_same = |file: &(Option<usize>, Option<usize>)| match file {
+            (Some(one), Some(other)) => binaries.same_file((first, *one), (second, *other)) == Some(true),
+            // A program loads what its input asks for.
+            _ => true,
+        };
+        let mut causes = OtherCauses { same_data: Some(true), ..OtherCauses::default() };
+        files.retain(|_, file| !is_same(file));
+        for key in matched.keys.iter().filter(|key| files.contains_key(key.module.as_str())) {
+            causes.unknown_callers |= key.trampoline;
+            let same = match key.first.is_empty() || key.second.is_empty() {
+                true => Some(false),
+                false => (code.same)(&key.first, &key.second),
+            };
+            match same {
+                Some(true) => {}
+                Some(false) if !key.name.is_empty() => causes.functions.push(key.name.clone()),
+                _ => causes.incomparable.push(key.module.clone()),
+            }
+        }
+        causes.functions.sort();
+        causes.functions.dedup();
+        causes.incomparable.sort();
+        causes.incomparable.dedup();
+        for (one, other) in files.into_values() {
+            let (Some(one), Some(other)) = (one, other) else { continue };
+            match (binaries.data(first, one), binaries.data(second, other)) {
+                (Some(old), Some(new)) if old.is(&new) => {}
+                (Some(old), Some(new)) => {
+                    causes.same_data = Some(false);
+                    causes.variables.extend(old.differing(&new).map(str::to_owned));
+                }
+                _ => causes.same_data = causes.same_data.filter(|same| !same),
+            }
+        }
+        causes
+    }
+
+    /// Whether only the input, or what the programs read otherwise, can be the cause where the code is the same.
+    pub fn none(&self) -> bool {
+        self.same_data == Some(true)
+            && self.functions.is_empty()
+            && self.incomparable.is_empty()
+            && !self.unknown_callers
+    }
+}
