@@ -1,5 +1,5 @@
-# Each target does all of its own set-up on a fresh Debian or Ubuntu machine with Rust, works twice, and needs no
-# network once everything is there. `make demo` and `make test` say what they install.
+# Each target does all of its own set-up on a fresh Debian or Ubuntu machine with Rust, can be run again, and needs no
+# network once everything is installed. `make demo` and `make test` report what they install.
 
 .PHONY: demo test bench docs book studies packages-demo packages-test packages-bench
 
@@ -14,12 +14,12 @@ bench: packages-bench
 	cargo build --release --package scruple
 	python3 bench/run.py --scruple target/release/scruple
 
-# Runs published measurements again, those that need only Debian packages; see studies/README.md.
+# Repeats the published measurements that need only Debian packages; see studies/README.md.
 studies: packages-studies
 	cargo build --release --package scruple
 	sh .ci/studies.sh
 
-# Writes the documents that are made from runs: the reference of the command line and the transcripts.
+# Writes the generated documents: the reference of the command line and the transcripts.
 docs:
 	cargo build --release --package scruple
 	python3 docs/make.py --scruple target/release/scruple

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What takes too long for every push: planted wrong edits, long simulations, other toolchains, sanitizers.
-# Steps that need something that is not there are skipped with a line that says so.
+# Checks that take too long for every push: planted wrong edits, long simulations, other toolchains, sanitizers.
+# A step whose tools are not installed is skipped with a message.
 set -eu
 cd "$(dirname "$0")/.."
 log=$(mktemp)
@@ -15,11 +15,11 @@ step python3 tests/planted/run.py
 step cargo test --release --package scruple-core --test stats -- --ignored --nocapture
 if has cargo-deny; then step cargo deny check; fi
 
-# The oldest compiler that is promised to do.
+# The oldest supported compiler.
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if has rustup; then step rustup run --install "$oldest" cargo check --workspace --locked; fi
 
-# The other architecture: built across, its pure tests under an emulator.
+# The other architecture: cross-compiled; the tests of the core run in an emulator.
 if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
     other=aarch64-unknown-linux-gnu
     rustup target add "$other"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the locked Node packages of a folder into another, once: `node.sh FOLDER WHERE`. Nothing is done, and no network
-# is touched, where they are there already.
+# Installs the locked Node packages of a folder into another: `node.sh FOLDER WHERE`. Does nothing, without network
+# access, if they are installed already.
 set -eu
 from=$1 where=$2
 if cmp -s "$from/package-lock.json" "$where/installed.json"; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that are named and missing, as root or by sudo, and says which. A word COMMAND:PACKAGE
-# asks for the package only where the command is missing. Nothing missing: no network is touched.
+# Installs the named Debian packages that are missing, as root or by sudo, and prints their names. An argument
+# COMMAND:PACKAGE installs the package only if the command is missing. Without missing packages it needs no network.
 set -eu
 missing=
 for word in "$@"; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything that is tested: the crates, the SDKs in their languages, the examples. Prints the count of skips at the end.
+# Runs all tests: the crates, the SDKs in their languages, the examples. Prints the number of skipped tests at the end.
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:$PWD/target/nginx/usr/sbin
@@ -14,14 +14,14 @@ step() {
     { "$@" 2>&1 || echo "FAILED: $*"; } | tee -a "$log"
 }
 
-# A test of the real machine may meet it at a bad moment. At most five that failed are tried once more, each alone; those
-# that pass then are printed as flaky and counted.
+# A test on the real machine may fail under load. If at most five tests fail, each is run once more, alone; those that
+# pass then are printed as flaky and counted.
 cargo_tests() {
     { cargo test --workspace --no-fail-fast -- --nocapture 2>&1; echo $? >"$tests.code"; } | tee "$tests"
     [ "$(cat "$tests.code")" != 0 ] || return 0
     names=$(sed -n 's/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$tests")
     counted=$(awk '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ /^failed/) n += $(i - 1) } END { print n + 0 }' "$tests")
-    # A failure that no line names, such as one of the compiler, is not tried again.
+    # A failure without a test's name, such as a compiler error, is not retried.
     [ -n "$names" ] && [ "$(echo "$names" | wc -l)" = "$counted" ] && [ "$counted" -le 5 ] || return 1
     for name in $names; do
         echo "== again, alone: $name"
@@ -37,7 +37,7 @@ step cargo_tests
 for sdk in c rust python go js java guile haskell; do
     step sh "sdk/$sdk/test.sh"
 done
-# What each runtime's figures are worth, on this machine, as docs/runtimes.md has it.
+# The accuracy of each runtime's figures on this machine, as in docs/runtimes.md.
 step cargo run --quiet -p scruple-measure --example runtimes
 grep -q '^FAILED: ' "$log" && status=1
 echo "skips: $(grep -c '^skipped: ' "$log" || true)"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Unpacks a server that tests start themselves into a folder, since installing it would start it on this machine, too.
-# `unpack.sh COMMAND PACKAGE FOLDER`; nothing is done where the command is there already.
+# Unpacks a server that tests start themselves into a folder, because installing it would also start it.
+# `unpack.sh COMMAND PACKAGE FOLDER`; does nothing if the command is installed already.
 set -eu
 command=$1 package=$2 folder=$3
 for there in /usr/sbin /usr/local/sbin "$folder/usr/sbin"; do

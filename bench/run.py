@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every benchmark: Scruple and its rivals side by side, in one go. `--quick` makes each short.
+"""Runs every benchmark of Scruple and other tools. `--quick` makes each short.
 
     python3 bench/run.py --scruple target/release/scruple [--quick] [--only NAME]
 """
@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def command_of(folder, scruple, quick):
-    """The words that run one benchmark: a Python script with options, or a shell script without."""
+    """The command line of one benchmark: a Python script with options, or a shell script without."""
     if (folder / "run.py").exists():
         words = [sys.executable, str(folder / "run.py"), "--scruple", str(scruple)]
         return words + ["--quick"] if quick else words

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How often Scruple calls two identical programs different, or says of a limit that it is exceeded or kept when it is not: every
-metric in every kind of run, on this machine. Prints a table in Markdown, and writes it where --out says.
+"""How often Scruple calls two identical programs different, or wrongly reports a limit as exceeded or kept: every
+metric in every kind of run, on this machine. Prints a table in Markdown, and writes it to the file of --out.
 
     python3 bench/aa/run.py --scruple PATH [--quick] [--load N] [--only WAY]… [--without PROGRAM]… [--tries N] [--out FILE]
 
 Each try weighs a fresh copy of a program against another. A verdict of "different" or "small" is wrong. So is a limit of no
 change (+0%) that is exceeded, and a limit of an improvement (-1%) that is kept. The ways are commands by their launches,
 cases of a bench program by their processes, histories by their rounds, servers under load, and a fresh run against a
-stored one. `--load N` keeps N processes busy meanwhile. The exit code is 1 where a cell is wrong so often that 5 % cannot
-explain it (a binomial test at 0.1 %), or where more than 5 % of all are wrong.
+stored one. `--load N` keeps N processes busy meanwhile. The exit code is 1 if a cell has more errors than a rate of 5 %
+explains (a binomial test at 0.1 %), or if more than 5 % of all verdicts are wrong.
 
-The simulated table, of which the truth is known to more digits, is made by
+The simulated table, which is more precise, is made by
 
     cargo test -p scruple-core --release --test stats aa_at -- --ignored --nocapture
 """
@@ -66,14 +66,14 @@ class Machine:
             process.wait()
 
     def compile(self, name, command):
-        """Whether a program could be made."""
+        """Whether a program could be built."""
         done = subprocess.run(command, cwd=self.folder, capture_output=True)
         if done.returncode:
             print(f"left out: {name}: {command[0]} fails", file=sys.stderr)
         return done.returncode == 0
 
     def pair(self, program):
-        """Fresh copies, laid out on the disk as the file system pleases."""
+        """Fresh copies, so that their layout on the disk varies."""
         self.number += 1
         paths = []
         for side in ("old", "new"):
@@ -84,7 +84,7 @@ class Machine:
         return paths
 
     def json(self, *words, cwd=None):
-        """A run's JSON, whatever its verdict."""
+        """A run's JSON, for any verdict."""
         command = [self.scruple, *map(str, words)]
         done = subprocess.run(
             command, cwd=cwd or self.folder, env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL
@@ -119,7 +119,7 @@ class Tally:
             cell[1] += one["result"] == ("exceeded" if "+0%" in one["limit"] else "kept")
 
     def change(self, way, metric, wrong):
-        """A series of a history, of which a change was named or not."""
+        """Counts one series of a history: whether a change was reported."""
         cell = self.verdicts[way, metric]
         cell[0] += 1
         cell[1] += wrong
@@ -242,7 +242,7 @@ def ways(machine, options):
 
 
 def improbable(wrong, tries):
-    """Whether so many errors are hardly chance where 5 % are allowed."""
+    """Whether this many errors are improbable at a rate of 5 %."""
     tail = sum(math.comb(tries, k) * 0.05**k * 0.95 ** (tries - k) for k in range(wrong, tries + 1))
     return wrong > 0 and tail < 0.001
 

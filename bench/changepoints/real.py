@@ -1,5 +1,5 @@
-"""Series of real measurements with changes that people or other tools have marked, from public repositories. They are cloned
-into the user's cache, or read where a folder has them already, and nothing of them is kept here."""
+"""Series of real measurements with changes that people or other tools have marked, from public repositories. These are
+cloned into the user's cache, or read from a folder of clones; this repository has no copy."""
 
 import json
 import re
@@ -14,7 +14,7 @@ REPOSITORIES = {
 
 
 def repository(name, folder=None):
-    """The git directory of a clone: `folder/name`, or one that is made in the cache."""
+    """The git directory of a clone: `folder/name`, or a new clone in the cache."""
     place = (folder or CACHE) / name
     if not place.exists() and folder is None:
         clone = ["git", "clone", "--quiet", "--bare", "--depth", "1", "--filter=blob:none", REPOSITORIES[name], place]
@@ -62,7 +62,7 @@ def turing(folder=None):
 
 def covering(marked, found, margin=5):
     """The F1 of van den Burg & Williams, "An Evaluation of Change Point Detection Algorithms" (2020), §4.2: precision of what
-    is found among all that anybody marked, recall as the mean over annotators; the start counts as a change."""
+    the found places among all marked ones, recall as the mean over annotators; the start counts as a change."""
     found = set(found) | {0}
     each = [set(places) | {0} for places in marked.values()]
 

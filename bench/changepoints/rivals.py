@@ -12,7 +12,7 @@ import time
 def otava():
     from otava.analysis import compute_change_points
 
-    # It must be a list: from arrays of numpy it returns places that match nothing, or fails.
+    # The input must be a list: for numpy arrays it returns wrong places, or fails.
     return lambda values: [point.index for point in compute_change_points(list(values))[0]]
 
 
@@ -36,7 +36,8 @@ def pelt():
     def places(values):
         values = numpy.array(values)
         scaled = numpy.log(values) if (values > 0).all() else values
-        # The price of a cut is in variances of the noise, which differences show whatever steps there are.
+        # The penalty of a cut is in units of the noise's variance, estimated from differences, which steps hardly
+        # change.
         apart = numpy.abs(numpy.diff(scaled))
         variance = (1.4826 * numpy.median(apart)) ** 2 / 2 or numpy.var(scaled) or 1.0
         price = 6 * variance * math.log(len(values))

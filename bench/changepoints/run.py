@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Scruple's search for change points beside Apache Otava's and asv's, on series whose changes were planted. Prints Markdown,
-and then which of the bars are met; the exit code is 1 where one is not.
+"""Compares Scruple's search for change points with Apache Otava's and asv's, on series with planted changes. Prints
+Markdown, and then which of the required values are reached; the exit code is 1 if one is not.
 
     python3 bench/changepoints/run.py [--quick] [--seed N]… [--rates] [--no-rivals] [--by-kind] [--scruple BIN]
 
 The series: 50 of 1000 values with 0 to 3 shifts of 1 to 20 %, 120 of 60 values with 0 to 3 shifts of 2 to 40 %, in noise of
 1 to 5 % of six kinds; see series.py. Shifts are drawn twice: mostly small ones, and all sizes alike. `--seed` draws
-others. What is printed, and held against the bars, are means over the seeds.
-`--rates` prints how often series of noise alone are given a change. What is run of Scruple is crates/core, by its example
-`changepoints`, so `--scruple` is not used. The rivals are installed from PyPI into a folder in the user's cache; where
-that cannot be, they are left out, with the reason.
+others. The printed figures, which are compared with the required values, are means over the seeds.
+`--rates` prints how often a change is reported in series of noise alone. Scruple's part is run by the example
+`changepoints` of crates/core, so `--scruple` is not used. The other tools are installed from PyPI into a folder in the
+user's cache; if that fails, they are left out, with the reason.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def mean(scores, of):
 
 
 def row(label, name, near, far, inside):
-    """A line of the table: means over the seeds, and how much one seed differs from the next."""
+    """A line of the table: means over the seeds, and the spread between seeds."""
     f1 = [score.f1 for score in near]
     spread = f" ± {statistics.stdev(f1):.2f}" if len(f1) > 1 else ""
     hits = sum(score.hits for score in far)
@@ -102,7 +102,7 @@ def oddities(commands, seed, quick):
 
 
 def rates(commands, seed, quick):
-    """The share of series of noise alone that are given a change."""
+    """The share of series of noise alone in which a change is reported."""
     sizes = [30, 60, 200, 1000]
     print("\n| noise | detector | " + " | ".join(f"n = {n}" for n in sizes) + " |")
     print("|---|---|" + "---|" * len(sizes))
@@ -119,12 +119,12 @@ def rates(commands, seed, quick):
 
 
 def judge(found, quick):
-    """Says which bars are met; a short version is too short to say."""
+    """Prints which required values are reached. The short version has too little data for that."""
     fine = True
     for name in SETS:
         length = name.split(",")[0]
         here = found["Scruple", name]
-        # Aims have two digits; draws differ by more than the third.
+        # The required values have two digits; the third is below the spread between draws.
         f1 = round(mean(here, lambda s: s.f1), 2)
         quiet = mean(here, lambda s: s.quiet)
         ms = max(score.ms / score.series for score in here)

@@ -1,4 +1,4 @@
-"""How well the places that a detector names agree with the true ones."""
+"""Scores the places that a detector reports by the true ones."""
 
 
 class Score:
@@ -7,7 +7,7 @@ class Score:
         self.ms = 0.0
 
     def add(self, truth, found, tolerance, ms=0.0):
-        """Pairs each true place with at most one named place, the nearest first."""
+        """Pairs each true place with at most one reported place, the nearest first."""
         pairs = sorted((abs(t - f), t, f) for t in truth for f in found if abs(t - f) <= tolerance)
         paired = set(), set()
         for _, t, f in pairs:

@@ -1,4 +1,4 @@
-"""Series whose changes are known because they were planted, from a seed."""
+"""Series with planted changes, from a seed."""
 
 import math
 import random
@@ -39,7 +39,7 @@ def planted(seed, number, n, smallest, largest, shifts=None, kind=None, even=Fal
     kind = kind or KINDS[number % len(KINDS)]
     scale = draw.uniform(0.01, 0.05)
     if shifts is None:
-        # Four in a round of fifteen have none: with six kinds of noise, every kind gets some of them.
+        # Four of fifteen series have no shift. With six kinds of noise, every kind gets some of these.
         shifts = [0, 1, 2, 3, 1, 2, 0, 3, 1, 2, 0, 3, 1, 2, 0][number % 15]
     gap, places = n // 10, []
     while len(places) < shifts:
@@ -60,14 +60,14 @@ def planted(seed, number, n, smallest, largest, shifts=None, kind=None, even=Fal
 
 
 def odd(seed, number, n):
-    """A series such as machines give that no kind of noise describes; with its true changes."""
+    """A series that is typical of real machines and fits no kind of noise, with its true changes."""
     draw = random.Random(f"{seed}/odd/{number}/{n}")
     kind = ODDITIES[number % len(ODDITIES)]
     place = draw.randrange(n // 4, 3 * n // 4)
     step = lambda i: 1.1 if i >= place else 1.0
     if kind == "quantised":  # A clock of 10 ms and readings of about 200 ms.
         return kind, [10 * round(20 * step(i) * math.exp(0.015 * draw.gauss(0, 1))) for i in range(n)], [place]
-    if kind == "modes":  # Two levels far apart, between which it goes back and forth.
+    if kind == "modes":  # It alternates between two distant levels.
         values, high = [], False
         while len(values) < n:
             high = not high
@@ -75,13 +75,14 @@ def odd(seed, number, n):
         return kind, values[:n], []
     if kind == "trend":  # Three per cent over the whole range, a bit with each version.
         return kind, [100 * math.exp(0.03 * i / n + 0.02 * draw.gauss(0, 1)) for i in range(n)], []
-    # The noise doubles where nothing else happens.
+    # Only the noise doubles.
     return kind, [100 * math.exp((0.03 if i >= place else 0.015) * draw.gauss(0, 1)) for i in range(n)], []
 
 
 def slow(seed, number, n, kind, steps=True, background=True):
-    """A series of noise of 0.5 to 4 % with 1 to 3 shifts of 2 to 15 %, or without, upon something slow: a trend of 1 to 6
-    standard deviations, 1 to 5 waves of 0.7 to 2.5, or a random walk of 1 to 4; or the same series without its background."""
+    """A series of noise of 0.5 to 4 %, with 1 to 3 shifts of 2 to 15 % or without, on a slow background: a trend of 1
+    to 6 standard deviations, 1 to 5 waves of 0.7 to 2.5, or a random walk of 1 to 4; or the same series without
+    background."""
     draw = random.Random(f"{seed}/slow/{kind}/{number}/{n}/{steps}")
     scale = 0.005 * 8 ** draw.random()
     noises = [noise for noise in KINDS if noise != "ar1"]

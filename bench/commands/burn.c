@@ -1,6 +1,6 @@
-/* Burns processor time by a number of steps, never by the clock, so that its cost is the same on a busy machine.
+/* Uses processor time by a number of steps, not by the clock, so that its cost is the same on a busy machine.
    burn STEPS      takes that many steps and ends
-   burn forever    takes steps until its parent is gone: company that keeps a core busy
+   burn forever    takes steps until its parent has ended: keeps a core busy
    burn STEPS N    also touches N bytes of memory
    With PEAK set it ends by printing the kernel's own account of its peak memory. */
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""What launching costs beyond the child's own lifetime, and peak memory."""
+"""The cost of launching beyond the child's own lifetime, and peak memory."""
 
 import shutil
 import struct
@@ -18,7 +18,7 @@ def lifetimes(path):
 
 
 def taxes(bench, tool, steps, runs, prefix):
-    """Wall time as the tool saw it less the child's own, in microseconds, for each launch."""
+    """Wall time as the tool measured it less the child's own, in microseconds, for each launch."""
     log = bench.path / "stamps"
     log.write_bytes(bytes(ROOM))
     command = f"./stamp stamps {steps}"
@@ -33,7 +33,7 @@ def taxes(bench, tool, steps, runs, prefix):
 
 
 def real_time_prefix():
-    """How to run under real-time priority, which keeps other work away; nothing where that is not allowed."""
+    """The prefix for real-time priority, which keeps other work off the core; empty if that is not allowed."""
     prefix = ("chrt", "-f", "1")
     if not shutil.which("chrt") or subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
         return None
@@ -60,7 +60,7 @@ def launch_tax(bench, rounds, runs):
                 if tool == "scruple" and "hyperfine" in medians:
                     value = middle / medians["hyperfine"][0]
                     ratio = f"{value:.2f}"
-                    # A child that gives others time to run makes either tool wait for a core when it ends.
+                    # If the child let other processes run, both tools would wait for a core when it ends.
                     if steps == 0 or prefix:
                         bar = f"at most 0.75: {'kept' if value <= 0.75 else 'MISSED'}"
                 rows.append([

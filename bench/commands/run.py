@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures of weighing commands, with hyperfine beside: false alarms, power, launch tax, peak memory.
+"""Compares weighing commands with hyperfine: false alarms, power, cost of a launch, peak memory.
 
     bench/commands/run.py --quick          a minute
     bench/commands/run.py                  about half an hour

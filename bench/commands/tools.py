@@ -1,4 +1,4 @@
-"""The two tools side by side, the programs they weigh, and the arithmetic that one of them leaves to its users."""
+"""The two tools, the programs that they weigh, and the arithmetic that one of them leaves to its users."""
 
 import json
 import math
@@ -31,7 +31,7 @@ class Bench:
         self.folder.cleanup()
 
     def keep_company(self, count):
-        """Keeps that many processes busy beside what is measured; they end with this one."""
+        """Runs this many busy processes beside the measured ones; they end with this one."""
         for process in self.company:
             process.kill()
             process.wait()
@@ -39,7 +39,7 @@ class Bench:
         self.company = [subprocess.Popen([burn, "forever"]) for _ in range(count)]
 
     def copies(self, *names):
-        """Fresh copies of the burner under these names, laid out on the disk as the file system pleases."""
+        """Fresh copies of the burner with these names, so that their layout on the disk varies."""
         for name in names:
             shutil.copy(self.path / "burn", self.path / name)
 
@@ -49,7 +49,7 @@ class Bench:
         return json.loads(self.run(command))
 
     def fine(self, *words, prefix=()):
-        """One run of hyperfine, as its list of results; none where it is not installed."""
+        """One run of hyperfine, as its list of results; empty if it is not installed."""
         if not self.hyperfine:
             return None
         out = self.path / "hyperfine.json"
@@ -97,7 +97,7 @@ def headline(run):
 
 
 def verdict_at(one, margin):
-    """The verdict of a comparison for another margin, read off its interval."""
+    """The verdict of a comparison for another margin, from its interval."""
     if not one["interval"]:
         return "can't tell"
     low, high = (math.log(bound) for bound in one["interval"])
@@ -145,7 +145,7 @@ def incomplete_beta(a, b, x):
 
 
 def ratio_claims_difference(a, b):
-    """Whether hyperfine's own line, such as ‘1.04 ± 0.01 times faster’, stands clear of 1."""
+    """Whether the interval in hyperfine's own line, such as ‘1.04 ± 0.01 times faster’, excludes 1."""
     fast, slow = sorted((a, b), key=lambda one: one["mean"])
     ratio = slow["mean"] / fast["mean"]
     spread = ratio * math.hypot(slow["stddev"] / slow["mean"], fast["stddev"] / fast["mean"])

@@ -1,4 +1,4 @@
-"""False alarms and power: how often two programs are called different, when they are the same and when they are not."""
+"""False alarms and power: how often two programs are called different, if they are the same and if they are not."""
 
 import os
 
@@ -34,7 +34,7 @@ def waiting(run):
 
 
 def series(bench, count, factor, blocks, margin):
-    """Many comparisons of fresh copies, the new one costing `factor` times what the old one does."""
+    """Many comparisons of fresh copies; the new one costs `factor` times as much as the old one."""
     steps = calibrate(bench)
     old, new = (f"./{name} {steps(FIVE_MS * by)}" for name, by in (("old", 1), ("new", factor)))
     found = []
@@ -45,7 +45,7 @@ def series(bench, count, factor, blocks, margin):
 
 
 def rows_of(name, found, wanted, bar):
-    """The rows of both tools for one series; the bar is for the verdict that Scruple prints."""
+    """The rows of both tools for one series; the required value is for the verdict that Scruple prints."""
     rows = []
     for label, key in (("the verdict printed", "headline"), ("wall time alone", "wall"), ("cpu time alone", "cpu")):
         verdicts = [one[key] for one in found]
@@ -78,7 +78,7 @@ def power(bench, two, five):
 
 
 def show(bench, plans):
-    """Takes each series beside as many busy processes as there are cores, and prints one table."""
+    """Runs each series beside as many busy processes as there are cores, and prints one table."""
     cores = os.cpu_count() or 1
     bench.keep_company(cores)
     rows = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Whether `scruple explain` names the function that a commit of a public repository changed, where the commit's message says
-that something got faster. Each is built beside its parent with a small program that uses what it changed; the repositories
-are cloned to a temporary folder, of which nothing is kept. Prints Markdown.
+"""Whether `scruple explain` names the function that a commit of a public repository changed, for commits whose
+messages report a speed-up. Each commit and its parent are built with a small program that uses the changed code. The
+repositories are cloned to a temporary folder, which is deleted. Prints Markdown.
 
     python3 bench/explain/commits.py --scruple target/release/scruple [--mirror FOLDER]
 
@@ -114,7 +114,7 @@ def main():
         for index, (name, commit, says, file, program, wanted) in enumerate(COMMITS):
             clone = cloned(folder, name, options.mirror)
             if not has(clone, commit):
-                # What was proposed and merged in another form is in no branch.
+                # A proposal that was merged in another form is in no branch.
                 run(["git", "-C", clone, "fetch", "-q", "origin", commit])
             driver = folder / f"driver{index}.c"
             driver.write_text(program)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Whether `scruple explain` names the true cause of a difference that was planted: programs in five languages, each beside
-itself with one thing changed; and in Python, of whose functions it must say that it cannot tell them. Then programs beside
-themselves, of which nothing may be told. Prints Markdown.
+"""Whether `scruple explain` names the true cause of a planted difference: programs in five languages, each compared
+with a copy that has one change; and in Python, whose functions it must report as unknown. Then identical programs,
+for which it must not report anything. Prints Markdown.
 
     python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
 """
@@ -18,7 +18,7 @@ import time
 PLANTED = pathlib.Path(__file__).resolve().parent / "planted"
 SAME = {"ROUNDS": "40", "TIMES": "1", "EXTRA": "", "HASH": "hash"}
 
-# What is changed, and the function that is to be named for it; none where nothing may be told.
+# The change, and the function that must be named; none if nothing may be reported.
 CHANGES = [
     ("10 % dearer", {"ROUNDS": "44"}, "hash"),
     ("3 times as often", {"TIMES": "3"}, "parse"),
@@ -106,7 +106,7 @@ LANGUAGES = {
     "Python": ("python3", python),
 }
 
-# What does not apply: there is no compiler that inlines, or has flags.
+# Changes that do not apply: no compiler inlines or has flags.
 UNCOMPILED = {"inlined", "other flag"}
 
 
@@ -117,14 +117,14 @@ def explained(scruple, old, new):
 
 
 def told(page):
-    """What the sentences are about: the rows that are told of the instructions."""
+    """The reported rows about instructions, which are the subjects of the sentences."""
     return [row for row in page["counts"][0]["rows"] if row["told"]]
 
 
 def is_right(page, wanted, language):
     rows = told(page)
     if language == "Python" and wanted is not None:
-        # Functions of the script cannot be told, and must not be guessed: the code of the interpreter is the same.
+        # The script's functions are unknown and must not be guessed: the interpreter's code is the same.
         said = any("functions here are the interpreter" in remark for remark in page["remarks"])
         first = f"{rows[0]['function']} ({rows[0]['code']})" if rows else "nothing"
         return said and bool(rows) and rows[0]["code"] == "same", first
@@ -161,7 +161,7 @@ def main():
                     continue
                 if language == "Python" and change in UNCOMPILED:
                     continue
-                # Paths of one length: names are counted as well.
+                # Paths of equal length, because processing names costs instructions, too.
                 sides = [folder / f"{compiler}-{index}-{side}" for side in ("a", "b")]
                 for side, more in zip(sides, ({"LIBRARY": "40"} if "LIBRARY" in values else {}, values)):
                     side.mkdir()

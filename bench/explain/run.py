@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What counting instructions by call tree costs, and whether it counts right: beside callgrind (instructions of every
-address), cachegrind (totals) and memcheck (allocations), on programs as they are. CPU time is user plus system, the
+"""The cost and correctness of counting instructions by call tree, compared with callgrind (instructions of every
+address), cachegrind (totals) and memcheck (allocations), on unmodified programs. CPU time is user plus system, the
 smallest of interleaved rounds. Prints Markdown.
 
     python3 bench/explain/run.py --scruple target/release/scruple [--quick] [--rounds N] [--only PROGRAM]
@@ -32,7 +32,7 @@ def skip(what, why):
 
 
 def programs(folder, scale):
-    """Name, and the words of each program that is here."""
+    """Name and command line of each installed program."""
     text = folder / "text"
     text.write_text("\n".join(f"{i * 7919 % 300007:x} line {i} {i % 17}" for i in range(300_000 // scale)))
     python = subprocess.run(["python3", "-c", "import sys; print(sys.executable)"], stdout=subprocess.PIPE, text=True)
@@ -64,11 +64,11 @@ def programs(folder, scale):
 
 
 class Scale:
-    """Runs programs in one environment, from one folder of valgrind's tools: theirs and the call tree."""
+    """Runs programs in one environment, with one folder of tools: valgrind's and the call tree."""
 
     def __init__(self, scruple, folder):
         self.folder = folder
-        # Python reads the names of all files where it runs.
+        # Python reads the names of all files in its working folder.
         self.empty = folder / "empty"
         self.empty.mkdir()
         env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
@@ -88,7 +88,7 @@ class Scale:
         return [self.valgrind, "-q", "--vgdb=no", f"--tool={tool}", *options]
 
     def run(self, words, quiet=True):
-        """CPU seconds, and what was said on standard error."""
+        """CPU seconds, and the text on standard error."""
         with open(self.folder / "stderr", "w+b") as stderr:
             process = subprocess.Popen(["setarch", "-R", *words], env=self.env, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=stderr, cwd=self.empty)
@@ -145,8 +145,8 @@ def callgrind(path):
 
 
 def differences(ours, theirs):
-    """The sum of what addresses differ by. Callgrind knows no file for stubs that jump to other files, and gives their
-    addresses in memory: those are compared by their places in a page."""
+    """The sum of the differences over addresses. Callgrind knows no file for stubs that jump to other files, and prints
+    their addresses in memory: those are compared by their offsets in a page."""
     def in_pages(counts):
         places = collections.Counter()
         for (_, address), count in counts.items():

@@ -32,7 +32,7 @@ step :: Word32 -> Word32 -> Word32
 step b h = (h `xor` b) * 16777619
 {-# INLINE step #-}
 
--- Not inlined: else the compiler floats constant work out of the harness's loop, under either tool.
+-- Not inlined: otherwise the compiler floats constant work out of either tool's loop.
 fnv1, fnv4, fnv8 :: Word32 -> Word32
 fnv1 h = step 1 h
 fnv4 h = step 4 (step 3 (step 2 (step 1 h)))

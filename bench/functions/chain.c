@@ -1,4 +1,4 @@
-/* A chain of dependent steps, STEPS of them: two builds that differ by a known share. */
+/* A chain of STEPS dependent steps, for two builds that differ by a known share. */
 #define SCRUPLE_IMPLEMENTATION
 #include "scruple.h"
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Five invocations of the function suite of every SDK: whether the next invocation says what the interval of the last one
-promised. Two invocations agree on a case when their nets lie within 3 % of one another, or their intervals overlap. Prints
-a table in Markdown; the exit code is 1 where two invocations disagree.
+"""Five invocations of the function suite of every SDK: whether their results agree. Two invocations agree on a case
+if their nets are within 3 % of each other, or their intervals overlap. Prints a table in Markdown; the exit code is 1
+if two invocations disagree.
 
     python3 bench/functions/five.py [--scruple BIN] [--only SUITE]… [--times N] [--verbose]
 
-The invocations of all suites take turns, so that those of one suite are some time apart, and each suite has a store, as it
-has for its user: what earlier invocations say about the machine's clock is taken from there.
+The invocations of all suites take turns, so that those of one suite are some time apart. Each suite has a store, as
+for a user: the machine's clock speed in earlier invocations is read from there.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def in_cpp(folder):
 
 
 def in_criterion(folder):
-    """The seven functions as a suite of criterion's whose import was changed."""
+    """The seven functions as a criterion suite with its import changed."""
     seven.need("ghc")
     own = folder / "seven-criterion-import"
     own.mkdir()
@@ -94,7 +94,7 @@ def built(only, folder):
 
 
 def weigh(options, command, store):
-    """What one invocation says: for each case its net, an interval and whether it is a number at all; and the remarks."""
+    """The result of one invocation: for each case its net, an interval and whether it is a number; and the remarks."""
     words = [options.scruple, "bench", "--json", "--store", str(store), "--time-only", "--", *command]
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
@@ -104,8 +104,8 @@ def weigh(options, command, store):
 
 
 def span(arm):
-    """The net of a case and its interval. Of one below resolution it is known that it lies between 0 and a bound, and of one
-    with too few readings for an interval nothing."""
+    """The net of a case and its interval. A net below resolution is between 0 and a bound; with too few readings for an
+    interval, nothing is known."""
     net = arm["metrics"]["time.wall"].get("net")
     if net is None:
         return None, 0, math.inf
@@ -116,7 +116,7 @@ def span(arm):
 
 
 def agreement(spans):
-    """The largest difference between two invocations, and which pairs neither lie near nor overlap."""
+    """The largest difference between two invocations, and the pairs that are neither close nor overlap."""
     largest, apart = 0, []
     for (i, one), (j, other) in itertools.combinations(enumerate(spans, 1), 2):
         near = False

@@ -1,4 +1,4 @@
-// The seven functions under Google's benchmark library, as its manual has one write them.
+// The seven functions under Google's benchmark library, written as its manual recommends.
 #include <benchmark/benchmark.h>
 #include <cstdint>
 

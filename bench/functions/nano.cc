@@ -1,4 +1,4 @@
-// The seven functions under nanobench, as its manual has one write them.
+// The seven functions under nanobench, written as its manual recommends.
 #define ANKERL_NANOBENCH_IMPLEMENT
 #include <nanobench.h>
 #include <cstdint>

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Seven small functions under Scruple and under other tools, on a machine that is kept busy: what each reports, how long
-it takes, and how far its figures spread over invocations; and a true difference of 2 %, which Scruple must find. Prints
-Markdown, and then which of the bars are met; the exit code is 1 where one is not.
+"""Seven small functions under Scruple and other tools, on a machine that is kept busy: the figures of each tool, its
+running time, and the spread over invocations; and a true difference of 2 %, which Scruple must find. Prints Markdown,
+and then which of the required values are reached; the exit code is 1 if one is not.
 
     python3 bench/functions/run.py [--quick] [--scruple BIN] [--only TOOL]… [--nanobench FOLDER] [--idle]
 
-The functions: a constant (loop), the identity (id), one, four and eight steps of FNV-1a, and loops of about a microsecond
-and a millisecond. What `id` costs is the tool's own overhead. Tools that are not installed are left out, with the reason.
+The functions: a constant (loop), the identity (id), one, four and eight steps of FNV-1a, and loops of about a
+microsecond and a millisecond. The cost of `id` is the tool's own overhead. Tools that are not installed are left out,
+with the reason.
 """
 
 import argparse
@@ -35,7 +36,7 @@ class Absent(Exception):
 
 
 class Tool:
-    """A tool with its functions built: `command`, and `read`, which makes {function: ns} of what it printed."""
+    """A tool with its functions built: `command`, and `read`, which converts its output to {function: ns}."""
 
     def __init__(self, name, command, read, keep=None):
         self.name, self.command, self.read, self.keep = name, command, read, keep
@@ -133,7 +134,7 @@ def rust_bench(name):
     raise Absent(f"cargo cannot build it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
 
 
-# The others, each as its manual has one use it.
+# The other tools, each used as its manual recommends.
 
 
 def criterion_rs(options):
@@ -224,7 +225,7 @@ def tools(options):
 
 
 def run(command):
-    """What a command printed, and the seconds that it took on the wall and of processors, with all that it started."""
+    """The output of a command, its wall time in seconds, and the CPU time of all its processes."""
     used = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     before, began = used(), time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -253,7 +254,7 @@ def percent(share):
 
 
 def compare(options, chosen):
-    """Every tool several times, taking turns; prints the table and returns what bars are about."""
+    """Runs every tool several times, in turn; prints the table and returns the figures that have required values."""
     readings = {name: [] for name, _ in chosen}
     seconds = {name: [] for name, _ in chosen}
     kept = {}
@@ -316,7 +317,7 @@ def functions(options, chosen, bars):
 
 
 def first_answer(name, readings, seconds, bars):
-    """Holds first answers against the whole ones: the time that they took, and how far they were off."""
+    """Compares first answers with the complete ones: the time that they took, and their error."""
     took = statistics.median(wall for wall, _ in seconds)
     bars(f"{name}: the first answer comes after {took:.1f} s (at most 1 s)", took <= 1)
     for function in ("fnv1", "fnv4", "fnv8", "us", "ms"):

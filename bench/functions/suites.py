@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The benches of five well-known Haskell packages, with the import of their harness changed and nothing else, under Scruple:
-whether each builds, and what each says. Sources come from Debian by `apt-get source`, into a temporary folder; Debian's
-libraries are used. Prints a table in Markdown; the exit code is 1 where a suite does not build or run.
+"""The benches of five well-known Haskell packages under Scruple, with only the import of their harness changed: whether
+each builds, and its results. Sources come from Debian by `apt-get source`, into a temporary folder; Debian's libraries
+are used. Prints a table in Markdown; the exit code is 1 if a suite does not build or run.
 
     python3 bench/functions/suites.py [--scruple BIN] [--only PACKAGE]… [--keep FOLDER]
 """
@@ -20,7 +20,7 @@ SDK = pathlib.Path(__file__).resolve().parent.parent.parent / "sdk/haskell/src"
 IMPORTS = [("Criterion.Main.Options", "Scruple.Criterion.Options"), ("Criterion.Main", "Scruple.Criterion"),
            ("Test.Tasty.Bench", "Scruple.TastyBench"), ("Gauge.Main", "Scruple.Gauge")]
 
-# The main module of each suite below its package's source, further folders of modules, and the words that it is run with.
+# The main module of each suite in its package's source, further folders of modules, and its arguments.
 SUITES = {
     "attoparsec": ("benchmarks/Benchmarks.hs", ["benchmarks/warp-3.0.1.1", "."], []),
     "unordered-containers": ("benchmarks/Benchmarks.hs", [], []),
@@ -77,7 +77,7 @@ def weigh(package, scruple, folder):
         (main.parent / name).write_text(text)
     objects, program = folder / f"{package}-objects", folder / f"{package}-bench"
     where = [f"-i{path}" for path in [SDK, main.parent, *(unpacked / path for path in more)]]
-    # The package itself is the one that Debian has built: its own folder of sources is not among these.
+    # The package itself is Debian's build: its own source folder is left out.
     run(["ghc", "--make", "-v0", "-w", "-O2", "-XPackageImports", *where, "-outputdir", objects, main, "-o", program], main.parent)
     words = [scruple, "bench", "--quick", "--json", "--no-store", "--", program, *arguments]
     answer = json.loads(run(words, main.parent, {**os.environ, "LANG": "C.UTF-8"}))

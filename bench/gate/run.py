@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What a gate finds and what it leaves alone: a small program in a repository of its own, its merge base beside changes
-whose cost is known. Every change is checked again and again, each time as a commit of its own on a branch of its own.
-Prints Markdown.
+"""Which changes a gate detects: a small program in its own repository, whose merge base is compared with changes of
+known cost. Every change is checked repeatedly, each time as a new commit on a new branch. Prints Markdown.
 
     python3 bench/gate/run.py --scruple target/release/scruple [--quiet N] [--changed N] [--busy N]
 
@@ -51,7 +50,7 @@ int main(void) {
 
 SAME = {"BYTES": "64", "ROUNDS": "100", "EXTRA": "0"}
 
-# What is changed, and how the gate is to end.
+# The change, and the expected result of the gate.
 CHANGES = {
     "documents": (None, 0),
     "a comment": ({"EXTRA": "0 /* nothing */"}, 0),
@@ -95,13 +94,13 @@ def repository(folder):
 
 
 def once(scruple, folder, place, name, number):
-    """One gate of a change in a new commit; how it ended, how long it took, the change of processor time."""
+    """One gate of a change in a new commit: its result, its duration, the change of processor time."""
     change = CHANGES[name][0]
     git(folder, "checkout", "-q", "-f", "-B", f"topic{number}", "main")
     if change is None:
         (folder / "README.md").write_text(f"A program, described for the {number}th time.\n")
     else:
-        # A text of its own keeps an earlier build of the same source from being taken.
+        # A unique text prevents the use of an earlier build of the same source.
         (folder / "app.c").write_text(source({**SAME, **change}) + f"/* {number} */\n")
     git(folder, "commit", "-q", "-a", "-m", f"{name} {number}")
     more = OF_TIME if "time decides" in name else []
@@ -116,7 +115,7 @@ def once(scruple, folder, place, name, number):
 
 
 def named(found):
-    """The metrics that decided that something became worse, and the lines that it was put down to."""
+    """The metrics that were judged worse, and the lines named as their cause."""
     worse = {one["metric"] for one in found["findings"] if one["decides"] and one["outcome"] == "regression"}
     lines = {f"{one['file']}:{one['lines'][0]}" for one in found["origins"] if one.get("file")}
     return worse, lines

@@ -1,5 +1,5 @@
-/* The least that standing before malloc and free costs: calls that are passed on, and with COUNT three counters of the
- * process, without threads, forks or failures in mind. */
+/* The minimal cost of hooking malloc and free: calls are passed on, and with COUNT three counters of the process are
+ * kept, without support for threads, forks or failures. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* pair N SIZE: N times malloc(SIZE) and free, the fastest thing an allocator does. */
+/* pair N SIZE: N times malloc(SIZE) and free, the fastest operations of an allocator. */
 #include <stdlib.h>
 
 int main(int argc, char **argv) {

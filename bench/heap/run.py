@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What counting allocations costs: nanoseconds per malloc/free pair, and CPU time of programs beside that of other
+"""The cost of counting allocations: nanoseconds per malloc/free pair, and CPU time of programs, compared with other
 tools. CPU time is user plus system of the whole tree, the smallest of interleaved rounds, so that other work on the
 machine matters little. Prints Markdown.
 
@@ -17,7 +17,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MODES = {"counts": "off", "live + peak": "usable", "requested peak": "requested"}
-# Short, so that some runs are disturbed by nothing.
+# Short, so that some runs are not disturbed.
 PAIRS = 4_000_000
 
 
@@ -42,7 +42,7 @@ def counter():
 
 
 class Counting:
-    """A session of the counter that stays open; `environment` has commands counted."""
+    """A session of the counter that stays open. Commands with `environment` are counted."""
 
     def __init__(self, runner, peak):
         command = [runner, f"--peak={peak}", "--hold"]
@@ -62,7 +62,7 @@ def cpu(command, extra=None):
     process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):  # `diff` says 1 for "they differ"
+    if process.returncode not in (0, 1):  # `diff` exits with 1 if files differ
         raise RuntimeError(f"{command} failed with {process.returncode}")
     return usage.ru_utime + usage.ru_stime
 
@@ -77,7 +77,7 @@ def smallest(arms, rounds):
 
 
 def programs(mix, maps, folder):
-    """Commands of a few tenths of a second that allocate much, each if it is installed."""
+    """Installed commands that allocate much and run for a few tenths of a second."""
     text = folder / "text"
     text.write_text("".join(f"{i * 7919 % 200003} line {i} {i % 17}\n" for i in range(200_000)))
     other = folder / "other"
@@ -119,7 +119,7 @@ def programs(mix, maps, folder):
 
 
 def memray_of_its_own():
-    """Installs memray where benches keep such things, unless it is there; none without a network."""
+    """Installs memray into the cache of the benches, unless it is there; None without a network."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     place = cache / "scruple/bench/memray"
     program = place / "bin/memray"

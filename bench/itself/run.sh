@@ -1,5 +1,5 @@
 #!/bin/sh
-# What versions of Scruple cost: a small run, and the report of a stored run, over a range of its own commits.
+# The cost of versions of Scruple: a small run, and the report of a stored run, over a range of its own commits.
 # Without a range: the last release and everything since. Needs `scruple` on the search path; builds each version.
 #   sh bench/itself/run.sh [RANGE [OPTION OF scruple history…]]
 set -eu

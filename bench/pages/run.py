@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How long the page of a large history takes: to be written, and to be of use in a browser. Prints Markdown.
+"""How long the page of a large history takes to write, and until it is usable in a browser. Prints Markdown.
 
     python3 bench/pages/run.py --scruple target/release/scruple [--commits N] [--subjects N] [--metrics N]
 
 A history of two commits is weighed in a repository of its own and multiplied in its store: every commit has every
-subject in every metric, every tenth series changes once. The browser is Debian's Chromium without a screen, driven by
-tests/pages/browser.mjs; a page is of use when the document can be scrolled and its folds opened (domInteractive), and
-loaded when everything in it is laid out (loadEventEnd).
+subject in every metric, every tenth series changes once. The browser is Debian's Chromium in headless mode,
+controlled by tests/pages/browser.mjs. A page is usable when the document can be scrolled and its folds opened
+(domInteractive), and loaded when everything in it is laid out (loadEventEnd).
 """
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares a program of each language runtime with itself, and counts the verdicts on its figures.
 
-bench/runtimes/aa.py [WORD…]: only the runtimes whose name holds one of the words. AA_RUNS sets how often (40).
-Ends with 1 where more than one verdict in twenty is "different".
+bench/runtimes/aa.py [WORD…]: only the runtimes whose name contains one of the words. AA_RUNS sets how often (40).
+Exits with 1 if more than one verdict in twenty is "different".
 """
 
 import json
@@ -37,7 +37,7 @@ PROGRAMS = [
 
 
 def verdicts(command, folder):
-    """The verdicts of one run in which the program stands on both sides, by metric."""
+    """The verdicts of one run that compares the program with itself, by metric."""
     words = [SCRUPLE, "run", "--no-store", "--json", "-r", "6", command, command]
     run = subprocess.run(words, capture_output=True, text=True, cwd=folder)
     if run.returncode != 0:

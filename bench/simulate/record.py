@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes costs.json for the simulation of farms from the answer of `scruple history ... --json` (or of `history report
---json`): what builds and launches took, in nanoseconds.
+--json`): the times of builds and launches, in nanoseconds.
 
     python3 bench/simulate/record.py ANSWER.json > bench/simulate/costs.json
 
-What a unit takes besides its work, and what the store takes for a reading, are given by options, in seconds."""
+Options set the overhead of a unit of work and the store's time for a reading, in seconds."""
 
 import argparse
 import json

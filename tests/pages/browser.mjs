@@ -1,4 +1,4 @@
-// A headless Chromium that is spoken to over a pipe, by the DevTools protocol.
+// A headless Chromium, controlled through a pipe by the DevTools protocol.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 /** The browser that is installed, if one is. */
 export const program = PROGRAMS.find(existsSync);
 
-// A busy machine is slow; a browser that hangs is not waited for for ever.
+// Long enough for a busy machine, but a browser that hangs must not block the tests for ever.
 const PATIENCE = 240_000;
 
 export class Browser {
@@ -76,7 +76,7 @@ export class Browser {
     await tab.send('Emulation.setEmulatedMedia', {
       features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }],
     });
-    // What tests look at a page with is script, which the page itself forbids.
+    // The tests examine a page by script, which the page's own policy forbids.
     await tab.send('Page.setBypassCSP', { enabled: true });
     return tab;
   }
@@ -119,7 +119,7 @@ class Tab {
     await loaded;
   }
 
-  /** The value of an expression in the page; of a promise, what it comes to. */
+  /** The value of an expression in the page; of a promise, its result. */
   async value(expression) {
     const { result, exceptionDetails } = await this.send('Runtime.evaluate', {
       expression, awaitPromise: true, returnByValue: true,

@@ -1,4 +1,4 @@
-// Looks at pages as people meet them: narrow and wide, light and dark, folded and open, printed, with the keyboard only.
+// Checks pages as people use them: narrow and wide, light and dark, folded and open, printed, with the keyboard only.
 // Usage: look.mjs AXE FILE… prints what is wrong, one thing in a line of JSON.
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ const [axe, ...files] = process.argv.slice(2);
 const rules = readFileSync(axe, 'utf8');
 const WIDTHS = [360, 1280, 2560];
 
-// What makes charts unreadable: labels upon each other, too small, cut off, or a chart without room.
+// Faults of charts: labels that overlap, are too small or cut off, or a chart without room.
 const UNREADABLE = `(() => {
   const wrong = [];
   const shown = (node) => node.getClientRects().length && getComputedStyle(node).display !== 'none';
@@ -58,7 +58,7 @@ async function look(browser, file, width, dark, found) {
     (await tab.value(UNREADABLE)).forEach((what) => say(`${state}: ${what}`));
   }
   (await tab.value(HARMFUL)).forEach(say);
-  // Its cost grows with the page, and the width changes next to nothing of what it looks at.
+  // Its cost grows with the page, and the width hardly affects the properties that it checks.
   if (width !== 2560) {
     await tab.value(rules);
     (await tab.value(AXE)).forEach((what) => say(`axe: ${what}`));
@@ -68,7 +68,7 @@ async function look(browser, file, width, dark, found) {
   await tab.close();
 }
 
-// Every fold opens by the keyboard, and nothing stays folded on paper.
+// Every fold opens with the keyboard, and nothing stays folded in print.
 async function use(browser, file, found) {
   const tab = await browser.tab(1280, false);
   const say = (what) => found.push({ file, what });

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes each wrong edit in this folder, and checks that the test which it names turns red.
+"""Applies each wrong edit in this folder, and checks that the test which it names fails.
 
 A patch begins with `Turns red: PACKAGE TARGET TEST` (TARGET is `lib`, `bin` or the name of an integration test) and
-`Because: …`. The edits are made in a copy of the last commit, never in this tree. Names of patches as arguments choose
-some; without arguments all are made. Exits with 1 if an edit survives.
+`Because: …`. The edits are made in a copy of the last commit, never in this tree. Arguments are names of patches;
+without arguments all are applied. Exits with 1 if an edit is not detected.
 """
 import pathlib
 import re
@@ -39,7 +39,7 @@ class Planted:
                     new.append(line[1:])
 
     def make(self, tree):
-        """Makes the edit. Fails where the lines to change are not there exactly once."""
+        """Makes the edit. Fails if the lines to change do not occur exactly once."""
         for file, old, new in self.edits:
             path = tree / file
             text, old, new = path.read_text(), '\n'.join(old), '\n'.join(new)
@@ -48,7 +48,7 @@ class Planted:
             path.write_text(text.replace(old, new))
 
     def turns_red(self):
-        """Whether the named test fails; None where nothing compiles or the test does not exist."""
+        """Whether the named test fails; None if the code does not compile or the test does not exist."""
         target = {'lib': ['--lib'], 'bin': ['--bins']}.get(self.target, ['--test', self.target])
         words = ['cargo', 'test', '--package', self.package, *target, '--', '--exact', self.test]
         done = subprocess.run(words, cwd=COPY, env=environment(), text=True, capture_output=True)

@@ -1,4 +1,4 @@
--- Hashes words in Haskell. What stands between @ is set by planted.py.
+-- Hashes words in Haskell. planted.py replaces the text between @.
 module Main (main) where
 
 import Data.Bits (xor)

@@ -1,4 +1,4 @@
-/* Hashes words in C or C++. ROUNDS, TIMES, EXTRA and HASH are set by planted.py. */
+/* Hashes words in C or C++. planted.py sets ROUNDS, TIMES, EXTRA and HASH. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// Hashes words in Go. What stands between @ is set by planted.py.
+// Hashes words in Go. planted.py replaces the text between @.
 package main
 
 import (

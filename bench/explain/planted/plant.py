@@ -1,4 +1,4 @@
-# Hashes words in Python. What stands between @ is set by planted.py.
+# Hashes words in Python. planted.py replaces the text between @.
 import sys
 
 

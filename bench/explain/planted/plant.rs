@@ -1,4 +1,4 @@
-//! Hashes words in Rust. What stands between @ is set by planted.py.
+//! Hashes words in Rust. planted.py replaces the text between @.
 use std::hint::black_box;
 
 #[inline(@INLINE@)]

@@ -1,4 +1,4 @@
-/** Keeps blocks of 100 bytes in a shape that is known: SHAPE N. */
+/** Keeps blocks of 100 bytes so that memory grows in a known shape: SHAPE N. */
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,4 +1,4 @@
-/* Keeps blocks of 100 bytes in a shape that is known: SHAPE N. */
+/* Keeps blocks of 100 bytes so that memory grows in a known shape: SHAPE N. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
         int keeps = kind == 'b' || (kind == 'l' && shape[1] == 'e') || (kind == 'f' && shape[1] == 'i' && i % 50 == 0) ||
                     (kind == 'r' && is_square(i));
         int doubles = kind == 'l' && shape[1] == 'o' && (i & (i - 1)) == 0;
-        /* Blocks of many sizes, of which every other is given back, leave holes and nothing else. */
+        /* Blocks of many sizes; every other one is freed. Only holes remain. */
         void *block = malloc(doubles ? 65536 : kind == 'f' && shape[1] == 'r' ? 100 + i * 7919 % 5000 : 100);
         latest = block;
         if (kind == 'c') {

@@ -1,4 +1,4 @@
--- Keeps arrays of twelve words in a shape that is known: SHAPE N.
+-- Keeps arrays of twelve words so that memory grows in a known shape: SHAPE N.
 import Control.Monad
 import Data.Array.Unboxed
 import Data.IORef

@@ -1,4 +1,4 @@
-"""Keeps lists of ten numbers in a shape that is known: SHAPE N."""
+"""Keeps lists of ten numbers so that memory grows in a known shape: SHAPE N."""
 
 import math
 import sys

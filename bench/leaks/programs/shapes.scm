@@ -1,4 +1,4 @@
-;; Keeps vectors of ten numbers in a shape that is known: SHAPE N.
+;; Keeps vectors of ten numbers so that memory grows in a known shape: SHAPE N.
 (define shape (string->symbol (cadr (command-line))))
 (define n (string->number (caddr (command-line))))
 (define kept '())

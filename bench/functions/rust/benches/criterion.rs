@@ -1,4 +1,4 @@
-//! The seven functions under criterion.rs, as its manual has one write them.
+//! The seven functions under criterion.rs, written as its manual recommends.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use seven_functions::{BASIS, eight, four, step, steps};

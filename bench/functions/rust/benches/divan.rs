@@ -1,4 +1,4 @@
-//! The seven functions under divan, as its manual has one write them.
+//! The seven functions under divan, written as its manual recommends.
 
 use divan::{Bencher, black_box};
 use seven_functions::{BASIS, eight, four, step, steps};

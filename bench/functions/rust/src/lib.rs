@@ -1,4 +1,4 @@
-//! The functions that every harness is given; inlined there, as they would be in a program of one's own.
+//! The functions that every harness times. They can be inlined, as in a user's own program.
 
 /// One step of FNV-1a.
 #[inline(always)]
@@ -18,11 +18,11 @@ pub fn eight(h: u32) -> u32 {
     four(four(h))
 }
 
-/// Many steps, each of which waits for the one before.
+/// Many steps, each of which waits for the previous one.
 #[inline(always)]
 pub fn steps(h: u32, n: u32) -> u32 {
     (0..n).fold(h, |h, i| step(h, i & 255))
 }
 
-/// What the functions are called with.
+/// The argument of the functions.
 pub const BASIS: u32 = 2166136261;
