@@ -57,7 +57,7 @@ pub struct SamplingArgs {
     /// For memory and with each instrument it is launched at most as often.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
-    /// Measure at least this many blocks.
+    /// Measure at least this many blocks, also where the budget ends before.
     #[arg(short, long, value_name = "N", hide_short_help = true)]
     pub min_runs: Option<u32>,
     /// Measure at most this many blocks.

@@ -35,8 +35,8 @@ pub struct Effort {
     pub warmup: u32,
     /// Exactly this many blocks, where the user said so.
     pub exactly: Option<u32>,
-    /// At least this many.
-    pub at_least: u32,
+    /// At least this many, where the user said so; the budget does not end the timing pass before.
+    pub at_least: Option<u32>,
     /// At most this many.
     pub at_most: u32,
     /// Measuring time after which the timing pass ends.
@@ -189,7 +189,7 @@ impl CommandPasses {
             self.block(&plan, u32::MAX - block, None)?;
         }
         let most = self.most_blocks(effort, block_time);
-        let first = FIRST_LOOK.max(effort.at_least).min(most);
+        let first = FIRST_LOOK.max(effort.at_least.unwrap_or(0)).min(most);
         let looks = match effort.exactly {
             Some(_) => vec![most],
             None => power::looks(first as usize, most as usize, self.run.terms.level)
@@ -200,8 +200,10 @@ impl CommandPasses {
         self.run.terms.looks = looks.len() as u32;
         let until =
             effort.budget.saturating_sub(self.counting_reserve(effort, block_time.unwrap_or_default()));
-        let least =
-            if block_time.is_some_and(|time| time * 3 > effort.budget) { 1 } else { effort.at_least.min(3) };
+        let least = effort.at_least.unwrap_or(match block_time {
+            Some(time) if time * 3 > effort.budget => 1,
+            _ => 3,
+        });
         for block in 0..most {
             self.block(&plan, block, Some(most))?;
             let taken = block + 1;
@@ -222,7 +224,7 @@ impl CommandPasses {
             .filter(|time| !time.is_zero())
             .map_or(f64::INFINITY, |time| effort.budget.as_secs_f64() / time.as_secs_f64());
         let affordable = affordable.min(f64::from(u32::MAX)) as u32;
-        affordable.max(FIRST_LOOK).min(effort.at_most).max(effort.at_least)
+        affordable.max(FIRST_LOOK).min(effort.at_most).max(effort.at_least.unwrap_or(0))
     }
 
     fn block(&mut self, plan: &Plan, block: u32, of: Option<u32>) -> Result<(), Stop> {

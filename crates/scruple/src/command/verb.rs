@@ -137,7 +137,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
     Ok(Effort {
         warmup: args.warmup,
         exactly: args.runs,
-        at_least: args.min_runs.unwrap_or(10).min(at_most),
+        at_least: args.min_runs,
         at_most,
         budget: arms::duration(&args.budget)?,
         time_only: args.time_only,

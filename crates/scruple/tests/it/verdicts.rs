@@ -196,3 +196,11 @@ fn fewer_blocks_than_the_first_look_may_be_allowed() {
     let answer = old_and_new(arm(1.0, 1), arm(1.5, 2), &["-M", "7", "--metrics", "time.wall"]);
     assert!(answer.stdout.starts_with("2 commands · 7 blocks, interleaved"), "{}", answer.exchange());
 }
+
+#[test]
+fn a_least_number_of_blocks_is_taken_also_where_the_budget_ends_before() {
+    let words = ["-m", "8", "--budget", "1ms", "--metrics", "time.wall"];
+    let answer = old_and_new(arm(1.0, 1), arm(1.5, 2), &words);
+    assert!(answer.stdout.starts_with("2 commands · 8 blocks, interleaved"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("1.50 times as slow"), "{}", answer.exchange());
+}

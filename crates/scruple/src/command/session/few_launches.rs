@@ -48,7 +48,8 @@ impl CommandPasses {
     /// Runs the instruments, each in launches of its own.
     pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
-        if effort.exactly.is_none() && !self.affords(effort, time * instruments) {
+        let by_number = effort.exactly.or(effort.at_least).is_some();
+        if !by_number && !self.affords(effort, time * instruments) {
             self.leave_uncounted();
             return Ok(());
         }
@@ -98,7 +99,8 @@ impl CommandPasses {
             Some(exactly) => (few + exactly, time * (few + exactly)),
             None => {
                 let affordable = (effort.budget.as_secs_f64() / time.as_secs_f64().max(1e-9)) as u32;
-                (affordable.clamp(few + 1, few + effort.at_most), effort.budget.max(time * (few + 1)))
+                let least = few + effort.at_least.unwrap_or(1);
+                (affordable.clamp(least, few + effort.at_most), effort.budget.max(time * least))
             }
         };
         if about >= LONG && time * 3 >= Duration::from_secs(1) {
