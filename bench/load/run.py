@@ -30,7 +30,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stalls import ROOT, compiled
+from stalls import ROOT, compiled, urgent
 
 RATE, CONNECTIONS, TRUTH = 2000, 10, 90.0
 
@@ -51,18 +51,7 @@ def await_port(port):
     sys.exit(f"nothing listens on port {port}")
 
 
-def urgent(argv, core):
-    """The command on one core, with a real-time priority where that is allowed."""
-    cores = os.cpu_count() or 1
-    pin = shutil.which("taskset") and "--threads" not in argv
-    prefix = ["taskset", "-c", str(min(core, cores - 1))] if pin else []
-    if os.geteuid() == 0 and shutil.which("chrt"):
-        prefix = ["chrt", "-f", "10"] + prefix
-    return prefix + argv
-
-
 def ours(program):
-    # It pins its own thread, and then knows that the server's core is another.
     return [program, "load", "--json", "--no-store", "--no-cost", "--threads", "1@0", "--warm-up", "off", "-i"]
 
 
@@ -74,7 +63,9 @@ def run(argv, limit=60):
     """Runs a generator on core 0; returns what it printed and its processor time, user and system, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     env = dict(os.environ, GOMAXPROCS="1", TOKIO_WORKER_THREADS="1", K6_NO_USAGE_REPORT="true")
-    done = subprocess.run(urgent(argv, 0), capture_output=True, text=True, timeout=limit, env=env)
+    # Scruple pins its own thread, and then knows that the server's core is another.
+    core = None if "--threads" in argv else 0
+    done = subprocess.run(urgent(argv, core), capture_output=True, text=True, timeout=limit, env=env)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return done.stdout + done.stderr, after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
 

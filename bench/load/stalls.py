@@ -65,8 +65,12 @@ def kinds(offsets):
     }
 
 
-def urgent(argv):
-    return (["chrt", "-f", "10"] if os.geteuid() == 0 and shutil.which("chrt") else []) + argv
+def urgent(argv, core=None):
+    """The command with a real-time priority where that is allowed, and on one core if that is wanted."""
+    prefix = ["chrt", "-f", "10"] if os.geteuid() == 0 and shutil.which("chrt") else []
+    if core is not None and shutil.which("taskset"):
+        prefix += ["taskset", "-c", str(min(core, (os.cpu_count() or 1) - 1))]
+    return prefix + argv
 
 
 def quantile(ordered, q):
