@@ -5,9 +5,7 @@ cd "$(dirname "$0")/.."
 PATH=$PATH:$PWD/target/nginx/usr/sbin
 export PATH
 began=$(date +%s)
-# shellcheck disable=SC2046
-studies/run $(grep -L '^source = ' studies/*/scruple.toml | cut -d/ -f2) --report "${1:-docs/gallery}" \
-    --scruple "${CARGO_TARGET_DIR:-target}/release/scruple"
+studies/run --debian --report "${1:-docs/gallery}" --scruple "${CARGO_TARGET_DIR:-target}/release/scruple"
 code=$?
 echo "studies: $(($(date +%s) - began)) s of wall time"
 exit $code

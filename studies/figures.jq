@@ -71,3 +71,17 @@ def point($commit):
 def step($old; $new):
   point($old).value as $old | point($new).value as $new
   | if $old == 0 then error("the figure before is nothing") else ($new / $old - 1) * 100 end;
+
+# From the first version of a history to the last, as a change in percent.
+def whole:
+  (first(.series[] | select(.subject == $arm and .metric == $metric)) // error("there is no series of \($metric) of ‘\($arm)’")).whole
+  | if . == null then error("the history has no ends to compare")
+    elif .interval == null and (.surely | not) then {pointing: ((.ratio - 1) * 100), why: "too few readings"}
+    else {estimate: .ratio, interval: (if .interval then [.interval.low, .interval.high] else null end)} | percent end;
+
+# At which commits a history changes, and by how much, as text.
+def changes(wanted):
+  . as $h
+  | [$h.series[] | select(.subject == $arm and .metric == $metric) | .changes[] | select(.ratio != null) | select(wanted)
+     | "\(.ratio * 1000 | round / 1000) × at " + ([.set[] as $at | $h.history.versions[$at].commit[:7]] | join(" or "))]
+  | if length == 0 then "none" else join(", ") end;

@@ -125,3 +125,36 @@ fn queues_deliver_every_message_once() {
     said.have_figures(&["TQueue, 2 to 2: time of a message", "TQueue, 2 to 2: bytes of a message"]);
     said.verdict("messages that were lost, doubled or invented", "reproduced");
 }
+
+/// The first block of a language in a document.
+fn block<'a>(document: &'a str, language: &str) -> &'a str {
+    let opening = format!("```{language}\n");
+    let start = document.find(&opening).expect("the document has such a block") + opening.len();
+    &document[start..start + document[start..].find("```").expect("the block ends")]
+}
+
+#[test]
+fn the_example_of_how_to_add_a_study_is_a_study() {
+    let place = Place::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let folder = place.file("studies/gzip-levels");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for name in ["run", "figures.jq"] {
+        std::fs::copy(from.join(name), place.file("studies").join(name)).expect("a copy");
+    }
+    let document = std::fs::read_to_string(from.join("README.md")).expect("the document");
+    std::fs::write(folder.join("scruple.toml"), block(&document, "toml")).expect("written");
+    std::fs::write(folder.join("published.csv"), block(&document, "csv")).expect("written");
+    let mut command = Command::new("python3");
+    command.arg(place.file("studies/run")).args(["gzip-levels", "--smoke"]).env("HOME", place.path());
+    command.args(["--scruple", env!("CARGO_BIN_EXE_scruple"), "--report"]).arg(place.file("report"));
+    let output = command.stdin(Stdio::null()).output().expect("python3 runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if String::from_utf8_lossy(&output.stdout).contains("these packages are missing") {
+        return skip("packages of the example of a study are missing");
+    }
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let report = std::fs::read_to_string(place.file("report/gzip-levels.md")).expect("a report");
+    assert!(report.contains("| slowest: peak memory |  | "), "{report}");
+    assert!(!report.contains("could not run"), "{report}");
+}
