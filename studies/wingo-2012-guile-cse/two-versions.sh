@@ -2,7 +2,7 @@
 set -eu
 rm -rf repository
 git init -q repository
-cp tree.scm guild.sh modules.sh repository
+cp tree.scm guild.sh modules.scm repository
 cd repository
 git config user.name studies
 git config user.email studies@localhost
