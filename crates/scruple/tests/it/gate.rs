@@ -80,6 +80,23 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
 }
 
 #[test]
+fn one_byte_more_is_told_where_launches_are_slow() {
+    let place = Place::new();
+    // A block takes a second, and a quarter of the budget is two of them: too few to tell that two counts differ.
+    let slow = |arm: Arm| {
+        let long = |_: usize| 5e8;
+        arm.with("timing", "time.wall", long).with("memory", "time.wall", long)
+    };
+    place.script(&[("old", slow(arm(1.0, 1))), ("new", slow(bytes(arm(1.0, 2), 4097.0)))]);
+    let words = ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new"];
+    let answer = place.run(words.iter().chain(&["--budget", "10s", "--json", "true", "true new"]));
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let findings = at(&answer.json(), "/check/findings").as_array().expect("findings").clone();
+    let found = findings.iter().find(|one| one["metric"] == "malloc.bytes").expect("a count");
+    assert_eq!(found["outcome"], "regression", "{found:#}");
+}
+
+#[test]
 fn a_time_that_is_named_decides() {
     let place = Place::new();
     let gate = |factor: f64| scripted(&place, arm(1.0, 1), arm(factor, 2), &["--gate", "time.cpu"]);

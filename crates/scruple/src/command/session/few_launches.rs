@@ -54,10 +54,12 @@ impl CommandPasses {
             return Ok(());
         }
         let rounds = self.rounds(effort, COUNTING, time * instruments);
+        let before = self.spent;
         for block in 0..rounds * instruments {
             self.round(Pass::Counting, block, rounds * instruments)?;
         }
         let most = self.rounds(effort, ENOUGH, time * instruments);
+        let most = most.max(self.differing(effort, rounds, (self.spent - before) / rounds));
         let open = self.open(Pass::Counting);
         let open: HashSet<u32> =
             open.iter().flat_map(|(_, blocks)| blocks).map(|block| block % instruments).collect();
@@ -84,6 +86,13 @@ impl CommandPasses {
             return wanted.min(exactly);
         }
         (1..=wanted).rev().find(|rounds| time * *rounds <= effort.budget / 4).unwrap_or(1)
+    }
+
+    /// How many rounds of the counting pass there are where counts differ, of which so many were taken: as many as show
+    /// it, as far as the whole budget allows.
+    fn differing(&self, effort: &Effort, taken: u32, each: Duration) -> u32 {
+        let left = |rounds: &u32| effort.exactly.is_none() && self.affords(effort, each * (*rounds - taken));
+        (taken + 1..=COUNTING).rev().find(left).unwrap_or(taken)
     }
 
     fn affords(&self, effort: &Effort, time: Duration) -> bool {
