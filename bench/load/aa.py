@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often Scruple calls two identical servers different, or says of a limit that it is exceeded or kept when it is not.
+"""How often Scruple calls two identical servers different, or wrongly reports a limit as exceeded or kept.
 
     bench/load/aa.py [--scruple PROGRAM] [--tries N] [--jobs N] [--only SERVER,...] [--duration TIME]
 
