@@ -18,10 +18,10 @@ use super::{Aim, Request, environment, remarks, view};
 use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Store, StoredHistory, add_readings};
+use crate::store::{Entry, Store, StoredHistory, add_readings};
 use forecast::Forecast;
 use refinement::Suspected;
-use scruple_core::history::{Graph, History, State, Version, find_changes};
+use scruple_core::history::{Graph, History, READINGS, State, Version, find_changes};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::plan::Plan;
 use scruple_core::run;
@@ -37,9 +37,11 @@ use std::time::Duration;
 
 /// At most this many versions with the same artefacts are timed as well: their spread is the noise floor.
 const TWINS: usize = 2;
-/// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one.
+/// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one; a brief one whose
+/// counts do not repeat, as many as a verdict needs.
 const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
+const BRIEF: Duration = Duration::from_secs(5);
 /// Versions on both sides of an exact change are counted this often, at different times.
 const VISITS: u32 = 2;
 /// The number of failed builds in a row that points at one mistake rather than at many bad versions.
@@ -252,7 +254,8 @@ impl Campaign {
         let version = &mut self.history.entries[index].version;
         version.state = State::Building;
         let commit = version.commit.clone();
-        let built = self.history.entries.iter().filter(|entry| entry.artefacts.is_some()).count();
+        let tried = |entry: &&Entry| entry.artefacts.is_some() || entry.version.state.failed();
+        let built = self.history.entries.iter().filter(tried).count();
         let title = &self.history.entries[index].version.title;
         self.progress.tell("building", built, self.history.entries.len(), title);
         self.put(index, &[])?;
@@ -310,15 +313,14 @@ impl Campaign {
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
         self.add_arms(index)?;
         let Some(arm) = self.arms.launched(0, commit).first().copied() else { return Ok(()) };
-        if self.history.run.arms[arm].figures.contains_key("build.bytes") {
+        // Without steps nothing is built, which took no time and has no size.
+        let nothing = self.builder.effective(commit).steps.is_empty();
+        if nothing || self.history.run.arms[arm].figures.contains_key("build.bytes") {
             return Ok(());
         }
         let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
         let readings = [
-            // Without steps nothing was built, which is no time, and not a time of nothing.
-            (!self.builder.effective(commit).steps.is_empty())
-                .then(|| reading("build.time", artefacts.time as f64, "the build steps' elapsed time"))
-                .flatten(),
+            reading("build.time", artefacts.time as f64, "the build steps' elapsed time"),
             reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
         ];
         self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
@@ -386,14 +388,21 @@ impl Campaign {
                 continue;
             }
             let mut first = None;
+            // As many as there may be rounds, where the user wants few.
+            let enough = (READINGS as u32).min(self.effort.rounds).max(REPEATS);
             let passes = match self.subjects[subject].bench {
                 // The memory of the process is not a figure of any case.
                 true => vec![(Pass::Counting, 1, REPEATS)],
-                false => vec![(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * REPEATS)],
+                false => vec![(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * enough)],
             };
             for (pass, least, most) in passes {
                 for block in 0..most {
-                    if block >= least && first.is_some_and(|first| first > LONG) {
+                    let long = |limit| first.is_some_and(|first| first > limit);
+                    if block >= least && long(LONG) {
+                        break;
+                    }
+                    let settled = || long(BRIEF) || self.repeats(index, (subject, launch), first_block);
+                    if block == least * REPEATS && settled() {
                         break;
                     }
                     let block = first_block + block;
@@ -412,6 +421,19 @@ impl Campaign {
         let version = &self.history.entries[index].version;
         self.progress.done(&format!("counted and checked: {} {}", version.short(), version.title));
         self.put(index, &[])
+    }
+
+    /// Whether the counts of a command that were read from a block on are the same each time.
+    fn repeats(&self, index: usize, (subject, launch): (usize, usize), from: u32) -> bool {
+        let launched = self.arms.launched(subject, &self.history.entries[index].version.commit);
+        let Some(arm) = launched.get(launch).map(|place| &self.history.run.arms[*place]) else { return true };
+        let samples = arm.figures.keys().filter_map(|key| arm.sample(key));
+        samples.filter(|sample| sample.pass == Pass::Counting).all(|sample| {
+            let readings = sample.blocks.iter().zip(&sample.readings);
+            let mut recent = readings.filter(|(block, _)| **block >= from).map(|(_, value)| value);
+            let first = recent.next();
+            recent.all(|value| Some(value) == first)
+        })
     }
 
     /// The launches of one block at a version: subjects, each with the number of the launch.

@@ -222,12 +222,10 @@ fn arm(
     job.name.clone_from(&arm.name);
     let reading = |key: &str, value: u64, source: &str| Some(Reading::of(metric(key)?, value as f64, source));
     let readings = [
-        (!effective.steps.is_empty())
-            .then(|| reading("build.time", artefacts.time, "the build steps' elapsed time"))
-            .flatten(),
+        reading("build.time", artefacts.time, "the build steps' elapsed time"),
         reading("build.bytes", artefacts.bytes, "sizes of files"),
     ];
-    if first {
+    if first && !effective.steps.is_empty() {
         add_readings(&mut arm, readings.into_iter().flatten(), Pass::Build, 0);
     }
     Ok(Prepared { arm, job, hooks: Hooks::default() })

@@ -374,7 +374,7 @@ fn what_changed_outside_the_repository_is_put_down_to_no_version() {
 }
 
 #[test]
-fn versions_that_nothing_builds_have_no_build_time() {
+fn versions_that_nothing_builds_have_neither_build_time_nor_built_bytes() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     for version in ["one", "two"] {
@@ -385,7 +385,7 @@ fn versions_that_nothing_builds_have_no_build_time() {
         place.run(["history", "--repo", "repo", "--rounds", "2", "--time-only", "--", "sh", "app.sh"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
-    assert_eq!((recorded.count("build.time"), recorded.count("build.bytes")), (0, 2));
+    assert_eq!((recorded.count("build.time"), recorded.count("build.bytes")), (0, 0));
     // With a step, it was built.
     assert_eq!(
         place
@@ -406,4 +406,26 @@ fn versions_that_nothing_builds_have_no_build_time() {
         0
     );
     assert_eq!(place.recorded().count("build.time"), 2);
+}
+
+#[test]
+fn counts_that_do_not_repeat_are_taken_as_often_as_a_verdict_needs() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let draws = |scale| format!("void *volatile q = malloc({scale} * (1000000 + getpid() % 1000)); q = q;");
+    repository.commit_program("first", 10, 100, &draws(1));
+    repository.commit_program("twice", 10, 100, &draws(2));
+    repository.commit_program("steady", 10, 100, "");
+    let answer = place.history(&["--rounds", "6", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    let read = |title| recorded.readings(title, "malloc.bytes");
+    // Each visit takes six; both sides of an exact change have a second one.
+    assert!(read("first").len() >= 6 && read("twice").len() >= 6, "{:?} {:?}", read("first"), read("twice"));
+    let steady = read("steady");
+    assert!(steady.len() < 6 && steady.iter().all(|one| *one == steady[0]), "{steady:?}");
+    let json = answer.json();
+    let series = json["series"].as_array().expect("series");
+    let bytes = series.iter().find(|one| one["metric"] == "malloc.bytes").expect("bytes were counted");
+    assert_eq!(bytes["exact"].as_bool(), Some(false));
 }

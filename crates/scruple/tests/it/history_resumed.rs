@@ -77,6 +77,7 @@ fn six_builds_that_fail_in_a_row_end_it_and_the_same_command_goes_on() {
     let answer = take(&[]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert!(answer.stderr.contains("6 builds failed one after the other, the last at "), "{}", answer.stderr);
+    assert!(answer.stderr.contains("version 6 of 9 failed: "), "{}", answer.stderr);
     let states = |wanted: &str| place.recorded().states().iter().filter(|state| **state == wanted).count();
     assert_eq!((states("build-failed"), states("queued")), (6, 3));
     assert_eq!(take(&[]).code, 0);
