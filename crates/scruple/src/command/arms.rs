@@ -55,6 +55,8 @@ struct Template {
     pub command: String,
     pub name: Option<String>,
     pub prepare: Option<String>,
+    /// Its place among the commands as they were given; none for a reference that is not one of them.
+    pub place: Option<usize>,
     /// The values that it is weighed at.
     pub combinations: Vec<Parameters>,
 }
@@ -67,30 +69,28 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     let base = base_job(&args.launch, &folder)?;
     let templates = templates(args, config)?;
     check_parameters(args, &templates)?;
-    let arms: usize = templates.iter().map(|template| template.combinations.len()).sum();
-    check_counts(args, templates.len(), arms)?;
+    let names = Names::of(args, &templates);
+    check_counts(args, templates.len(), &names)?;
     let filled = |template: &Template| -> Vec<String> {
         template.combinations.iter().map(|params| substitute(&template.command, params)).collect()
     };
     let shell = Shell::of(&args.launch, templates.iter().flat_map(filled))?;
-    let names = &args.launch.names;
+    let mut order: Vec<usize> = (0..templates.len()).collect();
+    order.sort_by_key(|index| templates[*index].place);
     let mut prepared = Vec::new();
     for (index, template) in templates.iter().enumerate() {
-        for params in &template.combinations {
+        for (combination, params) in template.combinations.iter().enumerate() {
             let words = substitute(&template.command, params);
-            // A name for each command is extended by the parameters; a name for each arm stands as it is.
-            let given = match names.len() == templates.len() {
-                true => names.get(index).map(|name| named(name, params)),
-                false => names.get(prepared.len()).cloned(),
-            };
             let configured = template.name.as_ref().map(|name| named(name, params));
+            let given = names.given(index, combination, params);
             let name = given.or(configured).unwrap_or_else(|| words.clone());
             // A name is one line of a table.
             let name = plain(&name);
             let mut one = prepare_one(&name, &words, shell.words.as_deref(), &base)?;
             one.arm.params =
                 params.iter().map(|(name, text)| (name.clone(), Parameter::parse(text))).collect();
-            one.hooks = hooks_of(&args.hooks, template.prepare.as_ref(), index, params);
+            let place = order.iter().position(|other| *other == index).unwrap_or(index);
+            one.hooks = hooks_of(&args.hooks, template.prepare.as_ref(), place, params);
             prepared.push(one);
         }
     }
@@ -121,25 +121,30 @@ fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault>
 /// The commands of the command line, or else those of the configuration.
 fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
     let combinations = combinations(&args.scan)?;
-    let mut commands: Vec<&String> = args.launch.reference.iter().collect();
-    commands.extend(args.commands.iter().filter(|command| Some(*command) != args.launch.reference.as_ref()));
+    let mut commands: Vec<(Option<usize>, &String)> =
+        args.commands.iter().enumerate().map(|(place, command)| (Some(place), command)).collect();
+    let reference = args.launch.reference.as_ref();
+    if let Some(reference) = reference {
+        let among = commands.iter().position(|(_, command)| *command == reference);
+        let place = among.map(|place| commands.remove(place).0).unwrap_or_default();
+        commands.insert(0, (place, reference));
+    }
     if !args.commands.is_empty() {
-        let template = |command: &String| Template {
+        let template = |(index, (place, command)): (usize, (Option<usize>, &String))| Template {
             command: command.clone(),
-            name: args
-                .launch
-                .reference_name
-                .clone()
-                .filter(|_| Some(command) == args.launch.reference.as_ref()),
+            name: args.launch.reference_name.clone().filter(|_| index == 0 && reference.is_some()),
             prepare: None,
+            place,
             combinations: combinations.clone(),
         };
-        return Ok(commands.into_iter().map(template).collect());
+        return Ok(commands.into_iter().enumerate().map(template).collect());
     }
     let configured: Vec<Template> = config
         .commands()
         .into_iter()
-        .map(|command| Template {
+        .enumerate()
+        .map(|(place, command)| Template {
+            place: Some(place),
             combinations: command
                 .params
                 .iter()
@@ -191,7 +196,47 @@ pub fn twin_arm(reference: &Prepared) -> Prepared {
     Prepared { arm, job, hooks: reference.hooks.clone() }
 }
 
-fn check_counts(args: &RunArgs, commands: usize, arms: usize) -> Result<(), Fault> {
+/// The names of -n. They are for the commands in the order in which these were given, wherever the reference stands; a
+/// reference that is not one of the commands takes the first one where there are enough.
+struct Names<'a> {
+    given: &'a [String],
+    /// The templates that have a part in them, in order, each with its number of arms.
+    of: Vec<(usize, usize)>,
+}
+
+impl Names<'_> {
+    fn of<'a>(args: &'a RunArgs, templates: &[Template]) -> Names<'a> {
+        let given = args.launch.names.as_slice();
+        let mut order: Vec<usize> = (0..templates.len()).collect();
+        order.sort_by_key(|index| templates[*index].place);
+        let arms = |index: usize| (index, templates[index].combinations.len());
+        let mut of: Vec<(usize, usize)> = order.into_iter().map(arms).collect();
+        let others: usize = of.iter().skip(1).map(|(_, arms)| arms).sum();
+        let outside = of.first().is_some_and(|(first, _)| templates[*first].place.is_none());
+        let has_name = args.launch.reference_name.is_some();
+        if outside && (has_name || (given.len() != of.len() && given.len() <= others)) {
+            of.remove(0);
+        }
+        Names { given, of }
+    }
+
+    fn room(&self) -> usize {
+        self.of.iter().map(|(_, arms)| arms).sum()
+    }
+
+    /// The name of an arm, by its template and which of its combinations it is.
+    fn given(&self, template: usize, combination: usize, params: &Parameters) -> Option<String> {
+        let place = self.of.iter().position(|(index, _)| *index == template)?;
+        // A name for each command is extended by the parameters; a name for each arm stands as it is.
+        if self.given.len() == self.of.len() {
+            return self.given.get(place).map(|name| named(name, params));
+        }
+        let before: usize = self.of[..place].iter().map(|(_, arms)| arms).sum();
+        self.given.get(before + combination).cloned()
+    }
+}
+
+fn check_counts(args: &RunArgs, commands: usize, names: &Names<'_>) -> Result<(), Fault> {
     for (flag, given) in [("--prepare", args.hooks.prepare.len()), ("--conclude", args.hooks.conclude.len())]
     {
         if given > 1 && given != commands {
@@ -200,10 +245,11 @@ fn check_counts(args: &RunArgs, commands: usize, arms: usize) -> Result<(), Faul
             )));
         }
     }
-    let names = args.launch.names.len();
-    if names > arms {
+    if names.given.len() > names.room() {
         return Err(Fault::usage(format!(
-            "{names} names were given with -n for {arms} commands: leave some out"
+            "{} names were given with -n for {} commands: leave some out",
+            names.given.len(),
+            names.room()
         )));
     }
     Ok(())

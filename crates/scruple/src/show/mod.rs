@@ -132,11 +132,12 @@ impl<'a> Report<'a> {
             let key = &budget.metric;
             let metric = metric_of(self.run, key);
             let relative = budget.limit.is_relative() && budget.against.is_none();
-            for arm in self.run.arms.iter().filter(|arm| meant(budget, arm)) {
-                // A reference has no relative limits; and where it is an earlier run, it is not judged at all.
-                if reference(arm) && several && (relative || !self.side_by_side) {
-                    continue;
-                }
+            let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| meant(budget, arm)).collect();
+            // A reference has no relative limits; and where it is an earlier run, it is not judged at all.
+            let spared = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
+            // A change of nothing but references cannot be told, and is not kept.
+            let nothing_else = relative && arms.iter().all(|arm| spared(arm));
+            for arm in arms.into_iter().filter(|arm| nothing_else || !spared(arm)) {
                 let with_case = self.against_case(budget, arm);
                 let judged = match budget.against {
                     Some(_) => with_case.as_ref(),

@@ -76,6 +76,39 @@ fn the_reference_may_be_named_and_comes_first() {
 }
 
 #[test]
+fn names_and_hooks_are_for_the_commands_as_given_wherever_the_reference_stands() {
+    let place = Place::new();
+    let arms = |words: &[&str]| {
+        let words = [&["run", "--no-store", "--time-only", "-r", "1", "--json"][..], words].concat();
+        let answer = place.run(&words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let json = answer.json();
+        let arms = json["arms"].as_array().expect("arms").iter().filter(|arm| arm["role"] == "subject");
+        let told = |arm: &serde_json::Value| {
+            let argv = arm["subject"]["argv"].as_array().expect("words");
+            (arm["name"].as_str().expect("a name").to_owned(), argv.last().cloned().expect("a word"))
+        };
+        arms.map(told)
+            .map(|(name, word)| format!("{name}={}", word.as_str().unwrap_or("?")))
+            .collect::<Vec<_>>()
+    };
+    let two = ["true 1", "true 2"];
+    let named = |reference: &[&str], names: &[&str]| {
+        let names = names.iter().flat_map(|name| ["-n", *name]);
+        arms(&reference.iter().copied().chain(names).chain(two).collect::<Vec<_>>())
+    };
+    assert_eq!(named(&["--reference", "true 2"], &["one", "two"]), ["two=2", "one=1"]);
+    assert_eq!(named(&["--reference", "true 3"], &["one", "two"]), ["true 3=3", "one=1", "two=2"]);
+    assert_eq!(named(&["--reference", "true 3"], &["three", "one", "two"]), ["three=3", "one=1", "two=2"]);
+    let zero = ["--reference", "true 3", "--reference-name", "three"];
+    assert_eq!(named(&zero, &["one"]), ["three=3", "one=1", "true 2=2"]);
+    // Of two equal commands one is the reference, and the other stays.
+    assert_eq!(arms(&["--reference", "true 1", "true 1", "true 1"]), ["true 1=1", "true 1 #2=1"]);
+    let hooks = ["-p", "echo one > mark", "-p", "echo two > mark", "--reference", "grep -q two mark"];
+    assert_eq!(arms(&[&hooks[..], &["grep -q one mark", "grep -q two mark"]].concat()).len(), 2);
+}
+
+#[test]
 fn three_arms_are_each_compared_with_the_first() {
     let place = Place::new();
     let words = ["--no-store", "-r", "20", "--metrics", "time.cpu", "-n", "a", "-n", "b", "-n", "c"];

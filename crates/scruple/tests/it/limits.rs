@@ -239,3 +239,11 @@ fn a_limit_can_be_meant_for_one_arm_only() {
     assert_eq!(limit("old:malloc.bytes<5kB"), 1);
     assert_eq!(limit("o*:malloc.bytes<5kB"), 1);
 }
+
+#[test]
+fn a_change_that_is_asked_of_the_reference_alone_cannot_be_told() {
+    let words = ["-r", "20", "--metrics", "time.cpu", "--limit", "old:time.cpu<+3%"];
+    let answer = old_and_new(arm(1.0, 1), arm(1.0, 2), &words);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stdout.contains("Limit old:time.cpu<+3%: can’t tell for ‘old’"), "{}", answer.exchange());
+}
