@@ -2,6 +2,7 @@
 
 use super::Report;
 use scruple_core::compare::Verdict;
+use scruple_core::harmless_text::plain_lines;
 use scruple_core::judge::keys_of;
 use scruple_core::subject::Arm;
 use std::collections::BTreeSet;
@@ -100,10 +101,29 @@ fn push(out: &mut String, cells: impl IntoIterator<Item = String>) {
     out.push('\n');
 }
 
-/// Quotes a cell where RFC 4180 demands it.
+/// A cell as RFC 4180 writes it. A text that a spreadsheet would take for a formula begins with an apostrophe, and
+/// characters that steer a terminal are replaced.
 pub(crate) fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    let cell = plain_lines(cell);
+    let text = if formula { format!("'{cell}") } else { cell };
+    match text.contains([',', ';', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_cell_is_neither_a_formula_nor_two_cells() {
+        assert_eq!(quoted("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+        assert_eq!(quoted("@SUM(1,\"2\")"), "\"'@SUM(1,\"\"2\"\")\"");
+        assert_eq!(quoted("-n a"), "'-n a");
+        assert_eq!(quoted("-1.5e-3"), "-1.5e-3");
+        assert_eq!(quoted("a;b"), "\"a;b\"");
+        assert_eq!(quoted("\u{1b}[31m"), "\u{fffd}[31m");
     }
 }

@@ -58,6 +58,7 @@ mod history_selection;
 mod history_sizes;
 mod history_yardstick;
 mod hostile;
+mod hostile_texts;
 mod hyperfine;
 mod instructions;
 mod interruption;

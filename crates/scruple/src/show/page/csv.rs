@@ -1,6 +1,7 @@
 //! What the charts of a page show, as rows: one for each reading, point or interval.
 
 use super::{Chart, Drawn, Page};
+use crate::show::csv::quoted;
 use std::fmt::Write as _;
 
 /// Writes every chart.
@@ -60,15 +61,5 @@ fn rows(chart: &Chart, out: &mut String) {
                 }
             }
         }
-    }
-}
-
-/// A cell as RFC 4180 writes it; one that a spreadsheet would take for a formula begins with an apostrophe.
-fn quoted(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{text}") } else { text.to_owned() };
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
     }
 }

@@ -1,0 +1,182 @@
+//! Texts from outside in everything that Scruple writes: they are shown, and do nothing.
+
+use crate::load;
+use crate::pages::{HOSTILE, all_is_well, page};
+use crate::programs::{has_valgrind, skip};
+use crate::repository::{Repository, program};
+use crate::script::{arm, noisy_arm};
+use crate::support::Place;
+use scruple_core::harmless_text::plain;
+use std::path::Path;
+use std::process::Command;
+
+/// A text that is a formula to a spreadsheet, markup to a browser, and a colour to a terminal.
+const EVERYTHING: &str = "=1+1</title><script>alert(1)</script>\u{202e}\u{1b}[31m|`x`\" onload=\"alert(2)";
+
+/// What a text must not contain, whatever reads it.
+fn is_inert(name: &str, text: &str) {
+    for steering in ["\u{1b}", "\u{202e}", "\u{7}"] {
+        assert!(!text.contains(steering), "{name} holds {steering:?}:\n{text}");
+    }
+    if name.ends_with(".html") || name.ends_with(".svg") || name.ends_with(".xml") {
+        let attribute = text.contains("\" onload=\"");
+        assert!(!text.contains("<script") && !attribute, "{name} holds markup:\n{text}");
+    }
+    if name.ends_with(".csv") {
+        let formula = |cell: &str| cell.trim_start_matches('"').starts_with('=');
+        assert!(!text.lines().any(|line| line.split(',').any(formula)), "{name} holds a formula:\n{text}");
+    }
+}
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root")
+}
+
+/// That what a checker prints of these files is nothing.
+fn nothing_is_wrong(program: &str, words: &[&Path]) {
+    let output = Command::new(program).args(words).output().expect("the checker starts");
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout.is_empty(), "{said}");
+}
+
+/// That files are JUnit's XML.
+fn is_junit(files: &[&Path]) {
+    let script = root().join("tests/pages/junit.py");
+    nothing_is_wrong("python3", &[&[script.as_path()], files].concat());
+}
+
+/// That files are SARIF 2.1.0, by its schema.
+fn is_sarif(files: &[&Path]) {
+    let modules = root().join("target/pages/node_modules");
+    if !modules.join("@microsoft/jest-sarif").exists() {
+        return skip("the schema of SARIF is not installed: `make test` does it");
+    }
+    let script = root().join("tests/pages/sarif.mjs");
+    nothing_is_wrong("node", &[&[script.as_path(), modules.as_path()], files].concat());
+}
+
+#[test]
+fn every_file_of_a_run_shows_names_and_nothing_happens() {
+    let place = Place::new();
+    let long = format!("{EVERYTHING}{}", "A".repeat(10_000));
+    let names = [plain(EVERYTHING), plain(&long), plain(HOSTILE[1])];
+    let metric = "zoo.<script>alert(3)</script>";
+    let of = |seed: u64| noisy_arm(1.0, seed, 0.01).with("timing", metric, |launch| launch as f64);
+    let arms: Vec<_> = names.iter().zip(1..).map(|(name, seed)| (name.as_str(), of(seed))).collect();
+    let mut words = vec!["-r", "12", "--label", "=2+2", "--metrics", "all"];
+    names.iter().for_each(|name| words.extend(["-n", name]));
+    let files = ["run.html", "run.md", "run.csv", "run.json", "run.xml", "run.adoc", "run.org"];
+    files.iter().for_each(|file| words.extend(["--export", file]));
+    words.extend(["true", "true 2", "true 3"]);
+    let answer = place.play(&arms, &words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    is_inert("the terminal", &answer.stdout);
+    files.iter().for_each(|file| is_inert(file, &place.read(file)));
+    is_junit(&[&place.file("run.xml")]);
+    for name in ["page.md", "page.csv", "page.json"] {
+        page(&place, name, &["--metrics", "all"]);
+        is_inert(name, &place.read(name));
+    }
+    let charts = place.run(["report"]);
+    is_inert("the terminal", &charts.stdout);
+    let export = place.run(["store", "export", "last", "--format", "csv"]);
+    is_inert("export.csv", &export.stdout);
+    all_is_well(&[place.file("run.html")]);
+}
+
+#[test]
+fn pages_of_loads_imports_and_leaks_show_names_and_nothing_happens() {
+    let place = Place::new();
+    let name = plain("</title><script>alert(1)</script>\u{202e}\u{1b}[31m\" onload");
+    load::script(&place, &[("new", load::windows(200)), (&name, load::windows(300))]);
+    let against = format!("{name}=:10");
+    let answer = place.run(load::load(&["--label", "<b>x</b>", "--against", &against]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    is_inert("the terminal", &answer.stdout);
+    let loaded = page(&place, "load.html", &[]);
+    let long = "B".repeat(10_000);
+    let results: Vec<_> = [EVERYTHING, HOSTILE[0], long.as_str()]
+        .map(|name| serde_json::json!({"command": name, "times": [0.1, 0.11, 0.12, 0.1, 0.13, 0.11]}))
+        .into();
+    place.write("other.json", serde_json::json!({ "results": results }).to_string());
+    let imported = place.run(["store", "import", "other.json"]);
+    assert_eq!(imported.code, 0, "{}", imported.exchange());
+    is_inert("the terminal", &imported.stdout);
+    let imports = page(&place, "import.html", &[]);
+    let of = |n: u32| {
+        let readings = serde_json::json!({"heap.live": 50_000 + 40 * n, "gc.count": 40, "gc.major": 6});
+        (format!("{HTML} {n}"), serde_json::json!({"counting": [{ "readings": readings }]}))
+    };
+    const HTML: &str = "./<script>alert(1)</script>";
+    let arms: serde_json::Map<String, serde_json::Value> =
+        [1000, 2000, 4000, 8000].map(of).into_iter().collect();
+    place.write("leak.json", serde_json::json!({ "arms": arms }).to_string());
+    let words = ["inspect", "leak", "--scripted", "leak.json", "--sizes", "1k,2k,4k,8k", "--", HTML, "{n}"];
+    let answer = place.run(words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let leak = page(&place, "leak.html", &[]);
+    for name in ["load.html", "import.html", "leak.html"] {
+        is_inert(name, &place.read(name));
+    }
+    all_is_well(&[loaded, imports, leak]);
+}
+
+#[test]
+fn what_a_program_prints_is_quoted_harmlessly() {
+    let place = Place::new();
+    let script = "printf '\\033]0;title\\007<script>alert(1)</script>\\342\\200\\256x\\n' >&2; exit 3";
+    place.shell_script("fails", script);
+    let answer =
+        place.run(["run", "-i", "-r", "2", "--export", "run.html", "--export", "run.xml", "./fails"]);
+    is_inert("the terminal", &answer.stdout);
+    is_inert("the terminal", &answer.stderr);
+    is_inert("run.html", &place.read("run.html"));
+    is_inert("run.xml", &place.read("run.xml"));
+    is_junit(&[&place.file("run.xml")]);
+    let refused = place.run(["run", "-r", "2", "./fails"]);
+    assert_eq!(refused.code, 1, "{}", refused.exchange());
+    is_inert("the terminal", &refused.stderr);
+}
+
+#[test]
+fn every_file_of_a_gate_shows_names_and_nothing_happens() {
+    let place = Place::new();
+    let name = plain(EVERYTHING);
+    let more = arm(1.0, 2).with("counting", "malloc.bytes", |_| 5000.0);
+    place.script(&[("old", arm(1.0, 1)), (&name, more)]);
+    let files = ["check.md", "check.json", "check.xml", "check.sarif", "badge.svg"];
+    let mut words = vec!["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", &name];
+    files.iter().for_each(|file| words.extend(["--export", file]));
+    words.extend(["-r", "10", "--limit", "time.cpu<+3%", "true", "true new"]);
+    let answer = place.run(&words);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    is_inert("the terminal", &answer.stdout);
+    files.iter().for_each(|file| is_inert(file, &place.read(file)));
+    is_junit(&[&place.file("check.xml")]);
+    is_sarif(&[&place.file("check.sarif")]);
+}
+
+#[test]
+fn a_regression_with_lines_is_a_result_by_the_schema_of_sarif() {
+    if !has_valgrind() {
+        return skip("valgrind is not installed");
+    }
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let file = "a <b> ü.c";
+    repository.write(file, &program(10, 1000, ""));
+    repository.commit("first");
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.write(file, &program(10, 1001, ""));
+    repository.commit("<script>alert(1)</script>");
+    let build = format!("cc -O1 -g -o app '{file}'");
+    let words = ["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc", "--build", &build];
+    let more = ["--artifact", "app", "--export", "check.sarif", "--export", "check.xml", "--", "./app"];
+    let answer = place.run(words.iter().chain(&more));
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let sarif: serde_json::Value = serde_json::from_str(&place.read("check.sarif")).expect("SARIF");
+    let place_of = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place_of["artifactLocation"]["uri"], "a%20%3Cb%3E%20%C3%BC.c", "{sarif:#}");
+    is_sarif(&[&place.file("check.sarif")]);
+    is_junit(&[&place.file("check.xml")]);
+}
