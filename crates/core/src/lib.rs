@@ -15,6 +15,7 @@ pub mod harmless_text;
 pub mod history;
 pub mod judge;
 pub mod knee;
+pub mod memory_map;
 pub mod metric;
 pub mod per_request;
 pub mod plan;

@@ -1,5 +1,6 @@
 //! Subjects, and the arms of a comparison.
 
+use crate::memory_map::MemoryCourse;
 use crate::protocol::Timing;
 use crate::sample::{Figure, Sample};
 use crate::words::words;
@@ -188,6 +189,9 @@ pub struct Arm {
     /// The course of a load; none for any other subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<LoadCourse>,
+    /// Its memory over time and its memory map, where they were watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryCourse>,
 }
 
 impl Arm {
@@ -201,6 +205,7 @@ impl Arm {
             role,
             figures: BTreeMap::new(),
             course: None,
+            memory: None,
         }
     }
 

@@ -3,10 +3,11 @@
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Options, Outcome, Shield};
 use crate::launcher::{LaunchError, Launcher};
-use crate::memory_map::{self, Course};
+use crate::memory_map;
 use crate::own_environment::inherited;
 use crate::program::Program;
 use crate::streams::{Capture, Captured, Input, Output, Streams};
+use scruple_core::memory_map::MemoryCourse;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use std::collections::HashMap;
@@ -83,7 +84,7 @@ pub trait Weigher {
     fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError>;
 
     /// Launches the job once while its memory is watched from outside. No other figure of such a launch is used.
-    fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError>;
+    fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError>;
 
     /// The number of launches of the counting pass in which every instrument runs once.
     fn counting_launches(&self) -> u32;
@@ -222,7 +223,7 @@ impl Weigher for Commands {
         weighing
     }
 
-    fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
+    fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError> {
         let (stop, launcher) = (AtomicBool::new(false), self.launcher.pid());
         // A program with real-time priority would starve the watcher.
         let job = Job { shield: None, ..job.clone() };
@@ -241,14 +242,14 @@ impl Weigher for Commands {
 }
 
 /// The figures of a memory course that are kept with the others.
-pub(crate) fn seen(course: &Course) -> Vec<Reading> {
+pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
     let of = |key: &str, value: Option<u64>, lacking: &str| match value {
         Some(value) => Reading::of(declared(key), value as f64, "smaps, from outside"),
         None => Reading::absent(declared(key), lacking),
     };
     let short = "the program ended before its memory could be looked at";
     let divided = course.divided_peaks();
-    let dirty = course.largest.as_ref().map(|largest| largest.map.total().private_dirty);
+    let dirty = course.largest.is_some().then(|| course.total().private_dirty);
     vec![
         of("memory.private_dirty", dirty, short),
         of("memory.pss", divided.map(|divided| divided.proportional), short),

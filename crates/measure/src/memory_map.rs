@@ -6,87 +6,12 @@
 
 mod course;
 
-pub use course::{Course, Divided, Extent, Largest, Moment, look, watch, watch_process};
+pub use course::{Extent, look, watch, watch_process};
 
-use scruple_core::words;
-use serde::{Serialize, Serializer};
+use scruple_core::memory_map::{Amount, Class, MapRow, mapped_and_anonymous};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-
-/// Bytes of memory, by whether they are shared and whether they differ from what is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Amount {
-    /// Address space, whether used or not.
-    pub size: u64,
-    /// Resident.
-    pub resident: u64,
-    /// Resident, each page divided by the number of processes that share it.
-    pub proportional: u64,
-    /// Shared with other processes, unchanged from disk.
-    pub shared_clean: u64,
-    /// Shared with other processes, modified.
-    pub shared_dirty: u64,
-    /// Private, unchanged from disk.
-    pub private_clean: u64,
-    /// Private and modified: the cost of this process alone.
-    pub private_dirty: u64,
-    /// Swapped out.
-    pub swapped: u64,
-    /// In huge pages.
-    pub huge: u64,
-}
-
-impl Amount {
-    /// What would be freed if the process ended (USS).
-    pub fn unique(&self) -> u64 {
-        self.private_clean.saturating_add(self.private_dirty)
-    }
-
-    /// Adds another amount to this one.
-    pub fn add(&mut self, other: &Amount) {
-        self.size = self.size.saturating_add(other.size);
-        self.resident = self.resident.saturating_add(other.resident);
-        self.proportional = self.proportional.saturating_add(other.proportional);
-        self.shared_clean = self.shared_clean.saturating_add(other.shared_clean);
-        self.shared_dirty = self.shared_dirty.saturating_add(other.shared_dirty);
-        self.private_clean = self.private_clean.saturating_add(other.private_clean);
-        self.private_dirty = self.private_dirty.saturating_add(other.private_dirty);
-        self.swapped = self.swapped.saturating_add(other.swapped);
-        self.huge = self.huge.saturating_add(other.huge);
-    }
-}
-
-words! {
-    /// The purpose of a mapping.
-    pub enum Class {
-        /// A file's machine code.
-        Code = "code",
-        /// A file's constants.
-        ReadOnly = "read-only data",
-        /// A file's variables.
-        Data = "data",
-        /// Another mapping of a file: written to and shared, or inaccessible.
-        File = "mapped files",
-        /// The heap of `brk`.
-        Heap = "heap",
-        /// Memory without a file: allocators, runtimes, stacks of threads.
-        Anonymous = "anonymous",
-        /// The stack of the first thread.
-        Stack = "stack",
-        /// Shared memory without a file name.
-        SharedMemory = "shared memory",
-        /// Mapped by the kernel itself.
-        Kernel = "kernel",
-    }
-}
-
-impl Class {
-    /// Whether it has a file behind it.
-    pub fn is_mapped(self) -> bool {
-        matches!(self, Class::Code | Class::ReadOnly | Class::Data | Class::File)
-    }
-}
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,38 +26,11 @@ pub struct Mapping {
     pub amount: Amount,
 }
 
-/// Serializes an amount with its unique part, which follows from the others.
-pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Whole<'a> {
-        #[serde(flatten)]
-        amount: &'a Amount,
-        unique: u64,
-    }
-    Whole { amount, unique: amount.unique() }.serialize(serializer)
-}
-
 /// All mappings of a process at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryMap {
     /// The mappings, by address.
     pub mappings: Vec<Mapping>,
-}
-
-/// A row of the table: the mappings of one class and one permission.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MapRow {
-    /// Their purpose.
-    pub class: Class,
-    /// Whether there is a file behind them.
-    pub from_file: bool,
-    /// Their permissions.
-    pub permissions: String,
-    /// The number of mappings.
-    pub mappings: usize,
-    /// Their total amount.
-    #[serde(flatten, serialize_with = "with_unique")]
-    pub amount: Amount,
 }
 
 impl MemoryMap {
@@ -158,8 +56,8 @@ impl MemoryMap {
         Ok(map)
     }
 
-    /// The table: one row for each class and permission that occurs, files before anonymous memory.
-    pub fn table(&self) -> Vec<MapRow> {
+    /// One row for each class and permission that occurs, files before anonymous memory.
+    pub fn rows(&self) -> Vec<MapRow> {
         let mut rows: BTreeMap<(Class, &str), MapRow> = BTreeMap::new();
         for mapping in &self.mappings {
             let row = rows.entry((mapping.class, &mapping.permissions)).or_insert_with(|| MapRow {
@@ -172,7 +70,14 @@ impl MemoryMap {
             row.mappings += 1;
             row.amount.add(&mapping.amount);
         }
-        rows.into_values().filter(|row| row.amount.resident > 0 || row.amount.swapped > 0).collect()
+        rows.into_values().collect()
+    }
+
+    /// The rows of which something is in memory, or was.
+    pub fn table(&self) -> Vec<MapRow> {
+        let mut rows = self.rows();
+        rows.retain(MapRow::is_used);
+        rows
     }
 
     /// The total.
@@ -184,12 +89,7 @@ impl MemoryMap {
 
     /// The totals with a file and without one.
     pub fn mapped_and_anonymous(&self) -> (Amount, Amount) {
-        let mut both = (Amount::default(), Amount::default());
-        for mapping in &self.mappings {
-            let side = if mapping.class.is_mapped() { &mut both.0 } else { &mut both.1 };
-            side.add(&mapping.amount);
-        }
-        both
+        mapped_and_anonymous(&self.rows())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::command::{Job, WeighError, Weigher, Weighing, seen};
 use crate::launch::Ending;
-use crate::memory_map::{Course, Divided, Largest, MemoryMap, Moment};
+use crate::memory_map::MemoryMap;
 use crate::streams::{Captured, Digest};
+use scruple_core::memory_map::{Divided, Largest, MemoryCourse, Moment};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
@@ -60,20 +61,21 @@ pub struct Watched {
 
 impl Watched {
     /// The described course; the map is that of the largest moment.
-    fn course(&self) -> Result<Course, String> {
+    fn course(&self) -> Result<MemoryCourse, String> {
         let moment = |(at, resident, proportional, unique): &(u64, u64, u64, u64)| Moment {
             at: Duration::from_millis(*at),
             processes: 1,
             resident: *resident,
             anonymous: *unique,
-            peak: *resident,
             divided: Some(Divided { proportional: *proportional, unique: *unique }),
         };
-        let mut course = Course { moments: self.moments.iter().map(moment).collect(), largest: None };
+        let moments: Vec<Moment> = self.moments.iter().map(moment).collect();
+        let high_water = moments.iter().map(|moment| moment.resident).max().unwrap_or(0);
+        let mut course = MemoryCourse { moments, high_water, ..MemoryCourse::default() };
         if let Some(Moment { at, processes, resident, .. }) = course.peak().copied() {
             let (pid, name) = (1, "scripted".to_owned());
-            let map = MemoryMap::parse(&self.smaps)?;
-            course.largest = Some(Largest { pid, name, at, processes, resident, map });
+            course.map = MemoryMap::parse(&self.smaps)?.rows();
+            course.largest = Some(Largest { pid, name, at, processes, resident });
         }
         Ok(course)
     }
@@ -132,7 +134,7 @@ impl Weigher for Scripted {
         })
     }
 
-    fn watch(&mut self, job: &Job) -> Result<(Weighing, Course), WeighError> {
+    fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError> {
         let watched = self.next(job, "map")?.watched.clone().unwrap_or_default();
         let course = watched.course().map_err(WeighError::Script)?;
         Ok((Weighing::not_launched(seen(&course)), course))

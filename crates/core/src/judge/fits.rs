@@ -4,6 +4,7 @@ use crate::metric::Quality;
 use crate::sample::Sample;
 use crate::stats::growth::{self, Growth};
 use crate::subject::{Arm, Parameter, Subject};
+use crate::unit::Unit;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -15,6 +16,9 @@ const CONSTANT_NOISE: f64 = 64.0;
 pub struct Fit {
     /// The metric's key.
     pub metric: String,
+    /// The unit of the metric's readings.
+    #[serde(skip)]
+    pub unit: Unit,
     /// The parameter.
     pub parameter: String,
     /// What the fitted arms have in common, where there are several families; else empty.
@@ -40,7 +44,9 @@ pub fn fits(
             for key in keys {
                 if let Some(growth) = fit(members, key, level, &sample_of) {
                     let (metric, parameter, family) = (key.clone(), parameter.clone(), family.clone());
-                    found.push(Fit { metric, parameter, family, growth });
+                    let sample = members.iter().find_map(|(_, arm)| arm.sample(key));
+                    let unit = sample.map_or(Unit::Count, |sample| sample.unit.clone());
+                    found.push(Fit { metric, unit, parameter, family, growth });
                 }
             }
         }

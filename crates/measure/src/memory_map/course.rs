@@ -3,96 +3,13 @@
 use super::{MemoryMap, kilobytes};
 use crate::clock;
 use crate::descendants::descendants;
-use serde::{Serialize, Serializer};
+use scruple_core::memory_map::{Divided, Largest, MapRow, MemoryCourse, Moment};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The memory of a process and its descendants at one moment, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Moment {
-    /// The time since watching started; nanoseconds in JSON.
-    #[serde(serialize_with = "nanoseconds")]
-    pub at: Duration,
-    /// The number of processes.
-    pub processes: usize,
-    /// Resident memory of all of them; shared pages count in each.
-    pub resident: u64,
-    /// The part of it without a file: what they alone have, and what fork left shared.
-    pub anonymous: u64,
-    /// The largest resident size that any of them has reached.
-    #[serde(skip)]
-    pub peak: u64,
-    /// Read less often, because it delays the processes.
-    #[serde(flatten)]
-    pub divided: Option<Divided>,
-}
-
-/// The memory of processes with sharing taken into account, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Divided {
-    /// Resident, each page divided by the number of processes that share it.
-    pub proportional: u64,
-    /// Private memory.
-    pub unique: u64,
-}
-
-fn nanoseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(duration.as_nanos() as u64)
-}
-
-/// The memory of a tree of processes from its start to its end.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Course {
-    /// The moments, at most some thousands: in a longer course every second one is dropped repeatedly, the smaller one
-    /// of two.
-    pub moments: Vec<Moment>,
-    /// The map of the largest process, read when the tree was largest.
-    pub largest: Option<Largest>,
-}
-
-/// A snapshot of one process.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Largest {
-    /// The process.
-    pub pid: i32,
-    /// The kernel's name of it.
-    pub name: String,
-    /// The time since watching started; nanoseconds in JSON.
-    #[serde(serialize_with = "nanoseconds")]
-    pub at: Duration,
-    /// The number of processes of the tree at that time.
-    pub processes: usize,
-    /// The resident memory of the whole tree at that time.
-    pub resident: u64,
-    /// Its map.
-    #[serde(skip)]
-    pub map: MemoryMap,
-}
-
-impl Course {
-    /// The moment with the most resident memory.
-    pub fn peak(&self) -> Option<&Moment> {
-        self.moments.iter().max_by_key(|moment| moment.resident)
-    }
-
-    /// The largest observed proportional and private size.
-    pub fn divided_peaks(&self) -> Option<Divided> {
-        let divided = self.moments.iter().filter_map(|moment| moment.divided);
-        divided.reduce(|most, one| Divided {
-            proportional: most.proportional.max(one.proportional),
-            unique: most.unique.max(one.unique),
-        })
-    }
-
-    /// The kernel's own high-water mark of the largest process, which covers the time between moments too.
-    pub fn high_water(&self) -> u64 {
-        self.moments.iter().map(|moment| moment.peak).max().unwrap_or(0)
-    }
-}
-
-/// The most moments that are kept.
-const MOST: usize = 4000;
+/// The most moments that are kept: more than a page or a terminal shows apart.
+const MOST: usize = 800;
 
 /// How rarely expensive readings are taken: after one that took some time, this many times as long passes without. A
 /// launch whose only purpose is the reading may be delayed; a process that does its work hardly at all.
@@ -106,7 +23,7 @@ enum Rarely {
 ///
 /// The cheap figures are read at every interval, which grows with the time watched; the proportional ones and the map
 /// so rarely that they take at most a tenth of the time.
-pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> Course {
+pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
     // Between its fork and its exec, a child is a copy of the launcher and is not watched yet.
     let words = |pid: i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let roots = words(root);
@@ -142,7 +59,7 @@ impl Extent {
 }
 
 /// Watches a process until it ends, or until `stop`. It is delayed for at most a hundredth of the time.
-pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &AtomicBool) -> Course {
+pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
     let tree = || match fs::exists(format!("/proc/{pid}/status")) {
         Ok(true) => extent.of(pid),
         _ => Vec::new(),
@@ -151,13 +68,18 @@ pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &Atomic
 }
 
 /// Reads one process once.
-pub fn look(pid: i32, extent: Extent) -> Course {
+pub fn look(pid: i32, extent: Extent) -> MemoryCourse {
     let mut follower = Follower::new(Rarely::ForAnybodysProcess);
     follower.look(&extent.of(pid));
     follower.course
 }
 
-fn follow(tree: impl Fn() -> Vec<i32>, interval: Duration, rarely: Rarely, stop: &AtomicBool) -> Course {
+fn follow(
+    tree: impl Fn() -> Vec<i32>,
+    interval: Duration,
+    rarely: Rarely,
+    stop: &AtomicBool,
+) -> MemoryCourse {
     let mut follower = Follower::new(rarely);
     let mut interval = interval;
     let mut begun = false;
@@ -180,30 +102,31 @@ struct Follower {
     rarely: Rarely,
     began: Instant,
     next_look: Instant,
-    course: Course,
+    course: MemoryCourse,
 }
 
 impl Follower {
     fn new(rarely: Rarely) -> Follower {
         let now = Instant::now();
-        Follower { rarely, began: now, next_look: now, course: Course::default() }
+        Follower { rarely, began: now, next_look: now, course: MemoryCourse::default() }
     }
 
     /// Records one moment of these processes; false where none of them exists.
     fn look(&mut self, tree: &[i32]) -> bool {
-        let mut moment = moment(tree, self.began.elapsed());
+        let (mut moment, high_water) = moment(tree, self.began.elapsed());
         // A process that has ended and has not been reaped has no memory.
         if moment.processes == 0 {
             return false;
         }
+        self.course.high_water = self.course.high_water.max(high_water);
         if Instant::now() >= self.next_look {
             let before = own_time();
             moment.divided = divided(tree);
             let mapped = self.course.largest.as_ref().map_or(0, |largest| largest.resident);
             if moment.resident > mapped
-                && let Some(largest) = largest(tree, &moment)
+                && let Some((largest, map)) = largest(tree, &moment)
             {
-                self.course.largest = Some(largest);
+                (self.course.largest, self.course.map) = (Some(largest), map);
             }
             self.next_look = Instant::now() + own_time().saturating_sub(before) * self.rarely as u32;
         }
@@ -215,7 +138,6 @@ impl Follower {
         let larger = |pair: &[Moment]| {
             let mut kept = pair.iter().copied().max_by_key(|moment| moment.resident).unwrap_or_default();
             kept.divided = pair.iter().filter_map(|moment| moment.divided).max();
-            kept.peak = pair.iter().map(|moment| moment.peak).max().unwrap_or(0);
             kept
         };
         self.course.moments = self.course.moments.chunks(2).map(larger).collect();
@@ -227,16 +149,17 @@ fn own_time() -> Duration {
     Duration::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
 
-fn largest(tree: &[i32], moment: &Moment) -> Option<Largest> {
+fn largest(tree: &[i32], moment: &Moment) -> Option<(Largest, Vec<MapRow>)> {
     let pid = *tree.iter().max_by_key(|pid| resident(**pid))?;
     let map = MemoryMap::of(pid).ok().filter(|map| !map.mappings.is_empty())?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
     let Moment { at, processes, resident, .. } = *moment;
-    Some(Largest { pid, name, at, processes, resident, map })
+    Some((Largest { pid, name, at, processes, resident }, map.rows()))
 }
 
-fn moment(tree: &[i32], at: Duration) -> Moment {
-    let mut moment = Moment { at, ..Moment::default() };
+/// The memory of these processes now, and the largest resident size that any of them has reached.
+fn moment(tree: &[i32], at: Duration) -> (Moment, u64) {
+    let (mut moment, mut high_water) = (Moment { at, ..Moment::default() }, 0);
     for pid in tree {
         let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
         let field = |name: &str| status.lines().find(|line| line.starts_with(name)).and_then(kilobytes);
@@ -244,13 +167,13 @@ fn moment(tree: &[i32], at: Duration) -> Moment {
         moment.processes += 1;
         moment.resident += resident;
         moment.anonymous += field("RssAnon:").unwrap_or(0);
-        moment.peak = moment.peak.max(field("VmHWM:").unwrap_or(0));
+        high_water = high_water.max(field("VmHWM:").unwrap_or(0));
     }
-    moment
+    (moment, high_water)
 }
 
 fn resident(pid: i32) -> u64 {
-    moment(&[pid], Duration::ZERO).resident
+    moment(&[pid], Duration::ZERO).0.resident
 }
 
 /// None where the kernel does not let us read any of them.
@@ -281,7 +204,7 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
             watching.join().expect("watched")
         });
-        assert!(course.moments.iter().any(|moment| moment.resident > 0 && moment.peak >= moment.resident));
+        assert!(course.peak().is_some_and(|peak| peak.resident > 0 && course.high_water >= peak.resident));
         assert!(course.moments.iter().any(|moment| moment.divided.is_some()));
         assert_eq!(course.largest.map(|largest| largest.name), Some("sleep".to_owned()));
     }
@@ -289,13 +212,13 @@ mod tests {
     #[test]
     fn a_process_can_be_looked_at_once_and_watched_until_its_end() {
         let once = look(std::process::id() as i32, Extent::Alone);
-        let unique = once.largest.expect("a map").map.total().unique();
+        let unique = once.total().unique();
         assert!(once.moments.len() == 1 && unique > 0, "{unique}");
         let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a child");
         let pid = child.id() as i32;
         let waiter = std::thread::spawn(move || child.wait());
         let course = watch_process(pid, Extent::Tree, Duration::from_millis(1), &AtomicBool::new(false));
-        assert!(course.peak().is_some_and(|peak| peak.resident > 0) && course.high_water() > 0);
+        assert!(course.peak().is_some_and(|peak| peak.resident > 0) && course.high_water > 0);
         waiter.join().expect("waited").expect("ended");
     }
 

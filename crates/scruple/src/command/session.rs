@@ -20,7 +20,6 @@ use scruple_core::subject::{Arm, Role};
 use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::LaunchError;
-use scruple_measure::memory_map::Course;
 use scruple_measure::streams::Captured;
 use std::collections::HashMap;
 use std::process::{Command, ExitStatus, Stdio};
@@ -93,7 +92,6 @@ pub struct CommandPasses {
     progress: Progress,
     spent: Duration,
     outputs: HashMap<usize, Vec<Captured>>,
-    courses: Vec<(usize, Course)>,
 }
 
 impl CommandPasses {
@@ -123,7 +121,6 @@ impl CommandPasses {
             progress,
             spent: Duration::ZERO,
             outputs: HashMap::new(),
-            courses: Vec::new(),
         })
     }
 

@@ -104,8 +104,7 @@ pub fn conclude(
     let anything = session.run.arms.iter().any(|arm| arm.sample("time.wall").is_some());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
-        let mut report = Report::of(&session.run, metrics, budgets);
-        report.memory_maps = session.memory_maps();
+        let report = Report::of(&session.run, metrics, budgets);
         code = output::write(&report, results, footer.as_deref())?;
     }
     match result {

@@ -7,7 +7,8 @@ use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::show::json;
 use crate::show::output;
-use scruple_measure::memory_map::{self, Course, Extent};
+use scruple_core::memory_map::MemoryCourse;
+use scruple_measure::memory_map::{self, Extent};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
 }
 
 /// Watches until the time is over, the process ends, or the user interrupts.
-fn watch(pid: i32, extent: Extent, time: Duration) -> Result<Course, Fault> {
+fn watch(pid: i32, extent: Extent, time: Duration) -> Result<MemoryCourse, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let until = Instant::now() + time;

@@ -128,7 +128,7 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     for (arm, server) in loading.run.arms.iter_mut().zip(&loads.servers) {
         arm.course = Some(page::course(server, &loads));
     }
-    loading.keep();
+    loading.keep_with(&page::sections(&loads));
     Ok(Taken { loading, loads, stop, budgets })
 }
 

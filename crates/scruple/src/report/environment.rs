@@ -6,11 +6,16 @@ use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
 
+/// The digits of a file's digest that tell files apart; JSON has all of them.
+const DIGITS: usize = 16;
+
 /// The environment.
 pub fn section(run: &Run) -> Section {
+    // Another tool drew its own order, if any.
+    let seed = run.provenance.tool.is_none().then(|| ("Seed".to_owned(), run.seed.to_string()));
     let rows = facts(&run.provenance)
         .into_iter()
-        .chain([("Seed".to_owned(), run.seed.to_string())])
+        .chain(seed)
         .map(|(what, text)| vec![Cell::text(what), Cell::text(sentence(&text))]);
     let table = Table {
         label: "Where it was measured".to_owned(),
@@ -59,15 +64,16 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
             ),
         ),
         ("System".to_owned(), format!("{}, kernel {}", place.os, place.kernel)),
-        (
-            "Virtual machine".to_owned(),
-            place.virtualized.clone().unwrap_or_else(|| "none visible".to_owned()),
-        ),
-        ("Frequency governor".to_owned(), place.governor.clone().unwrap_or_else(|| "not visible".to_owned())),
-        ("Load at the start".to_owned(), format!("{:.2}", place.load)),
     ];
-    if let Some(tool) = &place.tool {
-        facts.push(("Tool".to_owned(), tool.clone()));
+    let or = |known: &Option<String>, else_: &str| known.clone().unwrap_or_else(|| else_.to_owned());
+    match &place.tool {
+        // What another tool did not write down is not known.
+        Some(tool) => facts.push(("Tool".to_owned(), tool.clone())),
+        None => facts.extend([
+            ("Virtual machine".to_owned(), or(&place.virtualized, "none visible")),
+            ("Frequency governor".to_owned(), or(&place.governor, "not visible")),
+            ("Load at the start".to_owned(), format!("{:.2}", place.load)),
+        ]),
     }
     if let Some(commit) = &place.commit {
         let dirty = if place.dirty == Some(true) { ", with changes" } else { "" };
@@ -77,8 +83,11 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
     facts.extend(place.environment.iter().map(|(name, value)| (format!("Variable {name}"), value.clone())));
     facts
         .extend(place.toolchains.iter().map(|(name, version)| (format!("Compiler {name}"), version.clone())));
-    facts.extend(place.libraries.iter().map(|(path, digest)| (format!("Library {path}"), digest.clone())));
-    facts.extend(place.programs.iter().map(|(path, digest)| (format!("Program {path}"), digest.clone())));
+    let file = |kind: &str, path: &str, digest: &str| {
+        (format!("{kind} {path}"), digest.chars().take(DIGITS).collect())
+    };
+    facts.extend(place.libraries.iter().map(|(path, digest)| file("Library", path, digest)));
+    facts.extend(place.programs.iter().map(|(path, digest)| file("Program", path, digest)));
     // An imported run has hardly any facts about its machine.
     facts.retain(|(_, text)| !text.is_empty() && text != ", 0 cores, 0 B" && text != ", kernel ");
     facts

@@ -2,11 +2,12 @@
 
 use super::COLOURS;
 use super::what;
+use crate::show::Report;
 use crate::show::page::chart::slug;
 use crate::show::page::{
     Axis, Chart, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape, name, sentence,
 };
-use crate::show::{Report, declared};
+use crate::show::sentence::form_in;
 use scruple_core::judge::Fit;
 use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Parameter, Role};
@@ -40,8 +41,10 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         .filter_map(|arm| Some(Point::at(size(arm)?, report.estimate(arm, key)?.value)))
         .collect();
     points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let unit = report.run.arms_of(Role::Subject).find_map(|arm| arm.sample(key))?.unit.clone();
     let (first, last) = (points.first()?.x, points.last()?.x);
-    if points.len() < 3 {
+    // What never changes is said in the table of all metrics.
+    if points.len() < 3 || points.iter().all(|point| point.y == points[0].y) {
         return None;
     }
     let wide = first > 0.0 && last / first >= 8.0;
@@ -63,7 +66,10 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
                 if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
             Layer {
                 arm: 1 + place % (COLOURS - 1),
-                name: format!("{}{family}", growth.form),
+                name: match growth.form {
+                    Form::Constant => format!("no growth{family}"),
+                    form => format!("{}{family}", form_in(form, parameter)),
+                },
                 shape: Shape::Line,
                 pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
             }
@@ -78,7 +84,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         label: told.collect::<Vec<_>>().join(" "),
         drawn: Drawn::Plot(Plot {
             x: Axis::new(name(parameter), Unit::Count, scale(wide)),
-            y: Axis::new(what(key), declared(key).unit, scale(tall)),
+            y: Axis::new(what(key), unit, scale(tall)),
             shade: None,
             column: None,
             zero: None,

@@ -1,11 +1,12 @@
 //! The first line of a page: the verdicts in one sentence.
 
-use super::what;
+use super::{capital, what};
 use crate::show::page::{Span, Tone, name, sentence, tone};
 use crate::show::sentence as words;
 use crate::show::{Report, effect_text, verdict_words};
 use scruple_core::compare::Verdict;
 use scruple_core::judge::{self, Judged};
+use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::quantity;
 
@@ -25,7 +26,9 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
         return spans;
     }
     let quoted = quoted(report);
-    let mut spans = match quoted.as_slice() {
+    let mut spans: Vec<Span> = super::load::void(report).into_iter().collect();
+    spans.extend(growth(report, &quoted));
+    spans.extend(match quoted.as_slice() {
         [] => alone(report),
         [one] => {
             let told = words::verdicts(report).pop().unwrap_or_default();
@@ -33,7 +36,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
         }
         few if few.len() <= MOST => one_by_one(few),
         many => counted(many),
-    };
+    });
     spans.extend(besides(report, &quoted));
     spans.push(Span::plain("."));
     spans
@@ -80,9 +83,43 @@ fn count(number: usize, report: &Report<'_>) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What is said of one arm.
-fn clause(judged: &Judged) -> Span {
-    let (arm, what) = (name(&judged.arm), what(&judged.metric));
+/// How the first quoted metric grows with a parameter, where arms are too many to be told one by one.
+fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
+    let Some(metric) = quoted.first().filter(|_| quoted.len() > MOST).map(|judged| &judged.metric) else {
+        return Vec::new();
+    };
+    let grown = report.fits.iter().filter(|fit| fit.metric == *metric && fit.growth.form != Form::Constant);
+    let lines: Vec<String> = grown.map(words::growth_line).collect();
+    match lines.as_slice() {
+        [line] => {
+            let line = line.trim_start_matches("Growth: ");
+            vec![Span::plain(format!("{} ", capital(&sentence(line))))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The versions of the arms and of their references, where each arm is compared with another version of itself.
+fn versions<'a>(few: &[&'a Judged]) -> Option<(&'a str, &'a str)> {
+    let pair = |judged: &'a Judged| {
+        let (subject, version) = judged.arm.rsplit_once(" @")?;
+        let (other, reference) = judged.reference.rsplit_once(" @")?;
+        (subject == other && version != reference).then_some((version, reference))
+    };
+    let first = pair(few.first()?)?;
+    few.iter().all(|judged| pair(judged) == Some(first)).then_some(first)
+}
+
+/// What is said of arms; those that take the same of something are told together.
+fn clause(together: &[&Judged], named: impl Fn(&str) -> String) -> Span {
+    let judged = together[0];
+    let (arm, what) = (named(&judged.arm), what(&judged.metric));
+    let names: Vec<String> = together.iter().map(|judged| format!("‘{}’", named(&judged.arm))).collect();
+    if let [others @ .., last] = names.as_slice()
+        && !others.is_empty()
+    {
+        return Span::new(format!("{} and {last} take the same {what}", others.join(", ")), Tone::Same);
+    }
     let comparison = &judged.comparison;
     let effect = effect_text(&judged.metric, comparison);
     let text = match comparison.verdict {
@@ -99,18 +136,31 @@ fn clause(judged: &Judged) -> Span {
 
 fn one_by_one(few: &[&Judged]) -> Vec<Span> {
     let reference = &few[0].reference;
-    let common = few.iter().all(|judged| judged.reference == *reference);
+    let versions = versions(few);
+    let common = versions.is_some() || few.iter().all(|judged| judged.reference == *reference);
     let mut spans = Vec::new();
-    if common {
-        spans.push(Span::plain(format!("Against ‘{}’: ", name(reference))));
+    match versions {
+        Some((version, reference)) => {
+            spans.push(Span::plain(format!("‘{}’ against ‘{}’: ", name(version), name(reference))));
+        }
+        None if common => spans.push(Span::plain(format!("Against ‘{}’: ", name(reference)))),
+        None => {}
     }
-    for (place, judged) in few.iter().enumerate() {
+    let named = |arm: &str| match (versions, arm.rsplit_once(" @")) {
+        (Some(_), Some((subject, _))) => name(subject),
+        _ => name(arm),
+    };
+    let alike = |one: &&Judged, other: &&Judged| {
+        let same = |judged: &Judged| judged.comparison.verdict == Verdict::Same;
+        common && same(one) && same(other) && one.metric == other.metric
+    };
+    for (place, together) in few.chunk_by(alike).enumerate() {
         if place > 0 {
             spans.push(Span::plain("; "));
         }
-        spans.push(clause(judged));
+        spans.push(clause(together, named));
         if !common {
-            spans.push(Span::plain(format!(" against ‘{}’", name(&judged.reference))));
+            spans.push(Span::plain(format!(" against ‘{}’", name(&together[0].reference))));
         }
     }
     spans
@@ -123,11 +173,11 @@ fn counted(many: &[&Judged]) -> Vec<Span> {
     let parts = [
         (of(Tone::Worse), Tone::Worse, "worse"),
         (of(Tone::Better), Tone::Better, "better"),
-        (of(Tone::Open), Tone::Open, "open: can’t tell"),
         (of(Tone::Same), Tone::Same, "the same"),
         (other, Tone::Plain, "different"),
+        (of(Tone::Open), Tone::Open, "of which one can’t tell"),
     ];
-    let mut spans = vec![Span::plain(format!("Of {}: ", many.len()))];
+    let mut spans = vec![Span::plain(format!("Of {} comparisons: ", many.len()))];
     for (count, tone, word) in parts.into_iter().filter(|(count, ..)| *count > 0) {
         if spans.len() > 1 {
             spans.push(Span::plain(", "));

@@ -69,6 +69,16 @@ pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
     Some(spans)
 }
 
+/// What is said first where nothing is known of the responses of several servers.
+pub fn void(report: &Report<'_>) -> Option<Span> {
+    let servers = servers(report);
+    let late = |(_, _, course): &(usize, &Arm, &LoadCourse)| {
+        course.windows.0 > 0 && course.windows.0 == course.windows.1
+    };
+    let text = "Can’t tell how fast the servers answer: the generator itself was late in every window. ";
+    (!servers.is_empty() && servers.iter().all(late)).then(|| Span::new(text, Tone::Open))
+}
+
 /// The section of responses.
 pub fn section(report: &Report<'_>) -> Section {
     let servers = servers(report);

@@ -8,6 +8,7 @@ pub mod lead;
 pub mod leak;
 pub mod load;
 pub mod matrix;
+pub mod memory;
 pub mod panel;
 pub mod several;
 pub mod verb;
@@ -29,6 +30,11 @@ const COLOURS: usize = 5;
 
 /// The page of a run: of commands, cases, a comparison of two runs, or what another tool measured.
 pub fn page(report: &Report<'_>) -> Page {
+    page_with(report, report.loads.map(figures::sections).unwrap_or_default())
+}
+
+/// The page of a run, with sections that follow from more than its readings.
+pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
     let run = report.run;
     let mut page = Page {
         title: title(run),
@@ -53,8 +59,9 @@ pub fn page(report: &Report<'_>) -> Page {
         }
     }
     page.sections.extend(growth::section(report));
+    page.sections.extend(memory::section(run));
     page.sections.extend(said(report));
-    page.sections.extend(report.loads.iter().flat_map(|loads| figures::sections(loads)));
+    page.sections.extend(others);
     page.sections.push(environment::section(run));
     page.sections.extend(environment::again(run));
     page

@@ -39,7 +39,12 @@ fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
         if place > 0 {
             all.verdict.push(Span::plain(" "));
         }
-        all.verdict.push(Span::plain(format!("‘{tag}’: ")));
+        // A sentence about all arms names both runs itself.
+        let told =
+            page.verdict.first().is_some_and(|span| span.text.starts_with(&format!("‘{tag}’ against ")));
+        if !told {
+            all.verdict.push(Span::plain(format!("‘{tag}’: ")));
+        }
         all.verdict.extend(page.verdict);
         let fresh: Vec<String> =
             page.warnings.into_iter().filter(|one| !all.warnings.contains(one)).collect();

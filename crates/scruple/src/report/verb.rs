@@ -1,7 +1,7 @@
 //! Finds the run, makes its page, writes it.
 
 use super::args::ReportArgs;
-use super::{leak, page, several};
+use super::{leak, page_with, several};
 use crate::explain::changes;
 use crate::fault::{Code, Fault};
 use crate::history;
@@ -78,7 +78,8 @@ fn found(args: &ReportArgs) -> Result<Page, Fault> {
     if leak::is_one(&run) {
         return Ok(leak::of(&run, &args.metrics));
     }
-    Ok(page(&Report::of(&run, &args.metrics, &[])))
+    let others = store.sections(&run.id)?;
+    Ok(page_with(&Report::of(&run, &args.metrics, &[]), others))
 }
 
 fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault> {

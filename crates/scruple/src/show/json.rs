@@ -236,15 +236,7 @@ fn arm_result<'a>(report: &'a Report<'_>, arm: &'a Arm) -> ArmResult<'a> {
             (key.as_str(), result)
         })
         .collect();
-    ArmResult {
-        head: ArmHead::of(arm),
-        metrics,
-        memory_map: report
-            .memory_maps
-            .iter()
-            .find(|(name, _)| *name == arm.name)
-            .map(|(_, c)| memory::report(c)),
-    }
+    ArmResult { head: ArmHead::of(arm), metrics, memory_map: arm.memory.as_ref().map(memory::report) }
 }
 
 fn sample_result<'a>(

@@ -33,7 +33,6 @@ use scruple_core::run::Run;
 use scruple_core::sample::Sample;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, change, change_between, exact, share};
-use scruple_measure::memory_map::Course;
 use std::borrow::Cow;
 
 /// The formats in which any run can be written, by the endings of their files.
@@ -64,8 +63,6 @@ pub struct Report<'a> {
     pub detail: bool,
     /// Whether the arms were taken in the same blocks.
     pub side_by_side: bool,
-    /// The watched memory of the arms, by their names.
-    pub memory_maps: Vec<(&'a str, &'a Course)>,
     /// The results of a load besides the readings; none for a stored run.
     pub loads: Option<&'a Loads>,
     /// How the environments of two stored runs relate; none within one run.
@@ -115,7 +112,6 @@ impl<'a> Report<'a> {
             shown,
             side_by_side,
             detail: false,
-            memory_maps: Vec::new(),
             loads: None,
             environments,
         };

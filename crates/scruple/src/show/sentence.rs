@@ -170,8 +170,10 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
         0 => String::new(),
         _ if more < 100_000 => {
             let blocks = if more == 1 { "block" } else { "blocks" };
+            let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
+                (_, true) if of_load => "a longer load, -d, tells more".to_owned(),
                 (_, true) => format!("-r {}", comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs, or better in one of both".to_owned(),
             };
@@ -258,9 +260,25 @@ pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
     report.fits.iter().filter(worth).map(growth_line).collect()
 }
 
+/// A form of growth in terms of its parameter.
+pub(crate) fn form_in(form: scruple_core::stats::growth::Form, parameter: &str) -> String {
+    let words: Vec<String> = form
+        .to_string()
+        .split(' ')
+        .map(|word| match word {
+            "n^2" => format!("{parameter}²"),
+            "n^3" => format!("{parameter}³"),
+            "2^n" => format!("2^{parameter}"),
+            "n" => parameter.to_owned(),
+            other => other.to_owned(),
+        })
+        .collect();
+    words.join(" ")
+}
+
 pub(crate) fn growth_line(fit: &judge::Fit) -> String {
     use scruple_core::stats::growth::Form;
-    let unit = metric(&fit.metric).map_or(Unit::Count, |metric| metric.unit.clone());
+    let unit = fit.unit.clone();
     let growth = &fit.growth;
     let figure = |value: f64| match growth.exact {
         true => scruple_core::unit::exact(value, &unit),
@@ -277,8 +295,7 @@ pub(crate) fn growth_line(fit: &judge::Fit) -> String {
             "Growth: {title}{of} goes from {least} at {name} = {first} to {most} at {name} = {last}, and none of the forms fits."
         );
     }
-    let form = growth.form.to_string().replace('n', &fit.parameter);
-    let form = form.replace(&format!("lo{}", fit.parameter), "log").replace("^2", "²").replace("^3", "³");
+    let form = form_in(growth.form, &fit.parameter);
     let interval = growth.slope_interval.map_or(String::new(), |interval| {
         format!(" [{}, {}]", quantity(interval.low, &unit), quantity(interval.high, &unit))
     });

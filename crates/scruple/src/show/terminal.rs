@@ -109,8 +109,10 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
         }
     }
     remarks(report, width, &mut out);
-    for (name, course) in &report.memory_maps {
-        let _ = write!(out, "\n{}", memory::text(name, course, width));
+    for arm in &report.run.arms {
+        if let Some(course) = &arm.memory {
+            let _ = write!(out, "\n{}", memory::text(&arm.name, course, width));
+        }
     }
     out
 }

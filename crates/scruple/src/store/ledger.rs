@@ -2,6 +2,7 @@
 
 use super::{Store, StoreError};
 use crate::address::Address;
+use crate::show::page::Section;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
@@ -33,6 +34,15 @@ impl Ledger {
             self.store = None;
         }
         self.sequence += 1;
+    }
+
+    /// Keeps sections of the run's page that follow from more than its readings.
+    pub fn keep_sections(&mut self, run: &Run, sections: &[Section]) {
+        if let Some(store) = &self.store
+            && let Err(error) = store.put_sections(&run.id, sections)
+        {
+            self.fault = Some(error);
+        }
     }
 
     /// Writes the run as it has ended.

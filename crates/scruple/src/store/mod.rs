@@ -50,6 +50,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/0005_requests.sql"),
     include_str!("sql/0006_profiles.sql"),
     include_str!("sql/0007_owners.sql"),
+    include_str!("sql/0008_memory_maps.sql"),
 ];
 
 /// An open store.
@@ -216,8 +217,8 @@ impl Store {
 
     fn insert_arm(&self, run: &str, position: usize, arm: &Arm) -> Result<(), Failure> {
         self.database.execute(
-            "INSERT INTO arm (run_id, position, name, role, version, subject, params, course) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            "INSERT INTO arm (run_id, position, name, role, version, subject, params, course, memory) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             &[
                 run.into(),
                 (position as i64).into(),
@@ -227,6 +228,7 @@ impl Store {
                 json(&arm.subject),
                 json(&arm.params),
                 arm.course.as_ref().map_or(Value::Null, json),
+                arm.memory.as_ref().map_or(Value::Null, json),
             ],
         )?;
         Ok(())
@@ -275,10 +277,17 @@ impl Store {
         )?;
         self.insert_figures(run)?;
         for (position, arm) in run.arms.iter().enumerate() {
-            let Some(course) = &arm.course else { continue };
+            if arm.course.is_none() && arm.memory.is_none() {
+                continue;
+            }
             self.database.execute(
-                "UPDATE arm SET course = $1 WHERE run_id = $2 AND position = $3",
-                &[json(course), run.id.clone().into(), (position as i64).into()],
+                "UPDATE arm SET course = $1, memory = $2 WHERE run_id = $3 AND position = $4",
+                &[
+                    arm.course.as_ref().map_or(Value::Null, json),
+                    arm.memory.as_ref().map_or(Value::Null, json),
+                    run.id.clone().into(),
+                    (position as i64).into(),
+                ],
             )?;
         }
         self.database.execute("DELETE FROM journal WHERE run_id = $1", &[run.id.clone().into()])?;

@@ -1,7 +1,8 @@
-//! Call trees that are kept with runs, and what was found by them.
+//! What is kept with runs besides their readings: call trees, what was found by them, sections of pages.
 
 use super::database::{Failure, StoredRow, Value};
-use super::{Store, StoreError, damaged};
+use super::{Store, StoreError, damaged, parse};
+use crate::show::page::Section;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
@@ -13,6 +14,9 @@ const CALLS: &str = "calls";
 
 /// Explanations, in JSON.
 const EXPLANATION: &str = "explanation";
+
+/// Sections of a run's page, in JSON.
+const SECTIONS: &str = "sections";
 
 /// A row: name, kind, part, content.
 type Row = (String, String, i64, String);
@@ -55,6 +59,22 @@ impl Store {
         let rows = self.rows(run).map_err(|failure| self.error(failure))?;
         let found = rows.into_iter().filter(|(_, kind, _, _)| kind == EXPLANATION);
         Ok(found.map(|(name, _, _, text)| (name, text)).collect())
+    }
+
+    /// Keeps the sections of a run's page that follow from more than its readings, such as the functions of a server.
+    pub fn put_sections(&self, run: &str, sections: &[Section]) -> Result<(), StoreError> {
+        let text = serde_json::to_string(sections).unwrap_or_default();
+        self.put(run, "", SECTIONS, &[text])
+    }
+
+    /// The sections that were kept; none where there are none.
+    pub fn sections(&self, run: &str) -> Result<Vec<Section>, StoreError> {
+        let work = || -> Result<Vec<Section>, Failure> {
+            let rows = self.rows(run)?;
+            let found = rows.into_iter().find(|(_, kind, _, _)| kind == SECTIONS);
+            found.map_or(Ok(Vec::new()), |(_, _, _, text)| parse(&text, "sections of a page"))
+        };
+        work().map_err(|failure| self.error(failure))
     }
 
     fn put(&self, run: &str, name: &str, kind: &str, texts: &[String]) -> Result<(), StoreError> {

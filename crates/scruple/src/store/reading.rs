@@ -15,6 +15,9 @@ use std::path::Path;
 /// The version of a store from which on arms have courses.
 const COURSES: i64 = 4;
 
+/// The version of a store from which on arms have their memory over time.
+const MEMORY_MAPS: i64 = 8;
+
 impl Store {
     /// The runs, newest first.
     pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
@@ -149,9 +152,12 @@ impl Store {
 
     fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
         // A store of an earlier Scruple is read unchanged.
-        let course = if self.version()? < COURSES { "NULL" } else { "course" };
+        let version = self.version()?;
+        let since = |first: i64, column: &'static str| if version < first { "NULL" } else { column };
         let sql = format!(
-            "SELECT name, role, version, subject, params, {course} FROM arm WHERE run_id = $1 ORDER BY position"
+            "SELECT name, role, version, subject, params, {}, {} FROM arm WHERE run_id = $1 ORDER BY position",
+            since(COURSES, "course"),
+            since(MEMORY_MAPS, "memory")
         );
         let rows = self.database.query(&sql, &[id.into()])?;
         rows.iter()
@@ -162,6 +168,7 @@ impl Store {
                 arm.version = row.optional_text(2)?.map(str::to_owned);
                 arm.params = parse(row.text(4)?, "params")?;
                 arm.course = row.optional_text(5)?.map(|text| parse(text, "course")).transpose()?;
+                arm.memory = row.optional_text(6)?.map(|text| parse(text, "memory")).transpose()?;
                 Ok(arm)
             })
             .collect()

@@ -161,7 +161,10 @@ fn the_memory_map_is_shown_before_and_after() {
         rows(side).iter().find(|row| row["class"] == "heap").expect("a heap")["private_dirty"].clone()
     };
     assert_eq!((heap("before"), heap("after")), (102_400.into(), 3_072_000.into()));
-    assert!(place.read("page.html").contains("<details><summary>Memory map before and after"));
+    let live = place.read("page.html");
+    assert!(live.contains("<details><summary>Memory map before and after"));
+    let stored = place.run(["report", "-o", "stored.html"]);
+    assert_eq!((stored.code, place.read("stored.html")), (0, live), "{}", stored.exchange());
 }
 
 #[test]

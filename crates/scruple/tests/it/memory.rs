@@ -1,5 +1,6 @@
 //! Memory maps and leaks: scripted ones to the byte, real ones of programs whose memory is known by construction.
 
+use crate::pages::all_is_well;
 use crate::programs::skip;
 use crate::script::arm;
 use crate::support::{Place, at};
@@ -103,7 +104,25 @@ fn the_figures_of_a_map_are_kept_and_can_be_limited() {
     assert_eq!(at(&again, "/arms/0/metrics/memory.private_dirty/estimate"), 565_248.0);
     assert_eq!(at(&again, "/arms/0/metrics/memory.pss/estimate"), 827_392.0);
     assert_eq!(at(&again, "/arms/0/metrics/memory.uss/estimate"), 630_784.0);
-    assert!(again.pointer("/arms/0/memory_map").is_none(), "the table itself is of the run that was watched");
+}
+
+#[test]
+fn a_stored_map_is_shown_as_the_one_that_was_watched() {
+    let place = Place::new();
+    watched(&place);
+    let live = place.run(RUN.iter().chain(&["memory", "--json", "--export", "live.html"])).json();
+    let again = place.run(["show", "--json"]).json();
+    assert_eq!(at(&live, "/arms/0/memory_map"), at(&again, "/arms/0/memory_map"));
+    let shown = place.run(["show"]).stdout;
+    assert!(shown.contains("resident (RSS)      ▃▃▃") && shown.contains("at most 1.02 MB"), "{shown}");
+    let answer = place.run(["report", "--metrics", "memory", "-o", "page.html"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let page = place.read("page.html");
+    assert_eq!(page, place.read("live.html"));
+    for part in ["<h2>Memory map</h2>", "Memory of server over time", "proportional (PSS)", "565 kB"] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    all_is_well(&[place.file("page.html")]);
 }
 
 #[test]

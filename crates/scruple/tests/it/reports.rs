@@ -158,6 +158,44 @@ fn several_arms_are_told_in_one_sentence_that_hides_nothing() {
 }
 
 #[test]
+fn two_runs_are_told_apart_once_and_what_is_the_same_is_told_together() {
+    let place = Place::new();
+    for (label, factor, seed) in [("before", 1.0, "1"), ("after", 1.3, "2")] {
+        let arms = [
+            ("a", noisy_arm(factor, 1, 0.01)),
+            ("b", noisy_arm(1.0, 2, 0.001)),
+            ("c", noisy_arm(1.0, 3, 0.001)),
+        ];
+        let names = ["--seed", seed, "--label", label, "-n", "a", "-n", "b", "-n", "c", "-r", "20"];
+        let words: Vec<&str> = names.into_iter().chain(["true", "true b", "true c"]).collect();
+        assert_eq!(place.play(&arms, &words).code, 0);
+    }
+    let text = written(&place, &["before", "after", "-o", "page.md"], "page.md");
+    let first = text.lines().next().expect("a line");
+    assert!(first.starts_with("### ‘after’ against ‘before’: ‘a’ is slower in "), "{first}");
+    assert!(first.contains("; ‘b’ and ‘c’ take the same "), "{first}");
+    assert!(!first.contains('@'), "{first}");
+}
+
+#[test]
+fn a_scan_is_told_by_its_growth_and_every_size_is_drawn() {
+    let place = Place::new();
+    let sizes: Vec<String> = (1..=9).map(|n| format!("true {n}")).collect();
+    let each = sizes.iter().zip(1..);
+    let arms: Vec<(&str, Arm)> =
+        each.map(|(name, n)| (name.as_str(), noisy_arm(f64::from(n), n as u64, 0.001))).collect();
+    let words = ["-P", "n", "1", "9", "-r", "12", "true {n}", "--metrics", "time.wall,malloc.bytes"];
+    assert_eq!(place.play(&arms, &words).code, 0);
+    let text = written(&place, &["-o", "page.md"], "page.md");
+    let first = text.lines().next().expect("a line");
+    assert!(first.contains("Wall time is ") && first.contains("· n. Of 8 comparisons: "), "{first}");
+    let listed = place.run(["report", "--svg", "list", "--metrics", "time.wall,malloc.bytes"]).stdout;
+    assert!(!listed.contains("malloc-bytes-growth"), "what never changes is not drawn: {listed}");
+    let picture = written(&place, &["--svg", "wall-time-growth-n", "-o", "one.svg"], "one.svg");
+    assert!(!picture.contains("class=\"over"), "{picture}");
+}
+
+#[test]
 fn a_run_that_has_just_ended_has_the_page_of_the_stored_one() {
     let place = Place::new();
     let arms = [("old", noisy_arm(1.0, 1, 0.01)), ("new", noisy_arm(1.1, 2, 0.01))];

@@ -3,14 +3,8 @@
 use super::{CommandPasses, Stop};
 use scruple_core::metric::Pass;
 use scruple_core::subject::Role;
-use scruple_measure::memory_map::Course;
 
 impl CommandPasses {
-    /// The memory of each subject, by its name.
-    pub fn memory_maps(&self) -> Vec<(&str, &Course)> {
-        self.courses.iter().map(|(index, course)| (self.run.arms[*index].name.as_str(), course)).collect()
-    }
-
     pub(crate) fn watch_memory(&mut self) -> Result<(), Stop> {
         let subjects: Vec<usize> =
             (0..self.run.arms.len()).filter(|index| self.run.arms[*index].role == Role::Subject).collect();
@@ -24,7 +18,7 @@ impl CommandPasses {
                 Ok(weighing)
             })?;
             self.keep(*index, Pass::Memory, 0, weighing);
-            self.courses.extend(seen.map(|course| (*index, course)));
+            self.run.arms[*index].memory = seen;
         }
         Ok(())
     }

@@ -3,8 +3,10 @@
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::block_characters;
 use crate::show::terminal::{BOLD, DIM};
+use scruple_core::memory_map::{
+    Amount, Divided, Largest, MapRow, MemoryCourse, Moment, mapped_and_anonymous, with_unique,
+};
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::memory_map::{Amount, Course, Divided, Largest, MapRow, Moment, with_unique};
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -15,12 +17,12 @@ const BAR: usize = 20;
 const LINE: usize = 40;
 
 /// Writes table, picture and course for a terminal of that many columns.
-pub fn text(name: &str, course: &Course, width: usize) -> String {
+pub fn text(name: &str, course: &MemoryCourse, width: usize) -> String {
     let mut out = format!("{BOLD}Memory map of ‘{name}’{BOLD:#}\n");
     match (&course.largest, course.peak()) {
         (Some(largest), Some(peak)) => {
             let _ = writeln!(out, "{}\n", wrap(&when(largest, peak, course.moments.len()), width));
-            table(&largest.map.table(), &largest.map.mapped_and_anonymous(), width, &mut out);
+            table(course, width, &mut out);
         }
         (None, Some(_)) => {
             let why = "The kernel does not show its mappings: it belongs to somebody else, or does not let itself be \
@@ -35,7 +37,8 @@ pub fn text(name: &str, course: &Course, width: usize) -> String {
     out
 }
 
-fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
+/// When the map was read, and of which process.
+pub(crate) fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
     let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let process = format!("Process {} (‘{}’)", largest.pid, largest.name);
     if moments == 1 && largest.processes == 1 {
@@ -54,18 +57,28 @@ fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
 }
 
 /// A line of the table before it is laid out.
-struct TableLine {
-    head: String,
-    permissions: String,
-    mappings: String,
-    amount: Amount,
-    sum: bool,
+pub(crate) struct TableLine {
+    /// The class, or the name of the sum.
+    pub head: String,
+    /// The permissions.
+    pub permissions: String,
+    /// The number of mappings.
+    pub mappings: String,
+    /// Their amount.
+    pub amount: Amount,
+    /// Whether it is the sum of other lines.
+    pub sum: bool,
 }
 
-fn lines(rows: &[MapRow], (mapped, anonymous): &(Amount, Amount)) -> Vec<TableLine> {
+/// One line for each class and permission, each below the sum of its side; then the total.
+pub(crate) fn lines(course: &MemoryCourse) -> Vec<TableLine> {
+    let rows: Vec<&MapRow> = course.map.iter().filter(|row| row.is_used()).collect();
+    let both = mapped_and_anonymous(&course.map);
+    let (mapped, anonymous) = (&both.0, &both.1);
     let mut lines = Vec::new();
     for (files, title, sum) in [(true, "from files", mapped), (false, "without a file", anonymous)] {
-        let of_side: Vec<&MapRow> = rows.iter().filter(|row| row.class.is_mapped() == files).collect();
+        let of_side: Vec<&MapRow> =
+            rows.iter().copied().filter(|row| row.class.is_mapped() == files).collect();
         let mappings: usize = of_side.iter().map(|row| row.mappings).sum();
         lines.push(TableLine {
             head: title.to_owned(),
@@ -82,26 +95,22 @@ fn lines(rows: &[MapRow], (mapped, anonymous): &(Amount, Amount)) -> Vec<TableLi
             sum: false,
         }));
     }
-    lines
-}
-
-fn total(both: &(Amount, Amount), lines: &[TableLine]) -> TableLine {
-    let mut amount = both.0;
-    amount.add(&both.1);
-    let mappings: usize =
-        lines.iter().filter(|line| line.sum).filter_map(|line| line.mappings.parse::<usize>().ok()).sum();
-    TableLine {
+    let mappings: usize = rows.iter().map(|row| row.mappings).sum();
+    lines.push(TableLine {
         head: "all".to_owned(),
         permissions: String::new(),
         mappings: mappings.to_string(),
-        amount,
+        amount: course.total(),
         sum: true,
-    }
+    });
+    lines
 }
 
-type Pick = fn(&Amount) -> u64;
+/// A part of an amount.
+pub(crate) type Pick = fn(&Amount) -> u64;
 
-const COLUMNS: [(&str, &str, Pick); 6] = [
+/// The columns: the group, the title, the part.
+pub(crate) const COLUMNS: [(&str, &str, Pick); 6] = [
     ("shared", "clean", |amount| amount.shared_clean),
     ("", "dirty", |amount| amount.shared_dirty),
     ("private", "clean", |amount| amount.private_clean),
@@ -110,10 +119,8 @@ const COLUMNS: [(&str, &str, Pick); 6] = [
     ("", "swapped", |amount| amount.swapped),
 ];
 
-fn table(rows: &[MapRow], both: &(Amount, Amount), width: usize, out: &mut String) {
-    let mut lines = lines(rows, both);
-    let sum = total(both, &lines);
-    lines.push(sum);
+fn table(course: &MemoryCourse, width: usize, out: &mut String) {
+    let lines = lines(course);
     let swapped = lines.iter().any(|line| line.amount.swapped > 0);
     let shown = if swapped { &COLUMNS[..] } else { &COLUMNS[..5] };
     let mut upper = fit("", 28);
@@ -171,7 +178,7 @@ fn bar(amount: &Amount, most: u64) -> String {
     text
 }
 
-fn over_time(course: &Course, out: &mut String) {
+fn over_time(course: &MemoryCourse, out: &mut String) {
     let (Some(peak), Some(last)) = (course.peak(), course.moments.last()) else { return };
     let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let scale = peak.resident as f64;
@@ -207,7 +214,7 @@ fn over_time(course: &Course, out: &mut String) {
         out,
         "  {}  {} in one process, by the kernel’s own mark",
         fit("high water", 18),
-        bytes(course.high_water())
+        bytes(course.high_water)
     );
 }
 
@@ -220,7 +227,7 @@ fn seconds(moment: &Moment) -> f64 {
 pub struct MemoryReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<&'a Largest>,
-    rows: Vec<MapRow>,
+    rows: Vec<&'a MapRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mapped: Option<WholeAmount>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -242,20 +249,20 @@ struct Peak {
 }
 
 /// Makes the report.
-pub fn report(course: &Course) -> MemoryReport<'_> {
+pub fn report(course: &MemoryCourse) -> MemoryReport<'_> {
     let largest = course.largest.as_ref();
-    let both = largest.map(|largest| largest.map.mapped_and_anonymous());
+    let both = largest.map(|_| mapped_and_anonymous(&course.map));
     let divided = course.divided_peaks();
     MemoryReport {
         process: largest,
-        rows: largest.map(|largest| largest.map.table()).unwrap_or_default(),
+        rows: course.map.iter().filter(|row| row.is_used()).collect(),
         mapped: both.map(|both| WholeAmount(both.0)),
         anonymous: both.map(|both| WholeAmount(both.1)),
         peak: Peak {
             resident: course.peak().map(|moment| moment.resident),
             proportional: divided.map(|divided| divided.proportional),
             unique: divided.map(|divided| divided.unique),
-            high_water: course.high_water(),
+            high_water: course.high_water,
         },
         course: &course.moments,
     }

@@ -3,8 +3,9 @@
 use crate::show::align::{fit, on_points, right};
 use crate::show::page::{Cell, Head, Table};
 use crate::show::terminal::{BOLD, DIM};
+use scruple_core::memory_map::{Amount, Class, MapRow};
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::memory_map::{Amount, Class, MapRow, MemoryMap};
+use scruple_measure::memory_map::MemoryMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

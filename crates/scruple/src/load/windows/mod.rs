@@ -16,6 +16,7 @@ use super::watchers::Watchers;
 use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
+use crate::show::page::Section;
 use crate::store::{Ledger, Store, add_readings};
 use scruple_core::metric::Pass;
 use scruple_core::plan::Plan as Visits;
@@ -372,6 +373,14 @@ impl Loading {
     /// Adds the readings of another pass to an arm.
     pub fn add(&mut self, arm: usize, block: u32, readings: impl IntoIterator<Item = Reading>) {
         add_readings(&mut self.run.arms[arm], readings, Pass::Counting, block);
+    }
+
+    /// Stores the run with these sections of its page, if requested.
+    pub fn keep_with(&mut self, sections: &[Section]) {
+        if !sections.is_empty() {
+            self.ledger.keep_sections(&self.run, sections);
+        }
+        self.keep();
     }
 
     /// Stores the run, if requested.

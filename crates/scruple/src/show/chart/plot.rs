@@ -62,7 +62,9 @@ impl Frame<'_> {
         let areas = plot.layers.iter().any(|layer| layer.shape == Shape::Area);
         let steps = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
         let named = !plot.x.places.is_empty();
-        let mut up = match areas || steps || named {
+        // Curves beside a few points would make all of these outliers.
+        let curves = plot.layers.iter().any(|layer| layer.shape == Shape::Line);
+        let mut up = match areas || steps || named || curves {
             true => ys.fold((f64::INFINITY, f64::NEG_INFINITY), range),
             false => window(ys),
         };

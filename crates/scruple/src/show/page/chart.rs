@@ -1,10 +1,10 @@
 //! The content of a chart, as data.
 
 use scruple_core::unit::{Unit, share};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A chart.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Chart {
     /// Its name, for requests.
     pub name: String,
@@ -19,7 +19,7 @@ pub struct Chart {
 }
 
 /// What is drawn.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Drawn {
     /// Rows over one axis.
@@ -31,7 +31,7 @@ pub enum Drawn {
 }
 
 /// The scale of an axis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// By their size.
@@ -45,7 +45,7 @@ pub enum Scale {
 }
 
 /// An axis.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Axis {
     /// What is laid out along it.
     pub title: String,
@@ -54,12 +54,12 @@ pub struct Axis {
     /// How they are laid out.
     pub scale: Scale,
     /// Names of places along it, which stand there instead of round values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Place>,
 }
 
 /// A place along an axis that has a name, such as a version.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Place {
     /// Where it is.
     pub at: f64,
@@ -68,19 +68,19 @@ pub struct Place {
     /// What is said of it besides its name.
     pub about: String,
     /// What happened there, where it is marked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
 }
 
 /// Something that happened at a place along an axis.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// A few characters that tables repeat.
     pub sign: String,
     /// Whether it is for the worse.
     pub tone: super::Tone,
     /// From where to where it may have happened, where that is not known better.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<(f64, f64)>,
 }
 
@@ -107,7 +107,7 @@ impl Axis {
 }
 
 /// A range along an axis that is marked, with what it means.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shade {
     /// Its low end.
     pub low: f64,
@@ -126,7 +126,7 @@ impl Shade {
 }
 
 /// Rows over one axis: readings, and intervals.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Rows {
     /// The axis.
     pub axis: Axis,
@@ -139,7 +139,7 @@ pub struct Rows {
 }
 
 /// A row: its arm, its readings in order, and the conclusion.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     /// The position of the arm, which determines its colour and mark.
     pub arm: usize,
@@ -160,7 +160,7 @@ pub struct Row {
 }
 
 /// A reading.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Dot {
     /// The block that it was taken in, or its place.
     pub block: u32,
@@ -171,7 +171,7 @@ pub struct Dot {
 }
 
 /// Curves and points over two axes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Plot {
     /// The horizontal axis.
     pub x: Axis,
@@ -190,7 +190,7 @@ pub struct Plot {
 }
 
 /// A heat map: the darker a field, the more was counted in it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Heat {
     /// The horizontal axis.
     pub x: Axis,
@@ -201,7 +201,7 @@ pub struct Heat {
 }
 
 /// A field of a heat map.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Field {
     /// Its ends along the horizontal axis.
     pub across: (f64, f64),
@@ -237,7 +237,7 @@ impl Heat {
 }
 
 /// The form of a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
     /// Points by themselves.
@@ -257,7 +257,7 @@ pub enum Shape {
 }
 
 /// The points of one arm in a plot.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Layer {
     /// The position of the arm, which determines its colour, mark and dash.
     pub arm: usize,
@@ -270,17 +270,17 @@ pub struct Layer {
 }
 
 /// A point of a plot.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
     /// Its place along the horizontal axis.
     pub x: f64,
     /// Its value.
     pub y: f64,
     /// The low end of an area.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Whether it is shown but not used.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
 

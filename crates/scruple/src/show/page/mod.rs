@@ -15,7 +15,7 @@ pub use chart::{
 use super::export::Formats;
 use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::harmless_text::plain;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The formats of a page, by the endings of their files.
 pub const FORMATS: Formats<fn(&Page) -> String, 5> = [
@@ -44,7 +44,7 @@ pub struct Page {
 }
 
 /// A part of a page under a heading.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Section {
     /// The heading.
     pub title: String,
@@ -55,7 +55,7 @@ pub struct Section {
 }
 
 /// A piece of a section.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::large_enum_variant, reason = "a page has few of them, and they live for one page")]
 pub enum Part {
@@ -78,7 +78,7 @@ pub enum Part {
 }
 
 /// Parts that open on demand.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Fold {
     /// The text of the fold.
     pub summary: String,
@@ -87,7 +87,7 @@ pub struct Fold {
 }
 
 /// The meaning that a colour adds to a text; words or signs repeat it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
     /// Neutral.
@@ -104,7 +104,7 @@ pub enum Tone {
 }
 
 /// A text with its tone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// The text.
     pub text: String,
@@ -125,7 +125,7 @@ impl Span {
 }
 
 /// A table. The first cell of a row is its heading.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Its content, for those who cannot see it.
     pub label: String,
@@ -136,12 +136,12 @@ pub struct Table {
     /// Whether narrow screens show each row as a list, with the headings of the columns beside the cells.
     pub stacks: bool,
     /// What readers may sort the rows by; they stand in the order of the first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<Order>,
 }
 
 /// An order in which the rows of a table may stand.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Order {
     /// What it is called.
     pub name: String,
@@ -178,7 +178,7 @@ impl Order {
 }
 
 /// The heading of a column.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Head {
     /// The text.
     pub text: String,
@@ -201,7 +201,7 @@ impl Head {
 }
 
 /// A cell of a table.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cell {
     /// The text.
     pub text: String,
@@ -210,10 +210,10 @@ pub struct Cell {
     /// The tone of the text.
     pub tone: Tone,
     /// The course of a series, drawn small.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<(f64, f64)>,
     /// Its link.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
 

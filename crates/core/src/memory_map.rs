@@ -1,0 +1,243 @@
+//! The memory of a tree of processes: what it was over time, and what the largest process had mapped. `measure` reads it
+//! from the kernel.
+
+use crate::words::words;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::time::Duration;
+
+/// Bytes of memory, by whether they are shared and whether they differ from what is on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    /// Address space, whether used or not.
+    pub size: u64,
+    /// Resident.
+    pub resident: u64,
+    /// Resident, each page divided by the number of processes that share it.
+    pub proportional: u64,
+    /// Shared with other processes, unchanged from disk.
+    pub shared_clean: u64,
+    /// Shared with other processes, modified.
+    pub shared_dirty: u64,
+    /// Private, unchanged from disk.
+    pub private_clean: u64,
+    /// Private and modified: the cost of this process alone.
+    pub private_dirty: u64,
+    /// Swapped out.
+    pub swapped: u64,
+    /// In huge pages.
+    pub huge: u64,
+}
+
+impl Amount {
+    /// What would be freed if the process ended (USS).
+    pub fn unique(&self) -> u64 {
+        self.private_clean.saturating_add(self.private_dirty)
+    }
+
+    /// Adds another amount to this one.
+    pub fn add(&mut self, other: &Amount) {
+        self.size = self.size.saturating_add(other.size);
+        self.resident = self.resident.saturating_add(other.resident);
+        self.proportional = self.proportional.saturating_add(other.proportional);
+        self.shared_clean = self.shared_clean.saturating_add(other.shared_clean);
+        self.shared_dirty = self.shared_dirty.saturating_add(other.shared_dirty);
+        self.private_clean = self.private_clean.saturating_add(other.private_clean);
+        self.private_dirty = self.private_dirty.saturating_add(other.private_dirty);
+        self.swapped = self.swapped.saturating_add(other.swapped);
+        self.huge = self.huge.saturating_add(other.huge);
+    }
+}
+
+words! {
+    /// The purpose of a mapping.
+    pub enum Class {
+        /// A file's machine code.
+        Code = "code",
+        /// A file's constants.
+        ReadOnly = "read-only data",
+        /// A file's variables.
+        Data = "data",
+        /// Another mapping of a file: written to and shared, or inaccessible.
+        File = "mapped files",
+        /// The heap of `brk`.
+        Heap = "heap",
+        /// Memory without a file: allocators, runtimes, stacks of threads.
+        Anonymous = "anonymous",
+        /// The stack of the first thread.
+        Stack = "stack",
+        /// Shared memory without a file name.
+        SharedMemory = "shared memory",
+        /// Mapped by the kernel itself.
+        Kernel = "kernel",
+    }
+}
+
+impl Class {
+    /// Whether it has a file behind it.
+    pub fn is_mapped(self) -> bool {
+        matches!(self, Class::Code | Class::ReadOnly | Class::Data | Class::File)
+    }
+}
+
+/// Serializes an amount with its unique part, which follows from the others.
+pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        #[serde(flatten)]
+        amount: &'a Amount,
+        unique: u64,
+    }
+    Whole { amount, unique: amount.unique() }.serialize(serializer)
+}
+
+/// The mappings of one class and one permission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapRow {
+    /// Their purpose.
+    pub class: Class,
+    /// Whether there is a file behind them.
+    pub from_file: bool,
+    /// Their permissions as the kernel writes them: `rw-p`.
+    pub permissions: String,
+    /// The number of mappings.
+    pub mappings: usize,
+    /// Their total amount.
+    #[serde(flatten, serialize_with = "with_unique")]
+    pub amount: Amount,
+}
+
+impl MapRow {
+    /// Whether it is worth a line of a table: something of it is in memory, or was.
+    pub fn is_used(&self) -> bool {
+        self.amount.resident > 0 || self.amount.swapped > 0
+    }
+}
+
+/// The totals of rows with a file behind them and without one.
+pub fn mapped_and_anonymous(rows: &[MapRow]) -> (Amount, Amount) {
+    let mut both = (Amount::default(), Amount::default());
+    for row in rows {
+        let side = if row.class.is_mapped() { &mut both.0 } else { &mut both.1 };
+        side.add(&row.amount);
+    }
+    both
+}
+
+/// The memory of a process and its descendants at one moment, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// The time since watching started; nanoseconds in JSON.
+    #[serde(serialize_with = "nanoseconds", deserialize_with = "from_nanoseconds")]
+    pub at: Duration,
+    /// The number of processes.
+    pub processes: usize,
+    /// Resident memory of all of them; shared pages count in each.
+    pub resident: u64,
+    /// The part of it without a file: what they alone have, and what fork left shared.
+    pub anonymous: u64,
+    /// Read less often, because it delays the processes.
+    #[serde(flatten)]
+    pub divided: Option<Divided>,
+}
+
+/// The memory of processes with sharing taken into account, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Divided {
+    /// Resident, each page divided by the number of processes that share it.
+    pub proportional: u64,
+    /// Private memory.
+    pub unique: u64,
+}
+
+fn nanoseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(duration.as_nanos() as u64)
+}
+
+fn from_nanoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_nanos)
+}
+
+/// The memory of a tree of processes from its start to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryCourse {
+    /// The moments, at most some hundreds: in a longer course every second one is dropped repeatedly, the smaller one
+    /// of two.
+    pub moments: Vec<Moment>,
+    /// The largest process when the tree was largest.
+    pub largest: Option<Largest>,
+    /// What it had mapped then; empty where the kernel does not show it.
+    pub map: Vec<MapRow>,
+    /// The kernel's own high-water mark of the largest process, in bytes, which covers the time between moments too.
+    pub high_water: u64,
+}
+
+/// One process at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Largest {
+    /// The process.
+    pub pid: i32,
+    /// The kernel's name of it.
+    pub name: String,
+    /// The time since watching started; nanoseconds in JSON.
+    #[serde(serialize_with = "nanoseconds", deserialize_with = "from_nanoseconds")]
+    pub at: Duration,
+    /// The number of processes of the tree at that time.
+    pub processes: usize,
+    /// The resident memory of the whole tree at that time.
+    pub resident: u64,
+}
+
+impl MemoryCourse {
+    /// The moment with the most resident memory.
+    pub fn peak(&self) -> Option<&Moment> {
+        self.moments.iter().max_by_key(|moment| moment.resident)
+    }
+
+    /// The largest observed proportional and private size.
+    pub fn divided_peaks(&self) -> Option<Divided> {
+        let divided = self.moments.iter().filter_map(|moment| moment.divided);
+        divided.reduce(|most, one| Divided {
+            proportional: most.proportional.max(one.proportional),
+            unique: most.unique.max(one.unique),
+        })
+    }
+
+    /// The total of the map.
+    pub fn total(&self) -> Amount {
+        let mut total = Amount::default();
+        self.map.iter().for_each(|row| total.add(&row.amount));
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_is_read_back_as_it_was_written() {
+        let divided = Some(Divided { proportional: 3, unique: 2 });
+        let moment = |divided| Moment {
+            at: Duration::from_millis(5),
+            processes: 1,
+            resident: 4,
+            anonymous: 1,
+            divided,
+        };
+        let amount = Amount { resident: 4, private_clean: 1, private_dirty: 1, ..Amount::default() };
+        let course = MemoryCourse {
+            moments: vec![moment(divided), moment(None)],
+            largest: Some(Largest { pid: 7, name: "app".to_owned(), ..Largest::default() }),
+            map: vec![MapRow {
+                class: Class::Heap,
+                from_file: false,
+                permissions: "rw-p".to_owned(),
+                mappings: 1,
+                amount,
+            }],
+            high_water: 9,
+        };
+        let text = serde_json::to_string(&course).expect("JSON");
+        assert_eq!(serde_json::from_str::<MemoryCourse>(&text).expect("a course"), course, "{text}");
+    }
+}

@@ -1,0 +1,1 @@
+ALTER TABLE arm ADD COLUMN memory TEXT;
