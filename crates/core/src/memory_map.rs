@@ -2,8 +2,8 @@
 //! from the kernel.
 
 use crate::words::words;
+use core::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::time::Duration;
 
 /// Bytes of memory, by whether they are shared and whether they differ from what is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -66,7 +66,7 @@ fn a_store_of_a_newer_scruple_is_left_alone() {
     assert_snapshot!(answer.exchange(), @r"
     exit 2
     --- stderr
-    error: the store ‘store.db’ has version 99, and this scruple knows versions up to 6: use the newer scruple that wrote it, or --store FILE
+    error: the store ‘store.db’ has version 99, and this scruple knows versions up to 8: use the newer scruple that wrote it, or --store FILE
     ");
     assert_eq!(place.run(["show"]).exchange(), answer.exchange());
 }
