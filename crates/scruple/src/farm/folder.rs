@@ -6,6 +6,7 @@
 //! failed/NAME      why a unit cannot be done
 //! lists/N          the units of the N-th submission, one to a line
 //! pids/HOST        the process that does a unit there, to be ended by an interruption
+//! begun/JOB        an empty file of each job that Slurm has started
 //! logs/            what units wrote
 //! tmp/             files that are being written
 //! ```
@@ -20,7 +21,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// What the folder is made of.
-const PARTS: [&str; 7] = ["units", "results", "failed", "lists", "pids", "logs", "tmp"];
+const PARTS: [&str; 8] = ["units", "results", "failed", "lists", "pids", "begun", "logs", "tmp"];
 
 /// The folder of one history's or one run's units.
 #[derive(Clone, Debug)]
@@ -133,6 +134,11 @@ impl Folder {
             Fault::usage(format!("cannot read ‘{}’: {error}; the same command goes on", folder.display()))
         })?;
         Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    }
+
+    /// Whether the script of this job has begun.
+    pub fn has_begun(&self, job: &str) -> bool {
+        self.path.join("begun").join(job).exists()
     }
 
     /// Removes everything, once all of it is in the store.

@@ -137,3 +137,35 @@ fn what_a_unit_cannot_do_is_said_with_the_machine_and_the_reason() {
     let answer = place.run(words("2"));
     assert!(answer.code == 2 && answer.stderr.contains("moon"), "{}", answer.exchange());
 }
+
+#[test]
+fn where_only_this_machine_has_a_compiler_units_weigh_what_was_built_here() {
+    let (plain, place) = (Place::new(), Place::new());
+    let (_one, _other) = (eventful(&plain), eventful(&place));
+    let answer = plain.run(words("4"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    // Units find no compiler, and no repository to build from.
+    let program = place.write(
+        "on-a-node",
+        format!(
+            "#!/bin/sh\nPATH={} exec {} \"$@\"\n",
+            place.file("no-tools").display(),
+            env!("CARGO_BIN_EXE_scruple")
+        ),
+    );
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    place.write(
+        "scruple.toml",
+        format!("[farm]\nkind = \"here\"\nbuilds = \"here\"\nprogram = \"{}\"\n", program.display()),
+    );
+    let answer = place.run(words("4"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let (plain, recorded) = (plain.recorded(), place.recorded());
+    assert_eq!(plain.states(), recorded.states());
+    for title in ["first", "step", "last"] {
+        for metric in ["malloc.count", "malloc.bytes", "malloc.peak", "build.bytes"] {
+            assert_eq!(plain.readings(title, metric), recorded.readings(title, metric), "{title}, {metric}");
+        }
+        assert_eq!(recorded.readings(title, "time.wall").len(), 4, "{title}");
+    }
+}

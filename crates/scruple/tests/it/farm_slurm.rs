@@ -104,7 +104,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
 }
 
 #[test]
-fn a_unit_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
+fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
     let Some(cluster) = cluster() else { return };
     let place = Place::new();
     let _repository = planted(&place);
@@ -131,6 +131,12 @@ fn a_unit_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
         kill(unit);
     }
     assert!(cluster.eventually(|| results() > 0), "{}", place.read("said-1"));
+    // The daemon of a node: a job that it was just to launch never begins.
+    let running = || cluster.ask(&["squeue", "-h", "-t", "R", "-o", "%N"]);
+    assert!(cluster.eventually(|| running().lines().next().is_some()), "{}", place.read("said-1"));
+    let daemon = format!("slurmd.{}", running().lines().next().unwrap_or("n1"));
+    cluster.kill(&daemon);
+    cluster.restart(&daemon);
     // The sender: what it sent goes on, and the next one takes it up.
     sender.kill().expect("a kill");
     sender.wait().expect("an end");
@@ -138,7 +144,11 @@ fn a_unit_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
     assert!(cluster.eventually(|| results() > before), "units do not go on without the sender");
     let mut sender = start("said-2");
     assert!(cluster.eventually(|| results() > before + 1 && !units().is_empty()), "{}", place.read("said-2"));
-    let finished = cluster.eventually(|| farm().is_none());
+    // The controller: jobs go on, and are found again.
+    cluster.kill("slurmctld");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    cluster.restart("slurmctld");
+    let finished = (0..4).any(|_| cluster.eventually(|| farm().is_none()));
     assert!(finished, "{}\n{}", place.read("said-2"), cluster.ask(&["squeue"]));
     assert!(cluster.eventually(|| place.read("said-2").contains("rounds on")), "{}", place.read("said-2"));
     assert!(sender.wait().expect("an end").success(), "{}", place.read("said-2"));

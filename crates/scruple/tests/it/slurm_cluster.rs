@@ -83,6 +83,32 @@ impl Cluster {
         String::from_utf8_lossy(&output.expect("a program of Slurm's").stdout).into_owned()
     }
 
+    /// Kills a daemon, `slurmctld` or `slurmd.NODE`, which has no time to say anything.
+    pub fn kill(&self, daemon: &str) {
+        let pid = self.read(&format!("{daemon}.pid"));
+        let killed = Command::new("kill").args(["-9", pid.trim()]).status();
+        assert!(killed.is_ok_and(|status| status.success()), "{daemon} runs as {pid:?}");
+    }
+
+    /// Starts a killed daemon again, and brings back nodes that were drained, as those who look after a cluster do.
+    pub fn restart(&self, daemon: &str) {
+        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        let mut command = match daemon.split_once('.') {
+            Some((program, node)) => {
+                let mut command = Command::new(format!("/usr/sbin/{program}"));
+                command.args(["-N", node]);
+                command
+            }
+            None => Command::new(format!("/usr/sbin/{daemon}")),
+        };
+        command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(self.tell(&mut command).status().is_ok_and(|status| status.success()), "{daemon} starts");
+        assert!(self.eventually(|| !self.ask(&["sinfo", "-h"]).is_empty()), "{daemon} answers");
+        for (node, _) in NODES {
+            self.ask(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
+        }
+    }
+
     fn idle(&self) -> usize {
         self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]).lines().count()
     }

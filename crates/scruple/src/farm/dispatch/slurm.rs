@@ -4,6 +4,8 @@
 //! Slurm, one whose node is lost may run twice, and what the queue tells is gone some minutes after a job has ended. So the
 //! queue is asked only for what is still under way, and units that are neither there nor done are sent again.
 
+mod stuck;
+
 use super::script::Script;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure};
 use crate::digest::digest;
@@ -15,6 +17,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use stuck::Stuck;
 
 /// How often the queue is asked.
 const POLL: Duration = Duration::from_secs(1);
@@ -44,6 +47,8 @@ enum Unsent {
 #[derive(Clone, Debug, PartialEq)]
 struct Job {
     id: String,
+    /// The number that its script knows.
+    number: String,
     state: String,
     reason: String,
 }
@@ -82,7 +87,7 @@ impl Slurm {
                 command.arg("--kill-on-invalid-dep=yes");
             }
             let text = format!(
-                "#!/bin/sh\nnode=$SLURMD_NODENAME\nunit=$PWD/units/$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" lists/{number})\n{}",
+                "#!/bin/sh\ntrue >begun/$SLURM_JOB_ID\nnode=$SLURMD_NODENAME\nunit=$PWD/units/$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" lists/{number})\n{}",
                 self.script.text(order.environment)
             );
             match ask(command.args(&self.words), Some(&text)) {
@@ -106,21 +111,21 @@ impl Slurm {
             return Ok(found);
         }
         let said = ask(
-            Command::new("squeue").args(["-h", "-r", "-o", "%j|%F_%K|%T|%r", "-n"]).arg(names.join(",")),
+            Command::new("squeue").args(["-h", "-r", "-o", "%j|%F_%K|%A|%T|%r", "-n"]).arg(names.join(",")),
             None,
         )?;
         let mut units: HashMap<String, Vec<String>> = HashMap::new();
         for line in said.lines() {
-            let [name, id, state, reason] = line.split('|').collect::<Vec<_>>()[..] else { continue };
-            let number = name.rsplit('-').next().unwrap_or_default();
+            let [name, id, number, state, reason] = line.split('|').collect::<Vec<_>>()[..] else { continue };
+            let sent = name.rsplit('-').next().unwrap_or_default();
             let index = id.rsplit('_').next().and_then(|index| index.parse::<usize>().ok());
-            let list = units.entry(number.to_owned()).or_insert_with(|| {
-                let text = fs::read_to_string(lists.join(number)).unwrap_or_default();
+            let list = units.entry(sent.to_owned()).or_insert_with(|| {
+                let text = fs::read_to_string(lists.join(sent)).unwrap_or_default();
                 text.lines().map(str::to_owned).collect()
             });
             if let Some(unit) = index.and_then(|index| list.get(index)) {
-                let [id, state, reason] = [id, state, reason].map(str::to_owned);
-                found.entry(unit.clone()).or_default().push(Job { id, state, reason });
+                let [id, number, state, reason] = [id, number, state, reason].map(str::to_owned);
+                found.entry(unit.clone()).or_default().push(Job { id, number, state, reason });
             }
         }
         Ok(found)
@@ -142,6 +147,7 @@ impl Slurm {
         let mut attempts: BTreeMap<String, u32> = BTreeMap::new();
         let mut missing: HashMap<String, Instant> = HashMap::new();
         let mut ending: HashMap<String, Instant> = HashMap::new();
+        let mut stuck = Stuck::default();
         let mut told = BTreeSet::new();
         let mut once = |what: String| {
             if told.insert(what.clone()) {
@@ -169,30 +175,7 @@ impl Slurm {
                 }
             };
             let now = Instant::now();
-            for job in queue.values().flatten() {
-                match job.reason.as_str() {
-                    // Slurm holds back for minutes what it sends again by itself.
-                    "BeginTime" => {
-                        let _ = ask(
-                            Command::new("scontrol").args([
-                                "update",
-                                &format!("JobId={}", job.id),
-                                "StartTime=now",
-                            ]),
-                            None,
-                        );
-                    }
-                    // Slurm holds a job that could not be launched, such as by a node whose daemon just went, and may drain the node.
-                    reason if reason.starts_with("JobHeld") || reason.contains("held") => {
-                        once(format!(
-                            "Slurm holds the job {} ({reason}): `scontrol release {}` lets it go; where a node was drained, \
-                             `scontrol update nodename=NODE state=resume` brings it back",
-                            job.id, job.id
-                        ));
-                    }
-                    _ => {}
-                }
-            }
+            stuck.help(order, &done, &queue).into_iter().for_each(&mut once);
             let mut lost: Vec<String> = Vec::new();
             for name in open {
                 let jobs = queue.get(name).map_or(&[][..], Vec::as_slice);

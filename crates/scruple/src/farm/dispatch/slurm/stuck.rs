@@ -1,0 +1,137 @@
+//! Jobs that Slurm holds back for longer than it must: it notices minutes later that a job was never launched, or has
+//! ended, where one of its daemons died at that moment.
+
+use super::super::Order;
+use super::{ENDING, Job, ask};
+use std::collections::{BTreeSet, HashMap};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A job that is said to run for so long without a word from its script was never launched. A shared file system may
+/// show the word late, so a job is put back at most once.
+const LAUNCH: Duration = Duration::from_secs(20);
+
+/// What is wrong with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Wrong {
+    /// Slurm sends it again by itself, but only after minutes.
+    Delayed,
+    /// Slurm could not launch it, such as on a node whose daemon just died, and may have drained the node.
+    Held,
+    /// It is said to run, and its script has not begun.
+    NotLaunched,
+    /// It is said to run, and its unit has a result.
+    Ended,
+    /// It waits for jobs whose units have results.
+    Waiting,
+}
+
+/// What was seen of such jobs.
+#[derive(Default)]
+pub struct Stuck {
+    since: HashMap<(String, Wrong), Instant>,
+    helped: BTreeSet<(String, Wrong)>,
+}
+
+impl Stuck {
+    /// Asks Slurm to go on with what is stuck. Hands back what the user should know.
+    pub fn help(
+        &mut self,
+        order: &Order<'_>,
+        done: &BTreeSet<String>,
+        queue: &HashMap<String, Vec<Job>>,
+    ) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut earlier_done = true;
+        for stage in order.stages {
+            for name in stage {
+                for job in queue.get(name).into_iter().flatten() {
+                    let begun = || order.folder.has_begun(&job.number);
+                    wrong.extend(
+                        wrong_with(job, done.contains(name), earlier_done, begun).map(|it| (job, it)),
+                    );
+                }
+            }
+            earlier_done &= stage.iter().all(|name| done.contains(name));
+        }
+        self.since.retain(|(id, it), _| wrong.iter().any(|(job, other)| job.id == *id && other == it));
+        let now = Instant::now();
+        let mut told = Vec::new();
+        for (job, it) in wrong {
+            let key = (job.id.clone(), it);
+            let since = *self.since.entry(key.clone()).or_insert(now);
+            let patience = match it {
+                Wrong::Delayed | Wrong::Held => Duration::ZERO,
+                Wrong::NotLaunched => LAUNCH,
+                Wrong::Waiting => ENDING,
+                // What waits for it no longer does so by then: cancelling it cancels that as well.
+                Wrong::Ended => 3 * ENDING,
+            };
+            if now - since < patience || (it != Wrong::Delayed && !self.helped.insert(key)) {
+                continue;
+            }
+            told.extend(help(job, it));
+        }
+        told
+    }
+}
+
+fn wrong_with(
+    job: &Job,
+    has_result: bool,
+    earlier_done: bool,
+    begun: impl FnOnce() -> bool,
+) -> Option<Wrong> {
+    match (job.state.as_str(), job.reason.as_str()) {
+        (_, "BeginTime") => Some(Wrong::Delayed),
+        (_, reason) if reason.starts_with("JobHeld") || reason.contains("held") => Some(Wrong::Held),
+        ("RUNNING", _) if has_result => Some(Wrong::Ended),
+        ("RUNNING", _) if !begun() => Some(Wrong::NotLaunched),
+        ("PENDING", "Dependency") if earlier_done => Some(Wrong::Waiting),
+        _ => None,
+    }
+}
+
+fn help(job: &Job, wrong: Wrong) -> Option<String> {
+    let id = format!("JobId={}", job.id);
+    let mut command = Command::new(if wrong == Wrong::Ended { "scancel" } else { "scontrol" });
+    match wrong {
+        Wrong::Delayed => command.args(["update", &id, "StartTime=now"]),
+        Wrong::Held => command.args(["release", &job.id]),
+        Wrong::NotLaunched => command.args(["requeue", &job.id]),
+        Wrong::Ended => command.arg(&job.id),
+        Wrong::Waiting => command.args(["update", &id, "Dependency="]),
+    };
+    let refused = ask(&mut command, None).err();
+    match wrong {
+        Wrong::NotLaunched => Some(format!("Slurm has not launched the job {}: it is queued again", job.id)),
+        Wrong::Held if refused.is_some() => Some(format!(
+            "Slurm holds the job {} ({}): `scontrol release {}` lets it go; where a node was drained, `scontrol update \
+             nodename=NODE state=resume` brings it back",
+            job.id, job.reason, job.id
+        )),
+        // A job whose state has changed meanwhile is seen again.
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_stuck_when_slurm_and_the_folder_of_units_disagree() {
+        let wrong = |state: &str, reason: &str, has_result, earlier_done, begun| {
+            let [id, number, state, reason] = ["7_1", "8", state, reason].map(str::to_owned);
+            wrong_with(&Job { id, number, state, reason }, has_result, earlier_done, || begun)
+        };
+        assert_eq!(wrong("RUNNING", "None", false, true, true), None);
+        assert_eq!(wrong("RUNNING", "None", false, true, false), Some(Wrong::NotLaunched));
+        assert_eq!(wrong("RUNNING", "None", true, true, true), Some(Wrong::Ended));
+        assert_eq!(wrong("PENDING", "Dependency", false, true, false), Some(Wrong::Waiting));
+        assert_eq!(wrong("PENDING", "Dependency", false, false, false), None);
+        assert_eq!(wrong("PENDING", "BeginTime", false, true, false), Some(Wrong::Delayed));
+        assert_eq!(wrong("PENDING", "JobHeldUser", false, true, false), Some(Wrong::Held));
+        assert_eq!(wrong("PENDING", "Resources", false, true, false), None);
+    }
+}
