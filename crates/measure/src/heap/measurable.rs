@@ -179,7 +179,9 @@ fn look_inside<R: ReadCacheOps>(
     }
     if stripped && let Some((_, section)) = sections.section_by_name(endian, b".rodata") {
         let constants = section.data(endian, data)?;
-        if let Some(text) = MESSAGES.iter().find(|text| holds(constants, text.as_bytes())) {
+        if let Some(text) =
+            MESSAGES.split('|').skip(1).find(|text| begins_a_string(constants, text.as_bytes()))
+        {
             let symbol = format!("it says ‘{}’", text.trim());
             return Ok(Err(Unmeasurable::OwnAllocator { path: path.into(), symbol }));
         }
@@ -209,18 +211,13 @@ const PAST_MALLOC: [&str; 14] = [
     "scalable_malloc",
 ];
 
-/// Prefixes of allocators' messages: a stripped program has no names.
-const MESSAGES: [&str; 3] = ["<jemalloc>: ", "mimalloc: ", "tcmalloc: "];
+/// Prefixes of allocators' messages: a stripped program has no names. In C programs a message follows a zero byte; in this
+/// one it follows a bar, so that a program which only knows the messages, as Scruple does, is not taken for an allocator.
+const MESSAGES: &str = "|<jemalloc>: |mimalloc: |tcmalloc: ";
 
-fn holds(text: &[u8], part: &[u8]) -> bool {
-    let mut rest = text;
-    while let Some(at) = rest.iter().position(|byte| *byte == part[0]) {
-        if rest[at..].starts_with(part) {
-            return true;
-        }
-        rest = &rest[at + 1..];
-    }
-    false
+/// Whether one of the zero-terminated strings begins with the message.
+fn begins_a_string(constants: &[u8], message: &[u8]) -> bool {
+    constants.split(|byte| *byte == 0).any(|string| string.starts_with(message))
 }
 
 fn is_known_loader(loader: &[u8]) -> bool {

@@ -50,6 +50,12 @@ fn go_programs_are_named_as_such() {
 }
 
 #[test]
+fn a_program_that_only_knows_the_messages_of_allocators_is_measurable() {
+    let workshop = Workshop::new();
+    measurable(&workshop.c("names_allocators.c", &["-s"])).unwrap();
+}
+
+#[test]
 fn an_allocator_of_its_own_is_found_by_its_symbol() {
     let workshop = Workshop::new();
     for flags in [&["-fno-builtin"][..], &["-fno-builtin", "-s"]] {
