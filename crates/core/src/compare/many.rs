@@ -2,7 +2,7 @@
 
 use super::{Comparison, Verdict};
 use crate::evidence::{Evidence, Replicate};
-use crate::stats::power::holm;
+use crate::stats::holm::holm;
 
 /// One row of a table of comparisons of noisy metrics.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@
 
 pub mod bootstrap;
 pub mod growth;
+pub mod holm;
 pub mod nodes;
 pub mod ols;
 pub mod outlier;

@@ -1,7 +1,6 @@
-//! How many more blocks are needed, and how an error rate is divided among several looks or comparisons.
+//! How many more blocks are needed, and how an error rate is divided among several looks.
 //!
-//! Sources: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979); Bonferroni's inequality for the
-//! looks. Widths shrink with the square root of the number of blocks, hence the square in [`more_blocks`].
+//! The looks share the error by Bonferroni's inequality. Widths shrink with the square root of the number of blocks, hence the square in [`more_blocks`].
 
 /// More blocks than this are never suggested: then no reasonable number suffices.
 pub const MANY: usize = 1_000_000;
@@ -51,39 +50,4 @@ pub fn looks(first: usize, max: usize, level: f64) -> Vec<Look> {
     blocks.push(max);
     let share = (1.0 - level) / blocks.len() as f64;
     blocks.into_iter().map(|blocks| Look { blocks, level: 1.0 - share }).collect()
-}
-
-/// Holm's step-down over comparisons that are decided by intervals: the level at which each may be read.
-///
-/// `decided(i, level)` says whether the i-th comparison reaches a verdict from its interval at `level`. At first every
-/// comparison must do so at 1 − α/k; each one that does leaves a larger share of the error α = 1 − `level` to the rest.
-/// A comparison that never decides gets the last and least strict level.
-pub fn holm(comparisons: usize, level: f64, mut decided: impl FnMut(usize, f64) -> bool) -> Vec<f64> {
-    let mut levels = vec![level; comparisons];
-    let mut open: Vec<usize> = (0..comparisons).collect();
-    while !open.is_empty() {
-        let now = 1.0 - (1.0 - level) / open.len() as f64;
-        for &i in &open {
-            levels[i] = now;
-        }
-        let before = open.len();
-        open.retain(|&i| !decided(i, now));
-        if open.len() == before {
-            break;
-        }
-    }
-    levels
-}
-
-/// Holm's adjusted p-values, in the order of `p`; each at most 1.
-pub fn holm_adjusted(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    let mut adjusted = vec![1.0; p.len()];
-    let mut largest: f64 = 0.0;
-    for (step, &i) in order.iter().enumerate() {
-        largest = largest.max(p[i] * (p.len() - step) as f64).min(1.0);
-        adjusted[i] = largest;
-    }
-    adjusted
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use scruple_core::stats::growth::{self, Form};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::{Summary, mean, sd};
-use scruple_core::stats::{bootstrap, ols, outlier, power, quantile, ranks};
+use scruple_core::stats::{bootstrap, holm, ols, outlier, quantile, ranks};
 use serde_json::Value;
 
 static REFERENCE: LazyLock<Value> = LazyLock::new(|| {
@@ -211,13 +211,13 @@ fn outliers_and_their_variance_agree_with_the_formula_written_twice() {
 fn holm_agrees_with_closed_testing() {
     for case in cases("holm") {
         let p = numbers(&case["p"]);
-        let adjusted = power::holm_adjusted(&p);
+        let adjusted = holm::holm_adjusted(&p);
         for (found, expected) in adjusted.iter().zip(numbers(&case["adjusted"])) {
             close(*found, expected, 1e-12);
         }
         // The same through levels: what is decided at its level is exactly what the adjusted value rejects.
         for alpha in [0.01, 0.05, 0.2] {
-            let levels = power::holm(p.len(), 1.0 - alpha, |i, level| p[i] <= 1.0 - level);
+            let levels = holm::holm(p.len(), 1.0 - alpha, |i, level| p[i] <= 1.0 - level);
             for i in 0..p.len() {
                 assert_eq!(p[i] <= 1.0 - levels[i], adjusted[i] <= alpha, "{p:?} at {alpha}");
             }
