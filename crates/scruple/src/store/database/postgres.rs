@@ -218,9 +218,12 @@ impl Engine for Postgres {
     }
 
     fn compact(&self) -> Result<(), Failure> {
-        ["run", "arm", "sample", "journal", "history", "version"]
-            .iter()
-            .try_for_each(|table| self.batch(&format!("VACUUM {table}")))
+        let tables = self.query(
+            "SELECT quote_ident(relname) FROM pg_class \
+             WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
+            &[],
+        )?;
+        tables.iter().try_for_each(|table| self.batch(&format!("VACUUM {}", table.text(0)?)))
     }
 
     fn size(&self) -> Result<u64, Failure> {
