@@ -42,7 +42,12 @@ fn main() -> ExitCode {
     }
     let cli = cli::parse();
     cli.color.choose();
-    let result = match cli.verb {
+    let result = guarded(|| carry_out(cli.verb));
+    ExitCode::from(result.unwrap_or_else(|fault| complain(&fault)) as u8)
+}
+
+fn carry_out(verb: Verb) -> Result<Code, Fault> {
+    match verb {
         Verb::Run(args) => command::verb::run(&args),
         Verb::Bench(args) => bench::verb::bench(&args),
         Verb::Load(args) => load::verb::load(&args),
@@ -59,12 +64,32 @@ fn main() -> ExitCode {
         Verb::Unit(args) => farm::work::unit(&args),
         Verb::Burn { rounds } => Ok(doctor::burn(rounds)),
         Verb::Completions { shell, man } => completions::completions(shell, man.as_deref()),
-    };
-    ExitCode::from(result.unwrap_or_else(|fault| complain(&fault)) as u8)
+    }
+}
+
+/// A defect ends with the exit code that says so; where it is was printed already.
+fn guarded(work: impl FnOnce() -> Result<Code, Fault>) -> Result<Code, Fault> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Fault::internal(
+            "this is a defect of Scruple; what was measured is in the store: `scruple store list`",
+        ))
+    })
 }
 
 /// Prints an error and hands back its exit code. A closed standard error changes nothing about the code.
 fn complain(fault: &Fault) -> Code {
     let _ = writeln!(anstream::stderr(), "{}", for_terminal(&show::terminal::fault(fault)));
     fault.code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_ends_with_the_exit_code_for_defects() {
+        let none: Vec<Code> = Vec::new();
+        let code = guarded(|| Ok(none[0])).map_err(|fault| fault.code);
+        assert_eq!(code, Err(Code::Internal));
+    }
 }
