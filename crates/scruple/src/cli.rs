@@ -1,5 +1,7 @@
 //! The command line: the verbs, and the options that several verbs share.
 
+pub mod values;
+
 use crate::bench::args::BenchArgs;
 use crate::check::args::CheckArgs;
 use crate::command::args::RunArgs;

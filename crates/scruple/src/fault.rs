@@ -1,5 +1,6 @@
 //! Errors that end Scruple, and the exit code each of them has.
 
+use scruple_core::budget::Kept;
 use std::fmt;
 
 /// The meaning of the exit code.
@@ -19,6 +20,17 @@ pub enum Code {
     Internal = 5,
     /// The user interrupted; this is the code that shells use for it.
     Interrupted = 130,
+}
+
+/// The exit code of limits that were all checked.
+impl From<Kept> for Code {
+    fn from(kept: Kept) -> Code {
+        match kept {
+            Kept::Yes => Code::Fine,
+            Kept::No => Code::GateFailed,
+            Kept::CantTell => Code::Unknown,
+        }
+    }
 }
 
 /// An error with its exit code: what was tried, what failed, what to do.

@@ -4,7 +4,7 @@ use super::args::BenchArgs;
 use super::report;
 use super::suite::timing::{FEW, FIRST_BLOCKS};
 use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
-use crate::command::arms;
+use crate::cli::values;
 use crate::command::verb::Asked;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
@@ -61,8 +61,11 @@ pub fn take(args: &BenchArgs) -> Result<Taken, Fault> {
 fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Fault> {
     output::check_metrics(&args.metrics)?;
     let sides = sides(args, config)?;
-    let terms =
-        Terms { margin: arms::margin(&args.margin)?, reference: args.reference.clone(), ..Terms::default() };
+    let terms = Terms {
+        margin: values::margin(&args.margin)?,
+        reference: args.reference.clone(),
+        ..Terms::default()
+    };
     let interrupted = new_run::interruption_flag()?;
     let work = WorkFolder::make()?;
     let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
@@ -126,9 +129,9 @@ fn conclude(
     }
     let strict = args.check || !args.limit.is_empty();
     Ok(match report.kept() {
-        Kept::No if !args.no_check => Code::GateFailed,
-        Kept::CantTell if strict && !args.no_check => Code::Unknown,
-        _ => Code::Fine,
+        _ if args.no_check => Code::Fine,
+        Kept::CantTell if !strict => Code::Fine,
+        kept => kept.into(),
     })
 }
 
@@ -253,8 +256,8 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         blocks: args.blocks.unwrap_or(blocks).max(1),
         exact_processes: unhurried && args.processes.is_some(),
         exact_blocks: unhurried && args.blocks.is_some(),
-        budget: args.budget.as_deref().map_or(Ok(budget), arms::duration)?,
-        case_limit: arms::duration(&args.case_limit)?,
+        budget: args.budget.as_deref().map_or(Ok(budget), values::duration)?,
+        case_limit: values::duration(&args.case_limit)?,
         time_only: args.time_only,
         list_only: args.list,
     })

@@ -7,8 +7,8 @@ use super::summary::{Weighed, check_limits};
 use super::verb::{Context, asked, before, conclude, stopped, wants_instructions};
 use crate::bench;
 use crate::bench::suite::{Selection, Side, Suite, SuiteEffort};
+use crate::cli::values;
 use crate::command::args::SamplingArgs;
-use crate::command::arms;
 use crate::command::arms::Prepared;
 use crate::command::verb::{Asked, Source};
 use crate::compare::revisions::Weighing;
@@ -54,8 +54,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let limits = output::budgets(&args.limit, &[]).ok();
     let place = history::place_of(args.build.repo.as_deref())?;
     let revisions = Revisions { reference: base(args, &place)?, base: true, other: None };
-    let limit = arms::duration(&args.build.time_limit)?;
-    let terms = Terms { margin: arms::margin(&args.margin)?, ..Terms::default() };
+    let limit = values::duration(&args.build.time_limit)?;
+    let terms = Terms { margin: values::margin(&args.margin)?, ..Terms::default() };
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let clean = recipe.clean;
@@ -179,7 +179,7 @@ fn suite(
         blocks: 40,
         exact_processes: false,
         exact_blocks: false,
-        budget: arms::duration(&args.budget)?,
+        budget: values::duration(&args.budget)?,
         case_limit: CASE_LIMIT,
         time_only: false,
         list_only: false,

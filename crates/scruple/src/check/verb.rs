@@ -13,7 +13,6 @@ use crate::fault::{Code, Fault};
 use crate::load;
 use crate::show::export::{names, writer};
 use crate::show::{declared, output};
-use scruple_core::budget::Kept;
 use scruple_core::gate::Rules;
 use std::path::Path;
 
@@ -134,11 +133,7 @@ pub fn conclude(
     if let Some(fault) = weighed.iter().find_map(|one| one.fault.as_ref()).or(unwritten.as_ref()) {
         return Err(Fault { code: fault.code, message: fault.message.clone() });
     }
-    Ok(match summary.kept {
-        Kept::Yes => Code::Fine,
-        Kept::No => Code::GateFailed,
-        Kept::CantTell => Code::Unknown,
-    })
+    Ok(summary.kept.into())
 }
 
 /// Whether instructions are to be counted.

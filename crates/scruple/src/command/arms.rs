@@ -3,11 +3,11 @@
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
 use super::session::Ignored;
 use super::shell::{Shell, words};
+use crate::cli::values::duration;
 use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
-use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::Job;
 use scruple_measure::launch::Shield;
 use scruple_measure::program::Program;
@@ -332,31 +332,6 @@ fn readable(path: PathBuf) -> Result<PathBuf, Fault> {
     match std::fs::File::open(&path) {
         Ok(_) => Ok(path),
         Err(error) => Err(Fault::usage(format!("cannot read the input ‘{}’: {error}", path.display()))),
-    }
-}
-
-/// Parses a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
-pub fn duration(text: &str) -> Result<Duration, Fault> {
-    let with_unit = match text.trim().parse::<f64>() {
-        Ok(_) => format!("{}s", text.trim()),
-        Err(_) => text.to_owned(),
-    };
-    match parse_quantity(&with_unit, &Unit::Nanoseconds) {
-        Ok(ns) if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
-        Ok(_) => {
-            Err(Fault::usage(format!("‘{text}’ is not a time to wait: give one above zero, such as 60s")))
-        }
-        Err(why) => Err(Fault::usage(why)),
-    }
-}
-
-/// Parses a margin such as `2%` or `0.02`.
-pub fn margin(text: &str) -> Result<f64, Fault> {
-    match parse_quantity(text, &Unit::Ratio) {
-        Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
-        _ => Err(Fault::usage(format!(
-            "‘{text}’ is not a margin: give a share between 0 and 100 %, such as 2%"
-        ))),
     }
 }
 

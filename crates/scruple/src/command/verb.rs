@@ -6,6 +6,7 @@ use super::arms::Prepared;
 use super::session::{CommandPasses, Effort, Stop};
 use super::shell::Shell;
 use crate::cli::ResultArgs;
+use crate::cli::values;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -58,7 +59,7 @@ pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
         budgets.extend(config.budgets(&[])?);
     }
     let effort = effort(&args.sampling)?;
-    let terms = Terms { margin: arms::margin(&args.sampling.margin)?, ..Terms::default() };
+    let terms = Terms { margin: values::margin(&args.sampling.margin)?, ..Terms::default() };
     let source = Source::open(args.scripted.as_deref())?;
     let (mut prepared, shell) = arms::prepare(args, &config)?;
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
@@ -138,7 +139,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
         exactly: args.runs,
         at_least: args.min_runs,
         at_most,
-        budget: arms::duration(&args.budget)?,
+        budget: values::duration(&args.budget)?,
         time_only: args.time_only,
         memory_map: args.memory_map,
     })

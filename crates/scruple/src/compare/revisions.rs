@@ -2,6 +2,7 @@
 
 use super::args::CompareArgs;
 use crate::cli::StoreArgs;
+use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
 use crate::command::arms::Prepared;
@@ -69,14 +70,14 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         ));
     }
     let sampling = sampling(args);
-    let terms = Terms { margin: arms::margin(&sampling.margin)?, ..Terms::default() };
+    let terms = Terms { margin: values::margin(&sampling.margin)?, ..Terms::default() };
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
         base: args.base.is_some(),
         other: args.run.clone(),
     };
     let place = history::place_of(args.build.repo.as_deref())?;
-    let limit = Some(arms::duration(&args.build.time_limit)?);
+    let limit = Some(values::duration(&args.build.time_limit)?);
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let built = two_revisions::build(&place, &revisions, recipe, &subjects, limit, starter)?;

@@ -3,7 +3,7 @@
 use super::args::CompareArgs;
 use super::revisions;
 use super::stored::Both;
-use crate::command::arms;
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::show::FORMATS;
@@ -37,7 +37,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let mut both = Both::of((reference, run), &left, &right)?;
     output::check_limits(&budgets, both.run.arms.iter())?;
     if let Some(text) = &args.margin {
-        both.run.terms.margin = arms::margin(text)?;
+        both.run.terms.margin = values::margin(text)?;
     }
     output::write(&both.report(&args.metrics, &budgets), &args.results, None)
 }

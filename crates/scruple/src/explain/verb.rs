@@ -9,7 +9,7 @@ use super::profiles;
 use super::report::{FORMATS, ROWS, json, terminal};
 use super::sides::{self, Means, Source};
 use super::stored;
-use crate::command::arms;
+use crate::cli::values;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
@@ -112,7 +112,7 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
         second: args.second.as_deref(),
         recipe: recipe(&args.build, config.history()?.recipe()?)?,
         subject: &Template::new(&args.command, None)?,
-        limit: arms::duration(&args.build.time_limit)?,
+        limit: values::duration(&args.build.time_limit)?,
     };
     let (found, gathered) = at_revisions(&at, &counter, &effort(args))?;
     show(args, &found, &gathered)

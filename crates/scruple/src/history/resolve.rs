@@ -9,7 +9,7 @@ use super::build_process::SHARED;
 use super::config::ConfiguredHistory;
 use super::verb::page;
 use super::{Aim, Definition, HistoryEffort, Recipe, Request, Selection, Which};
-use crate::command::arms;
+use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::history;
@@ -27,7 +27,7 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
     page::check(&args.page)?;
     let effort = &args.effort;
-    let terms = Terms { margin: arms::margin(&effort.margin)?, ..Terms::default() };
+    let terms = Terms { margin: values::margin(&effort.margin)?, ..Terms::default() };
     let config = Config::find()?;
     let configured = config.history()?;
     let range = configured.range.clone();
@@ -45,7 +45,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
             Definition {
                 recipe: configured.recipe()?,
                 subjects: wanted.subjects(&config)?,
-                time_limit: arms::duration(TIME_LIMIT)?,
+                time_limit: values::duration(TIME_LIMIT)?,
                 ..Definition::default()
             }
         }
@@ -64,7 +64,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
             suspects: effort.rounds.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
             budget: match effort.rounds {
                 Some(_) => None,
-                None => Some(arms::duration(&effort.budget)?),
+                None => Some(values::duration(&effort.budget)?),
             },
         },
         of,
@@ -100,7 +100,7 @@ fn overridden(
         time_only: base.time_only || args.effort.time_only,
         time_limit: match args.build.time_limit == TIME_LIMIT {
             true => base.time_limit,
-            false => arms::duration(&args.build.time_limit)?,
+            false => values::duration(&args.build.time_limit)?,
         },
         first_parent,
         builds,
@@ -196,7 +196,7 @@ pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
     };
     let limit = match base.limit {
         Some(limit) if args.build_limit == BUILD_LIMIT => limit,
-        _ => arms::duration(&args.build_limit)?,
+        _ => values::duration(&args.build_limit)?,
     };
     Ok(Recipe {
         steps: either(&args.build, base.steps),
@@ -222,7 +222,7 @@ impl ConfiguredHistory {
             env: self.env,
             toolchain: self.toolchain,
             clean: self.clean,
-            limit: self.limit.as_deref().map(arms::duration).transpose()?,
+            limit: self.limit.as_deref().map(values::duration).transpose()?,
             overlays: self.overlays,
             params: self.params,
             size: self.size,

@@ -1,6 +1,6 @@
 //! A single launch of a program, outside of any run.
 
-use crate::command::arms;
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use scruple_measure::command::{Commands, Job, WeighError, Weighing};
@@ -26,7 +26,7 @@ pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     let folder = std::env::current_dir().map_err(|error| {
         Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
     })?;
-    let time_limit = time_limit.map(arms::duration).transpose()?;
+    let time_limit = time_limit.map(values::duration).transpose()?;
     Ok(Job { time_limit, ..job_in(words, &folder)? })
 }
 

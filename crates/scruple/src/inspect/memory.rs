@@ -2,7 +2,7 @@
 
 use super::args::MemoryArgs;
 use super::report::memory;
-use crate::command::arms;
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::show::json;
@@ -27,7 +27,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
     let extent = if args.tree { Extent::Tree } else { Extent::Alone };
     let course = match &args.watching {
         None => memory_map::look(args.pid, extent),
-        Some(time) => watch(args.pid, extent, arms::duration(time)?)?,
+        Some(time) => watch(args.pid, extent, values::duration(time)?)?,
     };
     if course.moments.is_empty() {
         return Err(Fault::usage(format!(

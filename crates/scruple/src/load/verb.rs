@@ -11,7 +11,7 @@ use super::windows::{
     Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
-use crate::command::arms;
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -86,7 +86,7 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     }
     let mut sides = sides(args)?;
     let margin = args.judging.margin.as_deref();
-    let terms = Terms { margin: arms::margin(margin.unwrap_or(MARGIN))?, ..Terms::default() };
+    let terms = Terms { margin: values::margin(margin.unwrap_or(MARGIN))?, ..Terms::default() };
     let run = match args.scripted {
         Some(_) => new_run::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
         None => {
@@ -112,7 +112,7 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     let looking = Looking {
         cost: !args.cost.no_cost,
         pid: args.cost.pid,
-        patience: arms::duration(&args.cost.patience)?,
+        patience: values::duration(&args.cost.patience)?,
     };
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
     let mut work = Work { args, sides, plan, looking, interrupted, folder, watchers };

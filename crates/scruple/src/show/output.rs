@@ -4,7 +4,7 @@ use super::export;
 use super::{FORMATS, Report, json, meant, terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
-use scruple_core::budget::{Budget, Kept};
+use scruple_core::budget::Budget;
 use scruple_core::harmless_text::for_terminal;
 use scruple_core::metric::{METRICS, Metric, nearest};
 use scruple_core::subject::Arm;
@@ -92,11 +92,7 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
     if let Some(fault) = unwritten {
         return Err(fault);
     }
-    Ok(match report.kept() {
-        Kept::Yes => Code::Fine,
-        Kept::No => Code::GateFailed,
-        Kept::CantTell => Code::Unknown,
-    })
+    Ok(report.kept().into())
 }
 
 /// Writes files, `-` being standard output. The last error is returned once the rest have been written.

@@ -3,15 +3,16 @@
 use super::args::{GcArgs, RmArgs};
 use super::{Listed, Store, StoreError};
 use crate::address::Address;
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::show::json::timestamp;
 use crate::show::output;
 use scruple_core::run::State;
-use scruple_core::unit::{Unit, parse_quantity, quantity};
+use scruple_core::unit::{Unit, quantity};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A shorter text on a command line is probably not an id.
 const SHORTEST_ID: usize = 6;
@@ -86,7 +87,7 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
 
 /// Removes runs that are old and not needed.
 pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
-    let age = age(&args.older_than)?;
+    let age = values::age(&args.older_than)?;
     let address = paths::store_address(args.store.as_deref())?;
     let store =
         if args.dry_run { Store::open_existing(&address)? } else { Store::open_for_change(&address)? };
@@ -133,18 +134,6 @@ fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> V
             || words.iter().any(|word| run.id.starts_with(word))
     };
     all.iter().filter(|run| run.started < limit && !needed(run)).collect()
-}
-
-/// A time in days, or in another unit of time.
-fn age(text: &str) -> Result<Duration, Fault> {
-    let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
-    if let Some(days) = days {
-        return Ok(Duration::from_secs(24 * 3600) * days);
-    }
-    match parse_quantity(text, &Unit::Nanoseconds) {
-        Ok(ns) if (0.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
-        _ => Err(Fault::usage(format!("‘{text}’ is not an age: give one such as 30d, 12h or 10min"))),
-    }
 }
 
 fn lines(runs: &[&Listed], only_say: bool) -> String {
@@ -198,13 +187,5 @@ mod tests {
         let gone: Vec<&str> = unneeded(&all, &histories, 5).iter().map(|run| run.id.as_str()).collect();
         assert_eq!(gone, ["old-one", "cut-short"]);
         assert!(unneeded(&all, &histories, 0).is_empty());
-    }
-
-    #[test]
-    fn ages_have_units() {
-        assert_eq!(age("30d").ok(), Some(Duration::from_secs(30 * 86400)));
-        assert_eq!(age("12h").ok(), Some(Duration::from_secs(12 * 3600)));
-        assert_eq!(age("0d").ok(), Some(Duration::ZERO));
-        assert!(age("30").is_err() && age("-1d").is_err() && age("soon").is_err());
     }
 }

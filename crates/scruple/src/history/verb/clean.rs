@@ -1,6 +1,6 @@
 //! `scruple history clean`: the disk space of builds, and how to free it.
 
-use crate::command::arms;
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::history;
 use crate::history::args::CleanArgs;
@@ -9,11 +9,10 @@ use crate::paths;
 use crate::show::output;
 use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Frees the requested builds, and reports the space.
 pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
-    let older_than = args.older_than.as_deref().map(age).transpose()?;
+    let older_than = args.older_than.as_deref().map(values::age).transpose()?;
     let folders: Vec<PathBuf> = match args.all {
         true => {
             let all = std::fs::read_dir(paths::history_folder()?).into_iter().flatten().flatten();
@@ -41,14 +40,6 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     }
     output::print(&text)?;
     fault.map_or(Ok(Code::Fine), Err)
-}
-
-/// A time in days, or in another unit of time.
-fn age(text: &str) -> Result<Duration, Fault> {
-    match text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok()) {
-        Some(days) => Ok(Duration::from_secs(24 * 3600) * days),
-        None => arms::duration(text),
-    }
 }
 
 fn line(folder: &Path, freed: &Freed, only_say: bool) -> String {

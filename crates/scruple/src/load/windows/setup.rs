@@ -1,6 +1,6 @@
 //! From the command line to servers and a plan.
 
-use crate::command::arms;
+use crate::cli::values;
 use crate::fault::Fault;
 use crate::load::args::LoadArgs;
 use scruple_core::subject::{Arm, Role, Subject};
@@ -290,16 +290,16 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
         threads,
         duration: match users.duration {
             Some(duration) => duration,
-            None => arms::duration(args.duration())?,
+            None => values::duration(args.duration())?,
         },
         max_requests: amount.requests,
-        timeout: arms::duration(&args.connection.timeout)?,
+        timeout: values::duration(&args.connection.timeout)?,
         warm_up: match amount.warm_up.as_str() {
             // A rise or fall that the scenario describes is no warm-up.
             "auto" if users.duration.is_some() => WarmUp::Off,
             "auto" => WarmUp::Auto,
             "off" => WarmUp::Off,
-            time => WarmUp::For(arms::duration(time)?),
+            time => WarmUp::For(values::duration(time)?),
         },
         seed,
         cores,

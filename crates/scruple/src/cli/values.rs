@@ -1,0 +1,55 @@
+//! Values on the command line that several verbs take: durations, ages, margins.
+
+use crate::fault::Fault;
+use scruple_core::unit::{Unit, parse_quantity};
+use std::time::Duration;
+
+/// Parses a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
+pub fn duration(text: &str) -> Result<Duration, Fault> {
+    let with_unit = match text.trim().parse::<f64>() {
+        Ok(_) => format!("{}s", text.trim()),
+        Err(_) => text.to_owned(),
+    };
+    match parse_quantity(&with_unit, &Unit::Nanoseconds) {
+        Ok(ns) if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
+        Ok(_) => {
+            Err(Fault::usage(format!("‘{text}’ is not a time to wait: give one above zero, such as 60s")))
+        }
+        Err(why) => Err(Fault::usage(why)),
+    }
+}
+
+/// Parses a margin such as `2%` or `0.02`.
+pub fn margin(text: &str) -> Result<f64, Fault> {
+    match parse_quantity(text, &Unit::Ratio) {
+        Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
+        _ => Err(Fault::usage(format!(
+            "‘{text}’ is not a margin: give a share between 0 and 100 %, such as 2%"
+        ))),
+    }
+}
+
+/// Parses an age such as `30d`, `12h` or `10min`; 0 is allowed, and a number alone has no unit.
+pub fn age(text: &str) -> Result<Duration, Fault> {
+    let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
+    if let Some(days) = days {
+        return Ok(Duration::from_secs(24 * 3600) * days);
+    }
+    match parse_quantity(text, &Unit::Nanoseconds) {
+        Ok(ns) if (0.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
+        _ => Err(Fault::usage(format!("‘{text}’ is not an age: give one such as 30d, 12h or 10min"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_units() {
+        assert_eq!(age("30d").ok(), Some(Duration::from_secs(30 * 86400)));
+        assert_eq!(age("12h").ok(), Some(Duration::from_secs(12 * 3600)));
+        assert_eq!(age("0d").ok(), Some(Duration::ZERO));
+        assert!(age("30").is_err() && age("-1d").is_err() && age("soon").is_err());
+    }
+}
