@@ -144,9 +144,13 @@ impl Evidence {
         Evidence::of(effect, Replicate::Process, reference, arm)
     }
 
-    /// The evidence of one number for each turn of a load, the i-th of either arm taken beside each other.
-    pub fn of_turns(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
-        Evidence::of(processes::effect(reference, arm, level), Replicate::Turn, reference, arm)
+    /// The evidence of one number for each turn of a load, the i-th of either arm taken beside each other if `paired`.
+    pub fn of_turns(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
+        if let Some(nothing) = Evidence::of_nothing(reference, arm) {
+            return nothing;
+        }
+        let effect = if paired { processes::effect } else { processes::unpaired_effect };
+        Evidence::of(effect(reference, arm, level), Replicate::Turn, reference, arm)
     }
 
     /// The evidence of a few launches in which a noisy metric was read: fewer than order statistics need, so the

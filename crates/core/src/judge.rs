@@ -279,7 +279,7 @@ fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level:
         (Subject::Case { .. }, true) if pair.tares.is_some() => {
             cases::by_process(reference, arm, pair.paired)
         }
-        (Subject::Request { .. }, true) if pair.paired => cases::by_turn(reference, arm),
+        (Subject::Request { .. }, true) => cases::by_turn(reference, arm, pair.paired),
         (_, true) => (left, right, Replicate::Block),
         (_, false) => (left, right, Replicate::Launch),
     };

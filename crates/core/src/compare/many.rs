@@ -33,7 +33,7 @@ impl Entry<'_> {
         let found = match self.replicate {
             Replicate::Block => of_blocks(),
             Replicate::Process => Evidence::of_processes(self.reference, self.arm, self.paired, level),
-            Replicate::Turn => Evidence::of_turns(self.reference, self.arm, level),
+            Replicate::Turn => Evidence::of_turns(self.reference, self.arm, self.paired, level),
             Replicate::Launch => match of_blocks() {
                 Evidence::Absent { .. } => Evidence::of_handful(self.reference, self.arm, level),
                 found => found,

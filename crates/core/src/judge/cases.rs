@@ -5,6 +5,7 @@ use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Sample};
+use crate::stats::processes;
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::{self, Net};
 use crate::subject::{Arm, Role, Subject};
@@ -230,10 +231,27 @@ pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec
 }
 
 /// One number for each turn of a load, for the reference and the arm: windows of one turn follow each other while the
-/// other server rests, so that they do not show how much turns differ.
-pub(super) fn by_turn(reference: &Sample, arm: &Sample) -> (Vec<f64>, Vec<f64>, Replicate) {
+/// other server rests, so that they do not show how much turns differ. Two loads that were not taken side by side may
+/// have fewer turns than show that; the thirds of a load stand for its turns then.
+pub(super) fn by_turn(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f64>, Vec<f64>, Replicate) {
+    if !paired {
+        return (turns_or_thirds(reference), turns_or_thirds(arm), Replicate::Turn);
+    }
     let (left, right) = by_group(reference, arm, BLOCKS_OF_A_TURN);
     (left, right, Replicate::Turn)
+}
+
+/// The median of each turn, or of each third of the windows where there are fewer turns than three.
+fn turns_or_thirds(sample: &Sample) -> Vec<f64> {
+    let mut turns: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
+        turns.entry(block / BLOCKS_OF_A_TURN).or_default().push(*reading);
+    }
+    if turns.len() >= processes::FEWEST {
+        return turns.values().map(|readings| median(readings)).collect();
+    }
+    let third = sample.readings.len().div_ceil(processes::FEWEST).max(1);
+    sample.readings.chunks(third).map(median).collect()
 }
 
 /// One number for each group of so many blocks. The median of ratios is the effect of a group; it is represented by a

@@ -6,9 +6,12 @@
 //! measures: a general approach", Statistics in Medicine 27, 2008), on a logarithmic scale. What windows of the same
 //! number have in common, such as a machine that was slower for a while, cancels as far as it is certainly common: by
 //! the lower end of the interval of the correlation between windows (Fisher 1921).
+//!
+//! Turns differ by more than the windows of one turn show, so that the interval is never narrower than Student's
+//! interval of the ratios of turns.
 
-use super::{Estimate, POOLED, Pair};
-use crate::evidence::{Evidence, Replicate};
+use super::{Estimate, POOLED, Pair, cases};
+use crate::evidence::Evidence;
 use crate::metric::metric;
 use crate::stats::paired::{Effect, Why};
 use crate::stats::pooled::Pooled;
@@ -57,12 +60,27 @@ pub(super) fn evidence(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidenc
             let both = |a: f64, b: f64| (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt();
             let below = both(ln(arm.value, arm.low), ln(most_of_reference, reference.value));
             let above = both(ln(most_of_arm, arm.value), ln(reference.value, reference.low));
-            let interval = Interval { low: ratio * (-below).exp(), high: ratio * above.exp(), level };
-            let effect = Effect { ratio, interval, n: readings, method: "all requests together" };
-            Evidence::Interval { effect, of: Replicate::Block, resolution: 0.0 }
+            match between_turns(key, pair, level)? {
+                Evidence::Interval { effect: turns, of, resolution } => {
+                    let half = turns.interval.map(f64::ln).half_width();
+                    let (below, above) = (below.max(half), above.max(half));
+                    let interval = Interval { low: ratio * (-below).exp(), high: ratio * above.exp(), level };
+                    let effect = Effect { ratio, interval, n: turns.n, method: "all requests together" };
+                    Evidence::Interval { effect, of, resolution }
+                }
+                Evidence::Absent { why, .. } => absent(why),
+                other => other,
+            }
         }
         _ => absent(Why::Unbounded),
     })
+}
+
+/// What the turns of both arms say of the ratio.
+fn between_turns(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidence> {
+    let (reference, arm) = pair.reference.sample(key).zip(pair.arm.sample(key))?;
+    let (left, right, _) = cases::by_turn(reference, arm, pair.paired);
+    Some(Evidence::of_turns(&left, &right, pair.paired, level))
 }
 
 /// The lower bound of the correlation of the windows of two servers; 0 where there is none, or too few windows.
@@ -91,13 +109,13 @@ mod tests {
     use super::*;
     use crate::compare::{Comparison, Verdict};
     use crate::metric::Pass;
-    use crate::sample::{Figure, Reading};
+    use crate::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
     use crate::stats::{Pcg, pooled};
     use crate::subject::{Role, Subject};
 
     type Requests = Vec<Vec<(u64, u64)>>;
 
-    /// An arm with windows of three blocks, and all of its requests together.
+    /// An arm with windows of three blocks, two of which are a turn, and all of its requests together.
     fn arm(name: &str, requests: &Requests) -> Arm {
         let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
         let mut arm = Arm::new(name.to_owned(), subject, Role::Subject);
@@ -109,7 +127,8 @@ mod tests {
         for (key, readings) in [("load.p90".to_owned(), windows), (key("load.p90"), pooled)] {
             let readings: Vec<f64> = readings;
             let mut figure = None;
-            for (block, value) in (0..).zip(readings) {
+            for (window, value) in (0..).zip(readings) {
+                let block = window / 2 * BLOCKS_OF_A_TURN + window % 2;
                 let reading = Reading::of(metric("load.p90").expect("known"), value, "test");
                 Figure::add(&mut figure, reading, Pass::Timing, block);
             }
@@ -118,12 +137,18 @@ mod tests {
         arm
     }
 
-    /// Exponential response times, with random stalls that delay all requests of a block.
+    /// Exponential response times, with random stalls that delay all requests of a block, and turns that are slower than
+    /// others.
     fn requests(seed: u64, stalls: f64, drift: f64) -> Requests {
+        requests_in_turns(seed, stalls, drift, 0.0)
+    }
+
+    fn requests_in_turns(seed: u64, stalls: f64, drift: f64, turns: f64) -> Requests {
         let mut random = Pcg::new(seed);
+        let slower: Vec<f64> = (0..5).map(|_| turns * (2.0 * random.unit() - 1.0)).collect();
         let mut block = |number: u32| {
             let stalled = if random.unit() < stalls { 50_000_000 } else { 0 };
-            let mean = 1e6 * (drift * f64::from(number).sin()).exp();
+            let mean = 1e6 * (drift * f64::from(number).sin() + slower[number as usize / 6]).exp();
             let mut one = || stalled + (-(1.0 - random.unit()).ln() * mean) as u64 + 1;
             let mut block: Vec<(u64, u64)> = (0..40).map(|_| (one(), 1)).collect();
             block.sort_unstable();
@@ -149,14 +174,31 @@ mod tests {
     }
 
     #[test]
-    fn the_same_server_seldom_differs_from_itself() {
-        for (stalls, drift) in [(0.0, 0.0), (0.05, 0.0), (0.0, 0.5)] {
-            let differs = |seed| {
-                compared(&requests(seed, stalls, drift), &requests(seed + 5000, stalls, drift)).verdict
-            };
-            let wrong = (0..80).filter(|seed| differs(*seed) == Verdict::Different).count();
-            assert!(wrong <= 4, "{wrong} of 80 with {stalls} stalls a block, drift {drift}");
+    fn the_same_server_seldom_differs_from_itself_also_where_turns_do() {
+        for (stalls, drift, turns) in [(0.0, 0.0, 0.0), (0.05, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 0.3)] {
+            let requests = |seed| requests_in_turns(seed, stalls, drift, turns);
+            let differs = |seed| compared(&requests(seed), &requests(seed + 5000)).verdict;
+            let wrong = |verdict: &Verdict| matches!(verdict, Verdict::Different | Verdict::Small);
+            let wrong = (0..200).map(differs).filter(wrong).count();
+            assert!(wrong <= 10, "{wrong} of 200 with {stalls} stalls a block, drift {drift}, turns {turns}");
         }
+    }
+
+    #[test]
+    fn requests_of_one_turn_do_not_compare_servers_that_were_loaded_in_turn() {
+        let one_turn = |seed| {
+            let mut one = arm("a", &requests(seed, 0.0, 0.0));
+            let Some(Figure::Sample(sample)) = one.figures.get_mut("load.p90") else { panic!("no windows") };
+            sample.blocks = (0..).take(sample.readings.len()).collect();
+            one
+        };
+        let (reference, arm) = (one_turn(1), one_turn(2));
+        let why = |paired| {
+            let pair = Pair { reference: &reference, arm: &arm, paired, tares: None };
+            evidence("load.p90", &pair, 0.95).expect("both").why()
+        };
+        assert_eq!(why(true), Some(Why::TooFew { have: 1, need: 3 }));
+        assert_eq!(why(false), None, "thirds stand for turns");
     }
 
     #[test]

@@ -356,6 +356,29 @@ fn turns_that_differ_do_not_make_servers_different_however_many_windows_they_hav
     }
 }
 
+/// A load of one turn whose windows are more alike the closer they are.
+fn single_turn(pcg: &mut Pcg) -> Arm {
+    let mut arm = server(pcg, "one", 1);
+    let Some(Figure::Sample(sample)) = arm.figures.get_mut("request.cpu") else { panic!("no windows") };
+    let mut level = 0.0;
+    for reading in &mut sample.readings {
+        level = 0.5 * level + 0.02 * (pcg.unit() + pcg.unit() - 1.0);
+        *reading = 1e5 * f64::exp(level);
+    }
+    arm
+}
+
+#[test]
+fn windows_that_resemble_their_neighbours_do_not_make_two_stored_loads_different() {
+    let mut pcg = Pcg::new(94);
+    let wrong = Wrong::of(1000, || {
+        let (reference, arm) = (single_turn(&mut pcg), single_turn(&mut pcg));
+        let pair = Pair { reference: &reference, arm: &arm, paired: false, tares: None };
+        compare_pairs(&[pair], &Terms::default()).remove(0).comparison
+    });
+    wrong.check("loads of one turn each");
+}
+
 #[test]
 fn identical_programs_are_seldom_called_different_in_any_metric_of_any_run() {
     every_metric(60);

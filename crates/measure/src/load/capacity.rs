@@ -38,8 +38,10 @@ pub struct Point {
 /// A measurement takes at least this many requests.
 const FEWEST: f64 = 2000.0;
 
-/// A measurement takes at most this many times the duration of the plan, however low the rate.
-const LONGEST: f64 = 10.0;
+/// A measurement takes at most this many times the duration of the plan, however low the rate: half a minute with the
+/// defaults, in which 2000 requests fit from 67/s on. With half as many the share beyond p99 is not known well enough
+/// for an interval.
+pub const LONGEST_MEASUREMENT: f64 = 30.0;
 
 /// The length of the parts of a measurement whose requests are counted together: long compared with groups of slow
 /// requests.
@@ -81,7 +83,7 @@ pub fn capacity(
             Next::Measure(rate) => rate,
         };
         let seconds = plan.duration.as_secs_f64();
-        let seconds = (FEWEST / rate).clamp(seconds, seconds * LONGEST);
+        let seconds = (FEWEST / rate).clamp(seconds, seconds * LONGEST_MEASUREMENT);
         let step = Plan {
             pace: Pace::Open { rate, arrivals },
             duration: Duration::from_secs_f64(seconds),

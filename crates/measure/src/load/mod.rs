@@ -44,7 +44,7 @@ mod trust;
 mod verdict;
 mod yardstick;
 
-pub use capacity::{Capacity, Point, capacity};
+pub use capacity::{Capacity, LONGEST_MEASUREMENT, Point, capacity};
 pub use doubt::Doubt;
 pub use each::{Batch, EachRequest, Listeners};
 pub use failure::{Failure, Failures};

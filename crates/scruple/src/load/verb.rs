@@ -30,7 +30,7 @@ use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::{Doubt, Failure, LoadResult, Pace, Plan, capacity};
+use scruple_measure::load::{Doubt, Failure, LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity};
 use scruple_measure::program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -340,7 +340,8 @@ impl Work<'_> {
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
             );
         };
-        let [least, most] = [1.0, 10.0].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
+        let [least, most] =
+            [1.0, LONGEST_MEASUREMENT].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
         progress.note(&format!("up to {} measurements of {least} to {most}", search.steps));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
         progress.clear();
