@@ -156,7 +156,9 @@ impl<'a> Report<'a> {
     fn amount(&self, arm: &Arm, key: &str) -> Option<Amount> {
         let sample = self.counted(arm, key)?;
         let level = self.run.terms.level;
-        let value = judge::estimate(&sample, level).value;
+        let known =
+            judge::pooled::estimate(arm, key, level).unwrap_or_else(|| judge::estimate(&sample, level));
+        let value = known.value;
         Some(Amount { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
     }
 
