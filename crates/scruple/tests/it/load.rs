@@ -207,7 +207,7 @@ fn two_servers_are_compared_by_all_of_their_requests() {
       old  1000 requests/s  [1000, 1000]                            reference
       new  1000 requests/s  [1000, 1000]    +0.00 % [+0.00, +0.00]  same
 
-    ‘new’ takes 30.0 % more response p50 than ‘old’ (95 % sure: +29.7 % to +30.7 %, 10 blocks).
+    ‘new’ takes 30.0 % more response p50 than ‘old’ (95 % sure: +29.7 % to +30.7 %, 10 turns).
     ");
     let same = ["--against", "old=http://127.0.0.1:10/", "--metrics", "load.p50"];
     script(&place, &[("old", windows(200)), ("new", windows(200))]);
@@ -444,7 +444,7 @@ fn stored_loads_are_compared_like_any_runs() {
       new @after   1000 requests/s  [1000, 1000]          █       +0.00 % [+0.00, +0.00]  same
 
     ‘new @after’ takes 50.0 % more response p50 than ‘new @before’ (95 % sure: +44.1 % to +56.2 %, 10
-    blocks).
+    turns).
     ! the two runs were not taken side by side: whatever else changed on the machine in between is part
       of the difference
     ");
