@@ -133,7 +133,8 @@ pub fn trees(
     Ok((0..runs).map(of).collect())
 }
 
-/// Divides stretches of load by their requests.
+/// Divides stretches of load by their requests. A function costs nothing or more: if a collection fell into a small batch,
+/// the slope of the collector is negative, which means that requests do not cost more of it.
 pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
     let counts: Vec<f64> = requests.iter().map(|count| *count as f64).collect();
     let each = |values: &dyn Fn(&Stretch) -> u64| {
@@ -148,12 +149,15 @@ pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
             let sums = |stretch: &Stretch| stretch.functions.get(function).copied().unwrap_or_default();
             FunctionCost {
                 function: function.clone(),
-                own: each(&|stretch| sums(stretch).own),
-                inclusive: each(&|stretch| sums(stretch).inclusive),
-                calls: each(&|stretch| sums(stretch).calls).value,
+                own: each(&|stretch| sums(stretch).own).at_least(0.0),
+                inclusive: each(&|stretch| sums(stretch).inclusive).at_least(0.0),
+                calls: each(&|stretch| sums(stretch).calls).value.max(0.0),
             }
         })
-        .filter(|cost| cost.own.value != 0.0 || cost.inclusive.value != 0.0 || cost.calls != 0.0)
+        .filter(|cost| {
+            let reach = |bounds: &Bounds| bounds.interval.map_or(bounds.value, |interval| interval.high);
+            reach(&cost.own) > 0.0 || reach(&cost.inclusive) > 0.0 || cost.calls > 0.0
+        })
         .collect();
     functions.sort_by(|left, right| right.own.value.total_cmp(&left.own.value));
     Instructions { total: each(&|stretch| stretch.total), functions, batches: requests.to_vec(), by }
@@ -378,5 +382,18 @@ mod tests {
         let counted = [batch(100_000), batch(200_000), batch(400_000)];
         let each = told(of(&counted, &[10, 20, 40], String::new())).expect("a cost").total.value;
         assert!((each - 10_000.0).abs() < 1e-6, "{each}");
+    }
+
+    #[test]
+    fn no_function_costs_less_than_nothing_where_a_collection_fell_into_a_small_batch() {
+        let batches = [10, 30, 20, 20, 10, 30];
+        let collected = |index: usize| if index == 0 { 900 } else { 0 };
+        let of_batch = |(index, count): (usize, &u64)| stretch(count * 100, 5_000, collected(index));
+        let stretches: Vec<Stretch> = batches.iter().enumerate().map(of_batch).collect();
+        let found = of(&stretches, &batches, String::new());
+        let collect = found.functions.iter().find(|cost| cost.function.name == "collect").expect("there");
+        let interval = collect.own.interval.expect("six batches");
+        assert_eq!((collect.own.value, interval.low, collect.calls), (0.0, 0.0, 0.0));
+        assert!(interval.high > 0.0 && found.functions.iter().all(|cost| cost.inclusive.value >= 0.0));
     }
 }
