@@ -196,11 +196,13 @@ mod tests {
 
     #[test]
     fn a_child_is_watched_from_its_beginning_to_its_end() {
-        let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a child");
-        let stop = AtomicBool::new(false);
+        // A shell stands for the launcher: children of this process may belong to other tests.
+        let script = ["-c", "sleep 0.1; sleep 0.2; :"];
+        let mut launcher = std::process::Command::new("sh").args(script).spawn().expect("a launcher");
+        let (pid, stop) = (launcher.id() as i32, AtomicBool::new(false));
         let course = std::thread::scope(|scope| {
-            let watching = scope.spawn(|| watch(std::process::id() as i32, Duration::from_millis(5), &stop));
-            child.wait().expect("it ends");
+            let watching = scope.spawn(|| watch(pid, Duration::from_millis(5), &stop));
+            launcher.wait().expect("it ends");
             stop.store(true, Ordering::Relaxed);
             watching.join().expect("watched")
         });
