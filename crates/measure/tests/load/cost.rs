@@ -143,7 +143,7 @@ fn planted_instructions_are_found_by_function() {
             if result.answered == requests { Ok(result) } else { Err(format!("{:?}", result.failures)) }
         };
         let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("calltree");
-        instructions::weigh(&command, &target, 120, &cache, &AtomicBool::new(false), &mut drive)
+        instructions::weigh(&command, &target, 600, &cache, &AtomicBool::new(false), &mut drive)
             .expect("a profile")
     };
     // So much that what the server's own waiting loop adds is little beside it.
@@ -158,7 +158,9 @@ fn planted_instructions_are_found_by_function() {
     let more = with.total.value - without.total.value;
     assert!((more / inclusive - 1.0).abs() < 0.2, "{more} more, {inclusive} in the function");
     let sum: f64 = with.functions.iter().map(|cost| cost.own.value).sum();
-    assert!((sum / with.total.value - 1.0).abs() < 1e-9, "the functions add up to {sum} of {:?}", with.total);
+    // What falls with the number of requests counts as nothing, so that the sum may exceed the total.
+    let whole = sum / with.total.value;
+    assert!((1.0 - 1e-9..1.1).contains(&whole), "the functions add up to {sum} of {:?}", with.total);
 }
 
 #[test]
