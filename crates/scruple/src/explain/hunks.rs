@@ -21,6 +21,8 @@ pub struct Hunk {
 /// The hunks between two revisions.
 pub fn between(repository: &Repository, first: &str, second: &str) -> Vec<Hunk> {
     let words = [
+        "-c",
+        "core.quotePath=false",
         "diff",
         "--no-color",
         "--no-ext-diff",
@@ -42,6 +44,8 @@ fn parse(text: &str) -> Vec<Hunk> {
         if line.starts_with("diff --git ") {
             open = false;
         } else if let Some(name) = line.strip_prefix("+++ ").filter(|_| !open) {
+            // Git ends a name that has spaces with a tab.
+            let name = name.trim_end_matches('\t');
             file = name.strip_prefix("b/").unwrap_or(name).to_owned();
         } else if let Some((place, context)) =
             line.strip_prefix("@@ ").and_then(|rest| rest.split_once(" @@"))
@@ -73,17 +77,33 @@ impl Hunk {
         }
     }
 
-    fn names(&self, word: &str) -> bool {
-        let holds = |text: &str| {
-            let parts = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            parts.into_iter().any(|part| part == word)
-        };
-        holds(&self.context) || self.text.iter().any(|line| holds(line))
+    /// Whether git puts it into this function.
+    fn is_in(&self, word: &str) -> bool {
+        holds(&self.context, word)
+    }
+
+    fn mentions(&self, word: &str) -> bool {
+        self.text.iter().any(|line| holds(line, word))
     }
 }
 
+fn holds(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
+}
+
+/// The hunk that belongs to a function by its name alone: one that git puts into it, else the first of the only file
+/// that mentions it. A word such as `main` is in many files, and a wrong line is worse than none.
+fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
+    if let Some(hunk) = hunks.iter().find(|hunk| hunk.is_in(word)) {
+        return Some(hunk);
+    }
+    let mut mentioned = hunks.iter().filter(|hunk| hunk.mentions(word));
+    let first = mentioned.next()?;
+    mentioned.all(|hunk| hunk.file == first.file).then_some(first)
+}
+
 /// The hunk that touches the function of a row: one with lines of its executed code, by the debugging information of
-/// the second program; else one that names it.
+/// the second program; else one that names it, in a file that the function's code is from where that is known.
 pub fn touching<'a>(
     hunks: &'a [Hunk],
     row: &FunctionDifference,
@@ -98,15 +118,16 @@ pub fn touching<'a>(
             lines.extend(location.frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?))));
         }
     }
+    let same = |file: &str, hunk: &Hunk| file == hunk.file || file.ends_with(&format!("/{}", hunk.file));
     let within = |hunk: &&Hunk| {
-        let here = |(file, line): &(String, u32)| {
-            let same = file == &hunk.file || file.ends_with(&format!("/{}", hunk.file));
-            same && (hunk.lines.0..=hunk.lines.1).contains(line)
-        };
-        lines.iter().any(here)
+        let here = |line: u32| (hunk.lines.0..=hunk.lines.1).contains(&line);
+        lines.iter().any(|(file, line)| same(file, hunk) && here(*line))
     };
-    let word = last_word(&row.name);
-    hunks.iter().find(within).or_else(|| hunks.iter().find(|hunk| hunk.names(&word)))
+    let from_its_files = |hunk: &&Hunk| lines.is_empty() || lines.iter().any(|(file, _)| same(file, hunk));
+    hunks.iter().find(within).or_else(|| {
+        let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
+        by_name(&hunks, &last_word(&row.name))
+    })
 }
 
 /// The last part of a name with a path, without its arguments.
@@ -131,6 +152,22 @@ mod tests {
             (hunks[0].place(), hunks[1].place()),
             ("src/hash.c:41-42".to_owned(), "src/hash.c:53".to_owned())
         );
-        assert!(hunks[0].names("hash") && !hunks[0].names("main") && hunks[1].names("main"));
+        assert!(hunks[0].is_in("hash") && !hunks[0].is_in("main") && hunks[1].is_in("main"));
+    }
+
+    #[test]
+    fn a_function_is_not_found_in_a_file_that_only_mentions_it() {
+        let script =
+            "diff --git a/go.sh b/go.sh\n--- a/go.sh\n+++ b/go.sh\n@@ -1 +1,2 @@\n-make\n+make main\n";
+        let source = "diff --git a/the words.c b/the words.c\n--- a/the words.c\t\n+++ b/the words.c\t\n\
+                      @@ -50 +53 @@ int main(void)\n-x\n+y\n";
+        let both = parse(&format!("{script}{source}"));
+        let of =
+            |hunks: &[Hunk], word: &str| by_name(&hunks.iter().collect::<Vec<_>>(), word).map(Hunk::place);
+        assert_eq!(of(&both, "main").as_deref(), Some("the words.c:53"));
+        let other = script.replace("go.sh", "run.sh");
+        assert_eq!(of(&parse(&format!("{script}{other}")), "main"), None);
+        assert_eq!(of(&parse(script), "main").as_deref(), Some("go.sh:1-2"));
+        assert_eq!(of(&both, "hash"), None);
     }
 }
