@@ -139,7 +139,7 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
         };
         return Ok(commands.into_iter().enumerate().map(template).collect());
     }
-    let configured: Vec<Template> = config
+    let mut configured: Vec<Template> = config
         .commands()
         .into_iter()
         .enumerate()
@@ -154,6 +154,15 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
             prepare: command.prepare,
         })
         .collect();
+    if let Some(reference) = reference {
+        let is_it = |one: &Template| one.name.as_ref() == Some(reference) || one.command == *reference;
+        let Some(place) = configured.iter().position(is_it) else {
+            return Err(Fault::usage(format!(
+                "the reference ‘{reference}’ is none of the commands of scruple.toml: --reference takes the name of one, or add commands"
+            )));
+        };
+        configured[..=place].rotate_right(1);
+    }
     match configured.is_empty() {
         true => Err(Fault::usage(
             "name at least one command, such as `scruple run 'gzip -c file' 'zstd -c file'`, or put [[command]]s into scruple.toml",

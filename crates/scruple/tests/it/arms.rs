@@ -76,6 +76,29 @@ fn the_reference_may_be_named_and_comes_first() {
 }
 
 #[test]
+fn the_reference_may_be_a_command_of_the_configuration() {
+    let place = Place::new();
+    place.write(
+        "scruple.toml",
+        "[[command]]\nname = \"one\"\nrun = \"true 1\"\n\n[[command]]\nname = \"two\"\nrun = \"true 2\"\n",
+    );
+    let arms = [("one", arm(1.0, 1)), ("two", arm(1.0, 2))];
+    let words = |reference: &'static str| {
+        ["--no-store", "-r", "10", "--metrics", "malloc.bytes", "--reference", reference]
+    };
+    for reference in ["two", "true 2"] {
+        let answer = place.play(&arms, &words(reference));
+        assert!(answer.stdout.contains("two  4,096 B        reference"), "{}", answer.exchange());
+    }
+    let answer = place.play(&arms, &words("three"));
+    assert_snapshot!(answer.exchange(), @r#"
+    exit 2
+    --- stderr
+    error: the reference ‘three’ is none of the commands of scruple.toml: --reference takes the name of one, or add commands
+    "#);
+}
+
+#[test]
 fn names_and_hooks_are_for_the_commands_as_given_wherever_the_reference_stands() {
     let place = Place::new();
     let arms = |words: &[&str]| {
