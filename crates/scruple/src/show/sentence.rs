@@ -61,7 +61,13 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
     // The titles of what is counted are plurals: mallocs, GCs, instructions.
     let one =
         difference.abs() == 1.0 && metric(&judged.metric).is_some_and(|metric| metric.unit == Unit::Count);
+    let titled = what;
     let what = what.strip_suffix('s').filter(|_| one).unwrap_or(what);
+    let (arm, reference) = (&judged.arm, &judged.reference);
+    if evidence.effect() == Some(0.0) {
+        let amount = scruple_core::unit::exact(difference.abs(), &unit);
+        return format!("‘{arm}’ takes no {titled}, where ‘{reference}’ takes exactly {amount}");
+    }
     format!(
         "‘{}’ takes exactly {}{relative} {} {what} than ‘{}’",
         judged.arm,
