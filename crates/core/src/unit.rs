@@ -63,11 +63,12 @@ impl Unit {
         }
     }
 
-    /// The scale for a value of this magnitude: the value is between 1 and 1000 where possible.
+    /// The scale for a value of this magnitude: the value is between 1 and 1000 where possible, also when it is rounded to
+    /// three digits.
     pub fn scale(&self, magnitude: f64) -> Scale {
         let scales = self.scales();
         let (divisor, symbol) =
-            scales.iter().copied().find(|(divisor, _)| magnitude.abs() >= *divisor).unwrap_or(
+            scales.iter().copied().find(|(divisor, _)| magnitude.abs() >= 0.9995 * divisor).unwrap_or(
                 if magnitude == 0.0 {
                     *scales.iter().find(|(divisor, _)| *divisor == 1.0).unwrap_or(&scales[0])
                 } else {
