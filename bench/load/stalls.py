@@ -65,9 +65,14 @@ def kinds(offsets):
     }
 
 
+# Idle threads of Go's scheduler spin: at real-time priority nothing else would run beside these.
+NEVER_URGENT = {"hey", "k6", "vegeta"}
+
+
 def urgent(argv, core=None):
     """The command with a real-time priority where that is allowed, and on one core if that is wanted."""
-    prefix = ["chrt", "-f", "10"] if os.geteuid() == 0 and shutil.which("chrt") else []
+    allowed = os.geteuid() == 0 and shutil.which("chrt") and argv[0] not in NEVER_URGENT
+    prefix = ["chrt", "-f", "10"] if allowed else []
     if core is not None and shutil.which("taskset"):
         prefix += ["taskset", "-c", str(min(core, (os.cpu_count() or 1) - 1))]
     return prefix + argv
