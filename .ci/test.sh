@@ -19,14 +19,15 @@ step() {
 cargo_tests() {
     { cargo test --workspace --no-fail-fast -- --nocapture 2>&1; echo $? >"$tests.code"; } | tee "$tests"
     [ "$(cat "$tests.code")" != 0 ] || return 0
-    names=$(sed -n 's/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$tests")
+    # The lists at the end of each program: the lines of single tests may be mixed with what other tests print.
+    names=$(awk '/^failures:$/ { list = 1; next } /^test result:/ { list = 0 } list && /^    [^ ]+$/ { print $1 }' "$tests")
     counted=$(awk '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ /^failed/) n += $(i - 1) } END { print n + 0 }' "$tests")
     # A failure without a test's name, such as a compiler error, is not retried.
     [ -n "$names" ] && [ "$(echo "$names" | wc -l)" = "$counted" ] && [ "$counted" -le 5 ] || return 1
     for name in $names; do
         echo "== again, alone: $name"
         cargo test --workspace -- --exact "$name" --nocapture >"$tests.again" 2>&1 || { cat "$tests.again"; return 1; }
-        grep "^test $name \.\.\. ok" "$tests.again" || return 1
+        grep '^test result: ok\. 1 passed' "$tests.again" || return 1
         echo "flaky: $name"
     done
 }
