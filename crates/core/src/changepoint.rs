@@ -54,9 +54,9 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 
 /// The changes of a noisy metric, one value for each version in order, such as the median of its readings.
 ///
-/// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others is not finite, or when there
-/// are fewer than six values, which are too few for any statement. A stretch of fewer than three values is never a
-/// level, so the two latest versions are never blamed.
+/// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others is
+/// not finite, or when there are fewer than six values, which are too few for any statement. A stretch of fewer than
+/// three values is never a level, so the two latest versions are never blamed.
 pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });

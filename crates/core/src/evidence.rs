@@ -136,8 +136,7 @@ impl Evidence {
     /// The evidence of one number for each process. Fewer than three processes do not show how much processes differ,
     /// so there is no interval.
     pub fn of_processes(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
-        let effect = if paired { processes::effect } else { processes::unpaired_effect };
-        let effect = effect(reference, arm, level).map_err(|why| match why {
+        let effect = processes::effect_of(reference, arm, paired, level).map_err(|why| match why {
             Why::TooFew { have, need } => Why::FewProcesses { have, need },
             why => why,
         });
@@ -149,8 +148,8 @@ impl Evidence {
         if let Some(nothing) = Evidence::of_nothing(reference, arm) {
             return nothing;
         }
-        let effect = if paired { processes::effect } else { processes::unpaired_effect };
-        Evidence::of(effect(reference, arm, level), Replicate::Turn, reference, arm)
+        let effect = processes::effect_of(reference, arm, paired, level);
+        Evidence::of(effect, Replicate::Turn, reference, arm)
     }
 
     /// The evidence of a few launches in which a noisy metric was read: fewer than order statistics need, so the

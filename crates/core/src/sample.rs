@@ -93,12 +93,22 @@ impl Sample {
 
     /// The readings of each process, in order; one group for anything but a bench program.
     pub fn by_process(&self) -> Vec<Vec<f64>> {
+        self.by_group(BLOCKS_OF_A_PROCESS)
+    }
+
+    /// The readings of each turn of a load, in order.
+    pub fn by_turn(&self) -> Vec<Vec<f64>> {
+        self.by_group(BLOCKS_OF_A_TURN)
+    }
+
+    /// The readings of each group of blocks that have numbers from one multiple of this number to the next.
+    fn by_group(&self, blocks_of_a_group: u32) -> Vec<Vec<f64>> {
         let mut groups: Vec<(u32, Vec<f64>)> = Vec::new();
         for (block, reading) in self.blocks.iter().zip(&self.readings) {
-            let process = block / BLOCKS_OF_A_PROCESS;
+            let group = block / blocks_of_a_group;
             match groups.last_mut() {
-                Some((last, group)) if *last == process => group.push(*reading),
-                _ => groups.push((process, vec![*reading])),
+                Some((last, readings)) if *last == group => readings.push(*reading),
+                _ => groups.push((group, vec![*reading])),
             }
         }
         groups.into_iter().map(|(_, group)| group).collect()

@@ -243,12 +243,9 @@ pub(super) fn by_turn(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f6
 
 /// The median of each turn, or of each third of the windows where there are fewer turns than three.
 fn turns_or_thirds(sample: &Sample) -> Vec<f64> {
-    let mut turns: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
-        turns.entry(block / BLOCKS_OF_A_TURN).or_default().push(*reading);
-    }
+    let turns = sample.by_turn();
     if turns.len() >= processes::FEWEST {
-        return turns.values().map(|readings| median(readings)).collect();
+        return turns.iter().map(|readings| median(readings)).collect();
     }
     let third = sample.readings.len().div_ceil(processes::FEWEST).max(1);
     sample.readings.chunks(third).map(median).collect()

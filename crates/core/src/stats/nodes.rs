@@ -8,8 +8,8 @@
 //! outperforms the standard DerSimonian-Laird method" (2014), with equal weights). Whether nodes differ is never
 //! tested first: the test misses what the interval must hold.
 
-use super::normal;
 use super::paired::{self, Effect, Why};
+use super::processes;
 use super::quantile::Interval;
 use super::ranks::{hodges_lehmann, signed_rank_interval};
 use super::summary::{mean, sd};
@@ -54,11 +54,8 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
         1 => paired::effect_of_log_ratios(nodes[0], level)?,
         2..CLASS => on_these(&nodes, &centres, pairs, level)?,
         _ => {
-            let half =
-                normal::student(level, (k - 1) as f64) * sd(&centres).unwrap_or(0.0) / (k as f64).sqrt();
-            let centre = mean(&centres);
-            let interval = Interval { low: centre - half, high: centre + half, level }.map(f64::exp);
-            Effect { ratio: centre.exp(), interval, n: pairs, method: "mean of nodes, Student over nodes" }
+            let over_nodes = processes::of_logarithms(&centres, level, "mean of nodes, Student over nodes");
+            Effect { n: pairs, ..over_nodes.ok_or(Why::TooFew { have: k, need: CLASS })? }
         }
     };
     let (spread, share) = heterogeneity(&nodes, &centres);

@@ -1,6 +1,7 @@
 //! How many more blocks are needed, and how an error rate is divided among several looks.
 //!
-//! The looks share the error by Bonferroni's inequality. Widths shrink with the square root of the number of blocks, hence the square in [`more_blocks`].
+//! The looks share the error by Bonferroni's inequality. Widths shrink with the square root of the number of blocks,
+//! hence the square in [`more_blocks`].
 
 /// More blocks than this are never suggested: then no reasonable number suffices.
 pub const MANY: usize = 1_000_000;

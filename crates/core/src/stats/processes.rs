@@ -13,14 +13,25 @@ use super::summary::{mean, sd};
 /// The least number of processes that shows how much processes differ.
 pub const FEWEST: usize = 3;
 
+/// The effect from one number for each process or turn: side by side if `paired`, else each arm by itself.
+pub fn effect_of(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Result<Effect, Why> {
+    if paired { effect(reference, arm, level) } else { unpaired_effect(reference, arm, level) }
+}
+
 /// The effect from the costs of reference and arm in processes that ran both side by side.
 pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     let ratios = log_ratios(reference, arm)?;
     let n = ratios.len();
     let too_few = Why::TooFew { have: n, need: FEWEST };
-    let Some(spread) = sd(&ratios).filter(|_| n >= FEWEST) else { return Err(too_few) };
+    let effect = of_logarithms(&ratios, level, "mean of log ratios, Student").filter(|_| n >= FEWEST);
+    effect.ok_or(too_few)
+}
+
+/// The effect of logarithms that are replicates of it, by their mean and Student's interval; none below two.
+pub(super) fn of_logarithms(logarithms: &[f64], level: f64, method: &'static str) -> Option<Effect> {
+    let (n, spread) = (logarithms.len(), sd(logarithms)?);
     let half = normal::student(level, n as f64 - 1.0) * spread / (n as f64).sqrt();
-    Ok(of(mean(&ratios), half, n, level, "mean of log ratios, Student"))
+    Some(of(mean(logarithms), half, n, level, method))
 }
 
 /// The effect from the costs in processes that ran only the reference and others that ran only the arm.
@@ -41,9 +52,7 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
 /// The interval of the median of a few positive readings, from the mean of their logarithms; none below two readings.
 pub fn amount(readings: &[f64], level: f64) -> Option<Interval> {
     let logarithms = log_ratios(&vec![1.0; readings.len()], readings).ok()?;
-    let n = logarithms.len() as f64;
-    let half = normal::student(level, n - 1.0) * sd(&logarithms)? / n.sqrt();
-    Some(of(mean(&logarithms), half, readings.len(), level, "mean of logs, Student").interval)
+    Some(of_logarithms(&logarithms, level, "mean of logs, Student")?.interval)
 }
 
 fn of(centre: f64, half: f64, n: usize, level: f64, method: &'static str) -> Effect {
