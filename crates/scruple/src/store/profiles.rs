@@ -31,9 +31,9 @@ impl Store {
     /// The call trees that were kept, one for each run of the program.
     pub fn calls(&self, run: &str, name: &str) -> Result<Vec<Vec<u8>>, StoreError> {
         let work = || -> Result<Vec<Vec<u8>>, Failure> {
-            let rows = self.rows(run)?;
-            let wanted = rows.into_iter().filter(|(of, kind, _, _)| of == name && kind == CALLS);
-            wanted
+            let rows =
+                self.rows_where("kind = $2 AND name = $3", &[run.into(), CALLS.into(), name.into()])?;
+            rows.into_iter()
                 .map(|(_, _, _, text)| BASE64.decode(text).map_err(|error| damaged(&error.to_string())))
                 .collect()
         };
@@ -42,11 +42,15 @@ impl Store {
 
     /// The names under which call trees are kept with a run.
     pub fn names_of_calls(&self, run: &str) -> Result<Vec<String>, StoreError> {
-        let rows = self.rows(run).map_err(|failure| self.error(failure))?;
-        let mut names: Vec<String> =
-            rows.into_iter().filter(|(_, kind, _, _)| kind == CALLS).map(|row| row.0).collect();
-        names.dedup();
-        Ok(names)
+        let work = || -> Result<Vec<String>, Failure> {
+            if !self.has_profiles()? {
+                return Ok(Vec::new());
+            }
+            let sql = "SELECT DISTINCT name FROM profile WHERE run_id = $1 AND kind = $2 ORDER BY name";
+            let rows = self.database.query(sql, &[run.into(), CALLS.into()])?;
+            rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
+        };
+        work().map_err(|failure| self.error(failure))
     }
 
     /// Keeps what was found of a change.
@@ -56,9 +60,9 @@ impl Store {
 
     /// What was found of changes, by name.
     pub fn explanations(&self, run: &str) -> Result<Vec<(String, String)>, StoreError> {
-        let rows = self.rows(run).map_err(|failure| self.error(failure))?;
-        let found = rows.into_iter().filter(|(_, kind, _, _)| kind == EXPLANATION);
-        Ok(found.map(|(name, _, _, text)| (name, text)).collect())
+        let rows = self.rows_where("kind = $2", &[run.into(), EXPLANATION.into()]);
+        let rows = rows.map_err(|failure| self.error(failure))?;
+        Ok(rows.into_iter().map(|(name, _, _, text)| (name, text)).collect())
     }
 
     /// Keeps the sections of a run's page that follow from more than its readings, such as the functions of a server.
@@ -70,8 +74,7 @@ impl Store {
     /// The sections that were kept; none where there are none.
     pub fn sections(&self, run: &str) -> Result<Vec<Section>, StoreError> {
         let work = || -> Result<Vec<Section>, Failure> {
-            let rows = self.rows(run)?;
-            let found = rows.into_iter().find(|(_, kind, _, _)| kind == SECTIONS);
+            let found = self.rows_where("kind = $2", &[run.into(), SECTIONS.into()])?.into_iter().next();
             found.map_or(Ok(Vec::new()), |(_, _, _, text)| parse(&text, "sections of a page"))
         };
         work().map_err(|failure| self.error(failure))
@@ -97,16 +100,29 @@ impl Store {
         self.database.execute(sql, &values).map(|_| ())
     }
 
+    /// A store that an earlier Scruple made and that is only read has no such table yet.
+    fn has_profiles(&self) -> Result<bool, Failure> {
+        Ok(self.version()? >= SINCE)
+    }
+
+    /// Everything that is kept with a run.
     fn rows(&self, run: &str) -> Result<Vec<Row>, Failure> {
-        // A store that an earlier Scruple made and that is only read has no such table yet.
-        if self.version()? < SINCE {
+        self.rows_where("TRUE", &[run.into()])
+    }
+
+    /// What is kept with the run of the first value, under a further condition: call trees are large, and are only read
+    /// where they are wanted.
+    fn rows_where(&self, condition: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+        if !self.has_profiles()? {
             return Ok(Vec::new());
         }
-        let sql = "SELECT name, kind, part, content FROM profile WHERE run_id = $1 ORDER BY name, kind, part";
+        let sql = format!(
+            "SELECT name, kind, part, content FROM profile WHERE run_id = $1 AND {condition} ORDER BY name, kind, part"
+        );
         let row = |row: &StoredRow| {
             Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned(), row.integer(2)?, row.text(3)?.to_owned()))
         };
-        self.database.query(sql, &[run.into()])?.iter().map(row).collect()
+        self.database.query(&sql, values)?.iter().map(row).collect()
     }
 
     /// Puts what is kept with a run of this store into another one that has the run, unless it is there.
