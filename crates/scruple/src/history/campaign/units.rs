@@ -14,7 +14,7 @@ use crate::history::schedule::{Ahead, Seen, Step, ahead};
 use crate::history::source::key;
 use crate::store::Entry;
 use scruple_core::history::State;
-use scruple_core::metric::metric;
+use scruple_core::metric::{Pass, metric};
 use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
@@ -361,7 +361,7 @@ impl Campaign {
         self.put(index, &[])
     }
 
-    /// Takes in readings, arm by arm. An arm of a case that is seen for the first time is made.
+    /// Takes in readings, arm by arm.
     fn adopt_readings(&mut self, entries: &[Entry], theirs: &Run) -> Result<(), Fault> {
         let of_unit = Arms::of(theirs, &self.subjects, &self.builder);
         for subject in 0..self.subjects.len() {
@@ -373,21 +373,7 @@ impl Campaign {
                 }
                 for from in of_unit.cases(subject, commit) {
                     let case = &theirs.arms[*from];
-                    let known = self.arms.cases(subject, commit).iter().copied();
-                    let place =
-                        match known.clone().find(|place| self.history.run.arms[*place].name == case.name) {
-                            Some(place) => place,
-                            None => {
-                                let place = self.history.run.arms.len();
-                                let arm = Arm { figures: BTreeMap::default(), ..case.clone() };
-                                self.arms.add(subject, commit, place, &arm);
-                                self.history.run.arms.push(arm);
-                                let index =
-                                    self.history.entries.iter().position(|own| own.version.commit == *commit);
-                                self.put(index.unwrap_or(0), &[(place, &self.history.run.arms[place])])?;
-                                place
-                            }
-                        };
+                    let place = self.place_of_case(subject, commit, case)?;
                     self.adopt_arm(place, case)?;
                 }
             }
@@ -395,8 +381,23 @@ impl Campaign {
         Ok(())
     }
 
+    /// The place of the arm of a case, which is made where it is seen for the first time.
+    fn place_of_case(&mut self, subject: usize, commit: &str, case: &Arm) -> Result<usize, Fault> {
+        let mut known = self.arms.cases(subject, commit).iter().copied();
+        if let Some(place) = known.find(|place| self.history.run.arms[*place].name == case.name) {
+            return Ok(place);
+        }
+        let place = self.history.run.arms.len();
+        let arm = Arm { figures: BTreeMap::default(), ..case.clone() };
+        self.arms.add(subject, commit, place, &arm);
+        self.history.run.arms.push(arm);
+        let index = self.history.entries.iter().position(|own| own.version.commit == commit);
+        self.put(index.unwrap_or(0), &[(place, &self.history.run.arms[place])])?;
+        Ok(place)
+    }
+
     fn adopt_arm(&mut self, place: usize, theirs: &Arm) -> Result<(), Fault> {
-        let mut launches: BTreeMap<(&str, u32), Vec<Reading>> = BTreeMap::new();
+        let mut launches: BTreeMap<(&str, u32), (Pass, Vec<Reading>)> = BTreeMap::new();
         let mut absent = Vec::new();
         for (key, figure) in &theirs.figures {
             match figure {
@@ -409,23 +410,15 @@ impl Campaign {
                             source: sample.source.clone(),
                             value: Ok(*value),
                         };
-                        launches.entry((sample.pass.word(), *block)).or_default().push(reading);
+                        let launch = launches.entry((sample.pass.word(), *block));
+                        launch.or_insert_with(|| (sample.pass, Vec::new())).1.push(reading);
                     }
                 }
                 Figure::Absent { absent: why } => absent.push((key, why)),
             }
         }
-        let pass = |word: &str| {
-            let all = theirs.figures.values().filter_map(|figure| match figure {
-                Figure::Sample(sample) => Some(sample.pass),
-                Figure::Absent { .. } => None,
-            });
-            all.into_iter().find(|pass| pass.word() == word)
-        };
-        for ((word, block), readings) in launches {
-            if let Some(pass) = pass(word) {
-                self.keep(place, pass, block, readings)?;
-            }
+        for ((_, block), (pass, readings)) in launches {
+            self.keep(place, pass, block, readings)?;
         }
         for (key, why) in absent {
             let known = self.history.run.arms[place].figures.contains_key(key);
