@@ -105,13 +105,14 @@ pub fn count(
 ) -> Result<Vec<Side>, Fault> {
     let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
     let mut trees = Trees::new(counter, work);
-    let mut runs = Vec::new();
-    let mut wanted = 2;
-    while runs.len() < wanted {
-        runs.push(side(&mut commands, job, &mut trees, effort.strict)?);
-        if !repeats(&runs) {
-            wanted = effort.runs as usize;
-        }
+    until_known(effort.runs, || side(&mut commands, job, &mut trees, effort.strict))
+}
+
+/// Takes runs until it is known whether their counts repeat: two, and if they do not, as many as this.
+pub fn until_known(most: u32, mut run: impl FnMut() -> Result<Side, Fault>) -> Result<Vec<Side>, Fault> {
+    let mut runs = vec![run()?, run()?];
+    while runs.len() < most as usize && !repeats(&runs) {
+        runs.push(run()?);
     }
     Ok(runs)
 }

@@ -158,11 +158,7 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
             *known.insert(iterations)
         }
     };
-    let mut runs = vec![Side::of(&count(iterations)?), Side::of(&count(iterations)?)];
-    while !counted_runs::repeats(&runs) && runs.len() < means.effort.runs as usize {
-        runs.push(Side::of(&count(iterations)?));
-    }
-    Ok(runs)
+    counted_runs::until_known(means.effort.runs, || Ok(Side::of(&count(iterations)?)))
 }
 
 /// A server, over equal batches of requests on one connection.

@@ -69,27 +69,28 @@ fn numbers(field: &Field<'_>, into: &mut Vec<u64>) -> Result<(), String> {
 
 /// The fields of a message that are numbers, by their own numbers; of nested messages only those of lines.
 fn message(bytes: &[u8]) -> Result<(HashMap<u64, u64>, Vec<u64>), String> {
-    let mut found = HashMap::new();
     let mut lines = Vec::new();
+    let found = message_of_numbers(bytes, |key, nested| {
+        if key == 4 {
+            let line = message_of_numbers(nested, |_, _| Ok(()))?;
+            lines.push(line.get(&1).copied().unwrap_or(0));
+        }
+        Ok(())
+    })?;
+    Ok((found, lines))
+}
+
+/// The fields of a message that are numbers, by their own numbers; the others are handed over as they come.
+fn message_of_numbers(
+    bytes: &[u8],
+    mut other: impl FnMut(u64, &[u8]) -> Result<(), String>,
+) -> Result<HashMap<u64, u64>, String> {
+    let mut found = HashMap::new();
     let mut fields = Fields(bytes);
     while let Some((key, field)) = fields.next()? {
         match field {
             Field::Number(number) => drop(found.insert(key, number)),
-            Field::Bytes(bytes) if key == 4 => {
-                lines.push(message_of_numbers(bytes)?.get(&1).copied().unwrap_or(0));
-            }
-            Field::Bytes(_) => {}
-        }
-    }
-    Ok((found, lines))
-}
-
-fn message_of_numbers(bytes: &[u8]) -> Result<HashMap<u64, u64>, String> {
-    let mut found = HashMap::new();
-    let mut fields = Fields(bytes);
-    while let Some((key, field)) = fields.next()? {
-        if let Field::Number(number) = field {
-            found.insert(key, number);
+            Field::Bytes(bytes) => other(key, bytes)?,
         }
     }
     Ok(found)
@@ -118,7 +119,7 @@ impl Message {
         while let Some((key, field)) = fields.next()? {
             match (key, field) {
                 (1, Field::Bytes(bytes)) => {
-                    let one = message_of_numbers(bytes)?;
+                    let one = message_of_numbers(bytes, |_, _| Ok(()))?;
                     let get = |key| one.get(&key).copied().unwrap_or(0);
                     all.types.push((get(1), get(2)));
                 }
