@@ -223,6 +223,9 @@ pub struct Series {
     pub points: Vec<Point>,
     /// The changes, in order.
     pub changes: Vec<Change>,
+    /// What the nodes of a farm say of each change that all readings together show.
+    #[serde(skip)]
+    pub by_nodes: Vec<ByNodes>,
     /// The pairs of consecutive weighed versions between which the level changes.
     pub borders: Vec<[usize; 2]>,
     /// The level of each stretch of the list: first version, last version, level.
@@ -239,6 +242,17 @@ pub struct Series {
     pub whole: Option<Effect>,
     /// Why nothing can be concluded, where that is so.
     pub cannot: Option<String>,
+}
+
+/// What the nodes of a farm say of a change that all readings together show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByNodes {
+    /// Index of the version that it is put down to.
+    pub at: usize,
+    /// Whether it is a change by the interval over nodes as well; else it is not among the changes.
+    pub stands: bool,
+    /// What they say.
+    pub found: OverNodes,
 }
 
 /// Whether a change of the build's cost pays off.

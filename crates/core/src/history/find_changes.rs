@@ -13,6 +13,7 @@ mod forest;
 mod gather;
 mod interleaved;
 mod noisy;
+mod on_nodes;
 mod partition;
 mod places;
 mod steps;
@@ -49,6 +50,7 @@ pub fn find_changes(history: &History, error: f64) -> Judgement {
     let whole = |(one, judged): (&Gathered, &Judged)| series(&range, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
     classify::sharpen(&mut series);
+    on_nodes::settle(history, &mut series);
     let break_even = effects::break_even(history, &series, |version| artefacts.root(version));
     Judgement { series, break_even }
 }
@@ -91,6 +93,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
         shifting: gathered.shifting,
         changes: classify::changes(range, gathered, places, steps, &levels),
         borders: borders(places, steps),
+        by_nodes: Vec::new(),
         levels: stretches(places, steps, &levels),
         noise: (judged.noisy || gathered.exact).then_some(steps.noise),
         twins: twins(&points, range.artefacts),

@@ -1,10 +1,14 @@
 //! What the nodes of a farm say of the difference between two versions, each by the blocks that it has timed.
 
 use super::{History, State};
+use crate::metric::Pass;
 use crate::sample::Sample;
 use crate::stats::Why;
 use crate::stats::nodes::{Joined, joined};
+use crate::stats::quantile::median;
 use crate::subject::Role;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The effect from one version to another over the nodes that weighed both.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,29 +19,40 @@ pub struct OverNodes {
     pub joined: Result<Joined, Why>,
 }
 
-/// The effect of a metric of a subject from one version to another, by their places in the history. None where fewer than
-/// two nodes have weighed both.
+/// The effect of a metric of a subject from some versions to others, by their places in the history. None where fewer
+/// than two nodes have weighed versions of both. In each block, the versions of one side count by the median of
+/// their logarithms, since another program may disturb some of them.
 pub fn over_nodes(
     history: &History,
     (subject, key): (&str, &str),
-    from: usize,
-    to: usize,
+    from: RangeInclusive<usize>,
+    to: RangeInclusive<usize>,
 ) -> Option<OverNodes> {
-    let (old, new) = (sample(history, subject, key, from)?, sample(history, subject, key, to)?);
+    let samples = |versions: RangeInclusive<usize>| -> Vec<&Sample> {
+        versions.filter_map(|version| sample(history, subject, key, version)).collect()
+    };
+    let (old, new) = (by_block(&samples(from)), by_block(&samples(to)));
     let (mut names, mut ratios) = (Vec::new(), Vec::new());
     for node in &history.run.provenance.nodes {
-        let within = |sample: &Sample| {
-            let pairs = sample.blocks.iter().zip(&sample.readings).filter(|(block, _)| node.has(**block));
-            let (blocks, readings) = pairs.map(|(block, reading)| (*block, *reading)).unzip();
-            Sample { blocks, readings, ..sample.clone() }
-        };
-        let (before, after) = within(old).paired(&within(new));
-        if !before.is_empty() {
+        let both = old.iter().filter(|(block, _)| node.has(**block));
+        let pairs: Vec<f64> = both.filter_map(|(block, before)| Some(new.get(block)? - before)).collect();
+        if !pairs.is_empty() {
             names.push(node.name.clone());
-            ratios.push(before.iter().zip(&after).map(|(old, new)| (new / old).ln()).collect());
+            ratios.push(pairs);
         }
     }
     (names.len() > 1).then(|| OverNodes { names, joined: joined(&ratios, LEVEL) })
+}
+
+/// The median logarithm of the readings of each block.
+fn by_block(samples: &[&Sample]) -> BTreeMap<u32, f64> {
+    let mut all: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for sample in samples {
+        for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
+            all.entry(*block).or_default().push(reading.ln());
+        }
+    }
+    all.into_iter().map(|(block, logs)| (block, median(&logs))).collect()
 }
 
 /// The level of intervals.
@@ -47,7 +62,9 @@ fn sample<'a>(history: &'a History, subject: &str, key: &str, version: usize) ->
     let version = &history.versions[version];
     let weighed = |commit: &String| {
         let is_it = |arm: &&crate::subject::Arm| arm.name == subject && arm.version.as_ref() == Some(commit);
-        history.run.arms_of(Role::Subject).find(is_it).and_then(|arm| arm.sample(key))
+        let sample = history.run.arms_of(Role::Subject).find(is_it).and_then(|arm| arm.sample(key))?;
+        // Blocks of other passes are not those of nodes.
+        Some(sample).filter(|sample| sample.pass == Pass::Timing)
     };
     match (&version.state, &version.same_as) {
         (State::SameBinary, Some(same)) => weighed(&version.commit).or_else(|| weighed(same)),

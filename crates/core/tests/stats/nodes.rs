@@ -5,7 +5,11 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use crate::noise::normal;
+use scruple_core::history::Series;
+use scruple_core::sample::Figure;
 use scruple_core::stats::nodes::joined;
+
+use crate::histories::{cpu, only};
 use scruple_core::stats::paired;
 use scruple_core::stats::rng::Pcg;
 
@@ -80,4 +84,39 @@ fn intervals_on_two_or_three_nodes_hold_what_these_nodes_do() {
             assert!(held >= 0.92, "{k} nodes of {pairs} pairs, {between}: {held}");
         }
     }
+}
+
+/// Ten versions, weighed in 24 rounds on four nodes: from the sixth version on, a node takes so much longer.
+fn on_four_nodes(more: [f64; 4]) -> Series {
+    let mut history = cpu(&[1.0; 10], 24, 0.002, 7);
+    for (node, name) in ["a", "b", "c", "d"].iter().enumerate() {
+        history.run.provenance.took(name, "m1", 6 * node as u32, 6);
+    }
+    let later: Vec<String> = history.versions[5..].iter().map(|version| version.commit.clone()).collect();
+    for arm in
+        history.run.arms.iter_mut().filter(|arm| later.iter().any(|one| arm.version.as_ref() == Some(one)))
+    {
+        for figure in arm.figures.values_mut() {
+            let Figure::Sample(sample) = figure else { continue };
+            for (block, reading) in sample.blocks.iter().zip(&mut sample.readings) {
+                *reading *= 1.0 + more[*block as usize / 6];
+            }
+        }
+    }
+    only(&history)
+}
+
+#[test]
+fn a_change_of_a_history_is_one_where_the_nodes_settle_it() {
+    let agreed = on_four_nodes([0.030, 0.032, 0.028, 0.030]);
+    assert_eq!(agreed.changes.iter().map(|change| change.at).collect::<Vec<_>>(), [5]);
+    let interval = agreed.changes[0].interval.expect("of nodes");
+    // Three degrees of freedom over nodes that differ by 0.16 %.
+    assert!((interval.high - interval.low - 0.0052).abs() < 0.002, "{interval:?}");
+    assert!(agreed.by_nodes[0].stands);
+    // All readings together show 2.5 %; a fifth node may be slower or faster.
+    let apart = on_four_nodes([0.06, 0.05, -0.01, 0.0]);
+    assert!(apart.changes.is_empty() && apart.borders.is_empty(), "{:?}", apart.changes);
+    assert_eq!(apart.levels.len(), 1);
+    assert!(!apart.by_nodes.is_empty() && apart.by_nodes.iter().all(|one| !one.stands));
 }

@@ -1,6 +1,6 @@
 //! What is told of changes that several machines have seen: how far the nodes of a farm agree.
 
-use scruple_core::history::{Change, History, Series, find_changes, over_nodes};
+use scruple_core::history::{ByNodes, History, Series, find_changes};
 use scruple_core::metric::metric;
 use scruple_core::stats::nodes::{CLASS, Joined};
 use scruple_core::unit::{change, change_between};
@@ -17,9 +17,8 @@ pub fn sentences(history: &History, error: f64) -> Vec<String> {
     let judgement = find_changes(history, error);
     let noisy = |series: &'_ Series| !series.exact && !series.shifting;
     let changes = judgement.series.iter().filter(|one| noisy(one));
-    let mut told: Vec<String> = changes
-        .flat_map(|series| series.changes.iter().filter_map(|change| sentence(history, series, change)))
-        .collect();
+    let mut told: Vec<String> =
+        changes.flat_map(|series| series.by_nodes.iter().map(|one| sentence(history, series, one))).collect();
     let more = told.len().saturating_sub(MOST);
     told.truncate(MOST);
     if more > 0 {
@@ -28,17 +27,19 @@ pub fn sentences(history: &History, error: f64) -> Vec<String> {
     told
 }
 
-fn sentence(history: &History, series: &Series, change: &Change) -> Option<String> {
-    let found = over_nodes(history, (&series.subject, &series.metric), change.before, change.at)?;
+fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
+    let found = &one.found;
     let title = metric(&series.metric).map_or(series.metric.as_str(), |metric| &*metric.title);
-    let version = history.versions[change.at].short();
-    let head = format!("{title} of ‘{}’ at {version}", series.subject);
-    Some(match &found.joined {
+    let head = format!("{title} of ‘{}’ at {}", series.subject, history.versions[one.at].short());
+    match &found.joined {
         Ok(joined) => {
             format!("{head}: {}", text(joined, &found.names, &history.run.provenance.machine_class))
         }
-        Err(why) => format!("{head}: the {} nodes cannot be joined, because {why}", found.names.len()),
-    })
+        Err(why) => format!(
+            "{head}: all readings together show a difference, which is no verdict over {} nodes: {why} of each",
+            found.names.len()
+        ),
+    }
 }
 
 fn text(joined: &Joined, names: &[String], class: &str) -> String {
@@ -58,6 +59,9 @@ fn text(joined: &Joined, names: &[String], class: &str) -> String {
             names.len()
         ),
         true => format!("{effect} over {} nodes of the class {class} ({apart})", names.len()),
+        false if interval.contains(1.0) => {
+            format!("{effect} on these nodes ({}), which is no verdict ({apart})", names.join(", "))
+        }
         false => format!(
             "{effect} on these nodes ({}), and no verdict for their class, which takes {CLASS} ({apart})",
             names.join(", ")

@@ -169,3 +169,65 @@ fn where_only_this_machine_has_a_compiler_units_weigh_what_was_built_here() {
         assert_eq!(recorded.readings(title, "time.wall").len(), 4, "{title}");
     }
 }
+
+#[test]
+fn a_history_takes_no_part_of_another_class_or_of_builds_that_are_not_there() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 2000]);
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
+    assert_eq!(place.run(words("4")).code, 2);
+    let folder = units(&place);
+    let is_build = |name: &String| {
+        std::fs::read_to_string(folder.join("units").join(name)).expect("a unit").contains("\"Build\"")
+    };
+    let (builds, measures): (Vec<String>, Vec<String>) =
+        names(folder.join("units")).into_iter().partition(is_build);
+    let unit = |name: &String| {
+        let mut command = place.command(["unit", "--node", "one"]);
+        command.arg(folder.join("units").join(name)).env("XDG_CACHE_HOME", place.file("one"));
+        place.finish(&mut command)
+    };
+    for name in &builds {
+        assert_eq!(unit(name).code, 0);
+    }
+    // The builds are on no file system that the next node sees, nor in its cache.
+    let built = folder.parent().and_then(std::path::Path::parent).expect("a folder").join("built");
+    let away = place.file("away");
+    std::fs::rename(&built, &away).expect("builds");
+    let mut lost = place.command(["unit", "--node", "two"]);
+    lost.arg(folder.join("units").join(&measures[0])).env("XDG_CACHE_HOME", place.file("two"));
+    let lost = place.finish(&mut lost);
+    assert!(lost.code == 2 && lost.stderr.contains("all nodes must see that folder"), "{}", lost.exchange());
+    std::fs::rename(&away, &built).expect("builds");
+    std::fs::remove_file(folder.join("failed").join(&measures[0])).expect("what failed");
+    for name in &measures {
+        assert_eq!(unit(name).code, 0);
+    }
+    let results = || names(folder.join("results")).len();
+    let all = results();
+    let of_another_class = |name: &String| {
+        let result = folder.join("results").join(name);
+        let text = std::fs::read_to_string(&result).expect("a result");
+        let mut told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        told["machine"]["machine_class"] = "another/1/class".into();
+        std::fs::write(&result, told.to_string()).expect("a result");
+    };
+    of_another_class(&measures[1]);
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\n");
+    let answer = place.run(words("4"));
+    assert!(
+        answer.code == 2 && answer.stderr.contains("class") && answer.stderr.contains("mixed = true"),
+        "{}",
+        answer.exchange()
+    );
+    assert_eq!(results(), all - 1, "the part of one of the two is left out");
+    for name in measures.iter().filter(|name| !folder.join("results").join(name).exists()) {
+        assert_eq!(unit(name).code, 0);
+        of_another_class(name);
+    }
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nmixed = true\n");
+    let answer = place.run(words("4"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(place.recorded().readings("version 0", "time.wall").len(), 4);
+}

@@ -37,6 +37,11 @@ fn planted(place: &Place) -> Repository {
     repository
 }
 
+/// Has the nodes of the class m1 do what is measured.
+fn of_class_m1(place: &Place) {
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+}
+
 fn words() -> Vec<&'static str> {
     let words = ["history", "--repo", "repo", "--all", "--rounds", "6", "--seed", "7"];
     words.iter().chain(&BUILD).chain(&["--", "./app"]).copied().collect()
@@ -74,7 +79,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
     let answer = here.run(words());
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&here);
-    there.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+    of_class_m1(&there);
     let answer = there.finish(cluster.tell(&mut there.command(words())));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&there);
@@ -108,7 +113,7 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let Some(cluster) = cluster() else { return };
     let place = Place::new();
     let _repository = planted(&place);
-    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+    of_class_m1(&place);
     // Builds that take a moment, so that kills meet some under way.
     let mut words = words();
     words.splice(3..3, ["--build", "sleep 0.5"]);
@@ -160,7 +165,7 @@ fn an_interruption_takes_back_the_jobs_that_were_sent() {
     let Some(cluster) = cluster() else { return };
     let place = Place::new();
     let _repository = planted(&place);
-    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
+    of_class_m1(&place);
     let other = cluster.ask(&[
         "sbatch",
         "--parsable",

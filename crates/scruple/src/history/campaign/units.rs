@@ -18,6 +18,7 @@ use scruple_core::metric::{Pass, metric};
 use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
+use scruple_core::stats::nodes;
 use scruple_core::subject::Arm;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -178,7 +179,7 @@ impl Campaign {
             }
         }
         // Every version of a round is on one node; rounds and subjects are dealt out.
-        let rows = places.min(ahead.rounds.div_ceil(FEWEST)).max(1);
+        let rows = rows(places, ahead.rounds);
         let mut first = self.block;
         for part in self.groups(places.div_ceil(rows) as usize) {
             for row in 0..rows {
@@ -429,6 +430,13 @@ impl Campaign {
     }
 }
 
+/// Among how many nodes rounds are dealt out: fewer than speak for their class get as many rounds each as their own
+/// intervals take.
+fn rows(places: u32, rounds: u32) -> u32 {
+    let rows = places.min(rounds.div_ceil(FEWEST)).max(1);
+    if rows >= nodes::CLASS as u32 { rows } else { rows.min(rounds / nodes::PAIRS as u32).max(1) }
+}
+
 /// What a node says of itself takes the place of what was noted of the machine that sends the work, with the first node.
 fn settle(provenance: &mut Provenance, node: &Provenance) {
     if provenance.nodes.is_empty() {
@@ -440,5 +448,18 @@ fn settle(provenance: &mut Provenance, node: &Provenance) {
             nodes: Vec::<Node>::new(),
             ..node.clone()
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_dealt_out_to_four_nodes_or_more_or_to_so_few_that_each_has_an_interval() {
+        assert_eq!(rows(8, 20), 8);
+        assert_eq!(rows(8, 8), 4);
+        assert_eq!(rows(8, 4), 1);
+        assert_eq!([24, 23, 36, 8, 0].map(|rounds| rows(3, rounds)), [2, 1, 3, 1, 1]);
     }
 }

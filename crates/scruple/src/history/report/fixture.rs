@@ -349,6 +349,7 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
         shifting: false,
         points,
         changes: plan.changes.clone(),
+        by_nodes: Vec::new(),
         borders: plan.changes.iter().map(|change| [change.before, change.at]).collect(),
         levels,
         noise: Some(plan.noise / 3.0),

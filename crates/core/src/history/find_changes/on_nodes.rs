@@ -1,0 +1,55 @@
+//! Changes of noisy metrics on a farm: nodes differ, so that what all pairs together show is not yet a change for the
+//! class of machines.
+
+use crate::history::{ByNodes, History, Series, over_nodes};
+
+/// Gives the changes of noisy series the effect that nodes say together. A change that they do not settle is none, and
+/// the levels around it become one.
+pub(super) fn settle(history: &History, all: &mut [Series]) {
+    if history.run.provenance.nodes.len() < 2 {
+        return;
+    }
+    for series in all.iter_mut().filter(|one| !one.exact && !one.shifting) {
+        let levels = series.levels.clone();
+        let around = |version: usize| {
+            let level = levels.iter().find(|(first, last, _)| (*first..=*last).contains(&version));
+            level.map_or(version..=version, |(first, last, _)| *first..=*last)
+        };
+        for mut change in std::mem::take(&mut series.changes) {
+            let (before, after) = (around(change.before), around(change.at));
+            let Some(found) = over_nodes(history, (&series.subject, &series.metric), before, after) else {
+                // One node has weighed both sides, and speaks for itself.
+                series.changes.push(change);
+                continue;
+            };
+            let effect = found.joined.as_ref().map(|joined| joined.effect).map_err(|why| *why);
+            let stands = effect.is_ok_and(|effect| !effect.interval.contains(1.0));
+            series.by_nodes.push(ByNodes { at: change.at, stands, found });
+            match effect {
+                Ok(effect) if stands => {
+                    (change.ratio, change.interval) = (effect.ratio, Some(effect.interval));
+                    series.changes.push(change);
+                }
+                _ => {
+                    series.borders.retain(|[_, at]| *at != change.at);
+                    unite(&mut series.levels, change.at);
+                }
+            }
+        }
+    }
+}
+
+/// Makes one level of that which begins at this version and that before it.
+fn unite(levels: &mut Vec<(usize, usize, f64)>, at: usize) {
+    let Some(place) = levels.iter().position(|(first, last, _)| (*first..=*last).contains(&at)) else {
+        return;
+    };
+    if place == 0 {
+        return;
+    }
+    let (first, last, level) = levels.remove(place);
+    let before = &mut levels[place - 1];
+    let (old, new) = ((before.1 - before.0 + 1) as f64, (last - first + 1) as f64);
+    before.2 = (before.2 * old + level * new) / (old + new);
+    before.1 = last;
+}
