@@ -169,8 +169,18 @@ pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     keys.dedup();
     // The parameters of a batch are not figures of the case.
     keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));
-    let level = 1.0 - (1.0 - terms.level) / f64::from(terms.looks.max(1));
-    keys.into_iter().flat_map(|key| compare_metric(key, pairs, terms.margin, level)).collect()
+    keys.into_iter()
+        .flat_map(|key| compare_metric(key, pairs, terms.margin, level_of(key, pairs, terms)))
+        .collect()
+}
+
+/// The level of the intervals of a metric. Several looks at the readings decide when the timing pass ends, and share its
+/// error; no look decides about the readings of other passes.
+fn level_of(key: &str, pairs: &[Pair<'_>], terms: &Terms) -> f64 {
+    let timed =
+        pairs.iter().any(|pair| pair.arm.sample(key).is_some_and(|sample| sample.pass == Pass::Timing));
+    let looks = if timed { terms.looks.max(1) } else { 1 };
+    1.0 - (1.0 - terms.level) / f64::from(looks)
 }
 
 /// The samples to compare: for cases, those of the blocks that are used.
@@ -295,7 +305,7 @@ fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level:
 }
 
 /// The least meaningful difference of a metric, in its unit.
-fn floor_of(key: &str) -> f64 {
+pub(crate) fn floor_of(key: &str) -> f64 {
     if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 }
 }
 

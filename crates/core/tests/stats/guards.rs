@@ -47,6 +47,38 @@ fn what_was_looked_at_several_times_is_judged_at_the_level_of_one_look() {
 }
 
 #[test]
+fn looks_that_end_the_timing_pass_do_not_widen_intervals_of_peak_memory() {
+    let mut history = range(2);
+    for (version, peaks) in [[1.565e6, 1.614e6, 1.671e6], [2.310e6, 2.445e6, 2.454e6]].iter().enumerate() {
+        read(&mut history, "app", "memory.peak", version, peaks, &[0, 1, 2]);
+    }
+    let [reference, arm] = &history.run.arms[..] else { panic!("two versions") };
+    let pair = Pair { reference, arm, paired: true, tares: None };
+    let judged = compare_pairs(&[pair], &Terms { looks: 9, ..Terms::default() });
+    assert_eq!(judged[0].comparison.verdict, Verdict::Different, "{judged:?}");
+}
+
+#[test]
+fn versions_are_not_given_a_change_of_peak_memory_that_identical_programs_have() {
+    let peaks =
+        |more: f64| -> Vec<f64> { (0..6).map(|page| 2e6 + more + 4096.0 * f64::from(page)).collect() };
+    let found = |more: f64| {
+        let mut history = range(6);
+        for version in 0..6 {
+            let own = if version < 3 { 0.0 } else { more };
+            read(&mut history, "app", "memory.peak", version, &peaks(own), &(0..6).collect::<Vec<u32>>());
+        }
+        find_changes(&history, 0.05).series.remove(0)
+    };
+    let near = found(250_000.0);
+    assert!(near.changes.is_empty() && near.cannot.is_none(), "{near:?}");
+    assert!(!near.whole.as_ref().expect("two ends").surely, "{near:?}");
+    let far = found(900_000.0);
+    assert_eq!(far.changes.iter().map(|change| change.at).collect::<Vec<usize>>(), [3], "{far:?}");
+    assert!(far.whole.as_ref().expect("two ends").surely, "{far:?}");
+}
+
+#[test]
 fn a_limit_across_which_the_interval_lies_is_neither_kept_nor_exceeded() {
     let limit = Budget::parse("time.cpu<5ms").expect("a limit");
     let held = |low: f64, high: f64| {

@@ -76,6 +76,8 @@ pub struct Measure {
     pub first: u32,
     /// How many rounds.
     pub rounds: u32,
+    /// How many rounds the user gave: the memory pass then has as many launches as they allow, however long they take.
+    pub by_number: Option<u32>,
     /// Whether a version that prints something else than the first one is wrong.
     pub same_output: bool,
     /// Read clocks only.

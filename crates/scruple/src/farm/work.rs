@@ -161,6 +161,15 @@ fn measure(
         instructions: measure.instructions,
         requested: measure.requested,
     };
+    // A unit says itself what is to be done. Without a number of the user's, nothing bounds it but its work.
+    let effort = HistoryEffort {
+        adaptive: false,
+        fill: false,
+        rounds: measure.by_number.unwrap_or(u32::MAX),
+        suspects: 0,
+        budget: measure.by_number.is_none().then_some(Duration::MAX),
+        builds: 1,
+    };
     let request = Request {
         place: unit.place.clone(),
         selection: Selection::default(),
@@ -172,14 +181,14 @@ fn measure(
             time_only: measure.time_only,
             ..Definition::default()
         },
-        effort: EFFORT,
+        effort: effort.clone(),
         adaptive: None,
         retry: false,
         keep_going: true,
         aim: Aim::Selection,
     };
     let parts = (weighing, flag.clone());
-    let mut campaign = Campaign::new(store, history, HashMap::new(), builder, parts, &request, EFFORT)?;
+    let mut campaign = Campaign::new(store, history, HashMap::new(), builder, parts, &request, effort)?;
     campaign.begin_unit(&unit.shared, |commit| match measure.builds.get(commit) {
         None => Ok(None),
         Some(build) => {
@@ -196,7 +205,3 @@ fn measure(
     let entries = entries.into_iter().filter(|entry| entry.version.state != State::Queued).collect();
     Ok(Found::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
 }
-
-/// A unit says itself what is to be done.
-const EFFORT: HistoryEffort =
-    HistoryEffort { adaptive: false, fill: false, rounds: 0, suspects: 0, budget: None, builds: 1 };

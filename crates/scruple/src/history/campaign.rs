@@ -37,8 +37,8 @@ use std::time::Duration;
 
 /// At most this many versions with the same artefacts are timed as well: their spread is the noise floor.
 const TWINS: usize = 2;
-/// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one; a brief one whose
-/// counts do not repeat, as many as a verdict needs.
+/// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one; a brief one as many
+/// as a verdict needs, of its memory always and of counts that do not repeat.
 const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_secs(5);
@@ -393,15 +393,17 @@ impl Campaign {
             let passes = match self.subjects[subject].bench {
                 // The memory of the process is not a figure of any case.
                 true => vec![(Pass::Counting, 1, REPEATS)],
-                false => vec![(Pass::Memory, 1, REPEATS), (Pass::Counting, counting, counting * enough)],
+                false => vec![(Pass::Memory, 1, enough), (Pass::Counting, counting, counting * enough)],
             };
             for (pass, least, most) in passes {
                 for block in 0..most {
-                    let long = |limit| first.is_some_and(|first| first > limit);
+                    let by_number = pass == Pass::Memory && self.effort.budget.is_none();
+                    let long = |limit| !by_number && first.is_some_and(|first| first > limit);
                     if block >= least && long(LONG) {
                         break;
                     }
-                    let settled = || long(BRIEF) || self.repeats(index, (subject, launch), first_block);
+                    let repeats = || self.repeats(index, (subject, launch), first_block);
+                    let settled = || long(BRIEF) || pass == Pass::Counting && repeats();
                     if block == least * REPEATS && settled() {
                         break;
                     }

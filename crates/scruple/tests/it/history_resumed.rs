@@ -136,3 +136,25 @@ fn a_shown_history_names_the_versions_of_its_arms() {
     let shown = place.run(["show", "last"]).stdout;
     assert!(commits.iter().all(|commit| shown.contains(&format!("./app @{}", &commit[..10]))), "{shown}");
 }
+
+#[test]
+fn peak_memory_is_read_as_often_as_a_verdict_needs_also_where_it_was_read_less_often() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2]);
+    let readings = || {
+        let page = place.run(["history", "report", "--repo", "repo", "--json"]).json();
+        let series = page["series"].as_array().expect("series").clone();
+        let peak = series.into_iter().find(|one| one["metric"] == "memory.peak").expect("peak memory");
+        let points = peak["points"].as_array().expect("points").iter();
+        let counts: Vec<usize> =
+            points.map(|point| point["readings"].as_array().expect("readings").len()).collect();
+        (counts, peak["cannot"].as_str().map(str::to_owned))
+    };
+    assert_eq!(place.history(&["--rounds", "2"]).code, 0);
+    let (counts, cannot) = readings();
+    assert!(counts.iter().all(|count| *count < 6), "{counts:?}");
+    assert!(cannot.is_some_and(|why| why.contains("which --runs 6 takes")));
+    assert_eq!(place.history(&["--rounds", "6"]).code, 0);
+    let (counts, cannot) = readings();
+    assert!(counts.iter().all(|count| *count >= 6) && cannot.is_none(), "{counts:?} {cannot:?}");
+}

@@ -59,13 +59,24 @@ pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Opti
         .filter_map(|(block, value)| late.cells.get(block).map(|there| there - value))
         .collect();
     if let Ok(effect) = paired::effect_of_log_ratios(&ratios, LEVEL) {
-        let surely = !effect.interval.contains(1.0);
+        let surely = beyond(effect.interval, gathered, first.value);
         return Some(Effect { from, to, ratio: effect.ratio, interval: Some(effect.interval), surely });
     }
-    Some(of_levels(judged, from, to).unwrap_or(told(false)))
+    let of_levels = of_levels(judged, from, to);
+    let known = |effect: Effect| Effect {
+        surely: effect.interval.is_some_and(|interval| beyond(interval, gathered, first.value)),
+        ..effect
+    };
+    Some(of_levels.map_or(told(false), known))
 }
 
-/// The effect between the levels of two versions, where they have two.
+/// Whether an interval of a ratio excludes every difference that identical programs may have.
+fn beyond(interval: Interval, gathered: &Gathered, from: f64) -> bool {
+    let least = 1.0 + gathered.floor / from;
+    interval.low > least || interval.high < 1.0 / least
+}
+
+/// The effect between the levels of two versions, where they have two; whether it is sure is not said.
 fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let part = |version: usize| {
         let place = judged.places.of.get(&version)?;
@@ -75,8 +86,7 @@ fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let (old, new) = (judged.steps.levels.get(old)?, judged.steps.levels.get(new)?);
     let (step, error) = (new.0 - old.0, normal::student(LEVEL, FEW) * new.1.hypot(old.1));
     let interval = Interval { low: (step - error).exp(), high: (step + error).exp(), level: LEVEL };
-    let surely = !interval.contains(1.0);
-    (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely })
+    (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely: false })
 }
 
 /// The same where levels are no logarithms: the ratio gives the direction only, and the interval is of the difference.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::interleaved::Cells;
 use super::places::{Read, Seen};
 use crate::history::{Graph, History, Point, SLOPE, State, comparable};
+use crate::judge::floor_of;
 use crate::metric::{METRICS, Metric, Quality, metric};
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use crate::stats::quantile::{median, sorted};
@@ -28,6 +29,8 @@ pub(super) struct Gathered {
     pub counted: bool,
     /// The smallest step between readings, in the unit; 0 where they are continuous.
     pub resolution: f64,
+    /// The possible difference of identical programs, in the unit.
+    pub floor: f64,
     /// Why the series cannot be judged as a noisy one.
     pub cannot: Option<String>,
 }
@@ -162,6 +165,7 @@ fn series(
         differences,
         counted,
         resolution,
+        floor: floor_of(key),
         cannot,
     })
 }

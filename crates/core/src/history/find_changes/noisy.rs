@@ -85,13 +85,14 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     }
     let typical = median(&gathered.points.iter().map(|point| point.value).collect::<Vec<f64>>());
     let tick = gathered.resolution / typical;
-    let least = if gathered.counted { 0.0 } else { least }.max(tick / 2.0);
+    let least =
+        if gathered.counted { 0.0 } else { least }.max(tick / 2.0).max((gathered.floor / typical).ln_1p());
     let beside = Beside::of(&all);
     // Where versions were built once, all builds have the same block, although they were built one after another.
     let built_apart = gathered.metric.pass == Pass::Build && beside.most() < READINGS;
     if beside.none() || built_apart {
         return match gathered.own_series {
-            false if beside.most() > 1 => Judged::without(all, Some(too_few(beside.most()))),
+            false if beside.most() > 1 => Judged::without(all, Some(too_few(beside.most(), gathered))),
             true => apart(graph, gathered, all, error, least),
             false => Judged::without(all, Some(one_after_another(gathered))),
         };
@@ -101,7 +102,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     let places = Places::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
         let most = gathered.reads.iter().map(|read| beside.readings(&all, read.version)).max().unwrap_or(0);
-        return Judged::without(all, Some(too_few(most)));
+        return Judged::without(all, Some(too_few(most, gathered)));
     }
     let cells: Vec<Cells> = places.all.iter().map(|place| place.seen.cells.clone()).collect();
     let Some(fit) = interleaved::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
@@ -136,9 +137,12 @@ fn one_after_another(gathered: &Gathered) -> String {
     format!("{read}, so that what the machine did meanwhile looks like a change")
 }
 
-fn too_few(most: usize) -> String {
+fn too_few(most: usize, gathered: &Gathered) -> String {
     let readings = if most == 1 { "1 reading".to_owned() } else { format!("{most} readings") };
-    format!("{readings} of a version beside others are too few: at least {READINGS} are needed")
+    let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--runs" };
+    format!(
+        "{readings} of a version beside others are too few: at least {READINGS} are needed, which {option} {READINGS} takes"
+    )
 }
 
 /// How many readings of each place were taken beside those of another.

@@ -13,7 +13,7 @@ use std::time::Duration;
 const SHORT: Duration = Duration::from_secs(60);
 
 /// Launches of the memory and counting passes of one version, about.
-const COUNTED: usize = 6;
+const COUNTED: usize = 10;
 /// What a unit takes besides its work.
 const UNIT: Duration = Duration::from_millis(500);
 

@@ -3,6 +3,7 @@
 use super::Campaign;
 use crate::history::schedule::Seen;
 use crate::history::subjects::Template;
+use scruple_core::history::READINGS;
 use scruple_core::subject::{Arm, Role, Subject};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +16,8 @@ impl Campaign {
             builds: self.builds(index),
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
-            counted: (entry.counted > 0 && !self.lacks_instructions(entry)) || self.time_only,
+            counted: (entry.counted > 0 && !self.lacks_instructions(entry) && !self.lacks_memory(entry))
+                || self.time_only,
             rounds: self.rounds(&entry.version.commit),
         };
         self.history.entries.iter().enumerate().map(seen).collect()
@@ -35,6 +37,19 @@ impl Campaign {
         };
         let mut subjects = self.subjects.iter().enumerate();
         self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
+    }
+
+    /// Whether the user gave a number of launches, and the memory of a command was read less often than a verdict needs
+    /// and the number allows.
+    fn lacks_memory(&self, entry: &crate::store::Entry) -> bool {
+        let wanted = READINGS.min(self.effort.rounds as usize);
+        let few = |place: &usize| {
+            let sample = self.history.run.arms[*place].sample("memory.peak");
+            sample.is_some_and(|sample| sample.readings.len() < wanted)
+        };
+        let launched = |subject| self.arms.launched(subject, &entry.version.commit);
+        self.effort.budget.is_none()
+            && (0..self.subjects.len()).any(|subject| launched(subject).iter().any(few))
     }
 
     /// Timing launches of the subject with the fewest.

@@ -266,6 +266,7 @@ impl Campaign {
             beside,
             first,
             rounds,
+            by_number: self.effort.budget.is_none().then_some(self.effort.rounds),
             same_output: self.same_output,
             time_only: self.time_only,
             instructions: self.instructions,
