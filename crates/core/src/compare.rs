@@ -9,6 +9,7 @@ mod many;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use many::hold_together;
 pub use many::{Entry, compare_many};
 
 use crate::evidence::{Evidence, Range};

@@ -6,14 +6,15 @@ pub mod clock;
 mod equal_parameters;
 mod fits;
 pub mod pooled;
+mod rows;
 
 pub use between_runs::waiting_share;
 pub use fits::{Fit, fits, trailing_number};
+pub use rows::compare_pairs;
 
-use crate::compare::{self, Comparison, Entry, Verdict};
-use crate::evidence::{Evidence, Replicate};
-use crate::metric::{Better, Metric, Pass, Quality, metric};
-use crate::run::{Run, Terms};
+use crate::compare::{Comparison, Verdict};
+use crate::metric::{Metric, Quality, metric};
+use crate::run::Run;
 use crate::sample::{Figure, Sample};
 use crate::stats::bootstrap;
 use crate::stats::paired::Why;
@@ -157,179 +158,9 @@ fn side_by_side(reference: &Arm, arm: &Arm) -> bool {
         || shared.any(|(left, right)| left.iter().any(|block| right.binary_search(block).is_ok()))
 }
 
-/// The comparisons of these pairs in every metric that both arms of a pair have.
-///
-/// Within one metric the verdicts of all pairs hold together at the level of the terms (Holm). The headline quotes wall
-/// or processor time, whichever decides, which gives two chances of an error; but "different" and "same" each err on
-/// one side of the margin only, with half the error of the interval, so that both chances together stay within it.
-/// Where the run has a twin of the reference, no margin is narrower than the difference that the twin showed.
-pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
-    let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
-    keys.sort();
-    keys.dedup();
-    // The parameters of a batch are not figures of the case.
-    keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));
-    keys.into_iter()
-        .flat_map(|key| compare_metric(key, pairs, terms.margin, level_of(key, pairs, terms)))
-        .collect()
-}
-
-/// The level of the intervals of a metric. Several looks at the readings decide when the timing pass ends, and share its
-/// error; no look decides about the readings of other passes.
-fn level_of(key: &str, pairs: &[Pair<'_>], terms: &Terms) -> f64 {
-    let timed =
-        pairs.iter().any(|pair| pair.arm.sample(key).is_some_and(|sample| sample.pass == Pass::Timing));
-    let looks = if timed { terms.looks.max(1) } else { 1 };
-    1.0 - (1.0 - terms.level) / f64::from(looks)
-}
-
-/// The samples to compare: for cases, those of the blocks that are used.
-fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
-    let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
-    Some(match pair.tares {
-        Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
-            (cases::counted(reference, left), cases::counted(arm, right))
-        }
-        _ => (reference.clone(), arm.clone()),
-    })
-}
-
-/// The method by which one metric of one pair is compared.
-enum Compared {
-    /// By counts or ranges, among which no error is divided.
-    Counted(Evidence, bool),
-    /// By an interval.
-    Noisy(Readings),
-}
-
-fn compare_metric(key: &str, pairs: &[Pair<'_>], margin: f64, level: f64) -> Vec<Judged> {
-    let mut found: Vec<(usize, Comparison)> = Vec::new();
-    let mut noisy: Vec<(usize, Readings)> = Vec::new();
-    for (index, pair) in pairs.iter().enumerate() {
-        let Some((reference, arm)) = samples_of(pair, key) else { continue };
-        match compared(key, pair, &reference, &arm, level) {
-            Compared::Counted(evidence, lower) => {
-                found.push((index, Comparison::of(evidence, lower, margin)));
-            }
-            Compared::Noisy(readings) => noisy.push((index, readings)),
-        }
-    }
-    let entry = |readings: &Readings, margin: f64| readings.entry(margin).evidence(level);
-    let twin = noisy.iter().find(|(index, _)| pairs[*index].arm.role == Role::Twin);
-    let twin = twin.map(|(_, readings)| Comparison::of(entry(readings, margin), readings.lower, margin));
-    let honest = compare::honest_margin(margin, twin.as_ref());
-    let seen = if honest > margin { honest } else { 0.0 };
-    let entries: Vec<Entry<'_>> = noisy
-        .iter()
-        .map(|(index, readings)| {
-            let entry = readings.entry(margin);
-            // The twin itself is judged by the requested margin: a wider one would hide what it shows.
-            let twin = pairs[*index].arm.role == Role::Twin;
-            let resolution = if twin { entry.resolution } else { entry.resolution.max(seen) };
-            Entry { resolution, ..entry }
-        })
-        .collect();
-    let compared = compare::compare_many(&entries, level);
-    found.extend(noisy.iter().map(|(index, _)| *index).zip(compared));
-    found.sort_by_key(|(index, _)| *index);
-    found
-        .into_iter()
-        .map(|(index, comparison)| {
-            let Pair { reference, arm, .. } = pairs[index];
-            let waiting = if key == "time.wall" { more_waiting(reference, arm) } else { 0.0 };
-            Judged {
-                metric: key.to_owned(),
-                reference: reference.name.clone(),
-                arm: arm.name.clone(),
-                comparison,
-                waiting,
-            }
-        })
-        .collect()
-}
-
-/// The larger share of wall time that one of two arms spent waiting for a core; 0 where neither is known.
-fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
-    let share = |arm: &Arm| waiting_share(arm).unwrap_or(0.0);
-    share(reference).max(share(arm))
-}
-
-/// Chooses the method for a metric of one pair. A metric is usually exact only by expectation; whether its readings
-/// repeated decides.
-fn compared(key: &str, pair: &Pair<'_>, reference: &Sample, arm: &Sample, level: f64) -> Compared {
-    let lower = declaration(key, arm).better == Better::Lower;
-    if let Some(evidence) = pooled::evidence(key, pair, level) {
-        return Compared::Counted(evidence, lower);
-    }
-    let worst = reference.quality.max(arm.quality);
-    let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
-    let floor = floor_of(key);
-    let is_time = arm.unit == Unit::Nanoseconds;
-    if arm.pass == Pass::Build
-        && worst == Quality::Exact
-        && let Some(evidence) = Evidence::of_fact(&reference.readings, &arm.readings)
-    {
-        return Compared::Counted(evidence, lower);
-    }
-    if (worst == Quality::Exact || !timed && !is_time)
-        && let Some(evidence) =
-            Evidence::of_counts(&reference.readings, &arm.readings, worst == Quality::Exact, floor)
-    {
-        return Compared::Counted(evidence, lower);
-    }
-    if worst <= Quality::Near && !timed {
-        return Compared::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor), lower);
-    }
-    let (left, right) = match pair.paired {
-        true => reference.paired(arm),
-        false => (reference.readings.clone(), arm.readings.clone()),
-    };
-    let (left, right, replicate) = match (&pair.arm.subject, timed) {
-        // Results of other tools do not say which readings come from one process.
-        (Subject::Case { .. }, true) if pair.tares.is_some() => {
-            cases::by_process(reference, arm, pair.paired)
-        }
-        (Subject::Request { .. }, true) => cases::by_turn(reference, arm, pair.paired),
-        (_, true) => (left, right, Replicate::Block),
-        (_, false) => (left, right, Replicate::Launch),
-    };
-    let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
-    let resolution = if resolution.is_finite() { resolution } else { 0.0 };
-    match between_runs::reach(key, pair, level) {
-        Ok(machine) => {
-            let resolution = resolution.max(machine);
-            Compared::Noisy(Readings { left, right, lower, paired: pair.paired, replicate, resolution })
-        }
-        Err(why) => Compared::Counted(Evidence::without(why, &left, &right), lower),
-    }
-}
-
 /// The least meaningful difference of a metric, in its unit.
 pub(crate) fn floor_of(key: &str) -> f64 {
     if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 }
-}
-
-struct Readings {
-    left: Vec<f64>,
-    right: Vec<f64>,
-    lower: bool,
-    paired: bool,
-    replicate: Replicate,
-    resolution: f64,
-}
-
-impl Readings {
-    fn entry(&self, margin: f64) -> Entry<'_> {
-        Entry {
-            reference: &self.left,
-            arm: &self.right,
-            lower_is_better: self.lower,
-            margin,
-            paired: self.paired,
-            replicate: self.replicate,
-            resolution: self.resolution,
-        }
-    }
 }
 
 /// The least and the greatest value of one arm's metric that the readings allow, or why there is none.

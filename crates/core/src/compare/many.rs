@@ -49,17 +49,27 @@ impl Entry<'_> {
 }
 
 /// Compares every entry, in the order given, so that all verdicts together hold at `level`.
-///
-/// Holm's step-down procedure divides the error: each interval states the level at which its verdict was reached. Leave
-/// exact comparisons out: they cannot err, and would only take error from the others.
 pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
-    let at = |entry: &Entry<'_>, level: f64| {
+    hold_together(entries.len(), level, |i, level| {
+        let entry = &entries[i];
         Comparison::of(entry.evidence(level), entry.lower_is_better, entry.margin)
-    };
-    let mut found: Vec<Comparison> = entries.iter().map(|entry| at(entry, level)).collect();
-    holm(entries.len(), level, |i, level| {
-        found[i] = at(&entries[i], level);
-        found[i].verdict != Verdict::CantTell
+    })
+}
+
+/// So many rows, each compared by `at(row, level)`, in a way that all verdicts together hold at `level`.
+///
+/// Holm's step-down procedure divides the error: each interval states the level at which its verdict was reached. Rows
+/// without an interval take none of it: exact ones cannot err, and those without evidence say nothing.
+pub(crate) fn hold_together(
+    rows: usize,
+    level: f64,
+    at: impl Fn(usize, f64) -> Comparison,
+) -> Vec<Comparison> {
+    let mut found: Vec<Comparison> = (0..rows).map(|row| at(row, level)).collect();
+    let noisy: Vec<usize> = (0..rows).filter(|row| found[*row].interval().is_some()).collect();
+    holm(noisy.len(), level, |i, level| {
+        found[noisy[i]] = at(noisy[i], level);
+        found[noisy[i]].verdict != Verdict::CantTell
     });
     found
 }

@@ -39,48 +39,70 @@ pub fn estimate(arm: &Arm, key: &str, level: f64) -> Option<Estimate> {
     Some(Estimate { value, interval, range: (low, high.unwrap_or(value)), method: "all requests together" })
 }
 
-/// The ratio of two pooled figures; none where an arm has no pooled figure, or for a share of failures, which has no
-/// ratio where nothing failed.
-pub(super) fn evidence(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidence> {
-    if metric(key)?.unit == crate::unit::Unit::Ratio {
-        return None;
-    }
-    let (reference, arm) = (of(pair.reference, key)?, of(pair.arm, key)?);
-    let readings = |arm: &Arm| arm.sample(key).map_or(0, |sample| sample.readings.len());
-    let readings = readings(pair.reference).min(readings(pair.arm));
-    let ratio = arm.value / reference.value;
-    let absent = |why| Evidence::Absent { why, pointing: Some(ratio).filter(|r| r.is_finite()), readings };
-    let fact = |figure: &Pooled| figure.high == Some(figure.low);
-    Some(match (reference.high, arm.high) {
-        _ if reference.low <= 0.0 || arm.low <= 0.0 => absent(Why::NotPositive),
-        _ if fact(&reference) || fact(&arm) => absent(LONGEST),
-        (Some(most_of_reference), Some(most_of_arm)) => {
-            let ln = |part: f64, whole: f64| (part / whole).ln();
-            let common = if pair.paired { in_common(key, pair, level) } else { 0.0 };
-            let both = |a: f64, b: f64| (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt();
-            let below = both(ln(arm.value, arm.low), ln(most_of_reference, reference.value));
-            let above = both(ln(most_of_arm, arm.value), ln(reference.value, reference.low));
-            match between_turns(key, pair, level)? {
-                Evidence::Interval { effect: turns, of, resolution } => {
-                    let half = turns.interval.map(f64::ln).half_width();
-                    let (below, above) = (below.max(half), above.max(half));
-                    let interval = Interval { low: ratio * (-below).exp(), high: ratio * above.exp(), level };
-                    let effect = Effect { ratio, interval, n: turns.n, method: "all requests together" };
-                    Evidence::Interval { effect, of, resolution }
-                }
-                Evidence::Absent { why, .. } => absent(why),
-                other => other,
-            }
-        }
-        _ => absent(Why::Unbounded),
-    })
+/// The figures of both arms of a pair.
+pub(super) struct Figures<'a> {
+    key: &'a str,
+    pair: &'a Pair<'a>,
+    reference: Pooled,
+    arm: Pooled,
+    /// The level of the intervals of the figures.
+    level: f64,
+    /// What the turns of both arms say.
+    turns: (Vec<f64>, Vec<f64>),
 }
 
-/// What the turns of both arms say of the ratio.
-fn between_turns(key: &str, pair: &Pair<'_>, level: f64) -> Option<Evidence> {
-    let (reference, arm) = pair.reference.sample(key).zip(pair.arm.sample(key))?;
-    let (left, right, _) = cases::by_turn(reference, arm, pair.paired);
-    Some(Evidence::of_turns(&left, &right, pair.paired, level))
+impl<'a> Figures<'a> {
+    /// The figures of the metric `key`, whose intervals are of this level; none where an arm has none, or for a share of
+    /// failures, which has no ratio where nothing failed.
+    pub(super) fn of(key: &'a str, pair: &'a Pair<'a>, level: f64) -> Option<Figures<'a>> {
+        if metric(key)?.unit == crate::unit::Unit::Ratio {
+            return None;
+        }
+        let (reference, arm) = (of(pair.reference, key)?, of(pair.arm, key)?);
+        let (before, after) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
+        let (left, right, _) = cases::by_turn(before, after, pair.paired);
+        Some(Figures { key, pair, reference, arm, level, turns: (left, right) })
+    }
+
+    /// The ratio of the two at `level`. For another level than theirs the intervals of the figures are widened, on the
+    /// logarithmic scale, as those of normal estimates would be.
+    pub(super) fn evidence(&self, level: f64) -> Evidence {
+        let Figures { key, pair, reference, arm, .. } = self;
+        let readings = |arm: &Arm| arm.sample(key).map_or(0, |sample| sample.readings.len());
+        let readings = readings(pair.reference).min(readings(pair.arm));
+        let ratio = arm.value / reference.value;
+        let absent =
+            |why| Evidence::Absent { why, pointing: Some(ratio).filter(|r| r.is_finite()), readings };
+        let fact = |figure: &Pooled| figure.high == Some(figure.low);
+        let (most_of_reference, most_of_arm) = match (reference.high, arm.high) {
+            _ if reference.low <= 0.0 || arm.low <= 0.0 => return absent(Why::NotPositive),
+            _ if fact(reference) || fact(arm) => return absent(LONGEST),
+            (Some(reference), Some(arm)) => (reference, arm),
+            _ => return absent(Why::Unbounded),
+        };
+        let wider = critical(level) / critical(self.level);
+        let ln = |part: f64, whole: f64| wider * (part / whole).ln();
+        let common = if pair.paired { in_common(key, pair, level) } else { 0.0 };
+        let both = |a: f64, b: f64| (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt();
+        let below = both(ln(arm.value, arm.low), ln(most_of_reference, reference.value));
+        let above = both(ln(most_of_arm, arm.value), ln(reference.value, reference.low));
+        match Evidence::of_turns(&self.turns.0, &self.turns.1, pair.paired, level) {
+            Evidence::Interval { effect: turns, of, resolution } => {
+                let half = turns.interval.map(f64::ln).half_width();
+                let (below, above) = (below.max(half), above.max(half));
+                let interval = Interval { low: ratio * (-below).exp(), high: ratio * above.exp(), level };
+                let effect = Effect { ratio, interval, n: turns.n, method: "all requests together" };
+                Evidence::Interval { effect, of, resolution }
+            }
+            Evidence::Absent { why, .. } => absent(why),
+            other => other,
+        }
+    }
+}
+
+/// How many standard deviations either end of an interval of this level lies from the centre.
+fn critical(level: f64) -> f64 {
+    normal::quantile(0.5 + level / 2.0)
 }
 
 /// The lower bound of the correlation of the windows of two servers; 0 where there is none, or too few windows.
@@ -98,9 +120,7 @@ fn in_common(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
     let (left, right) = (centred(&left), centred(&right));
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let r = product(&left, &right) / (product(&left, &left) * product(&right, &right)).sqrt();
-    let least = (r.clamp(-0.999_999, 0.999_999).atanh()
-        - normal::quantile(0.5 + level / 2.0) / (n - 3.0).sqrt())
-    .tanh();
+    let least = (r.clamp(-0.999_999, 0.999_999).atanh() - critical(level) / (n - 3.0).sqrt()).tanh();
     if least.is_nan() { 0.0 } else { least.max(0.0) }
 }
 
@@ -160,7 +180,7 @@ mod tests {
     fn compared(left: &Requests, right: &Requests) -> Comparison {
         let (reference, arm) = (arm("a", left), arm("b", right));
         let pair = Pair { reference: &reference, arm: &arm, paired: true, tares: None };
-        Comparison::of(evidence("load.p90", &pair, 0.95).expect("both"), true, 0.05)
+        Comparison::of(Figures::of("load.p90", &pair, 0.95).expect("both").evidence(0.95), true, 0.05)
     }
 
     #[test]
@@ -195,7 +215,7 @@ mod tests {
         let (reference, arm) = (one_turn(1), one_turn(2));
         let why = |paired| {
             let pair = Pair { reference: &reference, arm: &arm, paired, tares: None };
-            evidence("load.p90", &pair, 0.95).expect("both").why()
+            Figures::of("load.p90", &pair, 0.95).expect("both").evidence(0.95).why()
         };
         assert_eq!(why(true), Some(Why::TooFew { have: 1, need: 3 }));
         assert_eq!(why(false), None, "thirds stand for turns");

@@ -9,7 +9,7 @@ use scruple_core::history::find_changes;
 use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
-use scruple_core::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Figure, Reading};
+use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::power;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
@@ -168,14 +168,14 @@ fn judged(pcg: &mut Pcg, key: &str, varies: Varies, way: Way) -> Comparison {
 
 /// Wrong verdicts and wrong limits, in so many tries.
 #[derive(Default)]
-struct Wrong {
-    tries: u32,
-    verdicts: u32,
-    limits: u32,
+pub struct Wrong {
+    pub tries: u32,
+    pub verdicts: u32,
+    pub limits: u32,
 }
 
 impl Wrong {
-    fn of(tries: u32, mut comparison: impl FnMut() -> Comparison) -> Wrong {
+    pub fn of(tries: u32, mut comparison: impl FnMut() -> Comparison) -> Wrong {
         let mut wrong = Wrong { tries, ..Wrong::default() };
         for _ in 0..tries {
             let found = comparison();
@@ -187,13 +187,19 @@ impl Wrong {
         wrong
     }
 
-    fn cell(&self) -> String {
+    pub fn add(&mut self, more: &Wrong) {
+        self.tries += more.tries;
+        self.verdicts += more.verdicts;
+        self.limits += more.limits;
+    }
+
+    pub fn cell(&self) -> String {
         let share = |count: u32| 100.0 * f64::from(count) / f64::from(self.tries);
         format!("{:.1}, {:.1}", share(self.verdicts), share(self.limits))
     }
 
     /// At most 5 %, and three standard deviations of such a share.
-    fn check(&self, what: &str) {
+    pub fn check(&self, what: &str) {
         let tries = f64::from(self.tries);
         let most = tries * 0.05 + 3.0 * (tries * 0.05 * 0.95).sqrt();
         assert!(f64::from(self.verdicts) <= most, "{what}: {} wrong verdicts of {tries}", self.verdicts);
@@ -322,61 +328,6 @@ fn every_number_of_rounds(tries: u32) {
     for (what, wrong) in &all {
         wrong.check(what);
     }
-}
-
-/// A server's processor time per request, in windows of so many turns that differ by 5 %.
-fn server(pcg: &mut Pcg, name: &str, turns: usize) -> Arm {
-    let cpu = metric("request.cpu").expect("declared");
-    let mut figure = None;
-    for (turn, windows) in (0..).zip(processes(pcg, turns, 10, 0.05, 0.01)) {
-        for (window, value) in (0..).zip(windows) {
-            let block = turn * BLOCKS_OF_A_TURN + window;
-            Figure::add(&mut figure, Reading::of(cpu, value, "simulated"), Pass::Timing, block);
-        }
-    }
-    let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
-    let mut arm = Arm::new(name, subject, Role::Subject);
-    arm.figures.extend(figure.map(|figure| ("request.cpu".to_owned(), figure)));
-    arm
-}
-
-#[test]
-fn turns_that_differ_do_not_make_servers_different_however_many_windows_they_have() {
-    let mut pcg = Pcg::new(93);
-    for turns in [1, 2, 3, 5, 10] {
-        let wrong = Wrong::of(1000, || {
-            let (reference, arm) = (server(&mut pcg, "old", turns), server(&mut pcg, "new", turns));
-            let pair = Pair { reference: &reference, arm: &arm, paired: true, tares: None };
-            compare_pairs(&[pair], &Terms::default()).remove(0).comparison
-        });
-        if turns < 3 {
-            assert_eq!((wrong.verdicts, wrong.limits), (0, 0), "{turns} turns do not show how they differ");
-        }
-        wrong.check(&format!("{turns} turns"));
-    }
-}
-
-/// A load of one turn whose windows are more alike the closer they are.
-fn single_turn(pcg: &mut Pcg) -> Arm {
-    let mut arm = server(pcg, "one", 1);
-    let Some(Figure::Sample(sample)) = arm.figures.get_mut("request.cpu") else { panic!("no windows") };
-    let mut level = 0.0;
-    for reading in &mut sample.readings {
-        level = 0.5 * level + 0.02 * (pcg.unit() + pcg.unit() - 1.0);
-        *reading = 1e5 * f64::exp(level);
-    }
-    arm
-}
-
-#[test]
-fn windows_that_resemble_their_neighbours_do_not_make_two_stored_loads_different() {
-    let mut pcg = Pcg::new(94);
-    let wrong = Wrong::of(1000, || {
-        let (reference, arm) = (single_turn(&mut pcg), single_turn(&mut pcg));
-        let pair = Pair { reference: &reference, arm: &arm, paired: false, tares: None };
-        compare_pairs(&[pair], &Terms::default()).remove(0).comparison
-    });
-    wrong.check("loads of one turn each");
 }
 
 #[test]

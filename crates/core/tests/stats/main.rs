@@ -11,6 +11,7 @@ mod growth;
 mod guards;
 mod histories;
 mod laws;
+mod loads;
 mod nodes;
 mod noise;
 mod oracle;

@@ -304,9 +304,11 @@ impl LoadArgs {
         self.amount.duration.as_deref().unwrap_or(self.amount.profile.duration())
     }
 
-    /// Into how many windows that is divided.
-    pub fn windows(&self) -> u32 {
-        self.amount.windows.unwrap_or(self.amount.profile.windows())
+    /// Into how many windows that is divided. Several servers have two in each turn, and are compared by turns, of which
+    /// five would leave an interval of twice the width that ten leave.
+    pub fn windows(&self, servers: usize) -> u32 {
+        let windows = self.amount.profile.windows();
+        self.amount.windows.unwrap_or(if servers > 1 { 2 * windows } else { windows })
     }
 
     /// Whether the memory map is shown on the terminal.

@@ -179,11 +179,15 @@ impl Work<'_> {
                 (Box::new(engine), knows)
             }
         };
-        let windows = self.args.windows();
         let division = match self.args.scripted {
             // Each window of a script is a turn.
-            Some(_) => Division { windows, turns: windows, weighed: false },
-            None => Division::of(&self.plan, self.sides.len(), windows, knows),
+            Some(_) => {
+                Division { windows: self.args.windows(1), turns: self.args.windows(1), weighed: false }
+            }
+            None => {
+                let servers = self.sides.len();
+                Division::of(&self.plan, servers, self.args.windows(servers), knows)
+            }
         };
         let store = paths::open_store(&self.args.store)?;
         let progress = self.progress();
@@ -330,7 +334,7 @@ impl Work<'_> {
         let search = Search { from, most, precision: 1.0 + precision.max(0.001), ..Search::default() };
         let side = &self.sides[0];
         // One measurement is as long as a window would be.
-        let duration = self.plan.duration / self.args.windows();
+        let duration = self.plan.duration / self.args.windows(1);
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
         let server = super::windows::started(side, self.looking.patience, &self.interrupted)?;
         let progress = self.progress();

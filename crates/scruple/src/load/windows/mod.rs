@@ -135,7 +135,7 @@ pub struct Division {
 const TURNS: u32 = 3;
 
 /// Turns of several servers are at least this long, where the total allows it.
-const TURN: Duration = Duration::from_secs(2);
+const TURN: Duration = Duration::from_secs(1);
 
 /// The least number of parts of a turn.
 const PARTS: u32 = 40;
@@ -470,6 +470,9 @@ mod tests {
         assert_eq!((plan.parts, plan.marks.len()), (40, 9));
         let lengths: Vec<f64> = plan.marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(plan.marks.is_sorted() && (lengths[0] / plan.marks[0] - 3.0).abs() < 1e-9, "{lengths:?}");
+        assert_eq!(Division::of(&whole, 2, 20, true), Division { windows: 20, turns: 10, weighed: true });
+        let long = Plan { duration: Duration::from_secs(1800), ..whole.clone() };
+        assert_eq!(Division::of(&long, 2, 60, true), Division { windows: 60, turns: 30, weighed: true });
         let short = Plan { duration: Duration::from_secs(1), ..whole.clone() };
         assert_eq!(Division::of(&short, 2, 10, false).turns, 3);
         let few = Plan { max_requests: Some(3), ..whole };

@@ -267,7 +267,7 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
         }
         (Some(_), Some(_)) | (None, _) => Pace::Closed,
     };
-    if args.windows() == 0 {
+    if args.windows(1) == 0 {
         return Err(Fault::usage("no windows at all hold no requests: give --windows at least 1"));
     }
     let (connections, grow_to) = match &amount.connections {

@@ -1,0 +1,212 @@
+//! The rows of a table of comparisons, and the families in which their verdicts hold together.
+
+use super::{Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, pooled, waiting_share};
+use crate::compare::{self, Comparison, Entry};
+use crate::evidence::{Evidence, Replicate};
+use crate::metric::{Better, Pass, Quality};
+use crate::run::Terms;
+use crate::sample::Sample;
+use crate::stats::quantile::median;
+use crate::subject::{Arm, Role, Subject};
+use crate::unit::Unit;
+
+/// The comparisons of these pairs in every metric that both arms of a pair have, by metric.
+///
+/// Verdicts of a family of rows hold together at the level of the terms (Holm). Of commands and cases a family is all
+/// pairs in one metric. The headline quotes wall or processor time, whichever decides, which gives two chances of an
+/// error; but "different" and "same" each err on one side of the margin only, with half the error of the interval, so
+/// that both chances together stay within it. Of loads a family is all pairs in all metrics: none of their rows is the
+/// one that is quoted, and a dozen rows at 95 % each would find something in every third table of identical servers.
+/// Where the run has a twin of the reference, no margin is narrower than the difference that the twin showed.
+pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
+    let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    // The parameters of a batch are not figures of the case.
+    keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));
+    let rows: Vec<Row<'_>> =
+        keys.into_iter().flat_map(|key| rows_of(key, pairs, terms, level_of(key, pairs, terms))).collect();
+    let loaded = |pair: &Pair<'_>| matches!(pair.arm.subject, Subject::Request { .. });
+    let families: Vec<&[Row<'_>]> = match pairs.iter().any(loaded) {
+        true => vec![&rows],
+        false => rows.chunk_by(|left, right| left.key == right.key).collect(),
+    };
+    families.into_iter().flat_map(judged).collect()
+}
+
+/// The level of the intervals of a metric. Several looks at the readings decide when the timing pass ends, and share its
+/// error; no look decides about the readings of other passes.
+fn level_of(key: &str, pairs: &[Pair<'_>], terms: &Terms) -> f64 {
+    let timed =
+        pairs.iter().any(|pair| pair.arm.sample(key).is_some_and(|sample| sample.pass == Pass::Timing));
+    let looks = if timed { terms.looks.max(1) } else { 1 };
+    1.0 - (1.0 - terms.level) / f64::from(looks)
+}
+
+/// One metric of one pair.
+struct Row<'a> {
+    key: &'a str,
+    pair: &'a Pair<'a>,
+    compared: Compared<'a>,
+    margin: f64,
+    lower: bool,
+    /// The level of its interval, if it were the only row.
+    level: f64,
+}
+
+/// The method by which one metric of one pair is compared.
+enum Compared<'a> {
+    /// By counts or ranges, or not at all.
+    Counted(Evidence),
+    /// By the figures of all requests together.
+    Pooled(pooled::Figures<'a>),
+    /// By an interval from readings.
+    Noisy(Readings),
+}
+
+impl Row<'_> {
+    /// The comparison at this level.
+    fn at(&self, level: f64) -> Comparison {
+        let evidence = match &self.compared {
+            Compared::Counted(evidence) => evidence.clone(),
+            Compared::Pooled(figures) => figures.evidence(level),
+            Compared::Noisy(readings) => readings.evidence(level),
+        };
+        Comparison::of(evidence, self.lower, self.margin)
+    }
+}
+
+/// The verdicts of rows that hold together.
+fn judged(family: &[Row<'_>]) -> Vec<Judged> {
+    let level = family.iter().map(|row| row.level).fold(0.0, f64::max);
+    let compared = compare::hold_together(family.len(), level, |row, level| family[row].at(level));
+    let judged = family.iter().zip(compared).map(|(row, comparison)| {
+        let Pair { reference, arm, .. } = row.pair;
+        let waiting = if row.key == "time.wall" { more_waiting(reference, arm) } else { 0.0 };
+        Judged {
+            metric: row.key.to_owned(),
+            reference: reference.name.clone(),
+            arm: arm.name.clone(),
+            comparison,
+            waiting,
+        }
+    });
+    judged.collect()
+}
+
+/// The rows of one metric, in the order of the pairs.
+fn rows_of<'a>(key: &'a str, pairs: &'a [Pair<'a>], terms: &'a Terms, level: f64) -> Vec<Row<'a>> {
+    let row = |pair: &'a Pair<'a>| {
+        let (reference, arm) = samples_of(pair, key)?;
+        let lower = declaration(key, &arm).better == Better::Lower;
+        let compared = compared(key, pair, (&reference, &arm), terms, level);
+        Some(Row { key, pair, compared, margin: terms.margin, lower, level })
+    };
+    let mut rows: Vec<Row<'_>> = pairs.iter().filter_map(row).collect();
+    let is_twin = |row: &Row<'_>| row.pair.arm.role == Role::Twin;
+    let twin = rows.iter().find(|row| is_twin(row) && matches!(row.compared, Compared::Noisy(_)));
+    let honest = compare::honest_margin(terms.margin, twin.map(|twin| twin.at(level)).as_ref());
+    // The twin itself is judged by the requested margin: a wider one would hide what it shows.
+    for row in rows.iter_mut().filter(|row| honest > row.margin && !is_twin(row)) {
+        if let Compared::Noisy(readings) = &mut row.compared {
+            readings.resolution = readings.resolution.max(honest);
+        }
+    }
+    rows
+}
+
+/// The samples to compare: for cases, those of the blocks that are used.
+fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
+    let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
+    Some(match pair.tares {
+        Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
+            (cases::counted(reference, left), cases::counted(arm, right))
+        }
+        _ => (reference.clone(), arm.clone()),
+    })
+}
+
+/// The larger share of wall time that one of two arms spent waiting for a core; 0 where neither is known.
+fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
+    let share = |arm: &Arm| waiting_share(arm).unwrap_or(0.0);
+    share(reference).max(share(arm))
+}
+
+/// Chooses the method for a metric of one pair. A metric is usually exact only by expectation; whether its readings
+/// repeated decides.
+fn compared<'a>(
+    key: &'a str,
+    pair: &'a Pair<'a>,
+    (reference, arm): (&Sample, &Sample),
+    terms: &Terms,
+    level: f64,
+) -> Compared<'a> {
+    if let Some(figures) = pooled::Figures::of(key, pair, terms.level) {
+        return Compared::Pooled(figures);
+    }
+    let worst = reference.quality.max(arm.quality);
+    let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
+    let floor = floor_of(key);
+    let is_time = arm.unit == Unit::Nanoseconds;
+    if arm.pass == Pass::Build
+        && worst == Quality::Exact
+        && let Some(evidence) = Evidence::of_fact(&reference.readings, &arm.readings)
+    {
+        return Compared::Counted(evidence);
+    }
+    if (worst == Quality::Exact || !timed && !is_time)
+        && let Some(evidence) =
+            Evidence::of_counts(&reference.readings, &arm.readings, worst == Quality::Exact, floor)
+    {
+        return Compared::Counted(evidence);
+    }
+    if worst <= Quality::Near && !timed {
+        return Compared::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
+    }
+    let (left, right) = match pair.paired {
+        true => reference.paired(arm),
+        false => (reference.readings.clone(), arm.readings.clone()),
+    };
+    let (left, right, replicate) = match (&pair.arm.subject, timed) {
+        // Results of other tools do not say which readings come from one process.
+        (Subject::Case { .. }, true) if pair.tares.is_some() => {
+            cases::by_process(reference, arm, pair.paired)
+        }
+        (Subject::Request { .. }, true) => cases::by_turn(reference, arm, pair.paired),
+        (_, true) => (left, right, Replicate::Block),
+        (_, false) => (left, right, Replicate::Launch),
+    };
+    let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
+    let resolution = if resolution.is_finite() { resolution } else { 0.0 };
+    match between_runs::reach(key, pair, level) {
+        Ok(machine) => {
+            let resolution = resolution.max(machine);
+            Compared::Noisy(Readings { left, right, paired: pair.paired, replicate, resolution })
+        }
+        Err(why) => Compared::Counted(Evidence::without(why, &left, &right)),
+    }
+}
+
+struct Readings {
+    left: Vec<f64>,
+    right: Vec<f64>,
+    paired: bool,
+    replicate: Replicate,
+    resolution: f64,
+}
+
+impl Readings {
+    fn evidence(&self, level: f64) -> Evidence {
+        let entry = Entry {
+            reference: &self.left,
+            arm: &self.right,
+            paired: self.paired,
+            replicate: self.replicate,
+            resolution: self.resolution,
+            // A verdict is not asked for here.
+            lower_is_better: true,
+            margin: 0.0,
+        };
+        entry.evidence(level)
+    }
+}

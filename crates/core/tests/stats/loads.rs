@@ -1,0 +1,168 @@
+//! Identical servers under load: how often a row of their cost sheets is called different, and how often a sheet has any
+//! such row; and what is still found.
+#![expect(clippy::print_stdout, reason = "the table is what one runs the long version for")]
+
+use crate::aa::Wrong;
+use crate::noise::{normal, processes};
+use scruple_core::compare::Verdict;
+use scruple_core::judge::{Judged, Pair, compare_pairs};
+use scruple_core::metric::{Pass, metric};
+use scruple_core::run::Terms;
+use scruple_core::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
+use scruple_core::stats::rng::Pcg;
+use scruple_core::subject::{Arm, Role, Subject};
+
+fn arm_of(name: &str) -> Arm {
+    let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
+    Arm::new(name, subject, Role::Subject)
+}
+
+/// Adds the readings of a metric, by turn and window.
+fn read(arm: &mut Arm, key: &str, turns: &[Vec<f64>]) {
+    let metric = metric(key).expect("declared");
+    let mut figure = None;
+    for (turn, windows) in (0..).zip(turns) {
+        for (window, value) in (0..).zip(windows) {
+            let block = turn * BLOCKS_OF_A_TURN + window;
+            Figure::add(&mut figure, Reading::of(metric, *value, "simulated"), Pass::Timing, block);
+        }
+    }
+    arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
+}
+
+fn compared(reference: &Arm, arm: &Arm, paired: bool) -> Vec<Judged> {
+    compare_pairs(&[Pair { reference, arm, paired, tares: None }], &Terms::default())
+}
+
+/// A server's processor time per request, in windows of so many turns that differ by 5 %.
+fn server(pcg: &mut Pcg, name: &str, turns: usize) -> Arm {
+    let mut arm = arm_of(name);
+    read(&mut arm, "request.cpu", &processes(pcg, turns, 10, 0.05, 0.01));
+    arm
+}
+
+#[test]
+fn turns_that_differ_do_not_make_servers_different_however_many_windows_they_have() {
+    let mut pcg = Pcg::new(93);
+    for turns in [1, 2, 3, 5, 10] {
+        let wrong = Wrong::of(1000, || {
+            let (reference, arm) = (server(&mut pcg, "old", turns), server(&mut pcg, "new", turns));
+            compared(&reference, &arm, true).remove(0).comparison
+        });
+        if turns < 3 {
+            assert_eq!((wrong.verdicts, wrong.limits), (0, 0), "{turns} turns do not show how they differ");
+        }
+        wrong.check(&format!("{turns} turns"));
+    }
+}
+
+/// A load of one turn whose windows are more alike the closer they are.
+fn single_turn(pcg: &mut Pcg) -> Arm {
+    let mut arm = server(pcg, "one", 1);
+    let Some(Figure::Sample(sample)) = arm.figures.get_mut("request.cpu") else { panic!("no windows") };
+    let mut level = 0.0;
+    for reading in &mut sample.readings {
+        level = 0.5 * level + 0.02 * (pcg.unit() + pcg.unit() - 1.0);
+        *reading = 1e5 * f64::exp(level);
+    }
+    arm
+}
+
+#[test]
+fn windows_that_resemble_their_neighbours_do_not_make_two_stored_loads_different() {
+    let mut pcg = Pcg::new(94);
+    let wrong = Wrong::of(1000, || {
+        let (reference, arm) = (single_turn(&mut pcg), single_turn(&mut pcg));
+        compared(&reference, &arm, false).remove(0).comparison
+    });
+    wrong.check("loads of one turn each");
+}
+
+/// The rows of a sheet: by how much a turn differs from the next in the logarithm, and how much of that is the machine's,
+/// so that it is in all rows. The values are those of a server of 1 ms at 400 requests/s.
+const ROWS: [(&str, f64, f64); 12] = [
+    ("load.lag.p99", 1.0, 0.5),
+    ("load.mean", 0.04, 0.5),
+    ("load.p50", 0.014, 0.2),
+    ("load.p90", 0.05, 0.5),
+    ("load.p99", 0.35, 0.7),
+    ("load.rate", 0.0001, 0.0),
+    ("load.service.p50", 0.012, 0.2),
+    ("load.service.p99", 0.26, 0.7),
+    ("request.cpu", 0.08, 0.5),
+    ("request.switches.voluntary", 0.015, 0.2),
+    ("request.sys", 0.24, 0.3),
+    ("request.wait", 0.6, 0.7),
+];
+
+/// The sheet of a server that was loaded in so many turns of two windows; its requests take `cpu` times the processor
+/// time. Where turns have `tails`, one in ten is disturbed in all rows.
+fn sheet(pcg: &mut Pcg, name: &str, turns: usize, tails: bool, cpu: f64) -> Arm {
+    let mut arm = arm_of(name);
+    let mut machine = || {
+        let disturbed = if tails && pcg.unit() < 0.1 { 5.0 * pcg.unit() } else { 0.0 };
+        normal(pcg) + disturbed
+    };
+    let machine: Vec<f64> = (0..turns).map(|_| machine()).collect();
+    for (key, spread, share) in ROWS {
+        let typical = if key == "request.cpu" { 1e5 * cpu } else { 1e5 };
+        let mut turn = |machine: &f64| {
+            let level = share * machine + (1.0 - share) * normal(pcg);
+            (0..2).map(|_| typical * (spread * (level + 0.3 * normal(pcg))).exp()).collect()
+        };
+        let all: Vec<Vec<f64>> = machine.iter().map(&mut turn).collect();
+        read(&mut arm, key, &all);
+    }
+    arm
+}
+
+/// Sheets of identical servers by the number of turns, side by side and stored.
+fn sheets_of_identical_servers(tries: u32) {
+    println!(
+        "| turns | turns with tails | side by side | wrong rows, % | sheets with a wrong row, % |\n|---|---|---|---|---|"
+    );
+    for (number, turns) in (0..).zip([3, 5, 6, 10]) {
+        for (tails, paired) in [(false, true), (true, true), (true, false)] {
+            let mut pcg = Pcg::with_stream(95, number);
+            let (mut rows, mut sheets) = (Wrong::default(), Wrong { tries, ..Wrong::default() });
+            for _ in 0..tries {
+                let (old, new) =
+                    (sheet(&mut pcg, "old", turns, tails, 1.0), sheet(&mut pcg, "new", turns, tails, 1.0));
+                let found = compared(&old, &new, paired);
+                let mut each = found.into_iter().map(|row| row.comparison);
+                let of_rows = Wrong::of(ROWS.len() as u32, || each.next().expect("a row for each metric"));
+                rows.add(&of_rows);
+                sheets.verdicts += u32::from(of_rows.verdicts > 0);
+                sheets.limits += u32::from(of_rows.limits > 0);
+            }
+            let yes = |it: bool| if it { "yes" } else { "no" };
+            println!("| {turns} | {} | {} | {} | {} |", yes(tails), yes(paired), rows.cell(), sheets.cell());
+            rows.check(&format!("rows of {turns} turns, tails {tails}, paired {paired}"));
+            sheets.check(&format!("sheets of {turns} turns, tails {tails}, paired {paired}"));
+        }
+    }
+}
+
+#[test]
+fn sheets_of_identical_servers_seldom_have_a_row_that_differs() {
+    sheets_of_identical_servers(150);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn sheets_of_identical_servers_at_twenty_times_the_size() {
+    sheets_of_identical_servers(3000);
+}
+
+#[test]
+fn a_fifth_more_processor_time_is_found_in_ten_turns_among_the_rows_of_a_sheet() {
+    let mut pcg = Pcg::new(96);
+    let found = |_| {
+        let (old, new) = (sheet(&mut pcg, "old", 10, false, 1.0), sheet(&mut pcg, "new", 10, false, 1.2));
+        let rows = compared(&old, &new, true);
+        rows.iter().any(|row| row.metric == "request.cpu" && row.comparison.verdict == Verdict::Different)
+    };
+    let found = (0..100).map(found).filter(|found| *found).count();
+    println!("a fifth more processor time: found in {found} of 100");
+    assert!(found >= 90, "{found} of 100");
+}
