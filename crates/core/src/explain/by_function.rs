@@ -241,7 +241,8 @@ fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
         };
         Part {
             kind,
-            site: (!at_home).then(|| name(site)),
+            // One that only passes control on is no place.
+            site: (!at_home && !keys[site].trampoline).then(|| name(site)),
             callee: callee.map(name),
             calls: sums[callee.unwrap_or(site)].calls,
             delta,

@@ -15,7 +15,7 @@ mod noise;
 
 pub use by_function::{Explanation, FunctionDifference, Part, PartKind, Which, explain};
 pub use flame::{Difference, differences};
-pub use matching::Matched;
+pub use matching::{Key, Matched};
 pub use names::{group, is_library, normal};
 pub use noise::settled;
 

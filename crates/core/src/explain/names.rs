@@ -145,7 +145,7 @@ pub fn group(name: &str) -> String {
 
 /// Whether a function belongs to the library of its language, by its demangled name.
 pub fn is_library(name: &str) -> bool {
-    const BEGINNINGS: [&str; 9] = [
+    const BEGINNINGS: [&str; 14] = [
         "std::",
         "core::",
         "alloc::",
@@ -155,6 +155,11 @@ pub fn is_library(name: &str) -> bool {
         "hashbrown::",
         "runtime.",
         "internal/",
+        "base:",
+        "ghc-prim:",
+        "ghc-bignum:",
+        "ghc-internal:",
+        "integer-gmp:",
     ];
     // `<alloc::vec::Vec<T> as core::ops::Drop>::drop`, `void std::swap<int>`.
     let bare = name.trim_start_matches(['<', '&', '*']);
@@ -208,6 +213,7 @@ mod tests {
             "<alloc::vec::Vec<T> as X>::y",
             "void std::swap<int>(int&)",
             "runtime.mallocgc",
+            "base:GHC.List.$wlenAcc",
         ] {
             assert!(is_library(name), "{name}");
         }

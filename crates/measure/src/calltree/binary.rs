@@ -10,7 +10,6 @@ use scruple_core::explain::normal;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
-use std::path::Path;
 use std::rc::Rc;
 
 /// The programs and libraries of two profiles. Each is read when the first of its functions is needed.
@@ -103,6 +102,10 @@ impl Binaries {
             return Some(true);
         }
         one.name.as_ref().or(other.name.as_ref())?;
+        // Code of which it is not known where it begins cannot be laid beside other code.
+        if one.offset == 0 || other.offset == 0 {
+            return None;
+        }
         if !files.0.1 || !files.1.1 {
             return None;
         }
@@ -145,7 +148,7 @@ impl Binaries {
             side.functions.iter().map(|function| (function.object.as_deref(), function.offset)).collect();
         for (index, function) in side.functions.iter().enumerate() {
             let mut code = BTreeMap::new();
-            if let Some(file) = function.object.as_deref().and_then(|path| self.file(path)) {
+            if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {
                 let path = function.object.clone().unwrap_or_default();
                 kept.files.insert(path.clone(), (file.digest, file.decodes));
                 kept.data.entry(path).or_insert_with(|| file.data.without_variables());
@@ -179,7 +182,7 @@ impl Binaries {
     pub fn listing(&self, side: &Side, function: usize) -> Option<Vec<Listed>> {
         let known = &side.functions[function];
         let object = known.object.as_deref().filter(|_| side.code.is_none())?;
-        let file = self.file(object).filter(|file| file.decodes)?;
+        let file = self.file(object, side).filter(|file| file.decodes)?;
         let mut formatter = GasFormatter::new();
         let listed = side.executed[function].keys().map(|distance| {
             let address = known.offset.checked_add(*distance)?;
@@ -209,7 +212,7 @@ impl Binaries {
         let path = side.functions[function].object.as_deref()?;
         match &side.code {
             Some(code) => code.data.get(path).cloned(),
-            None => self.file(path).map(|file| file.data.clone()),
+            None => self.file(path, side).map(|file| file.data.clone()),
         }
     }
 
@@ -218,7 +221,7 @@ impl Binaries {
         let path = side.functions[function].object.as_deref()?;
         match &side.code {
             Some(code) => code.files.get(path).copied(),
-            None => self.file(path).map(|file| (file.digest, file.decodes)),
+            None => self.file(path, side).map(|file| (file.digest, file.decodes)),
         }
     }
 
@@ -228,13 +231,13 @@ impl Binaries {
             return code.functions.get(function)?.get(&place).copied();
         }
         let known = &side.functions[function];
-        let file = self.file(known.object.as_deref()?)?;
+        let file = self.file(known.object.as_deref()?, side)?;
         file.instruction(known.offset, known.offset.checked_add(place)?)
     }
 
-    fn file(&self, path: &str) -> Option<Rc<Binary>> {
+    fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
         let mut files = self.files.borrow_mut();
-        files.entry(path.to_owned()).or_insert_with(|| read(Path::new(path)).map(Rc::new)).clone()
+        files.entry(path.to_owned()).or_insert_with(|| read(path, side).map(Rc::new)).clone()
     }
 }
 
@@ -242,7 +245,7 @@ fn folded(value: u64) -> u32 {
     (value ^ (value >> 32)) as u32
 }
 
-fn read(path: &Path) -> Option<Binary> {
+fn read(path: &str, side: &Side) -> Option<Binary> {
     let data = std::fs::read(path).ok()?;
     let mut hasher = Fnv::default();
     hasher.write(&data);
@@ -259,6 +262,12 @@ fn read(path: &Path) -> Option<Binary> {
             && !name.is_empty()
         {
             symbols.entry(symbol.address()).or_insert_with(|| name.to_owned());
+        }
+    }
+    // Functions that have a name but no symbol.
+    for function in side.functions.iter().filter(|function| function.object.as_deref() == Some(path)) {
+        if let Some(name) = function.name.as_ref().filter(|_| function.offset > 0) {
+            symbols.entry(function.offset).or_insert_with(|| name.clone());
         }
     }
     let names: HashMap<_, _> = file

@@ -1,5 +1,6 @@
 //! The profiles of one program as one call tree, with names that can be compared across versions.
 
+use super::haskell::{self, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Function, Profile, Profiles};
 use super::symbols::demangle;
@@ -37,16 +38,42 @@ pub struct Side {
 impl Side {
     /// Builds the tree of these profiles; each process is below the root.
     pub fn of(profiles: &Profiles) -> Side {
+        Side::with_sources(profiles, &haskell::as_built)
+    }
+
+    /// The same, with the sources by which functions of Haskell are named.
+    pub fn with_sources(profiles: &Profiles, sources: &SourceText<'_>) -> Side {
         let mut side = Side::default();
         let root = side.add_function(Function::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
         let mut known = Known::new();
         let first = profiles.processes.first().map(|profile| profile.words.clone());
         for profile in &profiles.processes {
+            let by_procedure = haskell::by_procedure(profile, sources);
+            let profile = by_procedure.as_ref().unwrap_or(profile);
             let is_first = Some(&profile.words) == first.as_ref();
             side.add(profile, is_first, &mut known);
         }
         side
+    }
+
+    /// The share of instructions in code without a name.
+    pub fn nameless(&self) -> f64 {
+        let (named, nameless) = self.named;
+        nameless as f64 / (named.saturating_add(nameless)).max(1) as f64
+    }
+
+    /// Whether GHC compiled any of it.
+    pub fn is_haskell(&self) -> bool {
+        self.tree.functions.iter().any(|function| function.trampoline)
+    }
+
+    /// The share of instructions in code of Haskell that is known by its module only.
+    pub fn local_functions(&self) -> f64 {
+        let is_local = |function: &usize| haskell::is_of_module(&self.tree.functions[*function].shown);
+        let contexts = self.tree.contexts.iter().filter(|context| is_local(&context.function));
+        let sum: u64 = contexts.map(|context| context.cost.instructions).sum();
+        sum as f64 / self.tree.total(explain::Count::Instructions).max(1) as f64
     }
 
     /// Adds a function, as the profile has it and under the name that other versions have as well; gives its place.
@@ -155,7 +182,9 @@ fn own_file(profile: &Profile) -> Option<&str> {
 fn named(function: &Function, is_own: bool) -> explain::Function {
     let shown = function.name.as_deref().map(demangle).unwrap_or_default();
     let name = normal(&shown);
+    let is_all = function.object.is_none() && shown == haskell::ALL_PROCEDURES;
     let module = match (&function.object, is_own) {
+        _ if is_all => String::new(),
         (_, true) => PROGRAM.to_owned(),
         (Some(object), false) => without_version(base(object)),
         (None, false) => "code that the program made".to_owned(),
@@ -163,7 +192,7 @@ fn named(function: &Function, is_own: bool) -> explain::Function {
     explain::Function {
         module,
         library: is_own && is_library(&shown),
-        trampoline: shown.starts_with("StgRun"),
+        trampoline: is_all || shown.starts_with("StgRun"),
         name,
         shown,
     }

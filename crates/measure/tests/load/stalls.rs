@@ -178,7 +178,10 @@ fn one_stall_is_reported_wherever_it_falls() {
         assert!(truth > 500_000_000, "{truth}");
         assert!(longest.abs_diff(truth) <= machine(&result), "at {at}: {truth}, {:?}", result.stalls);
         let slowest = result.response.max().unwrap_or(0);
-        assert!(slowest + machine(&result) >= truth, "at {at}: the stall is not in the warm-up: {slowest}, {truth}");
+        assert!(
+            slowest + machine(&result) >= truth,
+            "at {at}: the stall is not in the warm-up: {slowest}, {truth}"
+        );
         agrees(&result, &witness, &format!("a stall at {at}"));
     }
 }

@@ -1,5 +1,6 @@
 //! The first row closer by: which source lines and which machine instructions cost more.
 
+use super::core_view::{self, CoreLine};
 use scruple_core::explain::FunctionDifference;
 use scruple_measure::calltree::{Binaries, Listed, Side, Symbols};
 use serde::Serialize;
@@ -14,6 +15,9 @@ pub struct CodeView {
     pub lines: Vec<LineDifference>,
     /// Machine instructions that only one has, with what stands around them, in order.
     pub instructions: Vec<InstructionDifference>,
+    /// Of a function of Haskell, lines of the optimised Core that only one has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub core: Vec<CoreLine>,
     /// Why a part of it is not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lacking: Vec<String>,
@@ -52,8 +56,8 @@ pub type Sources<'a> = dyn Fn(usize, &str) -> Option<String> + 'a;
 /// Longer sequences are not compared with each other: time and memory grow with the product of their lengths.
 const LONGEST: usize = 3000;
 
-/// Instructions around one that differs.
-const AROUND: usize = 2;
+/// Instructions or lines around one that differs.
+pub(super) const AROUND: usize = 2;
 
 /// Source files as they lie on the disk.
 pub fn on_disk(_side: usize, path: &str) -> Option<String> {
@@ -83,6 +87,12 @@ impl CodeView {
                 "no machine code: the program is not there any more, or is for another processor than x86-64"
                     .into(),
             ),
+        }
+        if sides.iter().any(|side| side.is_haskell()) && row.name.contains('.') {
+            match core_view::of(row, sides) {
+                Ok(lines) => view.core = lines,
+                Err(why) => view.lacking.push(why),
+            }
         }
         view
     }
@@ -211,7 +221,7 @@ fn differing(first: &[Listed], second: &[Listed]) -> Vec<InstructionDifference> 
 
 /// A longest common subsequence, as pairs of places (Wagner and Fischer, "The string-to-string correction problem",
 /// 1974); of what is too long only the common beginning and end.
-fn common<T: PartialEq>(first: &[T], second: &[T]) -> Vec<(usize, usize)> {
+pub(super) fn common<T: PartialEq>(first: &[T], second: &[T]) -> Vec<(usize, usize)> {
     let begin = first.iter().zip(second).take_while(|(a, b)| a == b).count();
     let (one, other) = (&first[begin..], &second[begin..]);
     let end = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();

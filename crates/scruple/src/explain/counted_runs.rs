@@ -6,7 +6,7 @@ use crate::inspect::launch::{ended, failure};
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{Counter, Side, Trees};
+use scruple_measure::calltree::{Counter, Side, SourceText, Trees, as_built};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -43,13 +43,14 @@ const FEW: u32 = 2;
 /// Launches that take longer than this are long.
 const LONG: Duration = Duration::from_millis(500);
 
-/// Runs both. Two launchers let both sides run at the same time: counts do not depend on what else runs.
+/// Runs both; their functions are named by these sources, where that is needed. Two launchers let both sides run at the same time: counts do not depend on what else runs.
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
     counter: &Counter,
     work: &Path,
     effort: &Effort,
+    sources: [&SourceText<'_>; 2],
 ) -> Result<Gathered, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
@@ -80,8 +81,8 @@ pub fn gather(
         let [first, second] = &mut trees;
         let (one, other) = (&mut left, &mut right);
         let both = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| side(one, jobs[0], first, effort.strict));
-            let here = side(other, jobs[1], second, effort.strict);
+            let beside = scope.spawn(|| side(one, jobs[0], first, effort.strict, sources[0]));
+            let here = side(other, jobs[1], second, effort.strict, sources[1]);
             let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
             Ok::<_, Fault>([beside?, here?])
         })?;
@@ -105,7 +106,7 @@ pub fn count(
 ) -> Result<Vec<Side>, Fault> {
     let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
     let mut trees = Trees::new(counter, work);
-    until_known(effort.runs, || side(&mut commands, job, &mut trees, effort.strict))
+    until_known(effort.runs, || side(&mut commands, job, &mut trees, effort.strict, &as_built))
 }
 
 /// Takes runs until it is known whether their counts repeat: two, and if they do not, as many as this.
@@ -128,10 +129,16 @@ fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Capt
 }
 
 /// One run under the call tree.
-fn side(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool) -> Result<Side, Fault> {
+fn side(
+    commands: &mut Commands,
+    job: &Job,
+    trees: &mut Trees,
+    strict: bool,
+    sources: &SourceText<'_>,
+) -> Result<Side, Fault> {
     let aim = format!("where ‘{}’ spends its instructions", job.name);
     let hint = strict.then_some(" under the call tree; -i explains it regardless");
-    tree_of(commands, job, trees, &aim, hint).map(|profiles| Side::of(&profiles))
+    tree_of(commands, job, trees, &aim, hint).map(|profiles| Side::with_sources(&profiles, sources))
 }
 
 /// Whether all runs gave the same counts for every function.

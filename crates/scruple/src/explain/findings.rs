@@ -5,8 +5,9 @@ use super::code_view::{CodeView, Sources};
 use super::counted_runs::{Gathered, repeats};
 use super::hunks::Hunk;
 use super::interpreters;
+use super::pairing::Pairings;
 use crate::profile::read::Kind;
-use scruple_core::explain::{self, Code, Count, Explanation, FunctionDifference, Matched, PartKind};
+use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
 use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side};
 
@@ -22,7 +23,7 @@ pub struct Found {
     pub runs: usize,
     /// What was counted, and how it came here.
     pub kind: Kind,
-    /// Functions of the program itself that both have: the number with different code, and the number compared.
+    /// Functions of the program itself: the number with different code, and the number compared.
     pub changed: (usize, usize),
     /// What else may be the cause where the code of the first row is the same.
     pub other_causes: OtherCauses,
@@ -54,6 +55,9 @@ const OF_NAMES: f64 = 1e-5;
 /// With this share of code without names, nothing can be concluded.
 const NAMELESS: f64 = 0.5;
 
+/// From this share on it is said how code gets names.
+const UNNAMED: f64 = 0.05;
+
 /// The level of the interval of time.
 const LEVEL: f64 = 0.95;
 
@@ -63,9 +67,10 @@ impl Found {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
         let repeat = repeats(first) && repeats(second);
+        let pairings = Pairings::of([first, second], repeat, &binaries);
         let kind = gathered.kind.clone();
         let explain = |count| {
-            let mut explanation = explained(first, second, &binaries, count, repeat);
+            let mut explanation = pairings.explained(count);
             if kind.is_sampled {
                 by_chance(&mut explanation);
             }
@@ -85,15 +90,9 @@ impl Found {
             repeats: repeat,
             runs: first.len().min(second.len()),
             kind,
-            changed: changed(&first[0], &second[0], &binaries),
-            other_causes: with_code(&first[0], &second[0], &binaries, |code| {
-                let matched = Matched::of(&first[0].tree, &second[0].tree, code);
-                OtherCauses::between(&first[0], &second[0], &matched, &binaries, code)
-            }),
-            nameless: [&first[0], &second[0]].map(|side| {
-                let (named, nameless) = side.named;
-                nameless as f64 / (named + nameless).max(1) as f64
-            }),
+            changed: pairings.first().changed(),
+            other_causes: pairings.first().other_causes(),
+            nameless: [&first[0], &second[0]].map(Side::nameless),
             time: time(&gathered.times),
             hunks: Vec::new(),
             hunks_of_allocations: Vec::new(),
@@ -145,6 +144,20 @@ impl Found {
 fn remarks(first: &Side, second: &Side) -> Vec<String> {
     let mut all: Vec<String> =
         [first, second].into_iter().find_map(interpreters::remark).into_iter().collect();
+    if first.is_haskell() || second.is_haskell() {
+        all.push(
+            "procedures of Haskell jump to each other: instructions of each are exact; a caller is known only where it is \
+             the only one and jumps directly"
+                .to_owned(),
+        );
+    }
+    if [first, second].iter().any(|side| side.local_functions() >= UNNAMED) {
+        all.push(
+            "GHC gives no symbols to local functions: programs that are compiled with -g1, whose sources are there, have \
+             names for them"
+                .to_owned(),
+        );
+    }
     if first.cut + second.cut > 0 {
         all.push(
             "there are more calling contexts than are told apart: what is called in those left out counts for its callers"
@@ -152,25 +165,6 @@ fn remarks(first: &Side, second: &Side) -> Vec<String> {
         );
     }
     all
-}
-
-fn explained(
-    first: &[Side],
-    second: &[Side],
-    binaries: &Binaries,
-    count: Count,
-    repeats: bool,
-) -> Explanation {
-    if repeats {
-        return pair(&first[0], &second[0], binaries, count);
-    }
-    let pairs: Vec<Explanation> =
-        first.iter().zip(second).map(|(first, second)| pair(first, second, binaries, count)).collect();
-    let within: Vec<Explanation> = [first, second]
-        .into_iter()
-        .flat_map(|runs| runs.windows(2).map(|two| pair(&two[0], &two[1], binaries, count)))
-        .collect();
-    explain::settled(pairs, &within).unwrap_or_else(|| pair(&first[0], &second[0], binaries, count))
 }
 
 /// How many standard deviations a difference of samples must be from nought: there are many rows.
@@ -185,37 +179,6 @@ fn by_chance(explanation: &mut Explanation) {
         row.spread = row.spread.max(DEVIATIONS * samples.sqrt());
     }
     explanation.rank();
-}
-
-fn pair(first: &Side, second: &Side, binaries: &Binaries, count: Count) -> Explanation {
-    with_code(first, second, binaries, |code| {
-        let matched = Matched::of(&first.tree, &second.tree, code);
-        explain::explain(&first.tree, &second.tree, &matched, code, count)
-    })
-}
-
-fn with_code<T>(first: &Side, second: &Side, binaries: &Binaries, then: impl FnOnce(&Code<'_>) -> T) -> T {
-    let same = |a: &[usize], b: &[usize]| binaries.same((first, a), (second, b));
-    let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
-    then(&Code { same: &same, likeness: &likeness })
-}
-
-/// How many functions of the program that both have differ, and how many could be compared; among those with a cost,
-/// since what the compiler adds at the start is always the same.
-fn changed(first: &Side, second: &Side, binaries: &Binaries) -> (usize, usize) {
-    let mut own = vec![0; first.functions.len()];
-    first.tree.contexts.iter().for_each(|context| own[context.function] += context.cost.instructions);
-    let least = first.tree.total(Count::Instructions) / 10_000;
-    with_code(first, second, binaries, |code| {
-        let matched = Matched::of(&first.tree, &second.tree, code);
-        let in_both = matched.keys.iter().filter(|key| {
-            let costs = key.first.iter().map(|function| own[*function]).sum::<u64>() > least;
-            // The language’s own library was compiled before, with other flags.
-            key.module == "program" && !key.library && costs && !key.name.is_empty() && !key.second.is_empty()
-        });
-        let compared: Vec<bool> = in_both.filter_map(|key| (code.same)(&key.first, &key.second)).collect();
-        (compared.iter().filter(|same| !**same).count(), compared.len())
-    })
 }
 
 fn time(times: &[Vec<f64>; 2]) -> Option<Time> {

@@ -8,7 +8,7 @@ use crate::inspect::launch;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
 use scruple_measure::bench::{BenchError, Start};
-use scruple_measure::calltree::{CountedCase, Counter, Side};
+use scruple_measure::calltree::{CountedCase, Counter, Side, SourceText, as_built};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::load::cost::instructions;
@@ -88,7 +88,8 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Found, Gath
     if let [Source::Command(first), Source::Command(second)] = &sources {
         let launchers = [launch::launcher()?, launch::launcher()?];
         let counter = needed(means.counter)?;
-        let gathered = counted_runs::gather([first, second], launchers, counter, means.work, &means.effort)?;
+        let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
+        let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
         return Ok((Found::of(names, &gathered), gathered));
     }
     let mut remarks = Vec::new();

@@ -147,7 +147,17 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
         two_revisions::build(at.place, &revisions, at.recipe.clone(), subjects, Some(at.limit), starter)?;
     let jobs = [&built.prepared[0].job, &built.prepared[1].job];
     let work = WorkFolder::make()?;
-    let gathered = counted_runs::gather(jobs, launchers, counter, work.path(), effort)?;
+    let tree = Repository::at(&built.objects);
+    let at_commit = |side: usize, path: &str| {
+        // Both were built in the same folder, where only one of them can be now.
+        let inside = Path::new(path).strip_prefix(&built.objects).unwrap_or(Path::new(path));
+        let commit = &built.commits[side];
+        let shown = tree.ask(["show", "--no-textconv", &format!("{commit}:{}", inside.display())]).ok();
+        shown.or_else(|| code_view::on_disk(side, path).filter(|_| inside.is_absolute()))
+    };
+    let old = |_: &Path, source: &Path| at_commit(0, source.to_str()?);
+    let new = |_: &Path, source: &Path| at_commit(1, source.to_str()?);
+    let gathered = counted_runs::gather(jobs, launchers, counter, work.path(), effort, [&old, &new])?;
     let mut found = Found::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
@@ -165,14 +175,6 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     });
     found.hunks_of_allocations = touched.collect();
     if effort.lines {
-        let tree = Repository::at(&built.objects);
-        let at_commit = |side: usize, path: &str| {
-            // Both were built in the same folder, where only one of them can be now.
-            let inside = Path::new(path).strip_prefix(&built.objects).unwrap_or(Path::new(path));
-            let commit = &built.commits[side];
-            let shown = tree.ask(["show", "--no-textconv", &format!("{commit}:{}", inside.display())]).ok();
-            shown.or_else(|| code_view::on_disk(side, path).filter(|_| inside.is_absolute()))
-        };
         found.look_closer(&gathered, &at_commit);
     }
     Ok((found, gathered))

@@ -16,6 +16,7 @@ mod arms;
 mod calls;
 mod documents;
 mod explain;
+mod explain_haskell;
 mod explain_sources;
 mod formats;
 mod limits;

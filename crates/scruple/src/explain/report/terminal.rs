@@ -27,6 +27,7 @@ pub fn text(found: &Found, rows: usize, width: usize) -> String {
     if let Some(code) = &found.code {
         lines(code, width, &mut out);
         instructions(code, width, &mut out);
+        core(code, width, &mut out);
         for lacking in &code.lacking {
             let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(lacking, width));
         }
@@ -89,6 +90,17 @@ fn instructions(code: &CodeView, width: usize, out: &mut String) {
         let _ = writeln!(out, "{}", fit(&row, width).trim_end());
     }
     more(code.instructions.len(), INSTRUCTIONS, "instructions", out);
+}
+
+fn core(code: &CodeView, width: usize, out: &mut String) {
+    if code.core.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{DIM}optimised Core of {}{DIM:#}", plain(&code.function));
+    for line in code.core.iter().take(INSTRUCTIONS) {
+        let _ = writeln!(out, "{}", fit(&format!("{} {}", line.mark, plain(&line.text)), width).trim_end());
+    }
+    more(code.core.len(), INSTRUCTIONS, "lines", out);
 }
 
 fn more(all: usize, shown: usize, what: &str, out: &mut String) {

@@ -205,17 +205,22 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
                 both => format!("own code, {a} → {b} for each call, {}", calls(both)),
             }
         }
+        PartKind::New if callee == row.name => "only B calls it".to_owned(),
+        PartKind::Gone if callee == row.name => "only A calls it".to_owned(),
         PartKind::Calls => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
             let times = match part.calls.0 == part.calls.1 {
                 true => String::new(),
                 false => format!(", × {times:.2}"),
             };
-            format!(
-                "{site}calls {callee} {} → {} times{times}",
-                count(part.calls.0 as f64),
-                count(part.calls.1 as f64)
-            )
+            let numbers =
+                format!("{} → {} times{times}", count(part.calls.0 as f64), count(part.calls.1 as f64));
+            // Where nobody is known to call it.
+            if callee == row.name {
+                format!("is called {numbers}")
+            } else {
+                format!("{site}calls {callee} {numbers}")
+            }
         }
         PartKind::New => format!("{site}calls {callee}, which it did not before"),
         PartKind::Gone => format!("{site}calls {callee} no more"),
@@ -242,7 +247,7 @@ pub fn remarks(found: &Found) -> Vec<String> {
     let (changed, compared) = found.changed;
     if changed >= SEVERAL && changed as f64 >= ALL * compared as f64 {
         lines.push(format!(
-            "{changed} of {compared} functions of the program that both have are not the same code: another compiler or \
+            "{changed} of {compared} functions of the program are not the same code in both: another compiler or \
              other flags, or a change of all of them"
         ));
     }

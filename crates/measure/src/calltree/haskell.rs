@@ -1,0 +1,240 @@
+//! Programs that GHC compiled. Their functions do not call but jump to each other, so that all of them seem to be called
+//! by the runtime; and most have no symbol. Here their counts are put together by address: GHC's debugging information
+//! (`-g1`) says where each procedure begins; its name is in the source, or in the Core that GHC wrote down. Which procedure
+//! jumps to which is known where the target is in the instruction.
+
+mod names;
+mod procedures;
+mod source;
+
+use super::profile::{Context, Function, Profile, RecursiveCalls, Run};
+use procedures::Procedures;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub(super) use names::is_of_module;
+pub use source::{SourceText, as_built, core_of};
+
+/// A function whose entries come from one other function to this share is shown as called by it.
+const ALL: f64 = 0.99;
+
+/// A piece of Haskell's code: a procedure, or all code of a file that nothing delimits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Piece {
+    object: String,
+    /// None where nothing tells where procedures begin.
+    begin: Option<u64>,
+    name: Option<String>,
+}
+
+/// What was counted of a piece.
+#[derive(Default)]
+struct Counted {
+    instructions: u64,
+    entries: u64,
+    /// Jumps to it from itself, and from others.
+    repeats: u64,
+    from: BTreeMap<usize, u64>,
+}
+
+/// The function that stands for all code of Haskell in the tree, so that its procedures have one caller.
+pub(super) const ALL_PROCEDURES: &str = "(procedures of Haskell)";
+
+/// The files of a profile with code of Haskell, and which of the profile's functions are.
+struct Haskell {
+    files: HashMap<String, Procedures>,
+    functions: Vec<bool>,
+}
+
+impl Haskell {
+    fn of(profile: &Profile, sources: &SourceText<'_>) -> Option<Haskell> {
+        let starts = |one: &Function| one.name.as_deref().is_some_and(|name| name.starts_with("StgRun"));
+        profile.functions.iter().find(|one| starts(one))?;
+        let is_named = |one: &Function| one.name.as_deref().is_some_and(names::is_haskell);
+        let objects: BTreeSet<&str> = profile
+            .functions
+            .iter()
+            .filter(|one| is_named(one))
+            .filter_map(|one| one.object.as_deref())
+            .collect();
+        let files: HashMap<String, Procedures> = objects
+            .into_iter()
+            .filter_map(|path| Some((path.to_owned(), Procedures::of(path, sources)?)))
+            .collect();
+        let is_inside = |one: &Function| one.object.as_ref().is_some_and(|object| files.contains_key(object));
+        let is_haskell = |one: &Function| is_inside(one) && (one.name.is_none() || is_named(one));
+        let functions = profile.functions.iter().map(is_haskell).collect();
+        Some(Haskell { files, functions })
+    }
+
+    /// The file of a run that is Haskell's.
+    fn file_of<'a>(&'a self, run: &'a Run) -> Option<(&'a str, &'a Procedures)> {
+        let object = run.object.as_deref()?;
+        let procedures = self.files.get(object)?;
+        let inside = run.function.is_none_or(|function| self.functions[function]);
+        (inside && !procedures.is_stub(run.offset)).then_some((object, procedures))
+    }
+
+    fn owns(&self, context: &Context) -> bool {
+        context.function.is_some_and(|function| self.functions[function])
+    }
+}
+
+/// The profile with a function for each procedure of Haskell, below one that stands for all of them; none where nothing
+/// was compiled by GHC, or the counts by address do not account for those by context.
+pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Option<Profile> {
+    let haskell = Haskell::of(profile, sources)?;
+    let mut pieces = Pieces::default();
+    for (at, run) in profile.runs.iter().enumerate() {
+        if let Some((object, procedures)) = haskell.file_of(run) {
+            pieces.add(at, run, piece(run, profile, object, procedures), procedures);
+        }
+    }
+    let whole: u64 =
+        profile.contexts.iter().filter(|context| haskell.owns(context)).map(|context| context.own).sum();
+    let rest = whole.checked_sub(pieces.all.iter().map(|(_, counted)| counted.instructions).sum())?;
+    Some(rebuilt(profile, &haskell, &pieces, rest))
+}
+
+fn piece(run: &Run, profile: &Profile, object: &str, procedures: &Procedures) -> Piece {
+    let object = object.to_owned();
+    let symbol = run.function.map(|function| &profile.functions[function]);
+    if let Some((begin, name)) =
+        symbol.and_then(|function| Some((function.offset, function.name.as_deref()?)))
+    {
+        return Piece { object, begin: Some(begin), name: Some(names::shown(name)) };
+    }
+    let (begin, name) = procedures.at(run.offset).unzip();
+    Piece { object, begin: begin.flatten(), name }
+}
+
+#[derive(Default)]
+struct Pieces {
+    all: Vec<(Piece, Counted)>,
+    known: HashMap<Piece, usize>,
+    begins: HashMap<(String, u64), usize>,
+    /// Jumps whose targets are known: from, file, where, how often.
+    jumps: Vec<(usize, String, u64, u64)>,
+    /// By the number of the run.
+    of_runs: HashMap<usize, usize>,
+}
+
+impl Pieces {
+    fn add(&mut self, number: usize, run: &Run, piece: Piece, procedures: &Procedures) {
+        let at = *self.known.entry(piece.clone()).or_insert_with(|| {
+            self.all.push((piece.clone(), Counted::default()));
+            self.all.len() - 1
+        });
+        self.of_runs.insert(number, at);
+        let counted = &mut self.all[at].1;
+        counted.instructions += run.count * run.lengths.len() as u64;
+        if piece.begin == Some(run.offset) {
+            counted.entries += run.count;
+        }
+        let (last, before) = run.lengths.split_last().unwrap_or((&0, &[]));
+        let address = run.offset + before.iter().map(|length| u64::from(*length)).sum::<u64>();
+        if let Some(target) = procedures.jump(address, *last) {
+            self.jumps.push((at, piece.object.clone(), target, run.count));
+        }
+        if let Some(begin) = piece.begin {
+            self.begins.insert((piece.object, begin), at);
+        }
+    }
+
+    /// How often each was entered, and the only function that did.
+    fn calls(&self) -> Vec<(u64, Option<usize>)> {
+        let mut counted: Vec<Counted> = self.all.iter().map(|_| Counted::default()).collect();
+        for (from, object, target, count) in &self.jumps {
+            match self.begins.get(&(object.clone(), *target)) {
+                Some(to) if to == from => counted[*to].repeats += count,
+                Some(to) => *counted[*to].from.entry(*from).or_default() += count,
+                None => {}
+            }
+        }
+        let calls = |(at, one): (usize, &Counted)| {
+            let calls = self.all[at].1.entries.saturating_sub(one.repeats);
+            let most = one.from.iter().max_by_key(|(_, count)| **count);
+            let only = most.filter(|(_, count)| **count as f64 >= ALL * calls as f64 && calls > 0);
+            (calls, only.map(|(from, _)| *from))
+        };
+        let mut calls: Vec<(u64, Option<usize>)> = counted.iter().enumerate().map(calls).collect();
+        // Functions that only enter each other are begun by something else.
+        for at in 0..calls.len() {
+            let mut above = calls[at].1;
+            let mut steps = 0;
+            while let Some(next) = above.filter(|_| steps <= calls.len()) {
+                above = calls[next].1;
+                steps += 1;
+            }
+            if above.is_some() {
+                calls[at].1 = None;
+            }
+        }
+        calls
+    }
+}
+
+/// Contexts of other code keep their callers; what Haskell's code calls is called by the one that stands for all of it.
+fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> Profile {
+    let mut new = Profile { contexts: Vec::new(), recursive: Vec::new(), ..profile.clone() };
+    let function =
+        |name: Option<String>, object: Option<String>, offset: u64| Function { name, object, offset };
+    new.functions.push(function(Some(ALL_PROCEDURES.to_owned()), None, 0));
+    let all_procedures = Some(new.functions.len() - 1);
+    // After the root, whose number is 0.
+    let all = 1;
+    let mut place: Vec<usize> = Vec::with_capacity(profile.contexts.len());
+    for context in &profile.contexts {
+        let parent = context.parent.map(|parent| place[parent]);
+        if parent.is_some() && haskell.owns(context) {
+            new.contexts[all].heap += context.heap;
+            place.push(all);
+            continue;
+        }
+        place.push(new.contexts.len());
+        new.contexts.push(Context { parent, ..context.clone() });
+        if parent.is_none() {
+            // How often the runtime starts Haskell's code is no matter of the procedures.
+            let (parent, function) = (Some(0), all_procedures);
+            new.contexts.push(Context { parent, function, calls: 1, own: rest, ..Context::default() });
+        }
+    }
+    for calls in &profile.recursive {
+        if !haskell.owns(&profile.contexts[calls.from]) && !haskell.owns(&profile.contexts[calls.to]) {
+            let (from, to) = (place[calls.from], place[calls.to]);
+            new.recursive.push(RecursiveCalls { from, to, ..*calls });
+        }
+    }
+    let first = new.functions.len();
+    for (piece, _) in &pieces.all {
+        let piece = piece.clone();
+        new.functions.push(function(piece.name, Some(piece.object), piece.begin.unwrap_or(0)));
+    }
+    let calls = pieces.calls();
+    let mut contexts: Vec<Option<usize>> = vec![None; pieces.all.len()];
+    for at in 0..pieces.all.len() {
+        // The callers first.
+        let mut path = vec![at];
+        while let Some(above) = calls[path[path.len() - 1]].1 {
+            path.push(above);
+        }
+        let mut parent = all;
+        for one in path.into_iter().rev() {
+            parent = *contexts[one].get_or_insert_with(|| {
+                let own = pieces.all[one].1.instructions;
+                let (calls, function) = (calls[one].0, Some(first + one));
+                new.contexts.push(Context {
+                    parent: Some(parent),
+                    function,
+                    calls,
+                    own,
+                    ..Context::default()
+                });
+                new.contexts.len() - 1
+            });
+        }
+    }
+    for (run, piece) in &pieces.of_runs {
+        new.runs[*run].function = Some(first + piece);
+    }
+    new
+}

@@ -1,0 +1,225 @@
+//! Where the procedures of a Haskell program begin: by its symbols, and by its debugging information.
+
+use super::super::debug_file::{self, Reader};
+use super::names;
+use super::source::{self, SourceText};
+use gimli::{AttributeValue, Dwarf, Unit};
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, SymbolKind};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// How GHC names itself.
+const COMPILER: &str = "Glorious Glasgow Haskell";
+
+/// The procedures of a file.
+pub(super) struct Procedures {
+    /// Names by address, of modules with debugging information.
+    begins: BTreeMap<u64, String>,
+    /// Where such modules begin and end.
+    described: BTreeMap<u64, u64>,
+    /// The modules of symbols of code, by address; none for C's.
+    modules: BTreeMap<u64, Option<String>>,
+    /// The optimised Core of modules.
+    pub cores: BTreeMap<String, String>,
+    /// Stubs that jump to other files.
+    stubs: Vec<(u64, u64)>,
+    /// Sections with code.
+    code: Vec<(u64, Vec<u8>)>,
+    decodes: bool,
+}
+
+impl Procedures {
+    /// Those of a file; none where it cannot be read.
+    pub fn of(path: &str, sources: &SourceText<'_>) -> Option<Procedures> {
+        let data = std::fs::read(path).ok()?;
+        let file = File::parse(data.as_slice()).ok()?;
+        let of_code = file.symbols().chain(file.dynamic_symbols()).filter(|symbol| {
+            let is_code = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown);
+            is_code && symbol.address() != 0
+        });
+        let mut modules: BTreeMap<u64, Option<String>> = BTreeMap::new();
+        for symbol in of_code {
+            let module = symbol.name().ok().and_then(names::module);
+            let known = modules.entry(symbol.address()).or_default();
+            *known = known.take().or(module);
+        }
+        let mut stubs = Vec::new();
+        let mut code = Vec::new();
+        for section in file.sections().filter(|section| section.kind() == object::SectionKind::Text) {
+            let begin = section.address();
+            match section.name() {
+                Ok(name) if name.starts_with(".plt") => stubs.push((begin, begin + section.size())),
+                _ => code.push((begin, section.data().ok()?.to_vec())),
+            }
+        }
+        let decodes = file.architecture() == Architecture::X86_64;
+        let (begins, described, cores) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut procedures = Procedures { begins, described, modules, cores, stubs, code, decodes };
+        if let Some(dwarf) = debug_file::dwarf(Path::new(path), &file) {
+            let mut headers = dwarf.units();
+            while let Ok(Some(header)) = headers.next() {
+                if let Ok(unit) = dwarf.unit(header) {
+                    // A damaged unit says nothing.
+                    let _ = procedures.describe(&dwarf, &unit, Path::new(path), sources);
+                }
+            }
+        }
+        Some(procedures)
+    }
+
+    /// The procedure that an address without a symbol is in: where it begins, and its name. What nothing tells apart
+    /// begins nowhere.
+    pub fn at(&self, address: u64) -> Option<(Option<u64>, String)> {
+        if let Some((_, end)) = self.described.range(..=address).next_back()
+            && address < *end
+        {
+            let (begin, name) = self.begins.range(..=address).next_back()?;
+            return Some((Some(*begin), name.clone()));
+        }
+        // A module's code is in one piece, and C's functions all have symbols.
+        let (_, before) = self.modules.range(..=address).next_back()?;
+        let (_, after) = self.modules.range(address..).next()?;
+        let module = match (before, after) {
+            (Some(before), Some(after)) => (before == after).then_some(before),
+            (one, other) => one.as_ref().or(other.as_ref()),
+        };
+        Some((None, names::local_functions(module?)))
+    }
+
+    /// Whether an address is in a stub.
+    pub fn is_stub(&self, address: u64) -> bool {
+        self.stubs.iter().any(|(begin, end)| (begin..end).contains(&&address))
+    }
+
+    /// Where the instruction at an address jumps to in any case.
+    pub fn jump(&self, address: u64, length: u8) -> Option<u64> {
+        let holds =
+            |(begin, bytes): &&(u64, Vec<u8>)| address >= *begin && address - begin < bytes.len() as u64;
+        let (begin, bytes) = self.code.iter().find(holds).filter(|_| self.decodes)?;
+        let from = (address - begin) as usize;
+        let bytes = bytes.get(from..from + usize::from(length))?;
+        let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
+        let target = instruction.near_branch_target();
+        (target != 0 && matches!(instruction.mnemonic(), Mnemonic::Jmp | Mnemonic::Call)).then_some(target)
+    }
+
+    /// Adds the procedures of a module.
+    fn describe(
+        &mut self,
+        dwarf: &Dwarf<Reader>,
+        unit: &Unit<Reader>,
+        program: &Path,
+        sources: &SourceText<'_>,
+    ) -> gimli::Result<()> {
+        let mut entries = unit.entries();
+        let mut module: Option<Module> = None;
+        let mut found = BTreeMap::new();
+        while let Some((_, entry)) = entries.next_dfs()? {
+            let low = address(entry.attr_value(gimli::DW_AT_low_pc)?);
+            match entry.tag() {
+                gimli::DW_TAG_compile_unit => {
+                    let producer = text(dwarf, unit, entry.attr_value(gimli::DW_AT_producer)?);
+                    let high = address(entry.attr_value(gimli::DW_AT_high_pc)?);
+                    let (Some(low), Some(high)) = (low, high) else { return Ok(()) };
+                    if !producer.is_some_and(|name| name.contains(COMPILER)) {
+                        return Ok(());
+                    }
+                    self.described.insert(low, high);
+                    let name = text(dwarf, unit, entry.attr_value(gimli::DW_AT_name)?).unwrap_or_default();
+                    let folder =
+                        text(dwarf, unit, entry.attr_value(gimli::DW_AT_comp_dir)?).unwrap_or_default();
+                    let path = Path::new(&folder).join(&name);
+                    // What the symbols say is the module's name; the file's may have folders before it.
+                    let of_symbols = self.modules.range(low..high).filter_map(|(_, name)| name.as_ref());
+                    let known = of_symbols.into_iter().find(|name| *name != ":Main").cloned();
+                    let known = known.or_else(|| Some(path.file_stem()?.to_string_lossy().into_owned()));
+                    module = Some(Module {
+                        name: known.unwrap_or_default(),
+                        lines: first_lines(dwarf, unit, &name)?,
+                        text: sources(program, &path),
+                        core: source::core(program, &path),
+                    });
+                }
+                gimli::DW_TAG_subprogram => {
+                    let Some(low) = low else { continue };
+                    let noted = text(dwarf, unit, entry.attr_value(gimli::DW_AT_name)?);
+                    let symbol = text(dwarf, unit, entry.attr_value(gimli::DW_AT_MIPS_linkage_name)?);
+                    found.insert(low, (noted, symbol));
+                }
+                _ => {}
+            }
+        }
+        let Some(module) = module else { return Ok(()) };
+        for (begin, (noted, symbol)) in &found {
+            let end = found.range(begin + 1..).next().map_or(u64::MAX, |(next, _)| *next);
+            self.begins.insert(*begin, module.named(*begin..end, noted.as_deref(), symbol.as_deref()));
+        }
+        self.cores.extend(module.core.map(|core| (module.name, core)));
+        Ok(())
+    }
+}
+
+/// What is known of a module.
+struct Module {
+    name: String,
+    /// Lines of its own file, by the address where their code begins.
+    lines: BTreeMap<u64, u32>,
+    text: Option<String>,
+    core: Option<String>,
+}
+
+impl Module {
+    /// The name of the symbol; else that in the Core, in the note of the source that the code begins with, or of the
+    /// declaration at its first line; else that it is one of the module's local functions.
+    fn named(&self, code: Range<u64>, noted: Option<&str>, symbol: Option<&str>) -> String {
+        let symbol = symbol.unwrap_or_default();
+        if names::module(symbol).is_some() {
+            return names::shown(symbol);
+        }
+        let number = symbol.strip_suffix("_info").unwrap_or(symbol);
+        let in_core = || source::named_in_core(self.core.as_ref()?, number).map(str::to_owned);
+        let noted = || noted.filter(|name| !names::is_numbered(name)).map(str::to_owned);
+        let declared = || {
+            let (_, line) = self.lines.range(code.clone()).next()?;
+            source::declaration(self.text.as_ref()?, *line)
+        };
+        match in_core().or_else(noted).or_else(declared) {
+            Some(name) => format!("{}.{name}", self.name),
+            None => names::local_functions(&self.name),
+        }
+    }
+}
+
+fn text(dwarf: &Dwarf<Reader>, unit: &Unit<Reader>, value: Option<AttributeValue<Reader>>) -> Option<String> {
+    use gimli::Reader as _;
+    let text = dwarf.attr_string(unit, value?).ok()?;
+    Some(text.to_string_lossy().ok()?.into_owned())
+}
+
+fn address(value: Option<AttributeValue<Reader>>) -> Option<u64> {
+    match value? {
+        AttributeValue::Addr(address) => Some(address),
+        _ => None,
+    }
+}
+
+/// Lines of a file by address.
+fn first_lines(dwarf: &Dwarf<Reader>, unit: &Unit<Reader>, file: &str) -> gimli::Result<BTreeMap<u64, u32>> {
+    let mut lines = BTreeMap::new();
+    let Some(program) = unit.line_program.clone() else { return Ok(lines) };
+    let mut rows = program.rows();
+    while let Some((header, row)) = rows.next_row()? {
+        let path = row.file(header).map(|entry| entry.path_name());
+        let name = path.and_then(|name| text(dwarf, unit, Some(name)));
+        if let (Some(line), true) = (row.line(), name.as_deref().map(base) == Some(base(file))) {
+            lines.entry(row.address()).or_insert(line.get() as u32);
+        }
+    }
+    Ok(lines)
+}
+
+fn base(path: &str) -> PathBuf {
+    Path::new(path).file_name().map(PathBuf::from).unwrap_or_default()
+}

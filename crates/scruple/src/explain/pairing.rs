@@ -1,0 +1,112 @@
+//! Two runs whose functions are matched with each other once, whatever is asked about them.
+
+use super::causes::OtherCauses;
+use scruple_core::explain::{self, Code, Count, Explanation, Matched};
+use scruple_measure::calltree::{Binaries, Side};
+
+/// A run, another one, and which functions of them are the same.
+pub struct Pairing<'a> {
+    sides: [&'a Side; 2],
+    binaries: &'a Binaries,
+    matched: Matched,
+}
+
+/// Pairs of runs of two programs, and pairs of runs of one program.
+pub struct Pairings<'a> {
+    /// Of the first program and the second; at least one.
+    between: Vec<Pairing<'a>>,
+    /// Of one program, where its counts vary.
+    within: Vec<Pairing<'a>>,
+}
+
+/// The share of the whole from which on the code of a function counts: what the compiler adds at the start is always the
+/// same.
+const COSTS: f64 = 1e-4;
+
+impl<'a> Pairing<'a> {
+    /// Matches the functions of two runs.
+    pub fn of(first: &'a Side, second: &'a Side, binaries: &'a Binaries) -> Pairing<'a> {
+        let matched =
+            with_code([first, second], binaries, |code| Matched::of(&first.tree, &second.tree, code));
+        Pairing { sides: [first, second], binaries, matched }
+    }
+
+    /// Where the difference of a count comes from.
+    pub fn explained(&self, count: Count) -> Explanation {
+        let [first, second] = self.sides.map(|side| &side.tree);
+        self.with_code(|code| explain::explain(first, second, &self.matched, code, count))
+    }
+
+    /// What may be the cause besides the code of functions in which a difference shows.
+    pub fn other_causes(&self) -> OtherCauses {
+        let [first, second] = self.sides;
+        self.with_code(|code| OtherCauses::between(first, second, &self.matched, self.binaries, code))
+    }
+
+    /// How many functions of the program itself differ, and how many could be compared.
+    pub fn changed(&self) -> (usize, usize) {
+        let costs = [0, 1].map(|which| {
+            let side = self.sides[which];
+            let keys = if which == 0 { &self.matched.of_first } else { &self.matched.of_second };
+            let mut own = vec![0_u64; self.matched.keys.len()];
+            for context in &side.tree.contexts {
+                own[keys[context.function]] += context.cost.instructions;
+            }
+            let least = side.tree.total(Count::Instructions) as f64 * COSTS;
+            own.into_iter().map(|own| own as f64 > least).collect::<Vec<bool>>()
+        });
+        // GHC's optimisation decides which procedures there are; C's functions among them are its runtime's.
+        let of_haskell = self.sides.iter().all(|side| side.is_haskell());
+        self.with_code(|code| {
+            let of_program = self.matched.keys.iter().enumerate().filter(|(at, key)| {
+                // The language’s own library was compiled before, with other flags.
+                let own = key.module == "program" && !key.library && !key.name.is_empty();
+                own && (costs[0][*at] || of_haskell && costs[1][*at])
+                    && (!of_haskell || key.name.contains('.'))
+            });
+            let same = |(_, key): (usize, &explain::Key)| match key.first.is_empty() || key.second.is_empty()
+            {
+                true => of_haskell.then_some(false),
+                false => (code.same)(&key.first, &key.second),
+            };
+            let compared: Vec<bool> = of_program.filter_map(same).collect();
+            (compared.iter().filter(|same| !**same).count(), compared.len())
+        })
+    }
+
+    fn with_code<T>(&self, then: impl FnOnce(&Code<'_>) -> T) -> T {
+        with_code(self.sides, self.binaries, then)
+    }
+}
+
+fn with_code<T>([first, second]: [&Side; 2], binaries: &Binaries, then: impl FnOnce(&Code<'_>) -> T) -> T {
+    let same = |a: &[usize], b: &[usize]| binaries.same((first, a), (second, b));
+    let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
+    then(&Code { same: &same, likeness: &likeness })
+}
+
+impl<'a> Pairings<'a> {
+    /// Pairs the runs of both programs. Where all repeat, one pair says everything.
+    pub fn of(runs: [&'a [Side]; 2], repeats: bool, binaries: &'a Binaries) -> Pairings<'a> {
+        let [first, second] = runs;
+        let pairs = first.iter().zip(second).take(if repeats { 1 } else { usize::MAX });
+        let between = pairs.map(|(first, second)| Pairing::of(first, second, binaries)).collect();
+        let successive = runs.into_iter().filter(|_| !repeats).flat_map(|runs| runs.windows(2));
+        let within = successive.map(|two| Pairing::of(&two[0], &two[1], binaries)).collect();
+        Pairings { between, within }
+    }
+
+    /// The first runs of both.
+    pub fn first(&self) -> &Pairing<'a> {
+        &self.between[0]
+    }
+
+    /// Where the difference of a count comes from, over all pairs.
+    pub fn explained(&self, count: Count) -> Explanation {
+        let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
+        match self.between.as_slice() {
+            [one] if self.within.is_empty() => one.explained(count),
+            all => explain::settled(of(all), &of(&self.within)).unwrap_or_else(|| all[0].explained(count)),
+        }
+    }
+}

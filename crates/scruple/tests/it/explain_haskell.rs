@@ -1,0 +1,119 @@
+//! `scruple explain` of programs that GHC compiled.
+
+use crate::explain::{adds_up, explain, first};
+use crate::programs::has_valgrind;
+use crate::repository::Repository;
+use crate::support::{Place, at};
+use std::process::Command;
+
+/// A program with two functions that are not exported: one hashes a word in so many rounds, the other calls it so often.
+fn source(rounds: u32, times: u32) -> String {
+    format!(
+        "module Main (main) where\n\n\
+         hash :: Int -> Int -> Int\n\
+         hash start word = go ({rounds} :: Int) start\n  where\n    go 0 h = h\n    \
+         go n h = go (n - 1) ((h * 31 + word) `mod` 16777619)\n{{-# NOINLINE hash #-}}\n\n\
+         parse :: Int -> Int\n\
+         parse word = times ({times} :: Int) word\n  where\n    times 0 h = h\n    \
+         times n h = times (n - 1) (hash h word)\n{{-# NOINLINE parse #-}}\n\n\
+         main :: IO ()\nmain = print (loop 5000 7 == (1 :: Int))\n  where\n    loop :: Int -> Int -> Int\n    \
+         loop 0 sum' = sum'\n    loop n sum' = loop (n - 1) (sum' + parse n)\n"
+    )
+}
+
+fn has_ghc() -> bool {
+    has_valgrind()
+        && Command::new("ghc").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Compiles it in a folder of its own.
+fn build(place: &Place, name: &str, source: &str, flags: &[&str]) {
+    std::fs::create_dir(place.file(name)).expect("a folder");
+    place.write(&format!("{name}/Main.hs"), source);
+    let words = ["-v0", "-O1", "-rtsopts", "Main.hs", "-o", "app"];
+    let status = Command::new("ghc").args(words).args(flags).current_dir(place.file(name)).status();
+    assert!(status.is_ok_and(|status| status.success()), "ghc");
+}
+
+#[test]
+fn local_functions_of_haskell_are_named_by_their_source_and_the_true_cause_stands_first() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "one", &source(40, 1), &["-g1"]);
+    build(&place, "two", &source(44, 1), &["-g1"]);
+    build(&place, "six", &source(40, 3), &["-g1"]);
+    let dearer = explain(&place, &["one/app", "two/app"]);
+    adds_up(&dearer);
+    let (function, kind, _) = first(&dearer);
+    assert_eq!((function.as_str(), kind.as_str()), ("Main.hash", "own"), "{}", dearer.exchange());
+    let often = explain(&place, &["one/app", "six/app"]);
+    adds_up(&often);
+    let (function, kind, _) = first(&often);
+    assert_eq!((function.as_str(), kind.as_str()), ("Main.parse", "calls"), "{}", often.exchange());
+    let page = often.json();
+    assert_eq!(at(&page, "/explain/counts/0/rows/0/parts/0/callee"), "Main.hash", "{}", often.exchange());
+    // A source that was changed since then names nothing.
+    place.write("two/Main.hs", source(44, 1));
+    let stale = explain(&place, &["two/app", "two/app"]);
+    let remarks = at(&stale.json(), "/explain/remarks").to_string();
+    assert!(remarks.contains("whose sources are there"), "{}", stale.exchange());
+}
+
+#[test]
+fn without_debugging_information_only_the_module_of_local_functions_is_named() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "one", &source(40, 1), &[]);
+    build(&place, "two", &source(44, 1), &[]);
+    let answer = explain(&place, &["one/app", "two/app"]);
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "Main.(local functions)", "{}", answer.exchange());
+    assert!(at(&answer.json(), "/explain/remarks").to_string().contains("-g1"), "{}", answer.exchange());
+}
+
+#[test]
+fn the_optimised_core_of_a_function_is_shown_where_ghc_wrote_it_down() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    let flags = ["-g1", "-ddump-simpl", "-dsuppress-all", "-ddump-to-file"];
+    build(&place, "one", &source(40, 1), &flags);
+    build(&place, "two", &source(44, 1), &flags);
+    let words = ["--lines", "one/app", "two/app"];
+    let page = explain(&place, &words).json();
+    let core = at(&page, "/explain/code/core").as_array().expect("lines of Core");
+    let only = |mark: &str| {
+        core.iter()
+            .filter(|line| line["mark"] == mark)
+            .map(|line| line["text"].to_string())
+            .collect::<String>()
+    };
+    assert!(only("-").contains("40#") && only("+").contains("44#"), "{core:#?}");
+    std::fs::remove_file(place.file("two/Main.dump-simpl")).expect("the Core");
+    let lacking = place.run(["explain", "--no-time"].iter().chain(&words));
+    assert!(lacking.stdout.contains("no Core of Main"), "{}", lacking.exchange());
+}
+
+#[test]
+fn functions_of_haskell_at_two_revisions_are_named_by_the_source_of_each() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write(".gitignore", "app\n*.o\n*.hi\n");
+    repository.write("Main.hs", &source(40, 1));
+    repository.commit("old");
+    repository.write("Main.hs", &source(44, 1).replace("hash ::", "-- | Dearer.\nhash ::"));
+    repository.commit("new");
+    let build = "ghc -v0 -O1 -g1 -rtsopts Main.hs -o app";
+    let words = ["--repo", "repo", "--build", build, "--artifact", "app", "HEAD~1", "HEAD", "--", "./app"];
+    let answer = explain(&place, &words);
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "Main.hash", "{}", answer.exchange());
+}
