@@ -81,6 +81,9 @@ pub struct BenchArgs {
     /// Measure time only: no counting pass.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
+    /// Count only: allocations and collections, and no processes for time.
+    #[arg(long, conflicts_with_all = ["time_only", "quick"], hide_short_help = true)]
+    pub count_only: bool,
     /// Exit with code 3 when the readings cannot tell whether a budget is kept.
     ///
     /// When one is exceeded, the code is 1 also without this.

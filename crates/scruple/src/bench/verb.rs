@@ -81,6 +81,9 @@ fn taken(args: &BenchArgs, config: &Config, mut suite: Suite, work: WorkFolder) 
     let mut budgets = output::budgets(&args.limit, &brought)?;
     let subjects = suite.run.arms.iter().filter(|arm| arm.role == Role::Subject);
     output::check_limits(&budgets, subjects)?;
+    if args.count_only {
+        output::check_counted(&budgets, &args.metrics)?;
+    }
     budgets.append(&mut suite.budgets.clone());
     let configured = config.budgets(&brought)?;
     if suite.declared_all {
@@ -259,6 +262,7 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         budget: args.budget.as_deref().map_or(Ok(budget), values::duration)?,
         case_limit: values::duration(&args.case_limit)?,
         time_only: args.time_only,
+        count_only: args.count_only,
         list_only: args.list,
     })
 }

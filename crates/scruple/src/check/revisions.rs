@@ -182,6 +182,7 @@ fn suite(
         budget: values::duration(&args.budget)?,
         case_limit: CASE_LIMIT,
         time_only: false,
+        count_only: false,
         list_only: false,
     };
     let mut suite = Suite::open(sides, run, &Selection::default(), effort, interrupted, work.path())?;
@@ -215,6 +216,7 @@ fn sampling(args: &RevisionArgs) -> SamplingArgs {
         metrics: Vec::new(),
         limit: Vec::new(),
         time_only: false,
+        count_only: false,
         memory_map: false,
         requested_peak: false,
     }

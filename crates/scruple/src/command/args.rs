@@ -91,6 +91,9 @@ pub struct SamplingArgs {
     /// Measure time only: no runs for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
+    /// Count only: memory, allocations and collections, and no runs for time.
+    #[arg(long, conflicts_with_all = ["time_only", "twin"], hide_short_help = true)]
+    pub count_only: bool,
     /// Run each command once more and watch its memory map: by class, permission, shared or private, clean or dirty.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub memory_map: bool,

@@ -42,6 +42,8 @@ pub struct Effort {
     pub budget: Duration,
     /// Read clocks only.
     pub time_only: bool,
+    /// Read no clocks.
+    pub count_only: bool,
     /// Watch the memory of each subject in one more launch.
     pub memory_map: bool,
 }
@@ -168,7 +170,9 @@ impl CommandPasses {
         if !effort.time_only {
             block_time = Some(self.memory_pass(effort)?);
         }
-        self.timing_pass(effort, block_time)?;
+        if !effort.count_only {
+            self.timing_pass(effort, block_time)?;
+        }
         if !effort.time_only {
             self.counting_pass(effort, block_time.unwrap_or_default())?;
         }

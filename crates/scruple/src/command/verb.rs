@@ -55,6 +55,9 @@ pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
     let config = Config::find()?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
+    if args.sampling.count_only {
+        output::check_counted(&budgets, &args.sampling.metrics)?;
+    }
     if args.commands.is_empty() {
         budgets.extend(config.budgets(&[])?);
     }
@@ -102,7 +105,7 @@ pub fn conclude(
     budgets: &[scruple_core::budget::Budget],
 ) -> Result<Code, Fault> {
     let footer = session.stored_at().map(|place| terminal::stored(&session.run.id, &place));
-    let anything = session.run.arms.iter().any(|arm| arm.sample("time.wall").is_some());
+    let anything = session.run.arms_of(Role::Subject).any(|arm| !arm.figures.is_empty());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
         let report = Report::of(&session.run, metrics, budgets);
@@ -141,6 +144,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
         at_most,
         budget: values::duration(&args.budget)?,
         time_only: args.time_only,
+        count_only: args.count_only,
         memory_map: args.memory_map,
     })
 }

@@ -161,6 +161,7 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
         metrics: args.metrics.clone(),
         limit: args.limit.clone(),
         time_only: args.time_only,
+        count_only: false,
         memory_map: false,
         requested_peak: false,
     }

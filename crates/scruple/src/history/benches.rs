@@ -106,6 +106,7 @@ impl Benches {
             budget: VISIT,
             case_limit: self.time_limit.unwrap_or(Duration::from_secs(60)),
             time_only: false,
+            count_only: false,
             list_only: false,
         };
         let run = Run {

@@ -6,7 +6,7 @@ use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::Budget;
 use scruple_core::harmless_text::for_terminal;
-use scruple_core::metric::{METRICS, Metric, nearest};
+use scruple_core::metric::{METRICS, Metric, Pass, nearest};
 use scruple_core::subject::Arm;
 use scruple_measure::runtimes::Runtime;
 use std::fs::OpenOptions;
@@ -49,6 +49,22 @@ pub fn check_limits<'a>(
                 names.join(", ")
             )))
         }
+    }
+}
+
+/// Checks that a run without times has all that is to be shown and limited.
+pub fn check_counted(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault> {
+    let limited = budgets.iter().map(|budget| (&budget.metric, &budget.text));
+    let named = metrics.iter().map(|pattern| (pattern, pattern));
+    let timed = |pattern: &str| {
+        let mut meant = METRICS.iter().filter(|metric| metric.matches(pattern)).peekable();
+        pattern != "all" && meant.peek().is_some() && meant.all(|metric| metric.pass == Pass::Timing)
+    };
+    match limited.chain(named).find(|(pattern, _)| timed(pattern)) {
+        None => Ok(()),
+        Some((_, text)) => Err(Fault::usage(format!(
+            "‘{text}’ needs runs for time, and with --count-only there are none: leave one of the two out"
+        ))),
     }
 }
 

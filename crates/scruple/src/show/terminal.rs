@@ -165,18 +165,18 @@ fn header(report: &Report<'_>) -> String {
     if let Some(tool) = &report.run.provenance.tool {
         return format!("{subjects} {what}{} · imported from {tool}", if subjects == 1 { "" } else { "s" });
     }
-    format!(
-        "{subjects} {what}{} · {blocks} {}{}{} · seed {}{state}",
-        if subjects == 1 { "" } else { "s" },
-        if requests { "window" } else { "block" },
-        if blocks == 1 { "" } else { "s" },
-        match subjects {
-            _ if of_two_runs => " of each run",
-            1 => "",
-            _ => ", interleaved",
-        },
-        report.run.seed
-    )
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let readings = match (blocks, requests) {
+        (0, false) => "not timed".to_owned(),
+        (blocks, false) => format!("{blocks} block{}", plural(blocks)),
+        (windows, true) => format!("{windows} window{}", plural(windows)),
+    };
+    let how = match subjects {
+        _ if of_two_runs => " of each run",
+        _ if subjects == 1 || blocks == 0 => "",
+        _ => ", interleaved",
+    };
+    format!("{subjects} {what}{} · {readings}{how} · seed {}{state}", plural(subjects), report.run.seed)
 }
 
 fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>) {

@@ -52,6 +52,21 @@ fn detail_shows_a_panel_below_each_case() {
 }
 
 #[test]
+fn cases_are_counted_without_processes_for_time() {
+    let answer = bench_freely(&Place::new(), &["--no-store", "--count-only", "--seed", "7"], &[ONE, TWO]);
+    assert_snapshot!(answer.exchange(), @r#"
+    exit 0
+    --- stdout
+    2 cases · not timed · seed 7
+
+           allocated
+    zoo
+      ant       16 B
+      bee        0 B
+    "#);
+}
+
+#[test]
 fn cases_are_listed_and_selected_by_name_or_tag() {
     let place = Place::new();
     let all = bench(&place, &["--list"], &[ONE, TWO, NONE]);

@@ -1,6 +1,7 @@
 //! The four verdicts, and which metric carries them.
 
-use crate::script::{arm, noisy_arm, old_and_new};
+use crate::script::{self, arm, noisy_arm, old_and_new};
+use crate::support::Place;
 use insta::assert_snapshot;
 
 const TIMES: [&str; 4] = ["-r", "20", "--metrics", "time"];
@@ -203,4 +204,38 @@ fn a_least_number_of_blocks_is_taken_also_where_the_budget_ends_before() {
     let answer = old_and_new(arm(1.0, 1), arm(1.5, 2), &words);
     assert!(answer.stdout.starts_with("2 commands · 8 blocks, interleaved"), "{}", answer.exchange());
     assert!(answer.stdout.contains("1.50 times as slow"), "{}", answer.exchange());
+}
+
+#[test]
+fn commands_are_counted_without_runs_for_time() {
+    let place = Place::new();
+    place.script(&[
+        ("old", script::arm(1.0, 1)),
+        ("new", script::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0)),
+    ]);
+    let words = [
+        "run",
+        "--no-store",
+        "--scripted",
+        "script.json",
+        "--count-only",
+        "-n",
+        "old",
+        "-n",
+        "new",
+        "true",
+        "false",
+    ];
+    let answer = place.run(words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stdout.starts_with("2 commands · not timed · seed"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("(-10)"), "{}", answer.exchange());
+    let page = place.run(words.iter().chain(&["--json"])).json();
+    let metrics = page["arms"][1]["metrics"].as_object().expect("metrics").clone();
+    assert!(metrics.contains_key("malloc.count") && metrics.contains_key("memory.peak"), "{metrics:?}");
+    assert!(metrics.keys().all(|key| !key.starts_with("time.")), "{metrics:?}");
+    // What only runs for time can say is refused, and not counted as kept.
+    let limited = place.run(words.iter().chain(&["--limit", "time.wall<5ms"]));
+    assert_eq!(limited.code, 2, "{}", limited.exchange());
+    assert!(limited.stderr.contains("needs runs for time"), "{}", limited.exchange());
 }

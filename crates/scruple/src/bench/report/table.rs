@@ -150,7 +150,7 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
 /// The number of processes behind the times, in words.
 fn processes_of(rows: &[CaseRow<'_>]) -> String {
     let of_row = |row: &CaseRow<'_>| Some(row.arm.sample("time.wall")?.by_process().len());
-    let processes = rows.iter().filter_map(of_row).max().unwrap_or(0);
+    let Some(processes) = rows.iter().filter_map(of_row).max() else { return "not timed".to_owned() };
     format!("{processes} fresh process{}", if processes == 1 { "" } else { "es" })
 }
 

@@ -53,6 +53,8 @@ pub struct SuiteEffort {
     pub case_limit: Duration,
     /// No counting pass.
     pub time_only: bool,
+    /// No timing pass.
+    pub count_only: bool,
     /// Cases are only listed.
     pub list_only: bool,
 }
@@ -331,7 +333,7 @@ impl Suite {
     pub fn take(&mut self) -> Result<(), Stop> {
         let mut result = self.take_passes();
         self.progress.clear();
-        if matches!(result, Err(Stop::Interrupted)) {
+        if matches!(result, Err(Stop::Interrupted)) && !self.effort.count_only {
             self.leave_out_unweighed();
         }
         // Readings before a stop are kept, too.
@@ -365,7 +367,10 @@ impl Suite {
     }
 
     fn take_passes(&mut self) -> Result<(), Stop> {
-        self.timing_pass()?;
+        match self.effort.count_only {
+            true => self.calibrate_only()?,
+            false => self.timing_pass()?,
+        }
         if !self.effort.time_only {
             self.counting_pass()?;
         }

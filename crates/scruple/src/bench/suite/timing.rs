@@ -91,6 +91,12 @@ impl Suite {
         Ok(())
     }
 
+    /// Finds how many iterations each case is counted over, without timing any.
+    pub(super) fn calibrate_only(&mut self) -> Result<(), Stop> {
+        self.effort.blocks = 0;
+        self.one_process(0, Instant::now())
+    }
+
     pub(crate) fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
         let mut programs = Vec::new();
         let padding = Plan::new(1, self.run.seed).padding(process);
