@@ -1,349 +1,144 @@
-//! The generator's connections: making them, reading from them, and handling their failures.
+//! The connections of one thread: which are open, which are being opened, and when to try again.
 
-use super::super::clock;
-use super::super::connection::{Link, broken, unconnected};
+use super::super::clock::Poller;
+use super::super::connection::{Connection, Link, unconnected};
 use super::super::failure::Failure;
-use super::super::http1::{self, AtEnd};
-use super::super::http2::{Done, Http2};
-use super::super::record::{Exchange, NOBODY};
-use super::super::request::Failed;
-use super::super::scenario::answer::{Answer, Head};
+use super::super::plan::Plan;
 use super::super::socket;
-use super::super::tls::Tls;
-use super::{Due, Generator, LONGEST_SLEEP};
+use super::super::target::Address;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 
-impl Generator {
-    /// Waits for events and acts on them. Returns how many there were.
-    pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
-        let count = self.poller.wait(wait.min(LONGEST_SLEEP))?;
-        self.act_on(count);
-        Ok(count)
+/// The number of connections that one thread opens at a time; more would overflow the queue of most listening sockets.
+const OPENED_AT_A_TIME: usize = 100;
+
+/// The pause before a connection is tried again for which the queue of a Unix socket had no room.
+const QUEUE_FULL: u64 = 1_000_000;
+
+/// The pause after the first failed attempt, which doubles with each.
+const FIRST_PAUSE: u64 = 10_000_000;
+
+pub(super) struct Connections {
+    pub(super) poller: Poller,
+    pub(super) list: Vec<Connection>,
+    /// How many there may be.
+    most: usize,
+    opening: usize,
+    pub(super) open: usize,
+    /// Since when none is open.
+    pub(super) none_open_since: u64,
+    /// When those that failed are to be tried again.
+    retries: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Why the last attempt failed.
+    pub(super) last_failure: Option<Failure>,
+    /// What was wrong with the first failed handshake.
+    pub(super) tls_trouble: Option<String>,
+}
+
+impl Connections {
+    /// A thread's share of the plan's connections. None is open.
+    pub(super) fn new(plan: &Plan, thread: u32) -> io::Result<Connections> {
+        let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
+        let most = if plan.by_clock() { plan.grow_to.max(plan.connections) } else { plan.connections };
+        Ok(Connections {
+            poller: Poller::new()?,
+            list: (0..part(plan.connections)).map(|_| Connection::new()).collect(),
+            most: part(most),
+            opening: 0,
+            open: 0,
+            none_open_since: 0,
+            retries: BinaryHeap::new(),
+            last_failure: None,
+            tls_trouble: None,
+        })
     }
 
-    /// Handles the events that the poller has returned.
-    pub(super) fn act_on(&mut self, count: usize) {
-        for event in 0..count {
-            let event = self.poller.event(event);
-            let index = (event.token & 0xffff_ffff) as usize;
-            let current = |generator: &Generator| {
-                generator.connections.get(index).is_some_and(|c| c.token(index) == event.token)
-            };
-            if event.writable && current(self) {
-                self.on_writable(index);
-            }
-            if event.readable && current(self) && self.connections[index].link != Link::Connecting {
-                self.on_readable(index);
-            }
-        }
-    }
-
-    fn on_writable(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
-        if connection.link != Link::Connecting {
-            if let Err(class) = connection.send_more(index, &self.poller) {
-                self.fail(index, class);
-            }
-            return;
-        }
-        if let Err(error) = connection.connected() {
-            return self.unconnected(index, unconnected(&error));
-        }
-        let Some(setup) = &self.shared.tls else {
-            if connection.send_more(index, &self.poller).is_ok() {
-                self.established(index);
-            }
-            return;
-        };
-        connection.link = Link::Handshaking;
-        let hello = Tls::new(setup).and_then(|tls| {
-            connection.tls = Some(Box::new(tls));
-            connection.send_more(index, &self.poller)?;
-            connection.send_handshake(index, &self.poller)
-        });
-        if let Err(class) = hello {
-            self.unconnected(index, class);
-        }
-    }
-
-    fn established(&mut self, index: usize) {
-        let now = clock::now();
-        let connection = &mut self.connections[index];
-        if self.shared.http2() {
-            if connection.tls.as_ref().is_some_and(|tls| !tls.speaks_http2()) {
-                self.tls_trouble.get_or_insert_with(|| "the server does not offer HTTP/2".to_owned());
-                return self.unconnected(index, Failure::Tls);
-            }
-            let most = if self.plan.keep_alive { self.plan.streams as usize } else { 1 };
-            connection.http2 = Some(Box::new(Http2::new(most)));
-            if let Err(class) = connection.send_frames(index, &self.poller) {
-                return self.unconnected(index, class);
-            }
-        }
-        connection.link = Link::Up;
-        connection.failed_attempts = 0;
-        self.recorder.connect.saturating_record(now - connection.since);
-        self.connecting -= 1;
-        self.up += 1;
-        self.ready(index, now);
-    }
-
-    fn on_readable(&mut self, index: usize) {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let generation = self.connections[index].generation;
-        loop {
-            match self.connections[index].receive(&mut buffer) {
-                Ok(0) => self.on_end(index),
-                Ok(length) => {
-                    self.on_bytes(index, &buffer[..length]);
-                    if length == buffer.len() && self.connections[index].generation == generation {
-                        continue;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => self.fail(index, broken(&error)),
-            }
-            break;
-        }
-        self.buffer = buffer;
-    }
-
-    fn on_bytes(&mut self, index: usize, bytes: &[u8]) {
-        let connection = &mut self.connections[index];
-        let Some(tls) = &mut connection.tls else { return self.on_plain(index, bytes) };
-        let mut plain = std::mem::take(&mut self.plain);
-        plain.clear();
-        let opened = tls.open(bytes, &mut plain);
-        let handshaking = tls.is_handshaking();
-        // An alert with the reason of our refusal is still sent.
-        let sent = connection.send_handshake(index, &self.poller);
-        if let Err(why) = opened {
-            self.tls_trouble.get_or_insert(why);
-            self.fail(index, Failure::Tls);
-        } else if let Err(class) = sent {
-            self.fail(index, class);
-        } else {
-            if self.connections[index].link == Link::Handshaking && !handshaking {
-                self.established(index);
-            }
-            if !plain.is_empty() {
-                self.on_plain(index, &plain);
-            }
-        }
-        self.plain = plain;
-    }
-
-    /// Bytes of HTTP/2: the requests that they end are recorded, and the answers of the protocol are sent.
-    fn on_frames(&mut self, index: usize, bytes: &[u8]) {
-        let mut done = std::mem::take(&mut self.done);
-        let connection = &mut self.connections[index];
-        let Some(http2) = &mut connection.http2 else { return };
-        let received = http2.receive(bytes, &self.plan.requests, &mut done);
-        let received = received.and_then(|()| connection.send_frames(index, &self.poller));
-        self.end_streams(index, &mut done);
-        self.done = done;
-        if let Err(class) = received {
-            return self.fail(index, class);
-        }
-        let once = !self.plan.keep_alive;
-        if self.connections[index].http2.as_ref().is_some_and(|http2| http2.is_over(once)) {
-            self.reconnect(index);
-        } else {
-            self.ready(index, clock::now());
+    /// Prepares a turn. What is open stays open.
+    pub(super) fn begin(&mut self) {
+        (self.last_failure, self.tls_trouble) = (None, None);
+        for connection in &mut self.list {
+            (connection.queued, connection.freed) = (false, None);
         }
     }
 
-    /// Records requests of HTTP/2 that have ended.
-    fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
-        let now = clock::now();
-        let part = self.stretch.part_now(now);
-        for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
-            self.in_flight -= 1;
-            self.connections[index].freed = Some(now);
-            match status {
-                0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
-                _ => {
-                    let answer = Answer { status, head: Head::Http2(&head), body: &body };
-                    self.answered(&exchange, now, part, answer, outcome);
-                }
-            }
-        }
+    /// Whether one more may be opened now.
+    pub(super) fn may_open(&self) -> bool {
+        self.opening < OPENED_AT_A_TIME
     }
 
-    pub(super) fn give_up_streams(&mut self, index: usize, sent_before: u64) {
-        let mut done = std::mem::take(&mut self.done);
-        let connection = &mut self.connections[index];
-        let Some(http2) = &mut connection.http2 else { return };
-        http2.give_up(sent_before, &mut done);
-        let sent = connection.send_frames(index, &self.poller);
-        let any = !done.is_empty();
-        self.end_streams(index, &mut done);
-        self.done = done;
-        match sent {
-            Err(class) => self.fail(index, class),
-            Ok(()) if any => self.ready(index, clock::now()),
-            Ok(()) => {}
+    /// Adds one where there may be more. Returns its index.
+    pub(super) fn grow(&mut self) -> Option<usize> {
+        if self.list.len() >= self.most || !self.may_open() {
+            return None;
         }
+        self.list.push(Connection::new());
+        Some(self.list.len() - 1)
     }
 
-    fn on_plain(&mut self, index: usize, bytes: &[u8]) {
-        if self.connections[index].http2.is_some() {
-            return self.on_frames(index, bytes);
-        }
-        let connection = &mut self.connections[index];
-        let Some(exchange) = connection.exchange else { return self.fail(index, Failure::Garbage) };
-        let expect = self.shared.expected[exchange.request as usize];
-        match connection.reader.feed(bytes, expect) {
-            Ok((_, None)) => {}
-            Ok((used, Some(head))) if used == bytes.len() => self.finish(index, head),
-            // Nothing was requested that could be answered after this answer.
-            Ok(_) | Err(_) => self.fail(index, Failure::Garbage),
-        }
-    }
-
-    fn on_end(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
-        if connection.link == Link::Handshaking {
-            return self.fail(index, Failure::Tls);
-        }
-        if let Some(http2) = &connection.http2 {
-            let ends: Vec<_> = http2.exchanges().map(|exchange| http2.at_end(&exchange)).collect();
-            return match ends.first() {
-                Some(class) => self.fail(index, *class),
-                None => self.reconnect(index),
-            };
-        }
-        match (connection.exchange, connection.reader.end()) {
-            (None, _) => self.reconnect(index),
-            (Some(_), AtEnd::Nothing) => self.fail(index, Failure::ClosedEarly),
-            (Some(_), AtEnd::Half) => self.fail(index, Failure::HalfResponse),
-            (Some(_), AtEnd::Complete(head)) => self.finish(index, head),
-        }
-    }
-
-    fn finish(&mut self, index: usize, head: http1::Head) {
-        let now = clock::now();
-        let part = self.stretch.part_now(now);
-        let connection = &mut self.connections[index];
-        let Some(exchange) = connection.exchange.take() else { return };
-        self.in_flight -= 1;
-        let check = &self.plan.requests[exchange.request as usize].check;
-        let outcome = match check.judge_kept(head, &connection.reader) {
-            Ok(()) => Ok(head.body),
-            Err(Failed::Status) => Err(Failure::BadStatus),
-            Err(Failed::Check) => Err(Failure::CheckFailed),
-        };
-        let (kept_head, kept_body) = connection.reader.take_kept();
-        let answer = Answer { status: head.status, head: Head::Http1(&kept_head), body: &kept_body };
-        self.answered(&exchange, now, part, answer, outcome);
-        let connection = &mut self.connections[index];
-        connection.reader.give_back(kept_head, kept_body);
-        connection.freed = Some(now);
-        if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
-            self.ready(index, now);
-        } else {
-            self.reconnect(index);
-        }
-    }
-
-    /// The connection failed, and with it the request on it, if any.
-    pub(super) fn fail(&mut self, index: usize, class: Failure) {
-        let connection = &mut self.connections[index];
-        if connection.link != Link::Up {
-            return self.unconnected(index, class);
-        }
-        let now = clock::now();
-        let lost: Vec<Exchange> = connection.exchanges().collect();
-        self.in_flight -= lost.len();
-        if !lost.is_empty() {
-            connection.freed = Some(now);
-        }
-        for exchange in &lost {
-            self.failed(exchange, now, class);
-        }
-        if lost.is_empty() && class == Failure::Garbage {
-            self.recorder.idle_failures.count(class);
-        }
-        self.reconnect(index);
-    }
-
-    fn reconnect(&mut self, index: usize) {
-        if self.connections[index].link == Link::Up {
-            self.up -= 1;
-            if self.up == 0 {
-                self.down_since = clock::now();
-            }
-        }
-        self.connections[index].close();
-        self.recorder.reconnects += 1;
-        if !self.stretch.is_under_way() || !self.done_sending(clock::now()) || !self.backlog.is_empty() {
-            self.connect(index);
-        }
-    }
-
-    pub(super) fn connect(&mut self, index: usize) {
-        let now = clock::now();
-        self.connecting += 1;
-        let begun = socket::connect(&self.shared.address)
-            .and_then(|socket| self.connections[index].begin(socket, index, &self.poller, now));
+    /// Begins to open one. An error says why that failed; [`Connections::failed_to_open`] is to be called then.
+    pub(super) fn connect(&mut self, index: usize, address: &Address, now: u64) -> Result<(), Failure> {
+        self.opening += 1;
+        let begun = socket::connect(address)
+            .and_then(|socket| self.list[index].begin(socket, index, &self.poller, now));
         match begun {
-            Ok(()) => {}
             // The queue of a Unix socket is full: that is no failure yet.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.connecting -= 1;
-                self.retries.push(Reverse((now + 1_000_000, index as u32)));
+                self.opening -= 1;
+                self.retries.push(Reverse((now + QUEUE_FULL, index as u32)));
+                Ok(())
             }
-            Err(error) => self.unconnected(index, unconnected(&error)),
+            begun => begun.map_err(|error| unconnected(&error)),
         }
     }
 
-    /// An attempt to connect has failed: the request that waited for it fails, and the next attempt is delayed.
-    pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
-        let now = clock::now();
-        self.connecting -= 1;
+    /// One is open. Returns how long that took.
+    pub(super) fn opened(&mut self, index: usize, now: u64) -> u64 {
+        let connection = &mut self.list[index];
+        connection.link = Link::Up;
+        connection.failed_attempts = 0;
+        self.opening -= 1;
+        self.open += 1;
+        now - connection.since
+    }
+
+    /// Closes one. It may be opened again.
+    pub(super) fn close(&mut self, index: usize, now: u64) {
+        if self.list[index].link == Link::Up {
+            self.open -= 1;
+            if self.open == 0 {
+                self.none_open_since = now;
+            }
+        }
+        self.list[index].close();
+    }
+
+    /// An attempt has failed: the next one is delayed.
+    pub(super) fn failed_to_open(&mut self, index: usize, class: Failure, now: u64) {
+        self.opening -= 1;
         self.last_failure = Some(class);
-        let connection = &mut self.connections[index];
+        let connection = &mut self.list[index];
         connection.close();
         connection.failed_attempts += 1;
-        let pause = 10_000_000_u64 << connection.failed_attempts.min(6).saturating_sub(1);
-        let freed = connection.freed.replace(now);
+        let pause = FIRST_PAUSE << connection.failed_attempts.min(6).saturating_sub(1);
         self.retries.push(Reverse((now + pause, index as u32)));
-        if !self.stretch.is_under_way() {
-            return;
-        }
-        let due = if self.schedule.is_some() {
-            self.backlog.pop_front().map(|due| (due, self.stretch.part(due.at)))
-        } else if !self.done_sending(now) {
-            let part = self.stretch.part(now);
-            self.recorder.due(part, now, now, 0);
-            self.stretch.count(part);
-            Some((Due { at: freed.unwrap_or(now), user: NOBODY }, part))
-        } else {
-            None
-        };
-        match due {
-            Some((due, part)) => {
-                let request = self.request_of(due);
-                let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
-                self.failed(&exchange, now, class);
-            }
-            None => self.recorder.idle_failures.count(class),
-        }
     }
 
-    pub(super) fn retry(&mut self, now: u64) {
+    /// One that is to be tried again by now.
+    pub(super) fn due_retry(&mut self, now: u64) -> Option<usize> {
         while let Some(Reverse((at, index))) = self.retries.peek().copied() {
             if at > now {
-                return;
+                break;
             }
             self.retries.pop();
-            if self.connections[index as usize].link == Link::Down {
-                self.connect(index as usize);
+            if self.list[index as usize].link == Link::Down {
+                return Some(index as usize);
             }
         }
+        None
     }
 
+    /// When the next one is to be tried again, if that is before `otherwise`.
     pub(super) fn next_retry(&self, otherwise: u64) -> u64 {
         self.retries.peek().map_or(otherwise, |Reverse((at, _))| otherwise.min(*at))
     }

@@ -16,7 +16,7 @@ impl Generator {
     /// Publishes the figures of the current part, or of the one before while the current one has no answers yet.
     pub(super) fn publish(&self, now: u64) {
         let live: &Live = &self.shared.live[self.thread as usize];
-        live.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);
+        live.backlog.store(self.queue.len() as u64, Ordering::Relaxed);
         if let Some(own) = &self.recorder.live {
             let stored = live.response.iter().zip(own.response);
             stored.for_each(|(shared, own)| shared.store(own, Ordering::Relaxed));

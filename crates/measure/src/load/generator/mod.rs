@@ -5,14 +5,16 @@
 
 mod choice;
 mod connections;
+mod events;
 mod live;
 mod patience;
+mod queue;
 mod sending;
 mod stretch;
 mod users;
 
-use super::clock::{self, Poller};
-use super::connection::{Connection, Link};
+use super::clock;
+use super::connection::Link;
 use super::each::Telling;
 use super::failure::Failure;
 use super::http2::Done;
@@ -21,16 +23,13 @@ use super::plan::{POLLED, Pace, Plan};
 use super::record::{Exchange, NOBODY, Recorder};
 use super::shared::{Ended, Shared};
 use choice::Choice;
+use connections::Connections;
 use patience::Patience;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use queue::Queue;
 use std::io;
 use std::sync::Arc;
 use stretch::Stretch;
 use users::Users;
-
-/// The number of connections that one thread opens at a time; more would overflow the queue of most listening sockets.
-const OPENED_AT_A_TIME: usize = 100;
 
 /// After this time without any connection the server counts as gone.
 const GONE: u64 = 2_000_000_000;
@@ -56,17 +55,8 @@ pub(crate) struct Generator {
     shared: Arc<Shared>,
     plan: Arc<Plan>,
     pub(crate) thread: u32,
-    poller: Poller,
-    connections: Vec<Connection>,
-    most_connections: usize,
-    /// Connections that can take a request, the longest idle first.
-    free: VecDeque<u32>,
-    /// Requests that wait for a connection.
-    backlog: VecDeque<Due>,
-    /// Connections of a closed loop that have become free and are used next.
-    gathered: Vec<u32>,
-    /// When connections that failed are to be tried again.
-    retries: BinaryHeap<Reverse<(u64, u32)>>,
+    connections: Connections,
+    queue: Queue,
     schedule: Option<Schedule>,
     users: Option<Users>,
     choice: Choice,
@@ -75,32 +65,25 @@ pub(crate) struct Generator {
     telling: Option<Telling>,
     stretch: Stretch,
     in_flight: usize,
-    up: usize,
-    connecting: usize,
-    down_since: u64,
-    last_failure: Option<Failure>,
-    pub(crate) backlog_most: u64,
     /// Whether there were more time-outs than the plan allows.
     pub(crate) gave_up: bool,
-    pub(crate) tls_trouble: Option<String>,
-    buffer: Vec<u8>,
+    memory: Memory,
+    patience: Patience,
+}
+
+/// Memory that is used again and again.
+struct Memory {
+    received: Vec<u8>,
+    /// What was received, decrypted.
     plain: Vec<u8>,
     done: Vec<Done>,
-    patience: Patience,
 }
 
 impl Generator {
     pub(crate) fn new(shared: &Arc<Shared>, plan: &Arc<Plan>, thread: u32) -> io::Result<Generator> {
-        let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
-        let most = if plan.by_clock() { plan.grow_to.max(plan.connections) } else { plan.connections };
         Ok(Generator {
-            poller: Poller::new()?,
-            connections: (0..part(plan.connections)).map(|_| Connection::new()).collect(),
-            most_connections: part(most),
-            free: VecDeque::new(),
-            backlog: VecDeque::new(),
-            gathered: Vec::new(),
-            retries: BinaryHeap::new(),
+            connections: Connections::new(plan, thread)?,
+            queue: Queue::default(),
             schedule: None,
             users: None,
             choice: Choice::of(plan, thread),
@@ -108,16 +91,8 @@ impl Generator {
             telling: None,
             stretch: Stretch::of(plan, thread),
             in_flight: 0,
-            up: 0,
-            connecting: 0,
-            down_since: 0,
-            last_failure: None,
-            backlog_most: 0,
             gave_up: false,
-            tls_trouble: None,
-            buffer: vec![0; 64 * 1024],
-            plain: Vec::new(),
-            done: Vec::new(),
+            memory: Memory { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
             patience: Patience::new(plan.looks(shared.cores)),
             shared: Arc::clone(shared),
             plan: Arc::clone(plan),
@@ -130,13 +105,9 @@ impl Generator {
         (self.stretch, self.choice) = (Stretch::of(plan, self.thread), Choice::of(plan, self.thread));
         self.recorder = Recorder::new(plan);
         self.telling = plan.each.as_ref().map(Telling::of);
-        (self.schedule, self.backlog_most, self.gave_up) = (None, 0, false);
-        (self.last_failure, self.tls_trouble) = (None, None);
-        self.free.clear();
-        self.gathered.clear();
-        for connection in &mut self.connections {
-            (connection.queued, connection.freed) = (false, None);
-        }
+        (self.schedule, self.gave_up) = (None, false);
+        self.queue.begin();
+        self.connections.begin();
         self.plan = Arc::clone(plan);
     }
 
@@ -145,35 +116,45 @@ impl Generator {
         std::mem::replace(&mut self.recorder, Recorder::empty())
     }
 
+    /// The most requests that waited for a connection at a time.
+    pub(crate) fn longest_queue(&self) -> u64 {
+        self.queue.most
+    }
+
+    /// What was wrong with the first failed TLS handshake of the turn.
+    pub(crate) fn take_tls_trouble(&mut self) -> Option<String> {
+        self.connections.tls_trouble.take()
+    }
+
     /// Opens the connections. Returns how many are open when all are, or when the time is over.
     pub(crate) fn open(&mut self) -> Result<usize, Failure> {
         let deadline = clock::now() + self.plan.timeout.as_nanos() as u64;
         // The server may have closed some since the last turn.
         while self.turn_once(0).map_err(|_| Failure::Unconnected)? > 0 {}
         let mut begun = 0;
-        while self.up < self.connections.len() && !self.shared.stopped() {
-            while begun < self.connections.len() && self.connecting < OPENED_AT_A_TIME {
-                if self.connections[begun].link == Link::Down {
+        while self.connections.open < self.connections.list.len() && !self.shared.stopped() {
+            while begun < self.connections.list.len() && self.connections.may_open() {
+                if self.connections.list[begun].link == Link::Down {
                     self.connect(begun);
                 }
                 begun += 1;
             }
             let now = clock::now();
-            if self.up == 0 && self.last_failure == Some(Failure::Tls) {
+            if self.connections.open == 0 && self.connections.last_failure == Some(Failure::Tls) {
                 break;
             }
             // The time may have passed while this thread waited for a core: events that have arrived still count.
             let late = now >= deadline;
             self.retry(now);
-            let wait = if late { 0 } else { self.next_retry(now + 10_000_000) - now };
+            let wait = if late { 0 } else { self.connections.next_retry(now + 10_000_000) - now };
             if self.turn_once(wait).map_err(|_| Failure::Unconnected)? == 0 && late {
                 break;
             }
         }
-        let handshaking = self.connections.iter().any(|connection| connection.link == Link::Handshaking);
-        match self.up {
+        let handshaking = self.connections.list.iter().any(|connection| connection.link == Link::Handshaking);
+        match self.connections.open {
             0 if handshaking => Err(Failure::Tls),
-            0 => Err(self.last_failure.unwrap_or(Failure::Unconnected)),
+            0 => Err(self.connections.last_failure.unwrap_or(Failure::Unconnected)),
             up => Ok(up),
         }
     }
@@ -193,7 +174,7 @@ impl Generator {
                 std::hint::spin_loop();
             }
         }
-        for index in 0..self.connections.len() {
+        for index in 0..self.connections.list.len() {
             self.ready(index, clock::now());
         }
         self.send_gathered();
@@ -206,7 +187,9 @@ impl Generator {
             if self.shared.stopped() {
                 return Ended::Interrupted;
             }
-            if self.up == 0 && now.saturating_sub(self.down_since) > GONE.min(timeout) {
+            if self.connections.open == 0
+                && now.saturating_sub(self.connections.none_open_since) > GONE.min(timeout)
+            {
                 return Ended::ServerGone;
             }
             if self.done_sending(now) && now > self.stretch.last_due.saturating_add(timeout) {
@@ -226,7 +209,7 @@ impl Generator {
                 self.publish(now);
             }
             self.retry(now);
-            let mut until = self.next_retry(sweep_at.min(publish_at));
+            let mut until = self.connections.next_retry(sweep_at.min(publish_at));
             if self.schedule.is_none() && now < self.stretch.end {
                 until = until.min(self.stretch.end);
             }
@@ -249,7 +232,7 @@ impl Generator {
         let looks = if self.in_flight > 1 { self.patience.looks() } else { 0 };
         let begun = clock::now();
         if looks > 0 {
-            let found = self.poller.look(looks)?;
+            let found = self.connections.poller.look(looks)?;
             self.patience.learn(found > 0);
             if found > 0 {
                 self.recorder.listener.looked(begun, begun, begun);
@@ -258,7 +241,7 @@ impl Generator {
             }
         }
         let until = begun + wait.min(LONGEST_SLEEP);
-        let count = self.poller.wait(wait.min(LONGEST_SLEEP))?;
+        let count = self.connections.poller.wait(wait.min(LONGEST_SLEEP))?;
         self.recorder.listener.looked(begun, until, clock::now());
         self.act_on(count);
         Ok(())
@@ -276,7 +259,7 @@ impl Generator {
         if let Some(telling) = &mut self.telling {
             telling.begin(start);
         }
-        self.down_since = start;
+        self.connections.none_open_since = start;
         if self.plan.scenario.is_some() {
             return self.set_users(start);
         }
@@ -327,46 +310,25 @@ impl Generator {
             let Some(due) = self.take_due(now) else { return now };
             self.stretch.last_due = due.at;
             let part = self.stretch.part(due.at);
-            self.recorder.due(part, due.at, now, self.backlog.len() as u64);
+            self.recorder.due(part, due.at, now, self.queue.len() as u64);
             if due.user != NOBODY {
                 self.stretch.count(part);
                 self.note_beginning(due, part);
             }
-            match self.take_free() {
-                Some(index) if self.backlog.is_empty() => {
+            match self.queue.take_idle(&mut self.connections.list) {
+                Some(index) => {
                     self.start(index, due, now, part);
                     self.offer(index);
                 }
-                free => {
-                    if let Some(index) = free {
-                        self.free.push_front(index as u32);
-                        self.connections[index].queued = true;
+                None => {
+                    self.queue.push(due);
+                    if let Some(index) = self.connections.grow() {
+                        self.connect(index);
                     }
-                    self.backlog.push_back(due);
-                    self.backlog_most = self.backlog_most.max(self.backlog.len() as u64);
-                    self.grow();
                 }
             }
         }
         clock::now()
-    }
-
-    fn grow(&mut self) {
-        if self.connections.len() < self.most_connections && self.connecting < OPENED_AT_A_TIME {
-            self.connections.push(Connection::new());
-            self.connect(self.connections.len() - 1);
-        }
-    }
-
-    fn take_free(&mut self) -> Option<usize> {
-        while let Some(index) = self.free.pop_front() {
-            let index = index as usize;
-            self.connections[index].queued = false;
-            if self.connections[index].is_free() {
-                return Some(index);
-            }
-        }
-        None
     }
 
     fn done_sending(&self, now: u64) -> bool {
@@ -380,7 +342,7 @@ impl Generator {
     }
 
     fn finished(&self, now: u64) -> bool {
-        self.in_flight == 0 && self.backlog.is_empty() && self.done_sending(now)
+        self.in_flight == 0 && self.queue.is_empty() && self.done_sending(now)
     }
 
     /// A connection can take requests: gives it the next that wait.
@@ -388,8 +350,8 @@ impl Generator {
         if !self.stretch.is_under_way() {
             return;
         }
-        while self.connections[index].is_free() && self.schedule.is_some() {
-            let Some(due) = self.backlog.pop_front() else { break };
+        while self.connections.list[index].is_free() && self.schedule.is_some() {
+            let Some(due) = self.queue.pop() else { break };
             self.start(index, due, now, self.stretch.part(due.at));
         }
         self.offer(index);
@@ -397,24 +359,17 @@ impl Generator {
 
     /// Puts an idle connection where the next request finds it.
     fn offer(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
-        if connection.is_free() && !connection.queued {
-            connection.queued = true;
-            match self.schedule {
-                Some(_) => self.free.push_back(index as u32),
-                None => self.gathered.push(index as u32),
-            }
-        }
+        self.queue.offer(index, &mut self.connections.list[index], self.schedule.is_none());
     }
 
     /// Fails requests that have waited too long.
     fn give_up_on(&mut self, now: u64, timeout: u64) {
-        for index in 0..self.connections.len() {
-            if self.connections[index].http2.is_some() {
+        for index in 0..self.connections.list.len() {
+            if self.connections.list[index].http2.is_some() {
                 self.give_up_streams(index, now.saturating_sub(timeout));
                 continue;
             }
-            let connection = &self.connections[index];
+            let connection = &self.connections.list[index];
             match (connection.link, connection.exchange) {
                 (Link::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
                     self.fail(index, Failure::TimedOut);
@@ -433,20 +388,19 @@ impl Generator {
     /// Accounts for what was in flight when the turn ended, at `now`: given up, or, when interrupted, not counted at
     /// all. Its connections are closed, the others stay open.
     pub(crate) fn settle(&mut self, ended: Ended, now: u64) {
-        for index in 0..self.connections.len() {
-            let connection = &mut self.connections[index];
-            let busy: Vec<Exchange> = connection.exchanges().collect();
+        for index in 0..self.connections.list.len() {
+            let busy: Vec<Exchange> = self.connections.list[index].exchanges().collect();
             if busy.is_empty() {
                 continue;
             }
-            connection.close();
-            (self.up, self.in_flight) = (self.up - 1, self.in_flight - busy.len());
+            self.connections.close(index, now);
+            self.in_flight -= busy.len();
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
                 self.recorder.failed(exchange, now, Failure::TimedOut);
                 self.tell(exchange, now, None, Err(Failure::TimedOut));
             }
         }
-        while let Some(due) = self.backlog.pop_front().filter(|_| ended != Ended::Interrupted) {
+        while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.stretch.part(due.at));
             let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
             self.recorder.failed(&exchange, now, Failure::Unsent);
@@ -457,7 +411,7 @@ impl Generator {
         }
         self.publish_counts();
         self.publish(now);
-        self.backlog.clear();
+        self.queue.clear();
         self.stretch.finish();
     }
 }

@@ -9,26 +9,26 @@ impl Generator {
     /// Sends, in a closed loop, on all connections that have become free: together, so that the server finds several
     /// requests when it wakes up.
     pub(super) fn send_gathered(&mut self) {
-        let mut gathered = std::mem::take(&mut self.gathered);
+        let mut gathered = self.queue.take_gathered();
         for index in gathered.drain(..).map(|index| index as usize) {
             let now = clock::now();
-            self.connections[index].queued = false;
-            self.connections[index].gathers = self.connections[index].http2.is_some();
-            while self.connections[index].is_free() && !self.done_sending(now) {
-                let intended = self.connections[index].freed.take().unwrap_or(now);
+            self.connections.list[index].queued = false;
+            self.connections.list[index].gathers = self.connections.list[index].http2.is_some();
+            while self.connections.list[index].is_free() && !self.done_sending(now) {
+                let intended = self.connections.list[index].freed.take().unwrap_or(now);
                 let part = self.stretch.part(now);
                 self.recorder.due(part, now, now, 0);
                 self.stretch.last_due = now;
                 self.stretch.count(part);
                 self.start(index, Due { at: intended, user: NOBODY }, now, part);
             }
-            if std::mem::take(&mut self.connections[index].gathers)
-                && let Err(class) = self.connections[index].send_frames(index, &self.poller)
+            if std::mem::take(&mut self.connections.list[index].gathers)
+                && let Err(class) = self.connections.list[index].send_frames(index, &self.connections.poller)
             {
                 self.fail(index, class);
             }
         }
-        self.gathered = gathered;
+        self.queue.give_back(gathered);
     }
 
     pub(super) fn start(&mut self, index: usize, due: Due, now: u64, part: u16) {
@@ -46,22 +46,22 @@ impl Generator {
     /// Sends a request as the plan has it.
     pub(super) fn send_prepared(&mut self, index: usize, exchange: Exchange) -> Result<(), Failure> {
         let (shared, request) = (&*self.shared, exchange.request as usize);
-        let connection = &mut self.connections[index];
+        let connection = &mut self.connections.list[index];
         match &mut connection.http2 {
             None => {
                 connection.exchange = Some(exchange);
-                connection.send(&shared.encoded[request], index, &self.poller)
+                connection.send(&shared.encoded[request], index, &self.connections.poller)
             }
             Some(http2) => http2
                 .start(&shared.frames[request], exchange)
-                .and_then(|()| connection.send_frames(index, &self.poller)),
+                .and_then(|()| connection.send_frames(index, &self.connections.poller)),
         }
     }
 
     /// A request was sent, or could not be.
     pub(super) fn sent(&mut self, index: usize, exchange: Exchange, now: u64, sent: Result<(), Failure>) {
         if let Err(class) = sent {
-            if !self.connections[index].exchanges().any(|under_way| under_way == exchange) {
+            if !self.connections.list[index].exchanges().any(|under_way| under_way == exchange) {
                 self.in_flight -= 1;
                 self.failed(&exchange, now, class);
             }

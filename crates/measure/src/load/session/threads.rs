@@ -108,7 +108,7 @@ fn one_thread(
     let ready = opened.map_err(|class| {
         let waited = consumed().waited.saturating_sub(waited);
         let starved = (waited > (clock::now() - began) / 2).then_some(waited);
-        unreachable(shared, class, generator.tls_trouble.take(), starved)
+        unreachable(shared, class, generator.take_tls_trouble(), starved)
     });
     if ready.is_err() {
         shared.stop();
@@ -144,7 +144,7 @@ fn one_thread(
         cost,
         priority_refused,
         gave_up: generator.gave_up,
-        backlog_most: generator.backlog_most,
+        backlog_most: generator.longest_queue(),
         unfinished: generator.unfinished(),
         used_up: generator.used_up(),
     }))

@@ -127,16 +127,20 @@ impl Generator {
 
     fn send_composed(&mut self, index: usize, request: &Request, exchange: Exchange) -> Result<(), Failure> {
         let target = &self.shared.target;
-        let connection = &mut self.connections[index];
+        let connection = &mut self.connections.list[index];
         match &mut connection.http2 {
             None => {
                 connection.exchange = Some(exchange);
-                connection.send(&request.http1(&target.host, self.plan.keep_alive), index, &self.poller)
+                connection.send(
+                    &request.http1(&target.host, self.plan.keep_alive),
+                    index,
+                    &self.connections.poller,
+                )
             }
             Some(http2) => {
                 let encoded = http2::encode(request, target).map_err(|_| Failure::Garbage)?;
                 http2.start(&encoded, exchange)?;
-                connection.send_frames(index, &self.poller)
+                connection.send_frames(index, &self.connections.poller)
             }
         }
     }
@@ -155,7 +159,7 @@ impl Generator {
                 match users.look(exchange, answer, outcome, &self.shared.target.host) {
                     Some(outcome) => outcome,
                     None => {
-                        self.backlog.push_front(Due { at: exchange.intended, user: exchange.user });
+                        self.queue.push_first(Due { at: exchange.intended, user: exchange.user });
                         return;
                     }
                 }

@@ -1,0 +1,315 @@
+//! What happens on the connections: they open, answer, end and fail.
+
+use super::super::clock;
+use super::super::connection::{Link, broken, unconnected};
+use super::super::failure::Failure;
+use super::super::http1::{self, AtEnd};
+use super::super::http2::{Done, Http2};
+use super::super::record::{Exchange, NOBODY};
+use super::super::request::Failed;
+use super::super::scenario::answer::{Answer, Head};
+use super::super::tls::Tls;
+use super::{Due, Generator, LONGEST_SLEEP};
+use std::io;
+
+impl Generator {
+    /// Waits for events and acts on them. Returns how many there were.
+    pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
+        let count = self.connections.poller.wait(wait.min(LONGEST_SLEEP))?;
+        self.act_on(count);
+        Ok(count)
+    }
+
+    /// Handles the events that the poller has returned.
+    pub(super) fn act_on(&mut self, count: usize) {
+        for event in 0..count {
+            let event = self.connections.poller.event(event);
+            let index = (event.token & 0xffff_ffff) as usize;
+            let current = |generator: &Generator| {
+                generator.connections.list.get(index).is_some_and(|c| c.token(index) == event.token)
+            };
+            if event.writable && current(self) {
+                self.on_writable(index);
+            }
+            if event.readable && current(self) && self.connections.list[index].link != Link::Connecting {
+                self.on_readable(index);
+            }
+        }
+    }
+
+    fn on_writable(&mut self, index: usize) {
+        let connection = &mut self.connections.list[index];
+        if connection.link != Link::Connecting {
+            if let Err(class) = connection.send_more(index, &self.connections.poller) {
+                self.fail(index, class);
+            }
+            return;
+        }
+        if let Err(error) = connection.connected() {
+            return self.unconnected(index, unconnected(&error));
+        }
+        let Some(setup) = &self.shared.tls else {
+            if connection.send_more(index, &self.connections.poller).is_ok() {
+                self.established(index);
+            }
+            return;
+        };
+        connection.link = Link::Handshaking;
+        let hello = Tls::new(setup).and_then(|tls| {
+            connection.tls = Some(Box::new(tls));
+            connection.send_more(index, &self.connections.poller)?;
+            connection.send_handshake(index, &self.connections.poller)
+        });
+        if let Err(class) = hello {
+            self.unconnected(index, class);
+        }
+    }
+
+    fn established(&mut self, index: usize) {
+        let now = clock::now();
+        let connection = &mut self.connections.list[index];
+        if self.shared.http2() {
+            if connection.tls.as_ref().is_some_and(|tls| !tls.speaks_http2()) {
+                self.connections
+                    .tls_trouble
+                    .get_or_insert_with(|| "the server does not offer HTTP/2".to_owned());
+                return self.unconnected(index, Failure::Tls);
+            }
+            let most = if self.plan.keep_alive { self.plan.streams as usize } else { 1 };
+            connection.http2 = Some(Box::new(Http2::new(most)));
+            if let Err(class) = connection.send_frames(index, &self.connections.poller) {
+                return self.unconnected(index, class);
+            }
+        }
+        self.recorder.connect.saturating_record(self.connections.opened(index, now));
+        self.ready(index, now);
+    }
+
+    fn on_readable(&mut self, index: usize) {
+        let mut buffer = std::mem::take(&mut self.memory.received);
+        let generation = self.connections.list[index].generation;
+        loop {
+            match self.connections.list[index].receive(&mut buffer) {
+                Ok(0) => self.on_end(index),
+                Ok(length) => {
+                    self.on_bytes(index, &buffer[..length]);
+                    if length == buffer.len() && self.connections.list[index].generation == generation {
+                        continue;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => self.fail(index, broken(&error)),
+            }
+            break;
+        }
+        self.memory.received = buffer;
+    }
+
+    fn on_bytes(&mut self, index: usize, bytes: &[u8]) {
+        let connection = &mut self.connections.list[index];
+        let Some(tls) = &mut connection.tls else { return self.on_plain(index, bytes) };
+        let mut plain = std::mem::take(&mut self.memory.plain);
+        plain.clear();
+        let opened = tls.open(bytes, &mut plain);
+        let handshaking = tls.is_handshaking();
+        // An alert with the reason of our refusal is still sent.
+        let sent = connection.send_handshake(index, &self.connections.poller);
+        if let Err(why) = opened {
+            self.connections.tls_trouble.get_or_insert(why);
+            self.fail(index, Failure::Tls);
+        } else if let Err(class) = sent {
+            self.fail(index, class);
+        } else {
+            if self.connections.list[index].link == Link::Handshaking && !handshaking {
+                self.established(index);
+            }
+            if !plain.is_empty() {
+                self.on_plain(index, &plain);
+            }
+        }
+        self.memory.plain = plain;
+    }
+
+    /// Bytes of HTTP/2: the requests that they end are recorded, and the answers of the protocol are sent.
+    fn on_frames(&mut self, index: usize, bytes: &[u8]) {
+        let mut done = std::mem::take(&mut self.memory.done);
+        let connection = &mut self.connections.list[index];
+        let Some(http2) = &mut connection.http2 else { return };
+        let received = http2.receive(bytes, &self.plan.requests, &mut done);
+        let received = received.and_then(|()| connection.send_frames(index, &self.connections.poller));
+        self.end_streams(index, &mut done);
+        self.memory.done = done;
+        if let Err(class) = received {
+            return self.fail(index, class);
+        }
+        let once = !self.plan.keep_alive;
+        if self.connections.list[index].http2.as_ref().is_some_and(|http2| http2.is_over(once)) {
+            self.reconnect(index);
+        } else {
+            self.ready(index, clock::now());
+        }
+    }
+
+    /// Records requests of HTTP/2 that have ended.
+    fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
+        let now = clock::now();
+        let part = self.stretch.part_now(now);
+        for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
+            self.in_flight -= 1;
+            self.connections.list[index].freed = Some(now);
+            match status {
+                0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
+                _ => {
+                    let answer = Answer { status, head: Head::Http2(&head), body: &body };
+                    self.answered(&exchange, now, part, answer, outcome);
+                }
+            }
+        }
+    }
+
+    pub(super) fn give_up_streams(&mut self, index: usize, sent_before: u64) {
+        let mut done = std::mem::take(&mut self.memory.done);
+        let connection = &mut self.connections.list[index];
+        let Some(http2) = &mut connection.http2 else { return };
+        http2.give_up(sent_before, &mut done);
+        let sent = connection.send_frames(index, &self.connections.poller);
+        let any = !done.is_empty();
+        self.end_streams(index, &mut done);
+        self.memory.done = done;
+        match sent {
+            Err(class) => self.fail(index, class),
+            Ok(()) if any => self.ready(index, clock::now()),
+            Ok(()) => {}
+        }
+    }
+
+    fn on_plain(&mut self, index: usize, bytes: &[u8]) {
+        if self.connections.list[index].http2.is_some() {
+            return self.on_frames(index, bytes);
+        }
+        let connection = &mut self.connections.list[index];
+        let Some(exchange) = connection.exchange else { return self.fail(index, Failure::Garbage) };
+        let expect = self.shared.expected[exchange.request as usize];
+        match connection.reader.feed(bytes, expect) {
+            Ok((_, None)) => {}
+            Ok((used, Some(head))) if used == bytes.len() => self.finish(index, head),
+            // Nothing was requested that could be answered after this answer.
+            Ok(_) | Err(_) => self.fail(index, Failure::Garbage),
+        }
+    }
+
+    fn on_end(&mut self, index: usize) {
+        let connection = &mut self.connections.list[index];
+        if connection.link == Link::Handshaking {
+            return self.fail(index, Failure::Tls);
+        }
+        if let Some(http2) = &connection.http2 {
+            let ends: Vec<_> = http2.exchanges().map(|exchange| http2.at_end(&exchange)).collect();
+            return match ends.first() {
+                Some(class) => self.fail(index, *class),
+                None => self.reconnect(index),
+            };
+        }
+        match (connection.exchange, connection.reader.end()) {
+            (None, _) => self.reconnect(index),
+            (Some(_), AtEnd::Nothing) => self.fail(index, Failure::ClosedEarly),
+            (Some(_), AtEnd::Half) => self.fail(index, Failure::HalfResponse),
+            (Some(_), AtEnd::Complete(head)) => self.finish(index, head),
+        }
+    }
+
+    fn finish(&mut self, index: usize, head: http1::Head) {
+        let now = clock::now();
+        let part = self.stretch.part_now(now);
+        let connection = &mut self.connections.list[index];
+        let Some(exchange) = connection.exchange.take() else { return };
+        self.in_flight -= 1;
+        let check = &self.plan.requests[exchange.request as usize].check;
+        let outcome = match check.judge_kept(head, &connection.reader) {
+            Ok(()) => Ok(head.body),
+            Err(Failed::Status) => Err(Failure::BadStatus),
+            Err(Failed::Check) => Err(Failure::CheckFailed),
+        };
+        let (kept_head, kept_body) = connection.reader.take_kept();
+        let answer = Answer { status: head.status, head: Head::Http1(&kept_head), body: &kept_body };
+        self.answered(&exchange, now, part, answer, outcome);
+        let connection = &mut self.connections.list[index];
+        connection.reader.give_back(kept_head, kept_body);
+        connection.freed = Some(now);
+        if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
+            self.ready(index, now);
+        } else {
+            self.reconnect(index);
+        }
+    }
+
+    /// The connection failed, and with it the request on it, if any.
+    pub(super) fn fail(&mut self, index: usize, class: Failure) {
+        let connection = &mut self.connections.list[index];
+        if connection.link != Link::Up {
+            return self.unconnected(index, class);
+        }
+        let now = clock::now();
+        let lost: Vec<Exchange> = connection.exchanges().collect();
+        self.in_flight -= lost.len();
+        if !lost.is_empty() {
+            connection.freed = Some(now);
+        }
+        for exchange in &lost {
+            self.failed(exchange, now, class);
+        }
+        if lost.is_empty() && class == Failure::Garbage {
+            self.recorder.idle_failures.count(class);
+        }
+        self.reconnect(index);
+    }
+
+    fn reconnect(&mut self, index: usize) {
+        self.connections.close(index, clock::now());
+        self.recorder.reconnects += 1;
+        if !self.stretch.is_under_way() || !self.done_sending(clock::now()) || !self.queue.is_empty() {
+            self.connect(index);
+        }
+    }
+
+    pub(super) fn connect(&mut self, index: usize) {
+        let now = clock::now();
+        if let Err(class) = self.connections.connect(index, &self.shared.address, now) {
+            self.unconnected(index, class);
+        }
+    }
+
+    /// An attempt to connect has failed: the request that waited for it fails, and the next attempt is delayed.
+    pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
+        let now = clock::now();
+        self.connections.failed_to_open(index, class, now);
+        let freed = self.connections.list[index].freed.replace(now);
+        if !self.stretch.is_under_way() {
+            return;
+        }
+        let due = if self.schedule.is_some() {
+            self.queue.pop().map(|due| (due, self.stretch.part(due.at)))
+        } else if !self.done_sending(now) {
+            let part = self.stretch.part(now);
+            self.recorder.due(part, now, now, 0);
+            self.stretch.count(part);
+            Some((Due { at: freed.unwrap_or(now), user: NOBODY }, part))
+        } else {
+            None
+        };
+        match due {
+            Some((due, part)) => {
+                let request = self.request_of(due);
+                let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+                self.failed(&exchange, now, class);
+            }
+            None => self.recorder.idle_failures.count(class),
+        }
+    }
+
+    pub(super) fn retry(&mut self, now: u64) {
+        while let Some(index) = self.connections.due_retry(now) {
+            self.connect(index);
+        }
+    }
+}
