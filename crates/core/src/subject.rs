@@ -1,5 +1,6 @@
 //! Subjects, and the arms of a comparison.
 
+use crate::harmless_text::plain;
 use crate::memory_map::MemoryCourse;
 use crate::protocol::Timing;
 use crate::sample::{Figure, Sample};
@@ -195,10 +196,10 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// An arm without readings.
+    /// An arm without readings. What would steer a terminal is replaced in its name.
     pub fn new(name: impl Into<String>, subject: Subject, role: Role) -> Arm {
         Arm {
-            name: name.into(),
+            name: plain(&name.into()),
             subject,
             version: None,
             params: BTreeMap::new(),

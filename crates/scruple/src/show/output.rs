@@ -5,7 +5,7 @@ use super::{FORMATS, Report, json, meant, terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::Budget;
-use scruple_core::harmless_text::for_terminal;
+use scruple_core::harmless_text::{for_terminal, plain_lines};
 use scruple_core::metric::{METRICS, Metric, Pass, nearest};
 use scruple_core::subject::Arm;
 use scruple_measure::runtimes::Runtime;
@@ -111,13 +111,14 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
     Ok(report.kept().into())
 }
 
-/// Writes files, `-` being standard output. The last error is returned once the rest have been written.
+/// Writes files of text, `-` being standard output. What would steer a terminal or turn the direction of writing is
+/// replaced, whoever it came from. The last error is returned once the rest have been written.
 pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> Result<Option<Fault>, Fault> {
     let mut unwritten = None;
     for (path, text) in files {
         match path == Path::new("-") {
             true => print(&text)?,
-            false => unwritten = write_file(path, text.as_bytes()).err().or(unwritten),
+            false => unwritten = write_file(path, plain_lines(&text).as_bytes()).err().or(unwritten),
         }
     }
     Ok(unwritten)

@@ -4,7 +4,7 @@ use super::args::ListArgs;
 use super::{Listed, Store, outbox};
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::show::json::timestamp;
+use crate::show::json::{inert, timestamp};
 use crate::show::output;
 use scruple_core::run::State;
 use serde::Serialize;
@@ -47,7 +47,7 @@ fn as_json(runs: &[Listed]) -> String {
             argv: &run.argv,
         })
         .collect();
-    serde_json::to_string_pretty(&lines).unwrap_or_default() + "\n"
+    inert(&(serde_json::to_string_pretty(&lines).unwrap_or_default() + "\n"))
 }
 
 fn as_table(runs: &[Listed]) -> String {

@@ -1,5 +1,6 @@
 //! Texts from outside in everything that Scruple writes: they are shown, and do nothing.
 
+use crate::load;
 use crate::pages::{HOSTILE, all_is_well, page};
 use crate::programs::{has_valgrind, skip};
 use crate::repository::{Repository, program};
@@ -98,6 +99,79 @@ fn what_a_program_prints_is_quoted_harmlessly() {
     let refused = place.run(["run", "-r", "2", "./fails"]);
     assert_eq!(refused.code, 4, "{}", refused.exchange());
     is_inert("the terminal", &refused.stderr);
+}
+
+#[test]
+fn every_file_of_a_load_shows_names_and_nothing_happens() {
+    let place = Place::new();
+    // It is a name up to the first `=`, and a URL where it has a slash, a colon or a space.
+    let name = EVERYTHING.replace(['=', '/', ' '], "");
+    let against = format!("{name}=:10");
+    load::script(&place, &[("new", load::windows(200)), (&plain(&name), load::windows(300))]);
+    let files = ["load.html", "load.md", "load.csv", "load.json", "load.xml"];
+    let mut words = vec!["--label", "=2+2<script>", "--against", &against];
+    files.iter().for_each(|file| words.extend(["--export", file]));
+    let answer = place.run(load::load(&words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    is_inert("the terminal", &answer.stdout);
+    files.iter().for_each(|file| is_inert(file, &place.read(file)));
+    let shown = place.run(["show"]);
+    is_inert("the terminal", &shown.stdout);
+    all_is_well(&[place.file("load.html"), page(&place, "stored.html", &[])]);
+}
+
+#[test]
+fn what_is_imported_shows_names_and_units_and_nothing_happens() {
+    let place = Place::new();
+    let times = [0.020, 0.019, 0.021, 0.020, 0.022, 0.018];
+    let result = serde_json::json!({
+        "command": EVERYTHING, "mean": 0.02, "stddev": 0.001, "median": 0.02, "user": 0.02, "system": 0.0,
+        "min": 0.018, "max": 0.022, "times": times, "exit_codes": [0, 0, 0, 0, 0, 0],
+        "parameters": { "<b>size</b>": "<script>alert(1)</script>" },
+    });
+    place.write("hyperfine.json", serde_json::json!({ "results": [result] }).to_string());
+    let rows = (1..=30).map(|i| {
+        serde_json::json!({ "commit": format!("{i:040x}"), "value": 100 + i % 3, "unit": "<script>alert(1)</script>\u{1b}[31m",
+            "metric": "zoo.</svg><img src=x onerror=alert(2)>", "subject": EVERYTHING })
+    });
+    place.write("series.json", serde_json::Value::from_iter(rows).to_string());
+    for file in ["hyperfine.json", "series.json"] {
+        let answer = place.run(["store", "import", file]);
+        is_inert("the terminal", &answer.stdout);
+        is_inert("the terminal", &answer.stderr);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        for words in [["store", "list"], ["show", "last"], ["report", "--last"]] {
+            is_inert("the terminal", &place.run(words).stdout);
+        }
+        for name in ["page.md", "page.csv", "page.json"] {
+            page(&place, name, &[]);
+            is_inert(name, &place.read(name));
+        }
+        all_is_well(&[page(&place, "page.html", &[])]);
+    }
+}
+
+#[test]
+fn every_file_of_a_search_for_leaks_shows_names_and_nothing_happens() {
+    let place = Place::new();
+    let program = "./</title><script>alert(1)</script><img src=x onerror=alert(2)>";
+    let of = |n: u32| {
+        let readings = serde_json::json!({"heap.live": 50_000 + 40 * n, "gc.count": 40, "gc.major": 6});
+        (plain(&format!("{program} {n}")), serde_json::json!({"counting": [{ "readings": readings }]}))
+    };
+    let arms: serde_json::Map<String, serde_json::Value> =
+        [1000, 2000, 4000, 8000].map(of).into_iter().collect();
+    place.write("leak.json", serde_json::json!({ "arms": arms }).to_string());
+    let words =
+        ["inspect", "leak", "--scripted", "leak.json", "--sizes", "1k,2k,4k,8k", "--", program, "{n}"];
+    let answer = place.run(words);
+    is_inert("the terminal", &answer.stdout);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    for name in ["page.md", "page.csv", "page.json"] {
+        page(&place, name, &[]);
+        is_inert(name, &place.read(name));
+    }
+    all_is_well(&[page(&place, "leak.html", &[])]);
 }
 
 #[test]

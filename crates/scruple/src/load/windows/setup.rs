@@ -3,6 +3,7 @@
 use crate::cli::values;
 use crate::fault::Fault;
 use crate::load::args::LoadArgs;
+use scruple_core::harmless_text::plain;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
@@ -173,7 +174,7 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
         read.scenario = read.scenario.map(|scenario| scenario.faster(speed));
     }
     Ok(Side {
-        name,
+        name: plain(&name),
         url: url.to_owned(),
         target,
         requests: read.requests,
