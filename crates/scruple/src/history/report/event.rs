@@ -32,12 +32,22 @@ impl Outcome {
     pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Outcome {
         let known = changes.filter(|(_, change)| change.better.is_some());
         let first = known.min_by_key(|(series, _)| weight(&series.metric));
-        // A build with larger artefacts, such as a longer script, is not worse for its users.
-        let first = first.filter(|(series, _)| !series.metric.starts_with("build."));
-        match first.map(|(_, change)| (change.better, change.accepted.is_some())) {
-            Some((Some(false), false)) => Outcome::Regression,
-            Some((Some(true), _)) => Outcome::Improvement,
-            _ => Outcome::Change,
+        first.map_or(Outcome::Change, |(series, change)| {
+            match Outcome::of_metric(&series.metric, change.better) {
+                Outcome::Regression if change.accepted.is_some() => Outcome::Change,
+                outcome => outcome,
+            }
+        })
+    }
+
+    /// The outcome of a change of a metric, which is for the better, for the worse, or neither.
+    pub(crate) fn of_metric(metric: &str, better: Option<bool>) -> Outcome {
+        match better {
+            // A build with larger artefacts, such as a longer script, is not worse for its users.
+            _ if metric.starts_with("build.") => Outcome::Change,
+            Some(true) => Outcome::Improvement,
+            Some(false) => Outcome::Regression,
+            None => Outcome::Change,
         }
     }
 

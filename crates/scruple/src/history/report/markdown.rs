@@ -77,14 +77,12 @@ pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
         let found: Vec<(&Series, f64)> =
             series.filter_map(|series| Some((*series, between(page, series, from, to)?))).collect();
         if !found.is_empty() {
-            let weightiest = found.iter().min_by_key(|(series, _)| weight(&series.metric));
-            let better = weightiest.and_then(|(series, ratio)| words::is_better(series, *ratio));
-            let outcome = match better {
-                Some(true) => Outcome::Improvement,
-                Some(false) => Outcome::Regression,
-                None => Outcome::Change,
-            };
-            out.push_str(&line(page, outcome, subject, &found, from, to));
+            let most_important = found.iter().min_by_key(|(series, _)| weight(&series.metric));
+            let outcome = most_important.map_or(Outcome::Change, |(series, ratio)| {
+                Outcome::of_metric(&series.metric, words::is_better(series, *ratio))
+            });
+            out.push_str(&line(page, outcome, subject, &amounts(&found), from, to));
+            out.push('\n');
         }
     }
     match out.is_empty() {
@@ -93,22 +91,28 @@ pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
     }
 }
 
-/// A line for each subject of an event.
+/// An event, named by the subject with its most important change; its other subjects stand below.
 fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
     let mut out = String::new();
-    for subject in subjects(page) {
+    let changed = |subject: &str| -> Vec<(&Series, f64)> {
         let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
-        let found: Vec<(&Series, f64)> = of.map(|(series, change)| (*series, change.ratio)).collect();
-        if !found.is_empty() {
-            // One event has one name everywhere.
-            let line = line(page, event.outcome(), subject, &found, event.before, event.last());
-            let mut told = line.trim_end().to_owned();
-            let which = Some(words::culprit(page, event)).filter(|_| words::left_out(page, event) > 0);
-            for kind in which.into_iter().chain(words::kind(page, event)) {
-                let _ = write!(told, " – {}", escaped(&kind));
-            }
-            let _ = writeln!(out, "- {told}");
+        of.map(|(series, change)| (*series, change.ratio)).collect()
+    };
+    let mut found: Vec<_> = subjects(page).into_iter().map(|subject| (subject, changed(subject))).collect();
+    found.retain(|(_, changes)| !changes.is_empty());
+    found.sort_by_key(|(_, changes)| changes.iter().map(|(series, _)| weight(&series.metric)).min());
+    for (place, (subject, changes)) in found.iter().enumerate() {
+        let parts = amounts(changes);
+        if place > 0 {
+            let _ = writeln!(out, "  - {}: {parts}", code(&words::plain(subject), Markup::Markdown));
+            continue;
         }
+        let mut told = line(page, event.outcome(), subject, &parts, event.before, event.last());
+        let which = Some(words::culprit(page, event)).filter(|_| words::left_out(page, event) > 0);
+        for kind in which.into_iter().chain(words::kind(page, event)) {
+            let _ = write!(told, " – {}", escaped(&kind));
+        }
+        let _ = writeln!(out, "- {told}");
     }
     for one in page.explained_of(event) {
         for sentence in &one.sentences {
@@ -119,17 +123,19 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
 }
 
 /// `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
+fn line(page: &Page<'_>, outcome: Outcome, subject: &str, parts: &str, from: usize, to: usize) -> String {
+    let whom = match subjects(page).len() {
+        0 | 1 => String::new(),
+        _ => format!(" of {}", code(&words::plain(subject), Markup::Markdown)),
+    };
+    format!("**{}**{whom}: {parts} ({})", outcome.word(), commits(page, from, to))
+}
+
+/// `Allocations: -46.17%  Memory: -1.20%  Time: -36.88%`.
 ///
 /// Unchanged metrics are left out; processor time replaces wall time where that is all there is. Other metrics appear
 /// only where none of the three changed.
-fn line(
-    page: &Page<'_>,
-    outcome: Outcome,
-    subject: &str,
-    found: &[(&Series, f64)],
-    from: usize,
-    to: usize,
-) -> String {
+fn amounts(found: &[(&Series, f64)]) -> String {
     // Allocations of a runtime's collector and requests to malloc are different figures.
     let columns: [(&str, &[&str]); 4] = [
         ("Allocations", &["alloc.bytes"]),
@@ -150,11 +156,7 @@ fn line(
         };
         parts = found.iter().map(other).collect();
     }
-    let whom = match subjects(page).len() {
-        0 | 1 => String::new(),
-        _ => format!(" of {}", code(&words::plain(subject), Markup::Markdown)),
-    };
-    format!("**{}**{whom}: {} ({})\n", outcome.word(), parts.join("  "), commits(page, from, to))
+    parts.join("  ")
 }
 
 /// The change; for values on both sides of zero, only its direction.

@@ -451,7 +451,7 @@ fn lines_to_paste() {
 
     - **Regression** of `init`: Time: +94.03% (Commit [81af15516f...1fe68f0aee](https://github.com/example/winter/compare/81af15516f000000000000000000000000000010...1fe68f0aee000000000000000000000000000011)) – a spike until be1e08c46d
     - **Regression** of `init`: Allocations: +20.00%  Time: +45.65% (Commit [6a99b4b1f4...a708a824f2](https://github.com/example/winter/compare/6a99b4b1f400000000000000000000000000000b...a708a824f200000000000000000000000000000d))
-    - **Regression** of `parse`: Allocations: +0.0010% (Commit [6a99b4b1f4...a708a824f2](https://github.com/example/winter/compare/6a99b4b1f400000000000000000000000000000b...a708a824f200000000000000000000000000000d))
+      - `parse`: Allocations: +0.0010%
     - **Improvement** of `init`: Allocations: -97.71%  Memory: +16.58%  Time: -98.88% (Commit [1715609f7b...b54cda58fa](https://github.com/example/winter/compare/1715609f7b000000000000000000000000000004...b54cda58fa000000000000000000000000000005))
     - **Improvement** of `init`: Memory: -99.60%  Time: -91.44% (Commit [afd9d69065...28b7bd7661](https://github.com/example/winter/compare/afd9d6906500000000000000000000000000001a...28b7bd766100000000000000000000000000001e))
     - **Improvement** of `init`: Time: -48.46% (Commit [be1e08c46d...5c55827dec](https://github.com/example/winter/compare/be1e08c46d000000000000000000000000000012...5c55827dec000000000000000000000000000013)) – takes back #&#8203;3
