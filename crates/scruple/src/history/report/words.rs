@@ -6,7 +6,7 @@ use crate::show::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
 use scruple_core::stats::quantile::Interval;
-use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share};
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
 
 /// `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
@@ -245,9 +245,10 @@ pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     format!("{costs}{verdict}.")
 }
 
-/// A share of a series' values, with a non-breaking sign.
+/// A share of a series' values, with a non-breaking sign; what more than doubles them is a multiple.
 fn figure(one: &Series, value: f64) -> String {
-    format!("{} {}", series(one), share(value).replace(' ', "\u{a0}"))
+    let told = if value > 1.0 { times(1.0 + value) } else { share(value) };
+    format!("{} {}", series(one), told.replace(' ', "\u{a0}"))
 }
 
 /// The steps that would have been found, where that is known.
