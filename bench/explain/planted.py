@@ -106,6 +106,9 @@ LANGUAGES = {
     "Python": ("python3", python),
 }
 
+# Where the input of Haskell's program is used: a function of its own, where other languages have a loop in main.
+INPUT = {"Haskell": "loop"}
+
 # Changes that do not apply: no compiler inlines or has flags.
 UNCOMPILED = {"inlined", "other flag"}
 
@@ -136,6 +139,7 @@ def is_right(page, wanted, language):
         return not rows, first
     if wanted == "flags":
         return any("other flags" in remark for remark in page["remarks"]), first
+    wanted = INPUT.get(language, wanted) if wanted == "main" else wanted
     return bool(rows) and wanted in rows[0]["function"], first
 
 

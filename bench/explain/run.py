@@ -3,7 +3,7 @@
 address), cachegrind (totals) and memcheck (allocations), on unmodified programs. CPU time is user plus system, the
 smallest of interleaved rounds. Prints Markdown.
 
-    python3 bench/explain/run.py --scruple target/release/scruple [--quick] [--rounds N] [--only PROGRAM]
+    python3 bench/explain/run.py --scruple target/release/scruple [--quick | --long N] [--rounds N] [--only PROGRAM]
 """
 
 import argparse
@@ -31,28 +31,28 @@ def skip(what, why):
     print(f"skipped: {what}: {why}", file=sys.stderr)
 
 
-def programs(folder, scale):
-    """Name and command line of each installed program."""
+def programs(folder, scale, longer=1):
+    """Name and command line of each installed program. The work is a part, or a multiple, of the usual one."""
     text = folder / "text"
-    text.write_text("\n".join(f"{i * 7919 % 300007:x} line {i} {i % 17}" for i in range(300_000 // scale)))
+    text.write_text("\n".join(f"{i * 7919 % 300007:x} line {i} {i % 17}" for i in range(300_000 * longer // scale)))
     python = subprocess.run(["python3", "-c", "import sys; print(sys.executable)"], stdout=subprocess.PIPE, text=True)
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(ROOT), str(folder / "clone")], check=True)
     words = {
         "gzip": ["gzip", "-kc", str(text)],
-        "git": ["git", "-C", str(folder / "clone"), "log", "-p", "-n", str(300 // scale)],
-        "sqlite3": ["sqlite3", ":memory:", QUERY.format(n=200_000 // scale)],
-        "python3": [python.stdout.strip(), "-S", "-c", PYTHON.format(n=300_000 // scale)],
+        "git": ["git", "-C", str(folder / "clone"), "log", "-p", "-n", str(300 * longer // scale)],
+        "sqlite3": ["sqlite3", ":memory:", QUERY.format(n=200_000 * longer // scale)],
+        "python3": [python.stdout.strip(), "-S", "-c", PYTHON.format(n=300_000 * longer // scale)],
     }
     if shutil.which("go"):
         shutil.copy(HERE / "map.go", folder)
         build = ["go", "build", "-o", str(folder / "map_go"), "map.go"]
         if subprocess.run(build, cwd=folder, stderr=subprocess.DEVNULL).returncode == 0:
-            words["Go map"] = [str(folder / "map_go"), str(12 // scale or 1)]
+            words["Go map"] = [str(folder / "map_go"), str(12 * longer // scale or 1)]
     if shutil.which("ghc"):
         shutil.copy(HERE / "Map.hs", folder)
         build = ["ghc", "-v0", "-O1", "-rtsopts", "Map.hs", "-o", "map_hs"]
         if subprocess.run(build, cwd=folder, stderr=subprocess.DEVNULL).returncode == 0:
-            words["GHC Map"] = [str(folder / "map_hs"), str(400_000 // scale), "+RTS", "-V0"]
+            words["GHC Map"] = [str(folder / "map_hs"), str(400_000 * longer // scale), "+RTS", "-V0"]
     found = {}
     for name, command in words.items():
         path = shutil.which(command[0])
@@ -205,7 +205,8 @@ def compare(scale, name, words, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--scruple", required=True)
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    parser.add_argument("--long", type=int, default=1, metavar="N", help="N times the work")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only")
     options = parser.parse_args()
@@ -215,7 +216,7 @@ def main():
         folder = pathlib.Path(folder)
         scale = Scale(options.scruple, folder)
         rows = []
-        for name, words in programs(folder, 10 if options.quick else 1).items():
+        for name, words in programs(folder, 10 if options.quick else 1, options.long).items():
             if not options.only or options.only == name:
                 rows.append(compare(scale, name, words, 1 if options.quick else options.rounds))
     print(f"Load {os.getloadavg()[0]:.1f}. CPU time relative to the program alone:\n")

@@ -6,6 +6,7 @@ use super::counted_runs::{Gathered, repeats};
 use super::hunks::Hunk;
 use super::interpreters;
 use super::pairing::Pairings;
+use super::same_source;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
 use scruple_core::stats::paired::{self, Effect};
@@ -84,7 +85,7 @@ impl Found {
                 explanations.push(explain(count));
             }
         }
-        Found {
+        let mut found = Found {
             names,
             explanations,
             repeats: repeat,
@@ -98,7 +99,11 @@ impl Found {
             hunks_of_allocations: Vec::new(),
             code: None,
             remarks: gathered.remarks.iter().cloned().chain(remarks(&first[0], &second[0])).collect(),
-        }
+        };
+        let row = found.telling(found.main()).next();
+        let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]]));
+        found.remarks.extend(same);
+        found
     }
 
     /// Looks at the first row closer by.

@@ -12,6 +12,7 @@ mod interpreters;
 mod pairing;
 pub mod profiles;
 pub mod report;
+mod same_source;
 pub mod sides;
 pub mod stored;
 pub mod verb;

@@ -43,6 +43,17 @@ pub fn first(answer: &Answer) -> (String, String, f64) {
     (text("/function"), text("/parts/0/kind"), at(row, "/difference").as_f64().expect("a number"))
 }
 
+/// How many instructions more the second executes.
+pub fn difference(answer: &Answer) -> f64 {
+    at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number")
+}
+
+/// Compiles both, as `old` and `new`.
+pub fn pair(place: &Place, old: &str, new: &str) {
+    build(place, "old", old);
+    build(place, "new", new);
+}
+
 pub fn adds_up(answer: &Answer) {
     for count in at(&answer.json(), "/explain/counts").as_array().expect("counts") {
         let rows = count["rows"].as_array().expect("rows");
@@ -58,13 +69,12 @@ fn the_function_that_became_dearer_is_named_first_and_the_parts_add_up() {
         return;
     }
     let place = Place::new();
-    build(&place, "old", &source(20, "all += hash(text, 5);", "hash"));
-    build(&place, "new", &source(22, "all += hash(text, 5);", "hash"));
+    pair(&place, &source(20, "all += hash(text, 5);", "hash"), &source(22, "all += hash(text, 5);", "hash"));
     let answer = explain(&place, &["./old", "./new"]);
     adds_up(&answer);
     let (function, kind, delta) = first(&answer);
     assert_eq!((function.as_str(), kind.as_str()), ("hash", "own"), "{}", answer.exchange());
-    let whole = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    let whole = difference(&answer);
     assert!(delta >= 2000.0 * 2.0 * 5.0 * 3.0 && (delta - whole).abs() < 100.0, "{delta} of {whole}");
     assert_eq!(at(&answer.json(), "/explain/repeats"), true);
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
@@ -78,8 +88,7 @@ fn whoever_calls_a_function_more_often_is_named_and_not_the_function() {
     }
     let place = Place::new();
     let call = "all += hash(text, 5);";
-    build(&place, "old", &source(20, call, "hash"));
-    build(&place, "new", &source(20, &call.repeat(3), "hash"));
+    pair(&place, &source(20, call, "hash"), &source(20, &call.repeat(3), "hash"));
     let answer = explain(&place, &["./old", "./new"]);
     adds_up(&answer);
     let (function, kind, _) = first(&answer);
@@ -98,8 +107,7 @@ fn allocations_are_put_down_to_whoever_makes_them() {
     let place = Place::new();
     let call = "all += hash(text, 5);";
     let more = format!("char *volatile copy = malloc(48); copy[0] = 1; {call} free(copy);");
-    build(&place, "old", &source(20, call, "hash"));
-    build(&place, "new", &source(20, &more, "hash"));
+    pair(&place, &source(20, call, "hash"), &source(20, &more, "hash"));
     let answer = explain(&place, &["./old", "./new"]);
     adds_up(&answer);
     assert_eq!(first(&answer).0, "parse", "{}", answer.exchange());
@@ -121,8 +129,7 @@ fn a_program_beside_its_copy_has_no_rows_and_neither_has_one_that_was_renamed_in
     for other in ["./one", "./two"] {
         let answer = explain(&place, &["./one", other]);
         adds_up(&answer);
-        let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
-        assert_eq!(difference, 0.0, "{}", answer.exchange());
+        assert_eq!(difference(&answer), 0.0, "{}", answer.exchange());
         assert_eq!(
             at(&answer.json(), "/explain/counts/0/rows"),
             &serde_json::json!([]),
@@ -140,14 +147,60 @@ fn of_a_program_without_names_it_is_said_that_nothing_can_be_told() {
         return;
     }
     let place = Place::new();
-    build(&place, "old", &source(20, "all += hash(text, 5);", "hash"));
-    build(&place, "new", &source(22, "all += hash(text, 5);", "hash"));
+    pair(&place, &source(20, "all += hash(text, 5);", "hash"), &source(22, "all += hash(text, 5);", "hash"));
     let strip = Command::new("strip").args(["-s", "old", "new"]).current_dir(place.path()).status();
     assert!(strip.is_ok_and(|status| status.success()), "strip");
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
     assert!(text.stdout.contains("Can’t tell where it comes from"), "{}", text.exchange());
     assert!(!text.stdout.contains("100 %"), "{}", text.exchange());
+}
+
+#[test]
+fn a_function_of_the_same_source_with_other_code_is_put_down_to_flags() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let text = source(20, "all += hash(text, 5);", "hash").replace("round < 20", "round < ROUNDS");
+    place.compile("old", &text, &["-g", "-DROUNDS=20"]);
+    place.compile("new", &text, &["-g", "-DROUNDS=30"]);
+    let remark = |answer: &Answer| at(&answer.json(), "/explain/remarks").to_string();
+    let flags = explain(&place, &["./old", "./new"]);
+    assert_eq!(first(&flags).0, "hash", "{}", flags.exchange());
+    assert!(remark(&flags).contains("the source of hash is the same in both"), "{}", flags.exchange());
+    place.compile("new", &text.replace("ROUNDS", "30"), &["-g"]);
+    let other = explain(&place, &["./old", "./new"]);
+    assert!(!remark(&other).contains("is the same in both"), "{}", other.exchange());
+    // Neither is anything said where the source is newer than the program.
+    place.write("old.c", &text);
+    place.write("new.c", &text);
+    let newer = explain(&place, &["./old", "./new"]);
+    assert!(!remark(&newer).contains("is the same in both"), "{}", newer.exchange());
+}
+
+#[test]
+fn a_program_that_nobody_may_execute_is_not_taken_for_a_profile() {
+    let place = Place::new();
+    place.write("app", "\x7fELF and more");
+    place.write("app.sh", "#!/bin/sh\n");
+    place.write("some.calls", "a;b 3\n");
+    for (word, kind) in [("./app", "a program or a library"), ("./app.sh", "a script")] {
+        let alone = place.run(["explain", word, word]);
+        assert_eq!(alone.code, 2, "{}", alone.exchange());
+        assert!(!alone.stderr.contains("profile"), "{}", alone.exchange());
+        let beside = place.run(["explain", "./some.calls", word]);
+        assert_eq!(beside.code, 2, "{}", beside.exchange());
+        assert!(beside.stderr.contains(&format!("it is {kind}, not a profile")), "{}", beside.exchange());
+    }
+    // Root may read everything.
+    std::fs::set_permissions(place.file("some.calls"), std::os::unix::fs::PermissionsExt::from_mode(0o000))
+        .expect("permissions");
+    if std::fs::read(place.file("some.calls")).is_err() {
+        let shut = place.run(["explain", "./some.calls", "./some.calls"]);
+        assert_eq!(shut.code, 2, "{}", shut.exchange());
+        assert!(shut.stderr.contains("you may not read it"), "{}", shut.exchange());
+    }
 }
 
 /// A program whose loop is as long as a variable and its arguments say.
@@ -167,8 +220,7 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
         return;
     }
     let place = Place::new();
-    build(&place, "old", &with_rounds(20_000));
-    build(&place, "new", &with_rounds(30_000));
+    pair(&place, &with_rounds(20_000), &with_rounds(30_000));
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
     let told = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
 //! `scruple explain` of other things than two commands: stored runs, cases, servers; and the first row closer by.
 
-use crate::explain::{adds_up, build, explain, first, source};
+use crate::explain::{adds_up, build, difference, explain, first, pair, source};
 use crate::instructions::bench_program;
 use crate::load_planted::SERVER;
 use crate::programs::has_valgrind;
@@ -14,12 +14,8 @@ fn lines_and_machine_code_of_the_first_row_are_shown_where_that_is_asked_for() {
         return;
     }
     let place = Place::new();
-    build(&place, "old", &source(20, CALL, "hash"));
-    build(
-        &place,
-        "new",
-        &source(22, CALL, "hash").replace("hash *= 16777619u;", "hash *= 16777619u; hash += i;"),
-    );
+    let dearer = source(22, CALL, "hash").replace("hash *= 16777619u;", "hash *= 16777619u; hash += i;");
+    pair(&place, &source(20, CALL, "hash"), &dearer);
     let page = explain(&place, &["--lines", "./old", "./new"]).json();
     let code = at(&page, "/explain/code");
     assert_eq!(code["function"], "hash", "{code:#}");
@@ -44,8 +40,7 @@ fn stored_runs_are_counted_again_or_taken_from_what_was_kept_with_them() {
         return;
     }
     let place = Place::new();
-    build(&place, "old", &source(20, CALL, "hash"));
-    build(&place, "new", &source(22, CALL, "hash"));
+    pair(&place, &source(20, CALL, "hash"), &source(22, CALL, "hash"));
     for (label, program) in [("monday", "./old"), ("tuesday", "./new")] {
         let words = ["run", "-r", "2", "--time-only", "--label", label, "-n", "app", program];
         let answer = place.run(words);
@@ -72,7 +67,7 @@ fn stored_runs_are_counted_again_or_taken_from_what_was_kept_with_them() {
     let copied = place.run(["store", "copy", "store.db", "copy.db"]);
     assert_eq!(copied.code, 0, "{}", copied.exchange());
     let elsewhere = place.run(["explain", "--json", "--store", "copy.db", "monday", "monday"]);
-    assert_eq!(at(&elsewhere.json(), "/explain/counts/0/difference"), 0.0, "{}", elsewhere.exchange());
+    assert_eq!(difference(&elsewhere), 0.0, "{}", elsewhere.exchange());
 }
 
 #[test]
@@ -85,10 +80,10 @@ fn a_case_of_two_bench_programs_is_explained_over_as_many_iterations() {
     bench_program(&place, "many", 300);
     let answer = explain(&place, &["--case", "work/add", "./few", "./many"]);
     adds_up(&answer);
-    let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    let more = difference(&answer);
     let remark = at(&answer.json(), "/explain/remarks/0").as_str().expect("a remark").to_owned();
     let iterations: f64 = remark.split(' ').nth(2).and_then(|word| word.parse().ok()).expect("a number");
-    let each = difference / iterations;
+    let each = more / iterations;
     assert!((600.0..1400.0).contains(&each), "{each} of {}", answer.exchange());
     let missing = place.run(["explain", "--case", "work/none", "./few", "./many"]);
     assert!(missing.stderr.contains("it has no case ‘work/none’, but ‘work/add’"), "{}", missing.exchange());
@@ -108,8 +103,8 @@ fn two_servers_are_explained_by_what_they_execute_for_requests() {
     let answer = explain(&place, &words);
     adds_up(&answer);
     assert_eq!(first(&answer).0, "main", "{}", answer.exchange());
-    let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
-    let each = difference / (20.0 * 2000.0);
+    let more = difference(&answer);
+    let each = more / (20.0 * 2000.0);
     assert!((3.0..=8.0).contains(&each), "{each} of {}", answer.exchange());
     let silent = place.run(["explain", "--url", &url, "/bin/true", "/bin/true"]);
     assert_eq!(silent.code, 4, "{}", silent.exchange());

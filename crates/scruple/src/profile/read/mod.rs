@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use builder::Builder;
 use scruple_measure::calltree::Side;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 pub use kept::bytes as kept_bytes;
@@ -69,16 +69,36 @@ impl Kind {
 /// Reads a profile in any of the formats.
 pub fn read(path: &Path) -> Result<Imported, Fault> {
     let fault = |why: String| Fault::usage(format!("cannot read the profile ‘{}’: {why}", path.display()));
-    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+    let file = File::open(path).map_err(|error| {
+        fault(match error.kind() {
+            ErrorKind::PermissionDenied => format!("you may not read it ({error}); `ls -l` shows who may"),
+            _ => error.to_string(),
+        })
+    })?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| fault(error.to_string()))?;
     parse(&bytes).map_err(fault)
 }
 
-/// Whether a word is the path of a file that may be a profile: one that is there, and that nobody may execute.
+/// Whether a word is the path of a file that may be a profile: one that is there, that nobody may execute, and that is no
+/// program whose permission to be executed is missing.
 pub fn is_profile(word: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(word).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 == 0)
+    let is_plain =
+        std::fs::metadata(word).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 == 0);
+    let mut begin = Vec::new();
+    // What cannot be read is refused with the reason when it is read as a profile.
+    let read = File::open(word).and_then(|file| file.take(8).read_to_end(&mut begin));
+    is_plain && (read.is_err() || program(&begin).is_none())
+}
+
+/// What a file is that begins like this, if that is a program.
+fn program(begin: &[u8]) -> Option<&'static str> {
+    match begin {
+        [0x7f, b'E', b'L', b'F', ..] => Some("a program or a library"),
+        [b'#', b'!', ..] => Some("a script"),
+        _ => None,
+    }
 }
 
 /// Reads a profile.
@@ -88,6 +108,9 @@ pub fn is_profile(word: &str) -> bool {
 pub fn parse(bytes: &[u8]) -> Result<Imported, String> {
     if bytes.len() as u64 > LARGEST {
         return Err(too_large());
+    }
+    if let Some(what) = program(bytes) {
+        return Err(format!("it is {what}, not a profile"));
     }
     match bytes {
         [] => Err("it is empty".to_owned()),
