@@ -40,10 +40,10 @@ fn main() -> ExitCode {
         let fault = Fault::usage(format!("`scruple {old}` is now `scruple {new}`"));
         return ExitCode::from(complain(&fault) as u8);
     }
+    end_at_defects();
     let cli = cli::parse();
     cli.color.choose();
-    let result = guarded(|| carry_out(cli.verb));
-    ExitCode::from(result.unwrap_or_else(|fault| complain(&fault)) as u8)
+    ExitCode::from(carry_out(cli.verb).unwrap_or_else(|fault| complain(&fault)) as u8)
 }
 
 fn carry_out(verb: Verb) -> Result<Code, Fault> {
@@ -67,13 +67,17 @@ fn carry_out(verb: Verb) -> Result<Code, Fault> {
     }
 }
 
-/// A defect ends with the exit code that says so; where it is was printed already.
-fn guarded(work: impl FnOnce() -> Result<Code, Fault>) -> Result<Code, Fault> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Fault::internal(
+/// Lets a defect, in whatever thread, end the program with the exit code for defects, after it has printed where it is.
+fn end_at_defects() {
+    let print_where = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |defect| {
+        print_where(defect);
+        let code = complain(&Fault::internal(
             "this is a defect of Scruple; what was measured is in the store: `scruple store list`",
-        ))
-    })
+        ));
+        #[expect(clippy::exit, reason = "released programs abort where a panic begins")]
+        std::process::exit(code as i32);
+    }));
 }
 
 /// Prints an error and hands back its exit code. A closed standard error changes nothing about the code.
@@ -87,9 +91,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_defect_ends_with_the_exit_code_for_defects() {
-        let none: Vec<Code> = Vec::new();
-        let code = guarded(|| Ok(none[0])).map_err(|fault| fault.code);
-        assert_eq!(code, Err(Code::Internal));
+    #[ignore = "ends the process; the test below starts it"]
+    fn defect_of_a_thread() {
+        end_at_defects();
+        let _ = std::thread::spawn(|| panic!("a defect")).join();
+    }
+
+    #[test]
+    fn a_defect_of_any_thread_ends_with_the_exit_code_for_defects() {
+        let tests = std::env::current_exe().expect("this program");
+        let words = ["--exact", "tests::defect_of_a_thread", "--ignored", "--nocapture"];
+        let output = std::process::Command::new(tests).args(words).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(Code::Internal as i32), "{said}");
+        assert!(said.contains("a defect of Scruple") && said.contains("main.rs"), "{said}");
     }
 }
