@@ -170,3 +170,14 @@ fn counts_that_differ_from_process_to_process_are_not_exact() {
     let one = comparisons.iter().find(|one| one["metric"] == "alloc.bytes").expect("judged");
     assert_ne!(one["verdict"], "different", "{one}");
 }
+
+#[test]
+fn a_batch_that_was_interrupted_while_iterations_are_found_makes_no_others_short() {
+    let stalls = r#"{"name":"zoo/ant","cost":5,"stall":20000000}"#;
+    let run = bench(&Place::new(), &["--no-store", "--json"], &[stalls]).json();
+    for (arm, cost) in [(0, 7.0), (1, 2.0)] {
+        let iterations = at(&run, &format!("/arms/{arm}/metrics/batch.iterations/estimate"));
+        let length = iterations.as_f64().expect("a number") * cost;
+        assert!((50_000.0..200_000.0).contains(&length), "arm {arm}: batches of {length} ns");
+    }
+}

@@ -2,7 +2,8 @@
 
 Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
-the tare), `making` (ms for each input), `jumps` (times differ from process to process),
+the tare), `stall` (ns that the first batch of 1000 iterations or more takes longer, of the case and of the tare),
+`making` (ms for each input), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, `--endless yes` goes on to name cases, and
@@ -78,7 +79,7 @@ def misbehave(what, out, index):
     raise ValueError(what)
 
 
-evaluated = set()
+evaluated, stalled = set(), set()
 draws = {}
 
 
@@ -101,6 +102,9 @@ def batch(cases, word):
         share = len(os.environ.get("SCRUPLE_PADDING", "")) / 4096
         one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
     wall = round(one * count) + BATCH
+    if "stall" in case and count >= 1000 and (index, kind) not in stalled:
+        stalled.add((index, kind))
+        wall += case["stall"]
     reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
     each = case.get("bytes", 0) + len(os.environ.get(case.get("marked", ""), ""))
     each += drawn(case["drawn"]) if "drawn" in case else 0
@@ -132,7 +136,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": "none", "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "jumps", "once", "drawn", "marked")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "stall", "jumps", "once", "drawn", "marked")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

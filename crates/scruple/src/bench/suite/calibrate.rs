@@ -18,6 +18,10 @@ const SHORTEST: f64 = 10_000.0;
 /// budget makes it smaller.
 const WHOLE: Duration = Duration::from_millis(1);
 
+/// How often another number of iterations is tried: a few times to get from one iteration to enough, and as often again
+/// where attempts are interrupted.
+const ATTEMPTS: u32 = 16;
+
 /// Concurrency cases move elements between threads: their batches must be long compared with starting threads.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
@@ -75,14 +79,16 @@ impl Suite {
 
     fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         self.check(index, program)?;
-        let iterations = self.find_iterations(index, program, LoopKind::Case, 1)?;
-        self.weighed[index].iterations = iterations;
+        let first = self.find_iterations(index, program, LoopKind::Case, 1)?;
+        self.weighed[index].iterations = first;
+        // Without enough iterations the tare would not be warm when its number is found.
+        self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
         self.warm_up(index, program)?;
-        let iterations = self.find_iterations(index, program, LoopKind::Case, iterations)?;
+        let iterations = self.find_iterations(index, program, LoopKind::Case, first)?;
         self.weighed[index].iterations = iterations;
         // The tare is rarely slower than its case, so the case's iterations are a good start.
-        self.weighed[index].tare_iterations =
-            self.find_iterations(index, program, LoopKind::Tare, iterations)?;
+        let first = self.weighed[index].tare_iterations.max(iterations);
+        self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
         let began = Instant::now();
         let batch = self.batch(index, program, LoopKind::Case, iterations)?;
         let mut time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
@@ -121,7 +127,7 @@ impl Suite {
         }
     }
 
-    /// Tries batches, starting with `first` iterations, until one is long enough to derive the number.
+    /// Tries batches, starting with `first` iterations, until one is about as long as it should be, and derives the number.
     fn find_iterations(
         &self,
         index: usize,
@@ -138,6 +144,7 @@ impl Suite {
         // A tare that walks over inputs is extremely cheap: a long batch would need far too many inputs.
         let most = if inputs && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
+        let mut attempt = 1;
         loop {
             let mut least = f64::INFINITY;
             let mut whole = Duration::MAX;
@@ -159,11 +166,18 @@ impl Suite {
                 true => most.min((iterations as f64 * room).max(1.0) as u64),
                 false => most,
             };
-            if least >= 0.5 * target || iterations >= most {
+            // A batch that is far too long was interrupted, or ran before its loop was compiled: a shorter one tells.
+            let too_long = least > 2.0 * target && iterations > 1;
+            let fits = !too_long && (least >= 0.5 * target || iterations >= most);
+            if fits || attempt == ATTEMPTS {
                 return Ok((wanted.round().max(1.0) as u64).clamp(1, most));
             }
             // A batch that is far too short is a poor basis: grow in steps, so that a slow case is not overshot.
-            iterations = (wanted.min(iterations as f64 * 100.0).ceil() as u64).clamp(iterations + 1, most);
+            iterations = match too_long {
+                true => (wanted as u64).clamp(1, most),
+                false => (wanted.min(iterations as f64 * 100.0).ceil() as u64).clamp(iterations + 1, most),
+            };
+            attempt += 1;
         }
     }
 
