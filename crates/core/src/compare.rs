@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use many::hold_together;
 pub use many::{Entry, compare_many};
 
-use crate::evidence::{Evidence, Range};
+use crate::evidence::{Evidence, Range, Replicate};
 use crate::stats::paired::{Effect, Why};
 use crate::stats::power;
 use crate::stats::quantile::Interval;
@@ -201,6 +201,8 @@ pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
 
 fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {
     match evidence {
+        // More nodes would tell, or more pairs on each; not more blocks alone.
+        Evidence::Interval { of: Replicate::Nodes { .. }, .. } => 0,
         Evidence::Interval { effect, .. } if margin <= WIDEST_MARGIN => narrower(effect, margin),
         Evidence::Absent { why: Why::TooFew { have, need } | Why::FewProcesses { have, need }, .. } => {
             need.saturating_sub(*have).max(1)

@@ -51,6 +51,14 @@ pub enum Replicate {
     Turn,
     /// One launch, of a handful: fewer than order statistics need.
     Launch,
+    /// A node of a farm by its own effect, where there are enough for their class of machines; else a pair of readings of
+    /// one of these nodes, from which the node's difference from the others is taken off.
+    Nodes {
+        /// How many nodes there are.
+        nodes: usize,
+        /// Whether they stand for their class.
+        of_class: bool,
+    },
 }
 
 /// With this many readings of each arm, ranges lie apart by chance in 2 of 70 cases, since 2 of the 70 ways to divide
@@ -150,6 +158,25 @@ impl Evidence {
         }
         let effect = processes::effect_of(reference, arm, paired, level);
         Evidence::of(effect, Replicate::Turn, reference, arm)
+    }
+
+    /// The evidence of the effects of nodes of a farm on their class, one ratio for each; or of pairs of fewer nodes on these.
+    pub fn of_nodes(
+        reference: &[f64],
+        arm: &[f64],
+        (nodes, of_class): (usize, bool),
+        level: f64,
+    ) -> Evidence {
+        let effect = match of_class {
+            true => processes::effect(reference, arm, level),
+            false => paired::effect(reference, arm, level),
+        };
+        let method = match of_class {
+            true => "mean of nodes, Student over nodes",
+            false => "signed ranks of what is left in each node, around the mean of these nodes",
+        };
+        let effect = effect.map(|effect| Effect { method, ..effect });
+        Evidence::of(effect, Replicate::Nodes { nodes, of_class }, reference, arm)
     }
 
     /// The evidence of a few launches in which a noisy metric was read: fewer than order statistics need, so the

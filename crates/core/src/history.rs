@@ -7,10 +7,11 @@ mod find_changes;
 mod graph;
 mod over_nodes;
 
+pub use crate::stats::nodes::OverNodes;
 pub use comparable::{SLOPE, comparable};
 pub use find_changes::find_changes;
 pub use graph::Graph;
-pub use over_nodes::{OverNodes, over_nodes};
+pub use over_nodes::over_nodes;
 
 use crate::metric::Better;
 use crate::run::Run;

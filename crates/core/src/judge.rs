@@ -5,11 +5,13 @@ pub mod cases;
 pub mod clock;
 mod equal_parameters;
 mod fits;
+mod on_nodes;
 pub mod pooled;
 mod rows;
 
 pub use between_runs::waiting_share;
 pub use fits::{Fit, fits, trailing_number};
+pub use on_nodes::{Nodes, over_nodes};
 pub use rows::compare_pairs;
 
 use crate::compare::{Comparison, Verdict};
@@ -71,6 +73,8 @@ pub struct Pair<'a> {
     /// The tares of both. Cases are compared over the blocks that neither tare shows as disturbed; and commands of two
     /// runs may differ by as much as the tare for reasons of the machine.
     pub tares: Option<(&'a Arm, &'a Arm)>,
+    /// The nodes of a farm that took the readings.
+    pub nodes: Nodes<'a>,
 }
 
 /// The declaration of the metric of a sample, Scruple's own or one that a bench program declared.
@@ -129,6 +133,11 @@ pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
 /// commands at several versions are compared with themselves at the first version; several commands, or the values of a
 /// text, at several sizes with the first of them at the same size.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
+    let nodes = Nodes::of(run);
+    pairs_of(run).into_iter().map(|pair| Pair { nodes, ..pair }).collect()
+}
+
+fn pairs_of(run: &Run) -> Vec<Pair<'_>> {
     if matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. })) {
         return cases::pairs(run);
     }
@@ -137,7 +146,13 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
         return at_versions;
     }
     let Some(reference) = run.reference() else { return Vec::new() };
-    let with_reference = |arm| Pair { reference, arm, paired: side_by_side(reference, arm), tares: None };
+    let with_reference = |arm| Pair {
+        reference,
+        arm,
+        paired: side_by_side(reference, arm),
+        tares: None,
+        nodes: Nodes::default(),
+    };
     let mut pairs = equal_parameters::pairs(run);
     if pairs.is_empty() {
         pairs.extend(run.arms_of(Role::Subject).filter(|arm| arm.name != reference.name).map(with_reference));

@@ -201,6 +201,11 @@ impl Config {
         self.path.parent().unwrap_or(Path::new(""))
     }
 
+    /// The file itself, where there is one.
+    pub fn file_path(&self) -> Option<&Path> {
+        Some(self.path.as_path()).filter(|path| !path.as_os_str().is_empty())
+    }
+
     /// The store, where one is named.
     pub fn store(&self) -> Option<&str> {
         self.file.store.url.as_deref()

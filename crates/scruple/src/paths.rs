@@ -82,6 +82,11 @@ pub fn nodes_folder() -> Result<PathBuf, Fault> {
     Ok(user_folder("XDG_CACHE_HOME", ".cache")?.join("scruple/nodes"))
 }
 
+/// Where units of command lines and their results are, unless the configuration names a folder.
+pub fn farm_folder() -> Result<PathBuf, Fault> {
+    Ok(user_folder("XDG_CACHE_HOME", ".cache")?.join("scruple/farm"))
+}
+
 /// Where the compiled call tree is kept for each version of valgrind.
 pub fn calltree_folder() -> PathBuf {
     let cache = user_folder("XDG_CACHE_HOME", ".cache").unwrap_or_else(|_| std::env::temp_dir());

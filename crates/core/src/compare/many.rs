@@ -34,6 +34,9 @@ impl Entry<'_> {
             Replicate::Block => of_blocks(),
             Replicate::Process => Evidence::of_processes(self.reference, self.arm, self.paired, level),
             Replicate::Turn => Evidence::of_turns(self.reference, self.arm, self.paired, level),
+            Replicate::Nodes { nodes, of_class } => {
+                Evidence::of_nodes(self.reference, self.arm, (nodes, of_class), level)
+            }
             Replicate::Launch => match of_blocks() {
                 Evidence::Absent { .. } => Evidence::of_handful(self.reference, self.arm, level),
                 found => found,

@@ -3,21 +3,11 @@
 use super::{History, State};
 use crate::metric::Pass;
 use crate::sample::Sample;
-use crate::stats::Why;
-use crate::stats::nodes::{Joined, joined};
+use crate::stats::nodes::{OverNodes, joined};
 use crate::stats::quantile::median;
 use crate::subject::Role;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-
-/// The effect from one version to another over the nodes that weighed both.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OverNodes {
-    /// The names of these nodes, in the order of [`Joined::each`].
-    pub names: Vec<String>,
-    /// What they say together, or why that is not known.
-    pub joined: Result<Joined, Why>,
-}
 
 /// The effect of a metric of a subject from some versions to others, by their places in the history. None where fewer
 /// than two nodes have weighed versions of both. In each block, the versions of one side count by the median of

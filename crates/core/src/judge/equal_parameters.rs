@@ -1,6 +1,6 @@
 //! Which arms of a scan are compared: those with equal parameters except the one that tells old from new.
 
-use super::{Pair, side_by_side};
+use super::{Nodes, Pair, side_by_side};
 use crate::run::Run;
 use crate::subject::{Arm, Parameter, Role};
 
@@ -39,7 +39,13 @@ fn grouped<'a>(subjects: &[&'a Arm], but: Option<&String>) -> Vec<Vec<&'a Arm>> 
 }
 
 fn within<'a>(groups: &[Vec<&'a Arm>]) -> Vec<Pair<'a>> {
-    let pair = |reference, arm| Pair { reference, arm, paired: side_by_side(reference, arm), tares: None };
+    let pair = |reference, arm| Pair {
+        reference,
+        arm,
+        paired: side_by_side(reference, arm),
+        tares: None,
+        nodes: Nodes::default(),
+    };
     groups.iter().flat_map(|group| group[1..].iter().map(|arm| pair(group[0], *arm))).collect()
 }
 

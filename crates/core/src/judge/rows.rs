@@ -1,6 +1,8 @@
 //! The rows of a table of comparisons, and the families in which their verdicts hold together.
 
-use super::{Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, pooled, waiting_share};
+use super::{
+    Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, on_nodes, pooled, waiting_share,
+};
 use crate::compare::{self, Comparison, Entry};
 use crate::evidence::{Evidence, Replicate};
 use crate::metric::{Better, Pass, Quality};
@@ -116,7 +118,7 @@ fn rows_of<'a>(key: &'a str, pairs: &'a [Pair<'a>], terms: &'a Terms, level: f64
 }
 
 /// The samples to compare: for cases, those of the blocks that are used.
-fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
+pub(super) fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
     let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
     Some(match pair.tares {
         Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
@@ -163,11 +165,34 @@ fn compared<'a>(
     if worst <= Quality::Near && !timed {
         return Compared::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
     }
+    let taken = |reference: &Sample, arm: &Sample| replicates_of(pair, reference, arm);
+    let over_nodes = on_nodes::replicates(pair, (reference, arm), &taken);
+    let paired = pair.paired || over_nodes.is_some();
+    let (left, right, replicate) = match over_nodes.unwrap_or_else(|| Ok(taken(reference, arm))) {
+        Ok(replicates) => replicates,
+        Err(why) => {
+            return Compared::Counted(Evidence::without(why, &reference.readings, &arm.readings));
+        }
+    };
+    let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
+    let resolution = if resolution.is_finite() { resolution } else { 0.0 };
+    match between_runs::reach(key, pair, level) {
+        Ok(machine) => {
+            let resolution = resolution.max(machine);
+            Compared::Noisy(Readings { left, right, paired, replicate, resolution })
+        }
+        Err(why) => Compared::Counted(Evidence::without(why, &left, &right)),
+    }
+}
+
+/// The readings of a noisy metric that stand for the effect, of either arm, and what each stands for.
+pub(super) fn replicates_of(pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> on_nodes::Replicates {
+    let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
     let (left, right) = match pair.paired {
         true => reference.paired(arm),
         false => (reference.readings.clone(), arm.readings.clone()),
     };
-    let (left, right, replicate) = match (&pair.arm.subject, timed) {
+    match (&pair.arm.subject, timed) {
         // Results of other tools do not say which readings come from one process.
         (Subject::Case { .. }, true) if pair.tares.is_some() => {
             cases::by_process(reference, arm, pair.paired)
@@ -175,15 +200,6 @@ fn compared<'a>(
         (Subject::Request { .. }, true) => cases::by_turn(reference, arm, pair.paired),
         (_, true) => (left, right, Replicate::Block),
         (_, false) => (left, right, Replicate::Launch),
-    };
-    let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
-    let resolution = if resolution.is_finite() { resolution } else { 0.0 };
-    match between_runs::reach(key, pair, level) {
-        Ok(machine) => {
-            let resolution = resolution.max(machine);
-            Compared::Noisy(Readings { left, right, paired: pair.paired, replicate, resolution })
-        }
-        Err(why) => Compared::Counted(Evidence::without(why, &left, &right)),
     }
 }
 

@@ -37,6 +37,15 @@ pub struct Joined {
     pub share: Option<f64>,
 }
 
+/// What is known of an effect over several nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverNodes {
+    /// The names of the nodes, in the order of [`Joined::each`].
+    pub names: Vec<String>,
+    /// What they say together, or why that is not known.
+    pub joined: Result<Joined, Why>,
+}
+
 /// Joins the log ratios of nodes, ln(arm/reference) of each block of each node.
 ///
 /// # Errors
@@ -63,22 +72,28 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     Ok(Joined { effect, of_class: k >= CLASS, each, spread, share })
 }
 
+/// What is left of the pairs of each node when its centre is taken off. Nodes count alike, however many pairs each has. The
+/// centres were fitted to the same pairs, which the last factor makes up for.
+pub(crate) fn aligned(nodes: &[&Vec<f64>], centres: &[f64]) -> Vec<f64> {
+    let pairs: usize = nodes.iter().map(|ratios| ratios.len()).sum();
+    let wider = (pairs as f64 / (pairs - nodes.len()) as f64).sqrt();
+    let left = nodes.iter().zip(centres).flat_map(|(ratios, own)| {
+        let weight = wider * pairs as f64 / (nodes.len() * ratios.len()) as f64;
+        ratios.iter().map(move |ratio| weight * (ratio - own))
+    });
+    left.collect()
+}
+
 /// The effect on these nodes and no others: what is left in each when its centre is taken off says how well the mean of the
-/// centres is known. The centres were fitted to the same pairs, which the last factor makes up for.
+/// centres is known.
 fn on_these(nodes: &[&Vec<f64>], centres: &[f64], pairs: usize, level: f64) -> Result<Effect, Why> {
     if let Some(fewest) = nodes.iter().map(|ratios| ratios.len()).min().filter(|fewest| *fewest < PAIRS) {
         return Err(Why::TooFew { have: fewest, need: PAIRS });
     }
     let centre = mean(centres);
-    // Nodes count alike, however many pairs each has.
-    let aligned = nodes.iter().zip(centres).flat_map(|(ratios, own)| {
-        let weight = pairs as f64 / (nodes.len() * ratios.len()) as f64;
-        ratios.iter().map(move |ratio| weight * (ratio - own))
-    });
-    let aligned: Vec<f64> = aligned.collect();
-    let around = signed_rank_interval(&aligned, level).ok_or(Why::TooFew { have: pairs, need: PAIRS })?;
-    let wider = (pairs as f64 / (pairs - nodes.len()) as f64).sqrt();
-    let interval = Interval { low: centre + wider * around.low, high: centre + wider * around.high, level };
+    let around = signed_rank_interval(&aligned(nodes, centres), level)
+        .ok_or(Why::TooFew { have: pairs, need: PAIRS })?;
+    let interval = Interval { low: centre + around.low, high: centre + around.high, level };
     Ok(Effect {
         ratio: centre.exp(),
         interval: interval.map(f64::exp),

@@ -64,6 +64,13 @@ pub enum Why {
         /// Processes that are needed.
         need: usize,
     },
+    /// There are too few nodes of a farm to show how much nodes differ, or too few that took both sides.
+    FewNodes {
+        /// Nodes there are.
+        have: usize,
+        /// Nodes that are needed.
+        need: usize,
+    },
     /// The readings of each arm are all equal although the metric is noisy: their variation is unknown.
     NoSpread,
     /// It is unknown how long the programs waited for a core, and their runs were not taken side by side.
@@ -93,6 +100,13 @@ impl fmt::Display for Why {
                 write!(
                     f,
                     "{have} processes do not show how much processes differ; at least {need} are needed"
+                )
+            }
+            Why::FewNodes { have, need } => {
+                let (nodes, do_not) = if *have == 1 { ("node has", "does") } else { ("nodes have", "do") };
+                write!(
+                    f,
+                    "{have} {nodes} taken both sides, which {do_not} not show how much nodes differ; at least {need} are needed"
                 )
             }
             Why::NoSpread => f.write_str("the readings are all alike, so it is not known how much they vary"),

@@ -6,7 +6,7 @@ use crate::noise::{Noise, blocks, normal, processes};
 use crate::range::{range, weigh};
 use scruple_core::compare::{Comparison, Verdict};
 use scruple_core::history::find_changes;
-use scruple_core::judge::{Pair, compare_pairs};
+use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
@@ -131,7 +131,7 @@ fn arm(name: &str, key: &str, readings: &[f64]) -> Arm {
 
 fn compared(key: &str, (reference, other): (&[f64], &[f64]), paired: bool, looks: usize) -> Comparison {
     let (reference, arm) = (arm("old", key, reference), arm("new", key, other));
-    let pair = Pair { reference: &reference, arm: &arm, paired, tares: None };
+    let pair = Pair { reference: &reference, arm: &arm, paired, tares: None, nodes: Nodes::default() };
     let terms = Terms { looks: looks as u32, ..Terms::default() };
     compare_pairs(&[pair], &terms).remove(0).comparison
 }
@@ -283,7 +283,8 @@ fn every_number_of_processes(tries: u32) {
                         (case(&mut pcg, "f", count, between), case(&mut pcg, "f", count, between));
                     let tare = Arm::new("tare", reference.subject.clone(), Role::Tare);
                     let tares = Some((&tare, &tare));
-                    let pair = Pair { reference: &reference, arm: &arm, paired, tares };
+                    let pair =
+                        Pair { reference: &reference, arm: &arm, paired, tares, nodes: Nodes::default() };
                     compare_pairs(&[pair], &Terms::default()).remove(0).comparison
                 });
                 if count < 3 {

@@ -5,12 +5,15 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use crate::noise::normal;
-use scruple_core::history::Series;
+use scruple_core::evidence::{Evidence, Replicate};
+use scruple_core::history::{History, Series};
+use scruple_core::judge::{Judged, Nodes, Pair, compare_pairs, over_nodes};
+use scruple_core::run::Terms;
 use scruple_core::sample::Figure;
 use scruple_core::stats::nodes::joined;
 
 use crate::histories::{cpu, only};
-use scruple_core::stats::paired;
+use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
 
 /// The effect of the class, as a logarithm, and the noise of a pair.
@@ -119,4 +122,79 @@ fn a_change_of_a_history_is_one_where_the_nodes_settle_it() {
     assert!(apart.changes.is_empty() && apart.borders.is_empty(), "{:?}", apart.changes);
     assert_eq!(apart.levels.len(), 1);
     assert!(!apart.by_nodes.is_empty() && apart.by_nodes.iter().all(|one| !one.stands));
+}
+
+/// Two arms that nodes have timed side by side, in so many blocks each; on a node, the second takes so much longer.
+fn two_arms(more: &[f64], blocks: u32, seed: u64) -> History {
+    let mut history = cpu(&[1.0; 2], blocks * more.len() as u32, 0.002, seed);
+    for node in 0..more.len() as u32 {
+        history.run.provenance.took(&format!("n{node}"), "m1", node * blocks, blocks);
+    }
+    for figure in history.run.arms[1].figures.values_mut() {
+        let Figure::Sample(sample) = figure else { continue };
+        for (block, reading) in sample.blocks.iter().zip(&mut sample.readings) {
+            *reading *= 1.0 + more[(*block / blocks) as usize];
+        }
+    }
+    history
+}
+
+fn judged_over(reference: &History, arm: &History, paired: bool) -> Judged {
+    let nodes = Nodes { reference: &reference.run.provenance.nodes, arm: &arm.run.provenance.nodes };
+    let pair = Pair { reference: &reference.run.arms[0], arm: &arm.run.arms[1], paired, tares: None, nodes };
+    compare_pairs(&[pair], &Terms::default()).remove(0)
+}
+
+#[test]
+fn a_comparison_that_several_nodes_have_taken_has_the_interval_of_these_nodes_or_of_their_class() {
+    for (more, of_class) in [(&[0.02, 0.03, 0.04, 0.05][..], true), (&[0.02, 0.05], false)] {
+        let history = two_arms(more, 14, 3);
+        let found = judged_over(&history, &history, true);
+        let Evidence::Interval { effect, of, .. } = found.comparison.evidence else {
+            panic!("{:?}", found.comparison.evidence)
+        };
+        assert_eq!(of, Replicate::Nodes { nodes: more.len(), of_class });
+        let pair = Pair {
+            reference: &history.run.arms[0],
+            arm: &history.run.arms[1],
+            paired: true,
+            tares: None,
+            nodes: Nodes::of(&history.run),
+        };
+        let told = over_nodes(&pair, "time.cpu", 0.95).expect("nodes").joined.expect("an interval");
+        assert!((effect.interval.low - told.effect.interval.low).abs() < 1e-4, "{effect:?} {told:?}");
+        assert!((effect.interval.high - told.effect.interval.high).abs() < 1e-4, "{effect:?} {told:?}");
+        assert_eq!(told.of_class, of_class);
+        let near = |(seen, more): (&f64, &f64)| (seen - 1.0 - more).abs() < 0.005;
+        assert!(told.each.iter().zip(more).all(near), "{told:?}");
+    }
+    // Of the class, the interval holds what the next node may show; on these nodes it does not.
+    let wide = judged_over(
+        &two_arms(&[0.02, 0.03, 0.04, 0.05], 14, 3),
+        &two_arms(&[0.02, 0.03, 0.04, 0.05], 14, 3),
+        true,
+    );
+    let interval = wide.comparison.interval().expect("an interval");
+    assert!(interval.high - interval.low > 0.03, "{interval:?}");
+}
+
+#[test]
+fn few_nodes_with_few_pairs_and_runs_of_other_nodes_say_nothing() {
+    let few = two_arms(&[0.02, 0.03], 8, 3);
+    let why = |found: &Judged| found.comparison.evidence.why();
+    assert_eq!(why(&judged_over(&few, &few, true)), Some(Why::FewNodes { have: 2, need: 4 }));
+    // Of two stored runs, the nodes that both have count, each by itself.
+    let more = [0.030, 0.031, 0.029, 0.030, 0.030];
+    let (one, other) = (two_arms(&more, 14, 3), two_arms(&more, 14, 4));
+    let joined = judged_over(&one, &other, false);
+    assert_eq!(joined.comparison.evidence.readings(), 5, "{joined:?}");
+    assert!(joined.comparison.interval().is_some());
+    let mut third = other.clone();
+    third.run.provenance.nodes[3].name = "another".to_owned();
+    third.run.provenance.nodes[4].name = "one more".to_owned();
+    assert_eq!(why(&judged_over(&one, &third, false)), Some(Why::FewNodes { have: 3, need: 4 }));
+    let mut alone = two_arms(&[0.03], 14, 3);
+    let with_a_node = judged_over(&alone, &alone, true);
+    alone.run.provenance.nodes.clear();
+    assert_eq!(judged_over(&alone, &alone, true), with_a_node, "one node is one machine");
 }

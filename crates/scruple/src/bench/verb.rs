@@ -7,6 +7,7 @@ use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::verb::Asked;
 use crate::config::Config;
+use crate::farm::{Farm, lines};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -18,7 +19,7 @@ use crate::show::output;
 use crate::show::{Report, terminal};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::environment::Environments;
-use scruple_core::judge::{Pair, cases};
+use scruple_core::judge::{Nodes, Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
@@ -36,7 +37,8 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
         output::print(&names)?;
         return Ok(Code::Fine);
     }
-    let Taken { suite, result, budgets, baseline } = taken(args, &config, suite, work)?;
+    let farm = Farm::of(&config)?;
+    let Taken { suite, result, budgets, baseline } = taken(args, &config, (suite, work), farm)?;
     conclude(&suite, result, args, &budgets, baseline.as_ref())
 }
 
@@ -54,8 +56,8 @@ pub struct Taken {
 /// Measures the cases and stores the run.
 pub fn take(args: &BenchArgs) -> Result<Taken, Fault> {
     let config = Config::find()?;
-    let (suite, work) = opened(args, &config)?;
-    taken(args, &config, suite, work)
+    let opened = opened(args, &config)?;
+    taken(args, &config, opened, None)
 }
 
 fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Fault> {
@@ -75,7 +77,12 @@ fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Faul
     Ok((suite, work))
 }
 
-fn taken(args: &BenchArgs, config: &Config, mut suite: Suite, work: WorkFolder) -> Result<Taken, Fault> {
+fn taken(
+    args: &BenchArgs,
+    config: &Config,
+    (mut suite, work): (Suite, WorkFolder),
+    farm: Option<Farm>,
+) -> Result<Taken, Fault> {
     check_reference(args, &suite)?;
     let brought = suite.brought();
     let mut budgets = output::budgets(&args.limit, &brought)?;
@@ -96,6 +103,12 @@ fn taken(args: &BenchArgs, config: &Config, mut suite: Suite, work: WorkFolder) 
         (Some(_), None) => return Err(Fault::usage("--baseline needs a store: leave --no-store out")),
         _ => None,
     };
+    if let Some(mut farm) = farm {
+        let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
+        let lines = lines::hand_out(&mut farm, config, &suite.run, &progress, suite.interrupted())?;
+        suite.adopt(lines, store)?;
+        return Ok(Taken { suite, result: Ok(()), budgets, baseline });
+    }
     if let Some(store) = store {
         suite.keep_in(store);
     }
@@ -190,8 +203,9 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
         .arms_of(Role::Subject)
         .filter_map(|arm| {
             let reference = *subjects.get(arm.name.as_str())?;
+            let nodes = Nodes { reference: &baseline.provenance.nodes, arm: &run.provenance.nodes };
             let tares = cases::tare_of(baseline, reference).zip(cases::tare_of(run, arm));
-            Some(Pair { reference, arm, paired: false, tares })
+            Some(Pair { reference, arm, paired: false, tares, nodes })
         })
         .collect();
     Report::of_pairs(run, &pairs, metrics, budgets, Some(Environments::of(baseline, run)))

@@ -42,8 +42,8 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     before(&of.run.results, &of.gate.gate)?;
     of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
-    let fault = stopped(taken.result, &taken.passes.ledger.fault);
-    let weighed = Weighed { run: taken.passes.run, budgets: taken.budgets, fault };
+    let fault = stopped(taken.result, &taken.ledger.fault);
+    let weighed = Weighed { run: taken.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.run.store), &of.run.results)
 }
 

@@ -5,7 +5,6 @@ mod memory_map;
 mod remarks;
 
 use super::arms::{Hooks, Prepared};
-use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Ledger, Store, add_readings};
@@ -140,11 +139,6 @@ impl CommandPasses {
         self.remark_on_cold_start(effort.warmup);
         self.ledger.finish(&self.run);
         result
-    }
-
-    /// Where the run is stored, if it is.
-    pub fn stored_at(&self) -> Option<Address> {
-        self.ledger.address(&self.run)
     }
 
     fn take_passes(&mut self, effort: &Effort) -> Result<(), Stop> {

@@ -8,6 +8,7 @@ use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
+use crate::farm::{Farm, lines};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -17,8 +18,9 @@ use crate::show::FORMATS;
 use crate::show::export::names;
 use crate::show::output;
 use crate::show::{Report, declared, terminal};
+use crate::store::Ledger;
 use scruple_core::budget::Budget;
-use scruple_core::run::Terms;
+use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;
 use scruple_measure::command::{Commands, Weigher};
 use scruple_measure::empty_program;
@@ -36,24 +38,31 @@ use std::sync::atomic::AtomicBool;
 /// Weighs the commands, stores the run, prints the report.
 pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     args.results.export.checked(&names(&FORMATS))?;
-    let Taken { passes, result, budgets } = take(args)?;
-    conclude(passes, result, &args.results, &args.sampling.metrics, &budgets)
+    let config = Config::find()?;
+    // A script plays the same readings on every machine.
+    let farm = if args.scripted.is_none() { Farm::of(&config)? } else { None };
+    conclude(taken(args, &config, farm)?, &args.results, &args.sampling.metrics)
 }
 
 /// The commands that were weighed.
 pub struct Taken {
     /// The run.
-    pub passes: CommandPasses,
+    pub run: Run,
+    /// Where it is written down.
+    pub ledger: Ledger,
     /// How it ended.
     pub result: Result<(), Stop>,
     /// The limits of the command line and of the configuration.
     pub budgets: Vec<Budget>,
 }
 
-/// Weighs the commands and stores the run.
+/// Weighs the commands on this machine and stores the run.
 pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
+    taken(args, &Config::find()?, None)
+}
+
+fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
-    let config = Config::find()?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.sampling.count_only {
         output::check_counted(&budgets, &args.sampling.metrics)?;
@@ -64,7 +73,7 @@ pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
     let effort = effort(&args.sampling)?;
     let terms = Terms { margin: values::margin(&args.sampling.margin)?, ..Terms::default() };
     let source = Source::open(args.scripted.as_deref())?;
-    let (mut prepared, shell) = arms::prepare(args, &config)?;
+    let (mut prepared, shell) = arms::prepare(args, config)?;
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
     if let Output::File(path) = &prepared[0].job.output {
         output::check_writable(path)?;
@@ -86,6 +95,11 @@ pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
     let store = paths::open_store(&args.store)?;
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
+    if let Some(mut farm) = farm {
+        let lines = lines::hand_out(&mut farm, config, &run, &progress, &interrupted)?;
+        let (run, ledger) = lines.store_in(store)?;
+        return Ok(Taken { run, ledger, result: Ok(()), budgets });
+    }
     let mut asked = Asked::by(&args.sampling.metrics, &budgets);
     asked.requested |= args.sampling.requested_peak;
     let weigher = source.into_weigher(&interrupted, &work, &asked);
@@ -93,22 +107,18 @@ pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
     let mut session = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
     let result = session.take(&effort);
     drop(work);
-    Ok(Taken { passes: session, result, budgets })
+    let CommandPasses { run, ledger, .. } = session;
+    Ok(Taken { run, ledger, result, budgets })
 }
 
 /// Prints the results, and returns how the run ended.
-pub fn conclude(
-    session: CommandPasses,
-    result: Result<(), Stop>,
-    results: &ResultArgs,
-    metrics: &[String],
-    budgets: &[scruple_core::budget::Budget],
-) -> Result<Code, Fault> {
-    let footer = session.stored_at().map(|place| terminal::stored(&session.run.id, &place));
-    let anything = session.run.arms_of(Role::Subject).any(|arm| !arm.figures.is_empty());
+pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
+    let Taken { run, ledger, result, budgets } = taken;
+    let footer = ledger.address(&run).map(|place| terminal::stored(&run.id, &place));
+    let anything = run.arms_of(Role::Subject).any(|arm| !arm.figures.is_empty());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
-        let report = Report::of(&session.run, metrics, budgets);
+        let report = Report::of(&run, metrics, &budgets);
         code = output::write(&report, results, footer.as_deref())?;
     }
     match result {
@@ -119,7 +129,7 @@ pub fn conclude(
         }
         Ok(()) => {}
     }
-    match &session.ledger.fault {
+    match &ledger.fault {
         Some(error) => Err(Fault::not_stored(error)),
         None => Ok(code),
     }

@@ -9,6 +9,7 @@ use crate::command::arms::Prepared;
 use crate::command::session::{CommandPasses, Ignored, Stop};
 use crate::command::verb;
 use crate::command::verb::Source;
+use crate::command::verb::Taken;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
@@ -94,7 +95,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         clean,
     };
     let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
-    verb::conclude(session, result, &args.results, &args.metrics, &budgets)
+    let CommandPasses { run, ledger, .. } = session;
+    verb::conclude(Taken { run, ledger, result, budgets }, &args.results, &args.metrics)
 }
 
 /// How commands of two versions are weighed.

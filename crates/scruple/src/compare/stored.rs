@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::show::Report;
 use scruple_core::budget::Budget;
 use scruple_core::environment::Environments;
-use scruple_core::judge::{Pair, cases};
+use scruple_core::judge::{Nodes, Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 
@@ -43,8 +43,10 @@ impl<'a> Both<'a> {
             .chunks(2)
             .zip(&self.matched)
             .map(|(pair, (reference, arm))| {
+                let nodes =
+                    Nodes { reference: &self.left.provenance.nodes, arm: &self.right.provenance.nodes };
                 let tares = cases::tare_of(self.left, reference).zip(cases::tare_of(self.right, arm));
-                Pair { reference: &pair[0], arm: &pair[1], paired: false, tares }
+                Pair { reference: &pair[0], arm: &pair[1], paired: false, tares, nodes }
             })
             .collect();
         let environments = Some(Environments::of(self.left, self.right));

@@ -9,6 +9,9 @@ pub mod batch;
 pub mod config;
 pub mod dispatch;
 pub mod folder;
+mod line;
+pub mod lines;
+pub mod merge;
 #[cfg(test)]
 mod simulation;
 pub mod unit;

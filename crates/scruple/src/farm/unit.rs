@@ -8,7 +8,7 @@ use crate::history::recipe::Resolved;
 use crate::store::Entry;
 use scruple_core::history::State;
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{Terms, Warning};
+use scruple_core::run::{Run, Terms, Warning};
 use scruple_core::subject::Arm;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,36 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// One piece of work.
+/// What the file of a unit holds.
+#[derive(Clone, Serialize, Deserialize)]
+pub enum Written {
+    /// Work of a history.
+    Version(Box<Unit>),
+    /// A command line of `scruple run` or `scruple bench`.
+    Line(Box<Line>),
+}
+
+/// A command line that a node does as a whole.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// The version of Scruple that wrote it.
+    pub scruple: String,
+    /// Its words behind the name of the program.
+    pub words: Vec<String>,
+    /// The working folder.
+    pub folder: PathBuf,
+    /// The digest of `scruple.toml`, where there is one.
+    pub configuration: Option<String>,
+    /// The digests of the programs where the line was typed, by path.
+    pub programs: BTreeMap<String, String>,
+    /// The seed.
+    pub seed: u64,
+    /// Which of the units of this line it is.
+    pub number: u32,
+}
+
+/// One piece of work of a history.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unit {
@@ -126,6 +155,13 @@ pub enum Found {
         warnings: Vec<Warning>,
         /// What failed versions wrote, by commit.
         logs: BTreeMap<String, String>,
+    },
+    /// A command line that was done.
+    Weighed {
+        /// What was read.
+        run: Box<Run>,
+        /// The cases that failed, with the reason.
+        failures: Vec<(String, String)>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::UnitArgs;
 use super::folder::Folder;
-use super::unit::{Found, Measure, Told, Unit, Work, parse, text};
+use super::unit::{Found, Measure, Told, Unit, Work, Written, parse, text};
 use crate::command::verb::{Asked, Source};
 use crate::digest::digest;
 use crate::fault::{Code, Fault};
@@ -30,8 +30,6 @@ const LOG: usize = 64 << 10;
 
 /// Does the unit unless it has a result. A second copy that runs meanwhile does no harm: the first result stands.
 pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
-    let builds = start_launcher()?;
-    let source = Source::open(None)?;
     let (folder, name) = Folder::of(&args.file)?;
     if folder.result(&name)?.is_some() {
         return Ok(Code::Fine);
@@ -44,9 +42,21 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
             args.file.display()
         )));
     }
-    let flag = new_run::interruption_flag()?;
     let node = args.node.clone().unwrap_or_else(host_name);
-    let unit: Unit = parse(&content, &args.file)?;
+    match parse(&content, &args.file)? {
+        Written::Version(unit) => version(&unit, &folder, (&name, &node)),
+        Written::Line(line) => {
+            publish(&folder, (&name, &node), || super::line::weighed(&line, &folder, &name))
+        }
+    }
+}
+
+/// Does work of a history.
+fn version(unit: &Unit, folder: &Folder, (name, node): (&str, &str)) -> Result<Code, Fault> {
+    // Launchers are forked first, while the process is small and has one thread.
+    let builds = start_launcher()?;
+    let source = Source::open(None)?;
+    let flag = new_run::interruption_flag()?;
     if let Work::Measure(measure) = &unit.work {
         // This comes of an order that was lost; the unit itself may be done later.
         for build in measure.builds.values() {
@@ -57,30 +67,38 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
             }
         }
     }
-    let work = || -> Result<Option<Told>, Fault> {
+    publish(folder, (name, node), || {
         let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();
-        let there = || folder.result(&name).map(|result| result.is_some());
+        let there = || folder.result(name).map(|result| result.is_some());
         let Some(cache) = take(&unit.place, &launchers, &flag, there)? else { return Ok(None) };
         let hands = Hands::new(builds, flag.clone());
         let builder = Builder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
-        let found = match &unit.work {
-            Work::Build { commit, tree } => build(builder, &unit.shared, commit, tree)?,
-            Work::Measure(measure) => self::measure(builder, source, &unit, measure, &folder, &flag)?,
-        };
-        let machine = new_run::empty_run(None, None, scruple_core::run::Terms::default(), &[]).provenance;
-        Ok(Some(Told { node: node.clone(), machine, found }))
-    };
+        match &unit.work {
+            Work::Build { commit, tree } => build(builder, &unit.shared, commit, tree).map(Some),
+            Work::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag).map(Some),
+        }
+    })
+}
+
+/// Does the work, and publishes what it found or why it cannot be done; nothing where the result is there meanwhile.
+fn publish(
+    folder: &Folder,
+    (name, node): (&str, &str),
+    work: impl FnOnce() -> Result<Option<Found>, Fault>,
+) -> Result<Code, Fault> {
     match work() {
         Ok(None) => Ok(Code::Fine),
-        Ok(Some(told)) => {
-            if !folder.publish(&name, &text(&told)?)? {
+        Ok(Some(found)) => {
+            let machine = new_run::empty_run(None, None, scruple_core::run::Terms::default(), &[]).provenance;
+            let told = Told { node: node.to_owned(), machine, found };
+            if !folder.publish(name, &text(&told)?)? {
                 output::warn("another copy of this unit was done first, and its result stands");
             }
             Ok(Code::Fine)
         }
         Err(fault) if fault.code == Code::Interrupted => Err(fault),
         Err(fault) => {
-            folder.fail(&name, &format!("{node}: {fault}"))?;
+            folder.fail(name, &format!("{node}: {fault}"))?;
             Err(fault)
         }
     }

@@ -1,9 +1,10 @@
 //! What is told of changes that several machines have seen: how far the nodes of a farm agree.
 
+use crate::show::nodes::differ;
 use scruple_core::history::{ByNodes, History, Series, find_changes};
 use scruple_core::metric::metric;
 use scruple_core::stats::nodes::{CLASS, Joined};
-use scruple_core::unit::{change, change_between};
+use scruple_core::unit::change_between;
 
 /// As many changes are told.
 const MOST: usize = 6;
@@ -45,14 +46,7 @@ fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
 fn text(joined: &Joined, names: &[String], class: &str) -> String {
     let interval = joined.effect.interval;
     let effect = change_between(joined.effect.ratio, interval.low, interval.high);
-    let extreme = |sign: f64| {
-        let by = |place: &usize| sign * joined.each[*place];
-        let place = (0..names.len()).max_by(|a, b| by(a).total_cmp(&by(b))).unwrap_or(0);
-        format!("{} on {}", change(joined.each[place]), names[place])
-    };
-    let spread = joined.spread.map_or(String::new(), |spread| format!("by ±{:.1} %, ", 100.0 * spread));
-    let share = joined.share.map_or(String::new(), |share| format!("; I² {:.0} %", 100.0 * share));
-    let apart = format!("nodes differ {spread}from {} to {}{share}", extreme(-1.0), extreme(1.0));
+    let apart = format!("nodes differ {}", differ(joined, names));
     match joined.of_class {
         true if interval.contains(1.0) => format!(
             "{effect} over {} nodes of the class {class}, which do not agree: no verdict for the class ({apart})",

@@ -12,6 +12,7 @@ use scruple_core::judge::{Fit, Judged, cases, estimate, headlines, pooled};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
+use scruple_core::stats::nodes::OverNodes;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use serde::Serialize;
@@ -146,6 +147,25 @@ struct ComparisonResult<'a> {
     why: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     headline: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<NodesResult<'a>>,
+}
+
+/// How far the nodes of a farm agree.
+#[derive(Serialize)]
+struct NodesResult<'a> {
+    of_class: bool,
+    effects: BTreeMap<&'a str, f64>,
+    spread: Option<f64>,
+    share: Option<f64>,
+}
+
+impl<'a> NodesResult<'a> {
+    fn of(found: &'a OverNodes) -> Option<NodesResult<'a>> {
+        let joined = found.joined.as_ref().ok()?;
+        let effects = found.names.iter().map(String::as_str).zip(joined.each.iter().copied()).collect();
+        Some(NodesResult { of_class: joined.of_class, effects, spread: joined.spread, share: joined.share })
+    }
 }
 
 /// Writes the whole report, with every reading.
@@ -157,7 +177,12 @@ pub fn text(report: &Report<'_>) -> String {
         run: run_head(run),
         provenance: &run.provenance,
         arms: run.arms.iter().map(|arm| arm_result(report, arm)).collect(),
-        comparisons: report.judged.iter().map(|judged| comparison_result(judged, &quoted)).collect(),
+        comparisons: report
+            .judged
+            .iter()
+            .enumerate()
+            .map(|(at, judged)| comparison_result(judged, &quoted, report.over_nodes.get(&at)))
+            .collect(),
         environments: report.environments.as_ref(),
         growth: &report.fits,
         limits: &report.checked,
@@ -270,7 +295,11 @@ fn sample_result<'a>(
     }
 }
 
-fn comparison_result<'a>(judged: &'a Judged, quoted: &HashMap<&str, &Judged>) -> ComparisonResult<'a> {
+fn comparison_result<'a>(
+    judged: &'a Judged,
+    quoted: &HashMap<&str, &Judged>,
+    over_nodes: Option<&'a OverNodes>,
+) -> ComparisonResult<'a> {
     let comparison = &judged.comparison;
     let evidence = &comparison.evidence;
     ComparisonResult {
@@ -299,5 +328,6 @@ fn comparison_result<'a>(judged: &'a Judged, quoted: &HashMap<&str, &Judged>) ->
         method: evidence.method(),
         why: evidence.why().map(|why| why.to_string()),
         headline: quoted.get(judged.arm.as_str()).is_some_and(|quoted| std::ptr::eq(*quoted, judged)),
+        nodes: over_nodes.and_then(NodesResult::of),
     }
 }

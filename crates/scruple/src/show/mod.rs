@@ -12,6 +12,7 @@ pub mod hyperfine;
 pub mod json;
 pub mod junit;
 pub mod markup;
+pub mod nodes;
 pub mod output;
 pub mod page;
 pub mod ranking;
@@ -27,13 +28,15 @@ use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
 use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
-use scruple_core::judge::{self, Estimate, Fit, Judged, Pair};
+use scruple_core::judge::{self, Estimate, Fit, Judged, Nodes, Pair};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
+use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, change, change_between, exact, share};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The formats in which any run can be written, by the endings of their files.
 pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
@@ -67,6 +70,8 @@ pub struct Report<'a> {
     pub loads: Option<&'a Loads>,
     /// How the environments of two stored runs relate; none within one run.
     pub environments: Option<Environments>,
+    /// How far the nodes of a farm agree, for each comparison that several have taken, by its place in `judged`.
+    pub over_nodes: BTreeMap<usize, OverNodes>,
 }
 
 impl<'a> Report<'a> {
@@ -103,6 +108,13 @@ impl<'a> Report<'a> {
             })
         };
         let fits = judge::fits(&subjects, &fitted, run.terms.level, sample_of);
+        let told = |judged: &Judged| {
+            let of =
+                |pair: &&Pair<'_>| pair.arm.name == judged.arm && pair.reference.name == judged.reference;
+            judge::over_nodes(pairs.iter().find(of)?, &judged.metric, run.terms.level)
+        };
+        let over_nodes = judged.iter().enumerate().filter_map(|(at, judged)| Some((at, told(judged)?)));
+        let over_nodes = over_nodes.collect();
         let side_by_side = pairs.iter().all(|pair| pair.paired);
         let mut report = Report {
             run,
@@ -114,6 +126,7 @@ impl<'a> Report<'a> {
             detail: false,
             loads: None,
             environments,
+            over_nodes,
         };
         report.checked = report.check(budgets, pairs);
         report
@@ -177,7 +190,7 @@ impl<'a> Report<'a> {
         let full = arm.version.as_ref().map_or(name.clone(), |version| format!("{name} @{version}"));
         let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
         let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
-        let pair = Pair { reference, arm, paired: true, tares };
+        let pair = Pair { reference, arm, paired: true, tares, nodes: Nodes::of(self.run) };
         judge::compare_pairs(&[pair], &self.run.terms)
             .into_iter()
             .find(|judged| judged.metric == budget.metric)

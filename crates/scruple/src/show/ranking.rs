@@ -2,7 +2,7 @@
 
 use super::Report;
 use scruple_core::compare::Verdict;
-use scruple_core::judge::{self, Judged, Pair};
+use scruple_core::judge::{self, Judged, Nodes, Pair};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 
 /// Which of three or more commands is the fastest, and how far the others are from it. None where a ranking makes no
@@ -27,7 +27,7 @@ pub(crate) fn line(report: &Report<'_>) -> Option<String> {
     let pairs: Vec<Pair<'_>> = arms
         .iter()
         .filter(|arm| arm.name != best.name)
-        .map(|arm| Pair { reference: best, arm, paired: true, tares: None })
+        .map(|arm| Pair { reference: best, arm, paired: true, tares: None, nodes: Nodes::of(report.run) })
         .collect();
     let mut found: Vec<Judged> = judge::compare_pairs(&pairs, &report.run.terms);
     found.retain(|judged| judged.metric == key);

@@ -1,10 +1,11 @@
 //! The verdict as a sentence that a person can quote.
 
-use super::Report;
+use super::{Report, nodes};
 use scruple_core::compare::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::judge::{self, Judged};
 use scruple_core::metric::{Pass, metric};
+use scruple_core::stats::nodes::CLASS;
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
@@ -42,7 +43,20 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
         ),
         Verdict::CantTell => unknown(report, judged, what),
     };
-    format!("{statement}{}.", carried_by(report, arm, judged))
+    let over_nodes = agreement(report, judged).unwrap_or_default();
+    format!("{statement}{}.{over_nodes}", carried_by(report, arm, judged))
+}
+
+/// How far the nodes of a farm agree.
+fn agreement(report: &Report<'_>, judged: &Judged) -> Option<String> {
+    let at = report.judged.iter().position(|one| std::ptr::eq(one, judged))?;
+    let found = report.over_nodes.get(&at)?;
+    let joined = found.joined.as_ref().ok()?;
+    let few = match joined.of_class {
+        true => String::new(),
+        false => format!("; there is no verdict for their class, which takes {CLASS}"),
+    };
+    Some(format!(" The nodes differ {}{few}.", nodes::differ(joined, &found.names)))
 }
 
 /// The ratio of a comparison whose evidence has one.
@@ -115,10 +129,16 @@ fn certainty(judged: &Judged) -> String {
         _ => change_bounds(interval.low, interval.high),
     };
     let of = match comparison.evidence {
-        Evidence::Interval { of: Replicate::Process, .. } => "processes",
-        Evidence::Interval { of: Replicate::Turn, .. } => "turns",
-        Evidence::Interval { of: Replicate::Launch, .. } => "launches",
-        _ => "blocks",
+        Evidence::Interval { of: Replicate::Process, .. } => "processes".to_owned(),
+        Evidence::Interval { of: Replicate::Turn, .. } => "turns".to_owned(),
+        Evidence::Interval { of: Replicate::Launch, .. } => "launches".to_owned(),
+        Evidence::Interval { of: Replicate::Nodes { of_class: true, .. }, .. } => {
+            "nodes of one class".to_owned()
+        }
+        Evidence::Interval { of: Replicate::Nodes { nodes, .. }, .. } => {
+            format!("pairs on these {nodes} nodes")
+        }
+        _ => "blocks".to_owned(),
     };
     format!(" ({}: {low} to {high}, {} {of})", level_text(interval.level), comparison.evidence.readings())
 }
@@ -169,6 +189,10 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
         return "; no more launches are made for it".to_owned();
     }
     let more = comparison.more_blocks;
+    let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
+    if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
+        return "; more nodes would tell more".to_owned();
+    }
     if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
         return format!("; --processes {need} would tell more");
     }

@@ -42,6 +42,7 @@ mod bench_faults;
 mod bench_live;
 mod costs;
 mod farm;
+mod farm_lines;
 mod farm_slurm;
 mod farm_ssh;
 mod gate;

@@ -6,6 +6,7 @@ pub mod counting;
 pub mod cycle_times;
 pub mod instructions;
 mod introduce;
+mod of_nodes;
 pub mod readings;
 pub mod same_iterations;
 pub mod single_process;
@@ -347,6 +348,11 @@ impl Suite {
         };
         self.ledger.finish(&self.run);
         result
+    }
+
+    /// Set by the user's interruption.
+    pub fn interrupted(&self) -> &Arc<AtomicBool> {
+        &self.interrupted
     }
 
     /// Where the run is stored, if it is.

@@ -48,7 +48,7 @@ impl Campaign {
                 version.log = Some(path.display().to_string());
                 self.put(index, &[])
             }
-            Found::Measured { .. } => {
+            Found::Measured { .. } | Found::Weighed { .. } => {
                 Err(Fault::internal("a unit that was to build a version has weighed some".to_owned()))
             }
         }

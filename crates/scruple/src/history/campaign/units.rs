@@ -6,7 +6,8 @@ use crate::digest::digest;
 use crate::farm::batch::{Batch, Planned};
 use crate::farm::dispatch::{Farm, Order};
 use crate::farm::folder::Folder;
-use crate::farm::unit::{Found, Measure, Told, Unit, Work, parse, text};
+use crate::farm::merge::settle;
+use crate::farm::unit::{Found, Measure, Told, Unit, Work, Written, parse, text};
 use crate::fault::Fault;
 use crate::history::arms::Arms;
 use crate::history::build_process::unwritable;
@@ -15,7 +16,6 @@ use crate::history::source::key;
 use crate::store::Entry;
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
-use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::stats::nodes;
@@ -162,7 +162,7 @@ impl Campaign {
                 shared,
                 Work::Build { commit: commit.clone(), tree },
             );
-            batch.builds.push((commit, folder.write_unit(&text(&unit)?)?));
+            batch.builds.push((commit, folder.write_unit(&text(&Written::Version(Box::new(unit)))?)?));
         }
         let known = |indices: &[usize]| -> Vec<String> {
             let ready = indices
@@ -199,7 +199,11 @@ impl Campaign {
                 self.builder.cache.share(shared, digest)?;
             }
             let unit = self.unit(&commits, shared, Work::Measure(Box::new(measure)));
-            batch.measures.push(Planned { unit: folder.write_unit(&text(&unit)?)?, first, rounds });
+            batch.measures.push(Planned {
+                unit: folder.write_unit(&text(&Written::Version(Box::new(unit)))?)?,
+                first,
+                rounds,
+            });
         }
         Ok(batch)
     }
@@ -436,20 +440,6 @@ impl Campaign {
 fn rows(places: u32, rounds: u32) -> u32 {
     let rows = places.min(rounds.div_ceil(FEWEST)).max(1);
     if rows >= nodes::CLASS as u32 { rows } else { rows.min(rounds / nodes::PAIRS as u32).max(1) }
-}
-
-/// What a node says of itself takes the place of what was noted of the machine that sends the work, with the first node.
-fn settle(provenance: &mut Provenance, node: &Provenance) {
-    if provenance.nodes.is_empty() {
-        *provenance = Provenance {
-            environment: provenance.environment.clone(),
-            commit: provenance.commit.clone(),
-            dirty: provenance.dirty,
-            folder: provenance.folder.clone(),
-            nodes: Vec::<Node>::new(),
-            ..node.clone()
-        };
-    }
 }
 
 #[cfg(test)]

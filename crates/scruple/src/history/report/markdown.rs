@@ -5,7 +5,7 @@ use super::{Page, commit_links, csv, minor_changes, words};
 use crate::show::markup::{Markup, code, escaped};
 use crate::show::title;
 use scruple_core::history::Series;
-use scruple_core::judge::{Pair, compare_pairs};
+use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::stats::quantile::Interval;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{percent, quantity};
@@ -217,7 +217,13 @@ fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Opt
         // The cost of building is among the figures of the first subject only.
         page.arms_at(index).find(has)
     };
-    let pair = Pair { reference: arm(from)?, arm: arm(to)?, paired: true, tares: None };
+    let pair = Pair {
+        reference: arm(from)?,
+        arm: arm(to)?,
+        paired: true,
+        tares: None,
+        nodes: Nodes::of(&page.history.run),
+    };
     let judged = compare_pairs(&[pair], &page.history.run.terms);
     let comparison = &judged.iter().find(|judged| judged.metric == series.metric)?.comparison;
     Some((comparison.evidence.effect()?, comparison.interval()?))

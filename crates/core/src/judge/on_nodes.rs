@@ -1,0 +1,130 @@
+//! Pairs whose readings several nodes of a farm have taken: a node is a stratum, and effects are joined over nodes.
+
+use super::Pair;
+use super::rows::{replicates_of, samples_of};
+use crate::evidence::Replicate;
+use crate::metric::Pass;
+use crate::provenance::Node;
+use crate::run::Run;
+use crate::sample::Sample;
+use crate::stats::nodes::{self, CLASS, OverNodes, PAIRS};
+use crate::stats::paired::Why;
+use crate::stats::quantile::median;
+use crate::stats::ranks::hodges_lehmann;
+use crate::stats::summary::mean;
+
+/// The nodes that took the readings of both sides of a pair; none where one machine took them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nodes<'a> {
+    /// Those of the reference.
+    pub reference: &'a [Node],
+    /// Those of the arm.
+    pub arm: &'a [Node],
+}
+
+impl<'a> Nodes<'a> {
+    /// The nodes of a run, for two of its arms.
+    pub fn of(run: &'a Run) -> Nodes<'a> {
+        Nodes { reference: &run.provenance.nodes, arm: &run.provenance.nodes }
+    }
+
+    fn are_several(&self) -> bool {
+        self.reference.len() > 1 || self.arm.len() > 1
+    }
+}
+
+/// Numbers of the reference and of the arm that stand for replicates, side by side.
+pub(super) type Replicates = (Vec<f64>, Vec<f64>, Replicate);
+
+/// What the nodes of a farm have of a metric that is timed, as replicates of the effect; none where one machine took the
+/// readings, or nothing at all was read. `taken` gives the replicates of one node.
+///
+/// From [`CLASS`] nodes on, each node stands for itself by the Hodges–Lehmann centre of its own pairs. The pairs of fewer
+/// nodes are replicates of the effect on these nodes when the difference of each node from their mean is taken off.
+///
+/// # Errors
+/// There are too few nodes for the class and too few pairs on each of them, a reading is not positive, or all nodes have
+/// the same effect.
+pub(super) fn replicates(
+    pair: &Pair<'_>,
+    (reference, arm): (&Sample, &Sample),
+    taken: &dyn Fn(&Sample, &Sample) -> Replicates,
+) -> Option<Result<Replicates, Why>> {
+    let nothing = || reference.readings.iter().chain(&arm.readings).all(|reading| *reading == 0.0);
+    if !pair.nodes.are_several() || arm.pass != Pass::Timing || nothing() {
+        return None;
+    }
+    let (_, ratios) = by_node(pair, reference, arm, taken);
+    Some(standing_for(&ratios))
+}
+
+fn standing_for(ratios: &[Vec<f64>]) -> Result<Replicates, Why> {
+    if ratios.iter().flatten().any(|ratio| !ratio.is_finite()) {
+        return Err(Why::NotPositive);
+    }
+    let k = ratios.len();
+    let centres: Vec<f64> = ratios.iter().map(|own| hodges_lehmann(own)).collect();
+    let logarithms = match k {
+        CLASS.. => centres,
+        // One node, among those of both runs, says nothing of the others.
+        0 | 1 => return Err(Why::FewNodes { have: k, need: CLASS }),
+        _ if ratios.iter().any(|own| own.len() < PAIRS) => {
+            return Err(Why::FewNodes { have: k, need: CLASS });
+        }
+        _ => {
+            let middle = mean(&centres);
+            let residuals = nodes::aligned(&ratios.iter().collect::<Vec<_>>(), &centres);
+            residuals.into_iter().map(|residual| middle + residual).collect()
+        }
+    };
+    if logarithms.windows(2).all(|pair| pair[0] == pair[1]) {
+        return Err(Why::NoSpread);
+    }
+    let replicate = Replicate::Nodes { nodes: k, of_class: k >= CLASS };
+    Ok((vec![1.0; logarithms.len()], logarithms.into_iter().map(f64::exp).collect(), replicate))
+}
+
+/// The log ratios of each node that took both sides, with its name: those of its own pairs, or one of its medians where
+/// the sides were not taken side by side.
+fn by_node(
+    pair: &Pair<'_>,
+    reference: &Sample,
+    arm: &Sample,
+    taken: &dyn Fn(&Sample, &Sample) -> Replicates,
+) -> (Vec<String>, Vec<Vec<f64>>) {
+    let (mut names, mut ratios) = (Vec::new(), Vec::new());
+    for node in pair.nodes.arm {
+        let Some(other) = pair.nodes.reference.iter().find(|other| other.name == node.name) else { continue };
+        let (left, right) = (within(reference, other), within(arm, node));
+        if left.readings.is_empty() || right.readings.is_empty() {
+            continue;
+        }
+        let (left, right, _) = taken(&left, &right);
+        let own: Vec<f64> = match pair.paired {
+            true => left.iter().zip(&right).map(|(left, right)| (right / left).ln()).collect(),
+            false => vec![(median(&right) / median(&left)).ln()],
+        };
+        if !own.is_empty() {
+            names.push(node.name.clone());
+            ratios.push(own);
+        }
+    }
+    (names, ratios)
+}
+
+fn within(sample: &Sample, node: &Node) -> Sample {
+    let pairs = sample.blocks.iter().zip(&sample.readings).filter(|(block, _)| node.has(**block));
+    let (blocks, readings) = pairs.map(|(block, reading)| (*block, *reading)).unzip();
+    Sample { blocks, readings, ..sample.clone() }
+}
+
+/// How far the nodes of a farm agree on the effect of a pair in a metric; none where fewer than two have taken both sides.
+pub fn over_nodes(pair: &Pair<'_>, key: &str, level: f64) -> Option<OverNodes> {
+    let (reference, arm) = samples_of(pair, key)?;
+    if !pair.nodes.are_several() || arm.pass != Pass::Timing {
+        return None;
+    }
+    let taken = |reference: &Sample, arm: &Sample| replicates_of(pair, reference, arm);
+    let (names, ratios) = by_node(pair, &reference, &arm, &taken);
+    (names.len() > 1).then(|| OverNodes { names, joined: nodes::joined(&ratios, level) })
+}

@@ -1,0 +1,94 @@
+//! A command line done on this node.
+
+use super::folder::Folder;
+use super::lines::configuration;
+use super::unit::{Found, Line};
+use crate::bench;
+use crate::cli::{Cli, Verb};
+use crate::command;
+use crate::config::Config;
+use crate::fault::Fault;
+use crate::history::build_process::{interrupted, unwritable};
+use crate::paths;
+use clap::Parser;
+use scruple_core::run::Run;
+use std::fs::{File, TryLockError};
+use std::time::Duration;
+
+/// Does the command line, and hands back what was read; nothing where there is a result meanwhile.
+pub fn weighed(line: &Line, folder: &Folder, name: &str) -> Result<Option<Found>, Fault> {
+    let Some(_alone) = alone(folder, name)? else { return Ok(None) };
+    std::env::set_current_dir(&line.folder).map_err(|error| {
+        Fault::usage(format!(
+            "cannot enter ‘{}’: {error}; all nodes must see the folder in which the command was typed",
+            line.folder.display()
+        ))
+    })?;
+    if configuration(&Config::find()?)? != line.configuration {
+        return Err(Fault::usage(
+            "scruple.toml is another one than when the command was typed: type it again",
+        ));
+    }
+    let words = ["scruple"].into_iter().chain(line.words.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words)
+        .map_err(|error| Fault::usage(format!("{error}; use one Scruple on all machines")))?;
+    let (run, failures) = match cli.verb {
+        Verb::Run(mut args) => {
+            (args.store.no_store, args.sampling.seed, args.results.json) = (true, Some(line.seed), true);
+            let taken = command::verb::take(&args)?;
+            taken.result.map_err(|stop| match stop {
+                command::session::Stop::Interrupted => interrupted(),
+                command::session::Stop::Failed(fault) => fault,
+            })?;
+            (taken.run, Vec::new())
+        }
+        Verb::Bench(mut args) => {
+            (args.store.no_store, args.seed, args.results.json) = (true, Some(line.seed), true);
+            // Runs of other nodes are compared with it, too.
+            args.baseline = None;
+            let taken = bench::verb::take(&args)?;
+            taken.result.map_err(|stop| match stop {
+                bench::suite::Stop::Interrupted => interrupted(),
+                bench::suite::Stop::Failed(fault) => fault,
+            })?;
+            let failures = taken.suite.failures().into_iter();
+            let failures = failures.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+            (taken.suite.run, failures)
+        }
+        _ => return Err(Fault::internal("a unit holds a command line that no farm does".to_owned())),
+    };
+    check_programs(line, &run)?;
+    Ok(Some(Found::Weighed { run: Box::new(run), failures }))
+}
+
+/// Waits until no other unit measures on this node, such as one whose node was taken for lost.
+fn alone(folder: &Folder, name: &str) -> Result<Option<File>, Fault> {
+    let path = paths::nodes_folder()?.join("unit.lock");
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| unwritable(parent, error))?;
+    }
+    let failed = |error| unwritable(&path, error);
+    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    loop {
+        if folder.result(name)?.is_some() {
+            return Ok(None);
+        }
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(200)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+    }
+}
+
+/// All nodes are to weigh the programs that were there when the command was typed.
+fn check_programs(line: &Line, run: &Run) -> Result<(), Fault> {
+    let here = &run.provenance.programs;
+    let other = |(path, digest): &(&String, &String)| here.get(*path).is_none_or(|own| own != *digest);
+    match line.programs.iter().find(other) {
+        None => Ok(()),
+        Some((path, _)) => Err(Fault::usage(format!(
+            "‘{path}’ is another file on this node than where the command was typed: nodes must see the same programs"
+        ))),
+    }
+}

@@ -1,0 +1,193 @@
+//! Command lines of `scruple run` and `scruple bench` on a farm: each node does the whole line, so that both sides of every
+//! comparison are on one node, and what the nodes have read becomes one run.
+
+use super::dispatch::{Farm, Order};
+use super::folder::Folder;
+use super::merge::merged;
+use super::unit::{Found, Line, Told, Written, parse, text};
+use crate::config::Config;
+use crate::digest::digest;
+use crate::fault::Fault;
+use crate::history::build_process::unwritable;
+use crate::history::environment;
+use crate::paths;
+use crate::progress::Progress;
+use crate::store::{Ledger, Store};
+use scruple_core::provenance::Provenance;
+use scruple_core::run::Run;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What nodes have done of a command line.
+pub struct Lines {
+    /// The run, which is complete.
+    pub run: Run,
+    /// The cases that failed somewhere, with the node and the reason.
+    pub failed: Vec<(String, String)>,
+    folder: Folder,
+    _lock: File,
+}
+
+impl Lines {
+    /// Puts the run into the store, where there is one, and removes the units and their results; a store that does not take
+    /// it leaves them, so that the same command line tries again.
+    pub fn store_in(self, store: Option<Store>) -> Result<(Run, Ledger), Fault> {
+        let mut ledger = Ledger::begin(store, &self.run)?;
+        ledger.finish(&self.run);
+        if ledger.fault.is_none() {
+            self.folder.remove();
+        }
+        Ok((self.run, ledger))
+    }
+}
+
+/// Has every node of a farm do the command line of this process. `head` is the run without arms: where the same line was
+/// sent before and is not in the store yet, that one is taken up.
+pub fn hand_out(
+    farm: &mut Farm,
+    config: &Config,
+    head: &Run,
+    progress: &Progress,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Lines, Fault> {
+    let words = words()?;
+    let configuration = configuration(config)?;
+    let mut provenance = head.provenance.clone();
+    environment::pin(&mut provenance);
+    let environment: BTreeMap<String, String> = environment::pinned(&provenance)
+        .into_iter()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .collect();
+    let programs = head.provenance.programs.clone();
+    let here = PathBuf::from(&head.provenance.folder);
+    let shared = match &farm.folder {
+        Some(folder) => folder.clone(),
+        None => paths::farm_folder()?,
+    };
+    let key = digest(&format!("{words:?} {here:?} {configuration:?} {programs:?} {environment:?}"));
+    let path = shared.join("lines").join(&key);
+    let lock = locked(&path)?;
+    let folder = Folder::make(path)?;
+    let head = taken_up(&folder, head)?;
+    let places = farm.places()?.max(1);
+    let units = (0..places as u32)
+        .map(|number| {
+            let line = Line {
+                scruple: env!("CARGO_PKG_VERSION").to_owned(),
+                words: words.clone(),
+                folder: here.clone(),
+                configuration: configuration.clone(),
+                programs: programs.clone(),
+                seed: head.seed.wrapping_add(u64::from(number)),
+                number,
+            };
+            folder.write_unit(&text(&Written::Line(Box::new(line)))?)
+        })
+        .collect::<Result<Vec<String>, Fault>>()?;
+    folder.forgive(&units);
+    progress.say(&format!(
+        "{places} nodes measure, each all commands; the same command line goes on where this one ends early"
+    ));
+    farm.run(&Order {
+        folder: &folder,
+        stages: std::slice::from_ref(&units),
+        environment: &environment,
+        progress,
+        interrupted,
+    })?;
+    let (mut told, mut failed) = (Vec::new(), Vec::new());
+    for name in &units {
+        let path = folder.path().join("results").join(name);
+        let Told { node, machine, found } = parse(&folder.result(name)?.unwrap_or_default(), &path)?;
+        let Found::Weighed { run, failures } = found else {
+            return Err(Fault::internal(format!("the unit ‘{name}’ has weighed nothing")));
+        };
+        failed.extend(failures.into_iter().map(|(case, why)| (case, format!("{node}: {why}"))));
+        told.push((node, machine, *run, path));
+    }
+    if !farm.entry.mixed {
+        check_classes(&told)?;
+    }
+    // Blocks of one node follow each other, whichever units it did.
+    told.sort_by(|left, right| left.0.cmp(&right.0));
+    let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
+    Ok(Lines { run, failed, folder, _lock: lock })
+}
+
+/// The words of this process behind the name of the program, but for the store: nodes have none.
+fn words() -> Result<Vec<String>, Fault> {
+    let mut kept = Vec::new();
+    let mut words = std::env::args_os().skip(1);
+    let mut open = true;
+    while let Some(word) = words.next() {
+        let word = word.into_string().map_err(|word| {
+            Fault::usage(format!("‘{}’ is no UTF-8, which [farm] needs", word.to_string_lossy()))
+        })?;
+        open &= word != "--";
+        match word.as_str() {
+            "--store" if open => _ = words.next(),
+            word if open && word.starts_with("--store=") => {}
+            _ => kept.push(word),
+        }
+    }
+    Ok(kept)
+}
+
+/// The digest of the configuration file; none where there is none.
+pub fn configuration(config: &Config) -> Result<Option<String>, Fault> {
+    let Some(path) = config.file_path() else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", path.display())))?;
+    Ok(Some(digest(&text)))
+}
+
+/// Keeps a second process from waiting for the same results, which would then count twice.
+fn locked(path: &Path) -> Result<File, Fault> {
+    std::fs::create_dir_all(path).map_err(|error| unwritable(path, error))?;
+    let path = path.with_extension("lock");
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(|error| unwritable(&path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Fault::usage(
+            "another scruple waits for the results of the same command line: wait for it to end",
+        )),
+        Err(std::fs::TryLockError::Error(error)) => Err(unwritable(&path, error)),
+    }
+}
+
+/// The head of the run that was begun with this command line; this one where none was.
+fn taken_up(folder: &Folder, head: &Run) -> Result<Run, Fault> {
+    let path = folder.path().join("run");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text, &path),
+        Err(_) => {
+            folder.replace(&path, &text(head)?)?;
+            Ok(head.clone())
+        }
+    }
+}
+
+/// A run never crosses machine classes unless that was asked for. The class of most units is the one that counts.
+fn check_classes(told: &[(String, Provenance, Run, PathBuf)]) -> Result<(), Fault> {
+    let alike = |class: &str| told.iter().filter(|one| one.1.machine_class == class).count();
+    let most = told.iter().rev().max_by_key(|one| alike(&one.1.machine_class));
+    let Some((first, class)) = most.map(|one| (&one.0, &one.1.machine_class)) else { return Ok(()) };
+    let odd: Vec<_> = told.iter().filter(|one| one.1.machine_class != *class).collect();
+    let Some((node, machine, ..)) = odd.first() else { return Ok(()) };
+    for (.., path) in &odd {
+        std::fs::remove_file(path).map_err(|error| unwritable(path, error))?;
+    }
+    Err(Fault::usage(format!(
+        "‘{node}’ is a machine of the class ‘{}’, and ‘{first}’ of the class ‘{class}’: name nodes of one class with constraint in \
+         [farm], or let a run cross classes with mixed = true. The same command then measures this part again",
+        machine.machine_class
+    )))
+}

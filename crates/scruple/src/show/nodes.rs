@@ -1,0 +1,16 @@
+//! How far the nodes of a farm agree, in words.
+
+use scruple_core::stats::nodes::Joined;
+use scruple_core::unit::change;
+
+/// By how much nodes differ, from which to which, and how much of that is no noise: what stands behind ‘nodes differ’.
+pub fn differ(joined: &Joined, names: &[String]) -> String {
+    let extreme = |sign: f64| {
+        let by = |place: &usize| sign * joined.each[*place];
+        let place = (0..names.len()).max_by(|a, b| by(a).total_cmp(&by(b))).unwrap_or(0);
+        format!("{} on {}", change(joined.each[place]), names[place])
+    };
+    let spread = joined.spread.map_or(String::new(), |spread| format!("by ±{:.1} %, ", 100.0 * spread));
+    let share = joined.share.map_or(String::new(), |share| format!("; I² {:.0} %", 100.0 * share));
+    format!("{spread}from {} to {}{share}", extreme(-1.0), extreme(1.0))
+}

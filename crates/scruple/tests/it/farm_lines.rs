@@ -1,0 +1,251 @@
+//! `scruple run` and `scruple bench` on a farm: every node does the whole command line, and their readings are one run.
+
+use crate::fake::bench;
+use crate::programs::skip;
+use crate::repository::blocks;
+use crate::slurm_cluster::Cluster;
+use crate::support::{Answer, Place, at};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Two programs, one of which burns twice as much and keeps twice as much memory.
+fn programs(place: &Place) {
+    program(place, "one", 1);
+    program(place, "two", 2);
+}
+
+/// A program that does so many times the work.
+fn program(place: &Place, name: &str, times: u32) {
+    let text = format!(
+        "#include <stdlib.h>\n#include <string.h>\nint main(void) {{\n volatile unsigned long sum = 0;\n \
+         for (unsigned long i = 0; i < {times} * 1000000ul; i++) sum += i;\n \
+         char *volatile kept = malloc({times} * 100000);\n memset(kept, 1, {times} * 100000);\n return 0;\n}}\n"
+    );
+    place.compile(name, &text, &[]);
+}
+
+const WORDS: [&str; 8] = ["run", "--seed", "7", "-r", "6", "--json", "./one", "./two"];
+
+/// A farm of this machine with four units, whose program does nothing until the file `go` is there.
+fn four_units(place: &Place) {
+    place.shell_script(
+        "on-a-node",
+        &format!(
+            "[ -e {} ] || exit 0\nexec {} \"$@\"",
+            place.file("go").display(),
+            env!("CARGO_BIN_EXE_scruple")
+        ),
+    );
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 4\nprogram = \"./on-a-node\"\n");
+}
+
+/// The folder of the only command line that was sent.
+fn folder(place: &Place) -> PathBuf {
+    let mut all = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
+    all.find(|entry| entry.path().is_dir()).expect("a command line").path()
+}
+
+fn names(folder: PathBuf) -> Vec<String> {
+    let all = std::fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<String> = all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn unit(place: &Place, name: &str, node: &str) -> Answer {
+    let mut command = place.command(["unit", "--node", node]);
+    command.arg(folder(place).join("units").join(name)).env("XDG_CACHE_HOME", place.file(node));
+    place.finish(&mut command)
+}
+
+fn arm<'a>(told: &'a Value, name: &str) -> &'a Value {
+    let all = told["arms"].as_array().expect("arms");
+    all.iter().find(|arm| arm["name"] == name).expect("an arm")
+}
+
+fn readings(told: &Value, name: &str, metric: &str) -> Vec<f64> {
+    let all = arm(told, name)["metrics"][metric]["readings"].as_array().cloned().unwrap_or_default();
+    all.iter().filter_map(Value::as_f64).collect()
+}
+
+fn comparison<'a>(told: &'a Value, metric: &str) -> &'a Value {
+    let all = told["comparisons"].as_array().expect("comparisons");
+    all.iter().find(|one| one["metric"] == metric).expect("a comparison")
+}
+
+#[test]
+fn four_nodes_do_a_command_line_and_are_joined_and_a_node_of_another_class_is_not() {
+    let place = Place::new();
+    programs(&place);
+    let here = place.run(WORDS).json();
+    four_units(&place);
+    let answer = place.run(WORDS);
+    assert!(answer.code == 2 && answer.stderr.contains("without a result"), "{}", answer.exchange());
+    let units = names(folder(&place).join("units"));
+    assert_eq!(units.len(), 4);
+    for (name, node) in units.iter().zip(["a", "b", "c", "d"]) {
+        let answer = unit(&place, name, node);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+    }
+    // One result is of another class of machines.
+    let result = folder(&place).join("results").join(&units[3]);
+    let text = std::fs::read_to_string(&result).expect("a result");
+    let mut told: Value = serde_json::from_str(&text).expect("JSON");
+    told["machine"]["machine_class"] = "another/1/class".into();
+    std::fs::write(&result, told.to_string()).expect("a result");
+    let answer = place.run(WORDS);
+    assert!(answer.code == 2 && answer.stderr.contains("mixed = true"), "{}", answer.exchange());
+    let left = names(folder(&place).join("results"));
+    assert!(left.len() == 3, "its part is to be measured again: {left:?}");
+    let lost = units.iter().find(|name| !left.contains(name)).expect("one");
+    assert_eq!(unit(&place, lost, "e").code, 0);
+    let answer = place.run(WORDS);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.json();
+    assert_eq!(told["run"]["state"], "complete");
+    for name in ["./one", "./two"] {
+        assert_eq!(readings(&told, name, "time.cpu").len(), 24, "six of each node");
+        let blocks = blocks(arm(&told, name));
+        assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
+        let mut exact = readings(&told, name, "malloc.count");
+        exact.dedup();
+        let mut exact_here = readings(&here, name, "malloc.count");
+        exact_here.dedup();
+        assert_eq!(exact, exact_here, "the same everywhere");
+    }
+    let cpu = comparison(&told, "time.cpu");
+    assert_eq!(*at(cpu, "/nodes/of_class"), true);
+    assert_eq!(at(cpu, "/nodes/effects").as_object().expect("nodes").len(), 4);
+    assert_eq!(cpu["method"], "mean of nodes, Student over nodes");
+    assert_eq!(cpu["blocks"], 4);
+    assert_eq!(comparison(&told, "malloc.bytes")["verdict"], "different");
+    // What is stored says the same, in every form.
+    let id = told["run"]["id"].as_str().expect("an id");
+    let shown = place.run(["show", id]);
+    assert!(shown.stdout.contains("nodes differ"), "{}", shown.exchange());
+    assert_eq!(comparison(&place.run(["show", id, "--json"]).json(), "time.cpu"), cpu);
+    assert_eq!(place.run(["store", "list", "--json"]).stdout.matches(id).count(), 1);
+    assert!(!folder_is_there(&place), "what is in the store is not kept twice");
+}
+
+fn folder_is_there(place: &Place) -> bool {
+    let all = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
+    all.into_iter().any(|entry| entry.path().is_dir())
+}
+
+#[test]
+fn a_unit_refuses_other_programs_another_configuration_and_a_program_that_fails() {
+    let place = Place::new();
+    programs(&place);
+    four_units(&place);
+    assert_eq!(place.run(WORDS).code, 2);
+    let units = names(folder(&place).join("units"));
+    let configured = place.read("scruple.toml");
+    place.write("scruple.toml", format!("{configured}# changed\n"));
+    let answer = unit(&place, &units[0], "a");
+    assert!(
+        answer.code == 2 && answer.stderr.contains("scruple.toml is another one"),
+        "{}",
+        answer.exchange()
+    );
+    place.write("scruple.toml", configured);
+    program(&place, "two", 3);
+    let answer = unit(&place, &units[0], "a");
+    assert!(
+        answer.code == 2 && answer.stderr.contains("is another file on this node"),
+        "{}",
+        answer.exchange()
+    );
+    assert_eq!(names(folder(&place).join("results")), Vec::<String>::new());
+    std::fs::remove_dir_all(place.file("cache/scruple/farm")).expect("units");
+    // Where a program fails, the node and the reason are told.
+    place.write("go", "");
+    place.shell_script("two", "echo broken >&2; exit 3");
+    let answer = place.run(WORDS);
+    assert!(
+        answer.code == 2 && answer.stderr.contains("failed on here: ") && answer.stderr.contains("broken"),
+        "{}",
+        answer.exchange()
+    );
+    place.assert_no_processes();
+}
+
+#[test]
+fn cases_are_weighed_by_units_as_well() {
+    let place = Place::new();
+    let cases = [r#"{"name":"zoo/ant","cost":5,"bytes":16}"#, r#"{"name":"zoo/bee","cost":10}"#];
+    let here = bench(&place, &["--json"], &cases);
+    assert_eq!(here.code, 0, "{}", here.exchange());
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 2\n");
+    let answer = bench(&place, &["--json"], &cases);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let (here, told) = (here.json(), answer.json());
+    for name in ["zoo/ant", "zoo/bee"] {
+        let ours = readings(&here, name, "time.wall").len();
+        assert_eq!(
+            readings(&told, name, "time.wall").len(),
+            2 * ours,
+            "{name}: three processes of each unit"
+        );
+    }
+    assert_eq!(at(&told, "/provenance/nodes").as_array().expect("nodes").len(), 1, "one machine did both");
+}
+
+#[test]
+fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_killed() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(why) => return skip(&why),
+    };
+    let place = Place::new();
+    programs(&place);
+    let here = place.run(WORDS).json();
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
+    let words = [&WORDS[..], &["--prepare", "sleep 0.2"]].concat();
+    let units = || -> Vec<String> {
+        let all = std::fs::read_dir("/proc").expect("processes").flatten();
+        let of_place = |pid: &String| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            let words: Vec<&str> = words.split('\0').collect();
+            words.get(1) == Some(&"unit")
+                && words.iter().any(|word| word.contains(&*place.path().to_string_lossy()))
+        };
+        all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(of_place).collect()
+    };
+    let start = |said: &str| {
+        let said = std::fs::File::create(place.file(said)).expect("a file");
+        let mut command = place.command(&words);
+        cluster.tell(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
+    };
+    let mut sender = start("said-1");
+    assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("said-1"));
+    if let Some(unit) = units().first() {
+        let _ = Command::new("kill").args(["-9", unit]).stderr(Stdio::null()).status();
+    }
+    sender.kill().expect("a kill");
+    sender.wait().expect("an end");
+    let answer = place.finish(cluster.tell(&mut place.command(&words)));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.json();
+    let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes");
+    for name in ["./one", "./two"] {
+        assert_eq!(readings(&told, name, "time.cpu").len(), 24, "four units of six blocks, each once");
+        for metric in ["malloc.count", "malloc.bytes"] {
+            let (mut ours, mut theirs) = (readings(&here, name, metric), readings(&told, name, metric));
+            ours.dedup();
+            theirs.dedup();
+            assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");
+        }
+    }
+    // A busy controller may give two units to one node.
+    let cpu = comparison(&told, "time.cpu");
+    match nodes.len() {
+        4 => assert_eq!(*at(cpu, "/nodes/of_class"), true),
+        0 | 1 => assert_eq!(cpu["nodes"], Value::Null),
+        _ => assert_ne!(cpu["method"], "mean of nodes, Student over nodes"),
+    }
+    assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 2);
+    assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+}
