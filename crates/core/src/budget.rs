@@ -2,7 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::judge::Judged;
-use crate::metric::{self, Metric};
+use crate::metric::{self, Metric, Quality};
 use crate::stats::paired::Why;
 use crate::unit;
 use crate::words::words;
@@ -207,14 +207,14 @@ fn check_absolute(limit: &Limit, metric: &Metric, amount: Amount) -> (Kept, Stri
         }
     };
     let kept = limit.holds(low, high);
+    let text = |value: f64| unit::quantity(value, &metric.unit);
+    let (value, least) = (text(amount.value), text(low));
     let found = match low == high {
+        // A noisy figure that is known exactly, such as the longest response, has digits that say nothing.
+        true if metric.quality == Quality::Noisy => value,
         true => unit::exact(amount.value, &metric.unit),
-        false => format!(
-            "{} [{}, {}]",
-            unit::quantity(amount.value, &metric.unit),
-            unit::quantity(low, &metric.unit),
-            unit::quantity(high, &metric.unit)
-        ),
+        false if high == f64::INFINITY => format!("{value}, and at least {least}: {}", Why::Unbounded),
+        false => format!("{value} [{least}, {}]", text(high)),
     };
     (kept, found)
 }
@@ -274,6 +274,22 @@ mod tests {
         let limit = |text: &str| Budget::parse(text).expect("a limit").limit;
         assert_eq!(limit("load.errors<0.1%"), Limit::AtMost(0.001));
         assert_eq!(limit("load.errors<+10%"), Limit::AtMostTimes(1.1));
+    }
+
+    #[test]
+    fn what_has_no_upper_end_is_at_least_its_lower_one() {
+        let found = |limit: &str, low: f64, high: f64| {
+            let budget = Budget::parse(limit).expect("a limit");
+            let metric = metric::metric(&budget.metric).expect("declared");
+            let amount = Amount { value: 3e7, bounds: Ok((low, high)) };
+            let checked = check(&budget, "app", metric, Some(amount), None, None);
+            (checked.kept, checked.found)
+        };
+        let (kept, words) = found("load.p99<2s", 2e7, f64::INFINITY);
+        assert_eq!(kept, Kept::CantTell);
+        assert!(words.starts_with("30.0 ms, and at least 20.0 ms: there are too few requests"), "{words}");
+        assert_eq!(found("load.p99<10ms", 2e7, f64::INFINITY).0, Kept::No);
+        assert_eq!(found("load.max<1s", 3e7, 3e7), (Kept::Yes, "30.0 ms".to_owned()));
     }
 
     #[test]

@@ -119,8 +119,9 @@ pub struct Found {
     pub void: bool,
 }
 
-/// Void measurements in a row that end a search.
-const MOST_VOID: u32 = 3;
+/// Void measurements in a row that end a search. Other work on the machine spoils every other one for minutes, and is
+/// waited for; a generator that cannot keep the rate spoils all.
+const MOST_VOID: u32 = 8;
 
 /// How far below the first rate a good one is searched.
 const LOWEST: f64 = 1.0 / 1_048_576.0;

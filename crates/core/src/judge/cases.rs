@@ -270,6 +270,10 @@ fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f6
         group.0.push(*a);
         group.1.push((b / a).ln());
     }
+    // Nothing has no ratio to nothing, and is the same.
+    if left.iter().chain(&right).all(|reading| *reading == 0.0) {
+        return (vec![0.0; groups.len()], vec![0.0; groups.len()]);
+    }
     let base: Vec<f64> = groups.values().map(|(readings, _)| median(readings)).collect();
     let other =
         base.iter().zip(groups.values()).map(|(base, (_, ratios))| base * median(ratios).exp()).collect();

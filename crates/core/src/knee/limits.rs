@@ -138,7 +138,7 @@ fn limit(part: &str) -> Result<Limit, String> {
         }
     };
     let unit = if of == Measure::Errors { Unit::Ratio } else { Unit::Nanoseconds };
-    let below = parse_quantity(bound, &unit)?;
+    let below = parse_quantity(bound, &unit).map_err(|why| format!("in the limit ‘{part}’: {why}"))?;
     if below < 0.0 || (of != Measure::Errors && below == 0.0) {
         return Err(format!("‘{part}’ can never be kept"));
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn mistakes_in_limits_are_named() {
         for (text, part) in
-            [("p99", "p99"), ("p100<1s", "p100"), ("speed<3", "speed"), ("p50<3apples", "apples")]
+            [("p99", "p99"), ("p100<1s", "p100"), ("speed<3", "speed"), ("p50<3apples", "‘p50<3apples’")]
         {
             let message = Slo::parse(text).expect_err("must be refused");
             assert!(message.contains(part), "{message}");

@@ -127,7 +127,7 @@ fn the_ends_of_the_range_are_answers_too() {
 
 #[test]
 fn void_measurements_are_repeated_and_then_end_it() {
-    let mut voids = 2;
+    let mut voids = 7;
     let (found, _) = find(Search::default(), |rate| {
         voids -= 1;
         let outcome = if voids >= 0 { Outcome::Void } else { sharp(rate, 500.0).outcome };
@@ -136,7 +136,7 @@ fn void_measurements_are_repeated_and_then_end_it() {
     assert!(found.settled && !found.void, "{found:?}");
     let (found, steps) =
         find(Search::default(), |rate| Measurement { outcome: Outcome::Void, ..sharp(rate, 500.0) });
-    assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 3));
+    assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 8));
 }
 
 #[test]

@@ -78,6 +78,18 @@ fn windows_that_resemble_their_neighbours_do_not_make_two_stored_loads_different
     wrong.check("loads of one turn each");
 }
 
+#[test]
+fn servers_of_which_no_request_failed_have_the_same_failures() {
+    let server = |name: &str, failed: f64| {
+        let mut arm = arm_of(name);
+        read(&mut arm, "load.errors", &vec![vec![0.0, failed]; 10]);
+        arm
+    };
+    let verdict =
+        |failed: f64| compared(&server("old", 0.0), &server("new", failed), true)[0].comparison.verdict;
+    assert_eq!((verdict(0.0), verdict(0.1)), (Verdict::Same, Verdict::CantTell));
+}
+
 /// The rows of a sheet: by how much a turn differs from the next in the logarithm, and how much of that is the machine's,
 /// so that it is in all rows. The values are those of a server of 1 ms at 400 requests/s.
 const ROWS: [(&str, f64, f64); 12] = [

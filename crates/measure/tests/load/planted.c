@@ -244,7 +244,7 @@ int main(int words, char **word) {
     printf("%d\n", ntohs(address.sin_port));
     fflush(stdout);
     char *good = malloc((size_t)plan.body + 200);
-    size_t head = (size_t)sprintf(good, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", (size_t)plan.body);
+    size_t head = (size_t)sprintf(good, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: %zu\r\n\r\n", (size_t)plan.body);
     memset(good + head, 'x', (size_t)plan.body);
     const char *bad = "HTTP/1.1 500 Planted\r\nContent-Length: 0\r\n\r\n";
     int poller = epoll_create1(0), timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);

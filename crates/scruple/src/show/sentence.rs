@@ -196,11 +196,12 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
         return format!("; --processes {need} would tell more");
     }
+    let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
+    let block = if of_load { "turn" } else { "block" };
     match more {
         0 => String::new(),
         _ if more < 100_000 => {
-            let blocks = if more == 1 { "block" } else { "blocks" };
-            let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
+            let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
                 (_, true) if of_load => "a longer load, -d, tells more".to_owned(),
@@ -209,7 +210,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
             };
             format!("; about {more} more {blocks} would tell ({option})")
         }
-        _ => "; no reasonable number of blocks would tell".to_owned(),
+        _ => format!("; no reasonable number of {block}s would tell"),
     }
 }
 

@@ -314,6 +314,12 @@ fn windows_that_the_generator_spoilt_are_void_and_their_costs_are_not() {
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     assert!(answer.stdout.contains("VOID"), "{}", answer.exchange());
     assert!(answer.stderr.contains("every window of ‘new’ is void"), "{}", answer.exchange());
+    let answer = place.run(load(&["--windows", "4", "--limit", "load.p99<1s"]));
+    assert!(
+        answer.stdout.contains("can’t tell for ‘new’: load.p99 was not weighed: every window"),
+        "{}",
+        answer.exchange()
+    );
 }
 
 #[test]

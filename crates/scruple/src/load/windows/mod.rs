@@ -334,6 +334,9 @@ impl Loading {
                 some.map(|(_, turn)| windows(&turn.load)).sum()
             };
             let (all, void) = (count(false), count(true));
+            if void > 0 && void == all {
+                add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
+            }
             // Where every turn is void the latencies are shown, and called void.
             let counts = |load: &LoadResult| void == all || !spoilt(load);
             let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
@@ -353,6 +356,9 @@ impl Loading {
                 let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
                 let counted = turns.iter().filter(|(_, turn)| !spoilt(&turn.load));
+                if !turns.is_empty() && counted.clone().next().is_none() {
+                    add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
+                }
                 for (first, turn) in counted.clone() {
                     for (window, parts) in division.windows_of(&turn.load) {
                         let window_of_row = Part::together(parts).row(row);

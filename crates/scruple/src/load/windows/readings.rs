@@ -1,7 +1,7 @@
 //! The readings of one window.
 
 use scruple_core::judge::POOLED;
-use scruple_core::metric::metric;
+use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled};
 use scruple_measure::load::{Buckets, Part};
@@ -44,6 +44,12 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
 /// The readings of one window for a kind of request, of which only the responses are known.
 pub(super) fn of_a_row(window: &Part) -> impl Iterator<Item = Reading> {
     of(window).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
+}
+
+/// The latencies of a server of which every turn is void: absent, for that reason.
+pub(super) fn of_nothing_but_void_turns() -> Vec<Reading> {
+    let latencies = METRICS.iter().filter(|metric| metric.key.starts_with("load."));
+    latencies.map(|metric| Reading::absent(metric, "every window is void: the generator was late")).collect()
 }
 
 /// The readings of all windows of some turns together, as figures with which limits are compared: a window in which the
