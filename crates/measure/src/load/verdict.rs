@@ -35,10 +35,12 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
         doubts.push(Doubt::new(
             "few-requests",
             false,
-            format!(
-                "only {} requests were measured: fewer than ten of them are beyond the 99th percentile",
-                result.response.count()
-            ),
+            match result.response.count() {
+                1 => "only one request was measured: nothing is known of percentiles".to_owned(),
+                few => format!(
+                    "only {few} requests were measured: fewer than ten of them are beyond the 99th percentile"
+                ),
+            },
         ));
     }
     doubts.extend(delayed_acknowledgements(result));

@@ -66,7 +66,10 @@ pub fn access_log(text: &str) -> Result<Read, String> {
     }
     let mut notes = Vec::new();
     if odd > 0 {
-        notes.push(format!("{} of the log hold no request that can be sent", times(odd, "line", "lines")));
+        notes.push(format!(
+            "left out of the log: {} without a request that can be sent",
+            times(odd, "line", "lines")
+        ));
     }
     if without > 0 {
         let what = times(without, "request", "requests");

@@ -107,7 +107,7 @@ pub fn har(text: &str) -> Result<Read, String> {
     let mut notes = Vec::new();
     if others > 0 {
         notes.push(format!(
-            "{} of the recording went to other servers than {} and are left out",
+            "left out of the recording: {} to other servers than {}",
             times(others, "request", "requests"),
             own.unwrap_or_default()
         ));
