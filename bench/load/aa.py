@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """How often Scruple calls two identical servers different, or wrongly reports a limit as exceeded or kept.
 
-    bench/load/aa.py [--scruple PROGRAM] [--tries N] [--jobs N] [--only SERVER,...] [--duration TIME]
+    bench/load/aa.py [--scruple PROGRAM] [--tries N] [--jobs N] [--only SERVER,...] [--duration TIME] [--slower PERCENT]
 
 Four kinds of planted servers (crates/measure/tests/load/planted.c): requests of the same length, of exponential lengths,
 with pauses, and a queue before one worker. Two processes of a kind are loaded in turn by `scruple load --against`, with all
 metrics and costs. A verdict of "different" or "small" is wrong. So is a limit of no change (+0%) that is exceeded, and a
 limit of an improvement (-1%) that is kept. A try is wrong when a verdict in it is. With the right to do so (root),
-generators and servers get a real-time priority. Prints Markdown; the exit code is 1 when more than 5 % of the tries are
+generators and servers get a real-time priority. `--slower 20` asks the other question instead: of two servers that compute for
+each request, the second computes so much more, and the tries are counted in which processor time per request is called
+different. Prints Markdown; the exit code is 1 when more than 5 % of the tries are
 wrong, or more than 5 % of the limits.
 """
 
@@ -32,9 +34,14 @@ SERVERS = {
 LIMITS = "load.p50 load.p90 load.p99 load.max load.mean load.rate load.errors request.cpu request.wait".split()
 
 
+# Two hundred thousand multiplications, a fraction of a millisecond.
+COMPUTES, COMPUTING_RATE = 200, "200"
+
+
 def compare(scruple, program, words, rate, number, duration):
-    """The comparisons and the limits of one try."""
-    first, second = (Planted(program, f"{words} seed={2 * number + side}") for side in (1, 2))
+    """The comparisons and the limits of one try; `words` are those of both servers, or of each."""
+    each = (words, words) if isinstance(words, str) else words
+    first, second = (Planted(program, f"{each[side]} seed={2 * number + side + 1}") for side in (0, 1))
     with first as old, second as new:
         argv = [scruple, "load", "--no-store", "--json", "--metrics", "all", "--rate", rate, "-d", duration, "--seed", str(number + 1)]
         for key in LIMITS:
@@ -45,6 +52,18 @@ def compare(scruple, program, words, rate, number, duration):
         raise RuntimeError(f"{' '.join(argv)} ends with {done.returncode}: {done.stderr.strip()[-300:]}")
     found = json.loads(done.stdout)
     return found["comparisons"], found["limits"]
+
+
+def power(scruple, program, pool, wish):
+    """How often so much more processor time per request is found."""
+    words = [f"workers=4 steps={COMPUTES * (1 + more / 100):g}" for more in (0, wish.slower)]
+    run = lambda number: compare(scruple, program, words, COMPUTING_RATE, number, wish.duration)[0]
+    cpu = [one for found in pool.map(run, range(wish.tries)) for one in found if one["metric"] == "request.cpu"]
+    ends = [end for one in cpu if one["interval"] for end in one["interval"]]
+    found = sum(one["verdict"] == "different" and one["effect"] > 1 for one in cpu)
+    print("| more processor time | found in | intervals from | to |\n|---|---|---|---|")
+    print(f"| {wish.slower:g} % | {found} of {wish.tries} | {min(ends) * 100 - 100:+.1f} % | {max(ends) * 100 - 100:+.1f} % |", flush=True)
+    return 0 if found * 20 >= wish.tries * 19 else 1
 
 
 class Tally:
@@ -91,12 +110,15 @@ def main():
     parser.add_argument("--tries", type=int, default=25, help="of each kind of server")
     parser.add_argument("--jobs", type=int, default=1, help="pairs of servers that are loaded at the same time")
     parser.add_argument("--only", default="", help="servers, by the beginnings of their names")
-    parser.add_argument("--duration", default="5s", help="how long each server is loaded")
+    parser.add_argument("--duration", default="10s", help="how long each server is loaded")
+    parser.add_argument("--slower", type=float, metavar="PERCENT", help="how often so much more processor time is found")
     wish = parser.parse_args()
     scruple, whole = os.path.abspath(wish.scruple), Tally()
-    print("| servers | wrong tries | wrong verdicts | wrong limits | called the same | metrics that were wrong |\n|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(wish.jobs) as pool:
         program = compiled(folder)
+        if wish.slower is not None:
+            return power(scruple, program, pool, wish)
+        print("| servers | wrong tries | wrong verdicts | wrong limits | called the same | metrics that were wrong |\n|---|---|---|---|---|---|", flush=True)
         for name, (words, rate) in SERVERS.items():
             if not any(name.startswith(one) for one in wish.only.split(",")):
                 continue

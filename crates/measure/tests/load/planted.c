@@ -23,6 +23,7 @@
  *     slow=0        an answer takes so much longer, and holds up nobody,
  *     share=0       for this share of the requests
  *     dead=0        every so manieth connection is never answered
+ *     steps=0       so many thousand multiplications are done for each request, before anything else
  *     leak=0        bytes that are lost by
  *     leakshare=1   this share of the requests
  *     errors=0      this share of the requests is answered with status 500
@@ -53,15 +54,15 @@
 enum { CONNECTIONS = 65536, WORKERS = 64, EVENTS = 512 };
 
 static struct {
-    double workers, fixed, exp, grow, start, warm, stall, at, every, random, pause, each, slow, share, dead, leak,
-        leakshare, errors, body, seed;
+    double workers, fixed, exp, grow, start, warm, stall, at, every, random, pause, each, slow, share, dead, steps,
+        leak, leakshare, errors, body, seed;
 } plan = { .workers = 1, .warm = 1000, .each = 1000, .leakshare = 1, .body = 13, .seed = 1 };
 
 static const struct { const char *name; double *value; } options[] = {
     { "workers", &plan.workers }, { "fixed", &plan.fixed }, { "exp", &plan.exp }, { "grow", &plan.grow },
     { "start", &plan.start }, { "warm", &plan.warm }, { "stall", &plan.stall }, { "at", &plan.at },
     { "every", &plan.every }, { "random", &plan.random }, { "pause", &plan.pause }, { "each", &plan.each },
-    { "slow", &plan.slow }, { "share", &plan.share }, { "dead", &plan.dead }, { "leak", &plan.leak },
+    { "slow", &plan.slow }, { "share", &plan.share }, { "dead", &plan.dead }, { "steps", &plan.steps }, { "leak", &plan.leak },
     { "leakshare", &plan.leakshare }, { "errors", &plan.errors }, { "body", &plan.body }, { "seed", &plan.seed },
 };
 
@@ -84,6 +85,7 @@ static size_t written, entry_room;
 static volatile sig_atomic_t over;
 static uint64_t state;
 static volatile uintptr_t lost;
+static volatile uint64_t computed = 1;
 
 static uint64_t now(void) {
     struct timespec t;
@@ -209,6 +211,7 @@ static void readable(int fd) {
     uint64_t came = now();
     begin(came);
     if (dead[fd]) { note(came, 0); return; }
+    for (uint64_t i = 0; i < (uint64_t)(plan.steps * 1000); i++) computed = computed * 6364136223846793005u + 1;
     if (plan.leak > 0 && unit() < plan.leakshare) {
         char *block = malloc((size_t)plan.leak);
         memset(block, 1, (size_t)plan.leak);
