@@ -8,6 +8,7 @@ mod ssh;
 use super::FarmEntry;
 use super::config::{Builds, Kind};
 use super::folder::Folder;
+use super::unit::UnitFailure;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::paths;
@@ -112,11 +113,12 @@ impl Farm {
 /// The error of a unit that says why it cannot be done.
 fn failure(folder: &Folder, names: &[String]) -> Result<(), Fault> {
     for name in names {
-        if let Some(why) = folder.failure(name)? {
-            return Err(Fault::usage(format!(
-                "a unit of the farm failed on {why}; what it wrote is in ‘{}’. The same command goes on",
+        if let Some(UnitFailure { node, of_program, why }) = folder.failure(name)? {
+            let message = format!(
+                "a unit of the farm failed on {node}: {why}; what it wrote is in ‘{}’. The same command goes on",
                 folder.path().join("logs").display()
-            )));
+            );
+            return Err(if of_program { Fault::program(message) } else { Fault::usage(message) });
         }
     }
     Ok(())

@@ -11,6 +11,7 @@
 //! tmp/             files that are being written
 //! ```
 
+use super::unit::{UnitFailure, parse, text};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::history::artefacts::publish;
@@ -110,13 +111,14 @@ impl Folder {
     }
 
     /// Says why a unit cannot be done.
-    pub fn fail(&self, name: &str, why: &str) -> Result<(), Fault> {
-        self.replace(&self.path.join("failed").join(name), why)
+    pub fn fail(&self, name: &str, failure: &UnitFailure) -> Result<(), Fault> {
+        self.replace(&self.path.join("failed").join(name), &text(failure)?)
     }
 
     /// Why a unit could not be done, where it said so.
-    pub fn failure(&self, name: &str) -> Result<Option<String>, Fault> {
-        read(&self.path.join("failed").join(name))
+    pub fn failure(&self, name: &str) -> Result<Option<UnitFailure>, Fault> {
+        let path = self.path.join("failed").join(name);
+        read(&path)?.map(|text| parse(&text, &path)).transpose()
     }
 
     /// Forgets that these units failed, so that they are tried again.

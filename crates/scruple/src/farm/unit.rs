@@ -165,6 +165,18 @@ pub enum Found {
     },
 }
 
+/// Why a unit could not be done.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitFailure {
+    /// The name of the machine in the farm.
+    pub node: String,
+    /// Whether a measured program failed, rather than the unit itself.
+    pub of_program: bool,
+    /// What was tried, and what failed.
+    pub why: String,
+}
+
 /// Reads what another process wrote.
 pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {

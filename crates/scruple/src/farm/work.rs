@@ -2,7 +2,7 @@
 
 use super::args::UnitArgs;
 use super::folder::Folder;
-use super::unit::{Found, Measure, Told, Unit, Work, Written, parse, text};
+use super::unit::{Found, Measure, Told, Unit, UnitFailure, Work, Written, parse, text};
 use crate::command::verb::{Asked, Source};
 use crate::digest::digest;
 use crate::fault::{Code, Fault};
@@ -98,7 +98,14 @@ fn publish(
         }
         Err(fault) if fault.code == Code::Interrupted => Err(fault),
         Err(fault) => {
-            folder.fail(name, &format!("{node}: {fault}"))?;
+            folder.fail(
+                name,
+                &UnitFailure {
+                    node: node.to_owned(),
+                    of_program: fault.code == Code::ProgramFailed,
+                    why: fault.to_string(),
+                },
+            )?;
             Err(fault)
         }
     }
