@@ -1,11 +1,11 @@
-//! Finds where in a series of versions a cost changed, by how much, and which versions may have caused it.
+//! Finds where in a series of versions a cost changed, by how much, and which versions may have caused the change.
 //!
-//! Exact metrics need no statistics: every change is real ([`exact`]). Noisy series ([`noisy`]) are cut where a robust
-//! piecewise constant fits best, with a price on every cut. The residuals about its levels show the noise: its spread,
-//! skew, humps and outliers, and the correlation of neighbours, since drift is what most often looks like a change. The
-//! series is then cut again under that noise, and those cuts are kept whose gain in likelihood, with the noise fitted
-//! again without them, would be rare in noise alone. The remaining cuts are judged once more beside slow backgrounds,
-//! such as trends and waves, which would otherwise be cut into steps.
+//! [`exact`] handles exact metrics, where every difference is a real change. [`noisy`] handles noisy metrics in four
+//! steps. It fits a robust piecewise constant with a price on every cut. It estimates the noise from the residuals
+//! about the levels: spread, skew, humps, outliers, and the correlation of neighbours, since drift is what most often
+//! looks like a change. It cuts the series again under that noise, and keeps the cuts whose gain in likelihood would be
+//! rare in noise alone, where the noise is fitted again without each cut. It judges the remaining cuts once more beside
+//! slow backgrounds, such as trends and waves, which would otherwise be cut into steps.
 
 mod background;
 mod candidates;
@@ -32,10 +32,10 @@ use selection::Selected;
 use step_size::Noise;
 use stretches::SHORTEST;
 
-/// The level of intervals.
+/// The confidence level of the intervals of steps.
 const LEVEL: f64 = 0.95;
 
-/// The changes of an exact metric: every place whose value differs from the one before.
+/// Finds the changes of an exact metric: every place whose value differs from the value before it.
 ///
 /// ```
 /// use scruple_core::changepoint::exact;
@@ -52,11 +52,13 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
     values.windows(2).enumerate().filter_map(changed).collect()
 }
 
-/// The changes of a noisy metric, one value for each version in order, such as the median of its readings.
+/// Finds the changes of a noisy metric. `values` has one value for each version in order, such as the median of its
+/// readings.
 ///
-/// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others is
-/// not finite, or when there are fewer than six values, which are too few for any statement. A stretch of fewer than
-/// three values is never a level, so the two latest versions are never blamed.
+/// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others
+/// is not finite, when there are errors but not one for each value, or when there are fewer than six values, too few
+/// for any statement. A stretch of fewer than three values is never a level, so the two latest versions are never
+/// blamed.
 pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });
@@ -77,7 +79,7 @@ pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
         return Ok(in_modes(&series, &noise, modes));
     }
     let least = if matches!(series.scale, Scale::Ratio) { options.least } else { 0.0 };
-    // Values that were read side by side share no background with their neighbours.
+    // Versions weighed in turns (known drift of 0) share no background with their neighbours.
     let slow =
         if options.drift == Some(0.0) { None } else { background::beside(&series, &steps, options.error) };
     let pruned = |series: &Scaled, steps| pruning::pruned(series, steps, options.error, least);

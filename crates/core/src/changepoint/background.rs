@@ -1,13 +1,13 @@
-//! Steps on a slow background.
+//! Finds steps on a slow background.
 //!
-//! A search for steps cuts a trend, a wave or a random walk into a staircase, and each such cut looks as likely as a
-//! true one. So the cuts are judged once more beside smooth backgrounds: cosines whose coefficients are free (for
-//! trends), or drawn from the spectrum of a random walk, so that one parameter sets the smoothness. Cuts that the
-//! background explains are removed. A background is kept if series, cuts and background together are more likely
-//! after its penalty.
+//! A search for steps cuts a trend, a wave or a random walk into a staircase, and each of these cuts looks as likely as
+//! a true one. So the cuts are judged once more beside smooth backgrounds, which are sums of cosines. Their
+//! coefficients are either free (for trends) or drawn from the spectrum of a random walk, so that one parameter sets
+//! the smoothness. Cuts that the background explains are removed. The background is kept if series, cuts and background
+//! together are more likely after its penalty.
 //!
 //! Source: Rasmussen & Williams, "Gaussian Processes for Machine Learning" (2006), §2.7 and §5.4, for free terms beside
-//! a process, and for what the freedom of a process costs.
+//! a process, and for the penalty on the freedom of a process.
 
 use super::false_alarm::{chance, gain};
 use super::fit::Fit;
@@ -16,61 +16,64 @@ use super::scaled::Scaled;
 use super::selection::Selected;
 use super::stretches::bounds;
 
-/// With fewer values, a trend cannot be told from two steps in one direction, and steps are more common.
+/// No background is searched in series of fewer values: there a trend cannot be distinguished from two steps in one
+/// direction, and steps are more common.
 const FEWEST: usize = 40;
 
-/// The least number of values for each cosine…
+/// The number of values that each term of a background needs at least.
 const VALUES: usize = 12;
 
-/// …and the most cosines.
+/// The largest number of terms of a background.
 const TERMS: usize = 24;
 
 /// The numbers of free terms of the trends that are tried.
 const TRENDS: [usize; 3] = [1, 2, 3];
 
-/// The sizes of the random walks that are tried: variance of the first term relative to the variance of a mean.
+/// The sizes of the random walks that are tried: the prior variance of the first coefficient, relative to
+/// [`Trial::noise`].
 const WALKS: [f64; 7] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// The penalty for choosing the size of a walk, in log likelihood.
+/// The penalty for choosing among the sizes of a walk, in log likelihood.
 const CHOICE: f64 = 2.0;
 
-/// In a series of at most this many values, a background has the same penalty as a cut must gain, since steps are more
-/// common. In longer series, which separate the two, the penalty falls with the square of the length.
+/// In a series of at most this many values, a background must gain as much log likelihood as a cut, since steps are
+/// more common. In longer series, which distinguish the two better, this penalty falls with the square of the length.
 const TOLD_APART: f64 = 60.0;
 
-/// The number of backgrounds, the best by least squares, that are fitted with the shape of the noise.
+/// How many backgrounds, the best by least squares, are fitted again with the estimated distribution of the noise.
 const CLOSE: usize = 3;
 
-/// How far from its level a value may pull the background, in standard deviations.
+/// A value is clamped to this many standard deviations from its level plus the background before the background is
+/// fitted.
 const REACH: f64 = 3.0;
 
-/// One kind of background.
+/// A form of background that is tried.
 struct BackgroundForm {
-    /// The prior variance of each coefficient; none where it is free.
+    /// The prior variance of each coefficient; `None` where the coefficient is free.
     variances: Vec<Option<f64>>,
-    /// The penalty besides the squares of its coefficients.
+    /// The penalty in log likelihood, besides that on the squares of the coefficients.
     price: f64,
 }
 
-/// The fit of one kind of background beside cuts.
+/// The fit of one form of background beside cuts, with the gain of each remaining cut.
 struct Found {
     regression: Regression,
     gains: Vec<f64>,
     curve: Vec<f64>,
 }
 
-/// The data that every kind of background is tried on.
+/// The data on which every form of background is tried.
 struct Trial<'a> {
     series: &'a Scaled,
     terms: Vec<Vec<f64>>,
     products: Vec<Vec<f64>>,
-    /// What a cut must gain.
+    /// The log likelihood that a cut must gain to be kept.
     needed: f64,
     inflation: f64,
 }
 
-/// The slow curve that explains a series best beside cuts, of which some may have been removed; none where cuts alone
-/// are more likely.
+/// Finds the slow curve that explains a series best beside cuts, and the cuts that remain beside it. `None` where the
+/// cuts alone are more likely.
 pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
     let n = series.len();
     if steps.fit.cuts.is_empty() || n < FEWEST {
@@ -109,7 +112,7 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
 }
 
 impl BackgroundForm {
-    /// The loss of log likelihood that the prior adds for these coefficients.
+    /// The loss of log likelihood from the prior of these coefficients.
     fn unlikely(&self, coefficients: &[f64]) -> f64 {
         let one =
             |(c, variance): (&f64, &Option<f64>)| variance.map_or(0.0, |variance| 0.5 * c * c / variance);
@@ -118,7 +121,7 @@ impl BackgroundForm {
 }
 
 impl Trial<'_> {
-    /// The variance of a coefficient due to noise, for each value.
+    /// The long-run variance of a value: n times the variance that noise gives a coefficient fitted to n values.
     fn noise(&self) -> f64 {
         self.series.scales[0].powi(2) * self.inflation
     }
@@ -154,7 +157,7 @@ impl Trial<'_> {
             .collect()
     }
 
-    /// Sums over the values that are no outliers from their level plus the curve.
+    /// Sums over the values, with outliers clamped to a distance of [`REACH`] from their level plus the curve.
     fn sums(&self, cuts: &[usize], levels: &[f64], curve: &[f64]) -> Sums {
         let series = self.series;
         let mut values = series.values.clone();
@@ -167,7 +170,7 @@ impl Trial<'_> {
         Sums::of(&values, &self.terms, &self.products, cuts)
     }
 
-    /// Fits the background again, with outliers taken about it instead of about the first levels.
+    /// Fits the background again, with outliers measured from the first fit instead of from the flat levels.
     fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> Found {
         let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
         let mut regression = Regression::new(&sums, &self.ridges(kind));
@@ -185,7 +188,7 @@ impl Trial<'_> {
     }
 }
 
-/// A line and cosines of increasing frequency, each of mean 0 and mean square 1.
+/// A line, followed by cosines of increasing frequency. Each has mean 0 and mean square 1 over `n` values.
 fn cosines(n: usize, count: usize) -> Vec<Vec<f64>> {
     let at = |i: usize| (i as f64 + 0.5) / n as f64;
     let first: Vec<f64> = (0..n).map(|i| (std::f64::consts::PI * at(i)).cos()).collect();

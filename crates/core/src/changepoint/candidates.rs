@@ -1,8 +1,8 @@
-//! The best piecewise constant through a series, for a price per cut.
+//! Finds the best piecewise constant through a series, with a price for each cut.
 //!
 //! Sources: Fearnhead & Rigaill, "Changepoint Detection in the Presence of Outliers" (2019), for the bounded loss,
 //! under which a lone outlier is cheaper than a segment of its own; Storath, Weinmann & Unser, "Jump-Penalized Least
-//! Absolute Values Estimation" (2017), for solving it exactly over a grid of levels in time proportional to values
+//! Absolute Values Estimation" (2017), for the exact solution over a grid of levels, in time proportional to values
 //! times levels.
 
 use super::noise_shape::Shape;
@@ -10,17 +10,17 @@ use super::scaled::Scaled;
 use super::stretches::drop_short;
 use crate::stats::quantile::{quantile, sorted};
 
-/// Beyond this many standard deviations a value counts as an outlier and costs no more.
+/// A residual beyond this many standard deviations costs no more than one at this distance, since it is an outlier.
 const BOUND: f64 = 3.0;
 
-/// A cut costs this much times ln n in log likelihood. The price is low: few true cuts are missed, and the test removes
-/// the false ones.
+/// The price of a cut in log likelihood is this times ln n. It is low, so that few true cuts are missed; the later test
+/// removes the false ones.
 const PRICE: f64 = 1.0;
 
-/// With more levels than this, quantiles of the values are tried instead.
+/// The largest number of levels in the grid. Where there are more distinct values, their quantiles are used instead.
 const LEVELS: usize = 64;
 
-/// Cuts when only the size of the noise is known: the cost is half the squared residuals, up to a bound.
+/// Finds cuts when only the size of the noise is known: the cost is half the squared residuals, each up to a bound.
 pub(super) fn rough(series: &Scaled) -> Vec<usize> {
     let loss = |place: usize, level: f64| {
         let residual = series.residual(place, level);
@@ -29,7 +29,7 @@ pub(super) fn rough(series: &Scaled) -> Vec<usize> {
     cuts(series, |place, _, level| [loss(place, level); 2])
 }
 
-/// The most likely cuts, given the shape and the correlation of the noise.
+/// Finds the most likely cuts, given the shape and the correlation of the noise.
 pub(super) fn likeliest(series: &Scaled, shape: &Shape) -> Vec<usize> {
     cuts(series, |place, from, level| {
         let residual = series.residual(place, level);
@@ -44,11 +44,12 @@ pub(super) fn likeliest(series: &Scaled, shape: &Shape) -> Vec<usize> {
     })
 }
 
-/// Places at which new segments start, in order, without 0.
+/// Finds the places at which new segments start, in order, without 0.
 ///
-/// `cost` of a place, the level before it and its own level gives the cost of the value there, once if the level was the
-/// same before and once if it is new. The sum of that and the price of cuts is minimal over all segmentations whose
-/// levels are on the grid; only a jump is assumed to come from the level that was the cheapest up to there.
+/// `cost(place, level before, own level)` gives the cost of the value at a place twice: if the level stayed the same,
+/// and if the series jumped there from the level before. The sum of these costs and the price of cuts is minimal over
+/// all segmentations with levels on the grid, with one approximation: a jump is assumed to come from the level that was
+/// the cheapest up to there.
 fn cuts(series: &Scaled, cost: impl Fn(usize, f64, f64) -> [f64; 2]) -> Vec<usize> {
     let n = series.len();
     let price = PRICE * (n as f64).ln();

@@ -1,30 +1,30 @@
-//! The probability that a cut somewhere in noise gains as much likelihood as one that was found.
+//! The probability that some cut in noise alone gains as much likelihood as a cut that was found.
 //!
-//! Twice the gain of a cut at a given place is the square of a normal variable b. The largest value over all places is
-//! needed: it starts above b, or crosses b somewhere,
+//! Twice the gain of a cut at a fixed place is the square of a standard normal variable. The absolute value of that
+//! variable, followed over all places, exceeds b if it starts above b or crosses b somewhere:
 //!
 //! P ≈ 2(1 − Φ(b)) + b φ(b) ∫ ν(b / √(n t(1 − t))) / (t(1 − t)) dt, with ν(x) ≈ exp(−0.583 x)
 //!
-//! over the share t of values before the cut. Sources: James, James & Siegmund, "Tests for a change-point" (1987), and
-//! Siegmund, "Sequential Analysis" (1985), for ν, which corrects for places that are close together.
+//! where t is the share of values before the cut. Sources: James, James & Siegmund, "Tests for a change-point" (1987),
+//! and Siegmund, "Sequential Analysis" (1985), for ν, which corrects for places that are close together.
 
 use super::stretches::SHORTEST;
 use crate::stats::normal;
 
-/// In n values the gain of noise is larger by this over n + 1, since the shape of the noise is fitted too (in the
-/// manner of Bartlett, "Properties of Sufficiency and Statistical Tests" (1937)). Found by trying series of noise of 8
-/// to 1000 values.
+/// In a series of n values of noise the gain is larger by the factor 1 + SMALL/(n + 1), since the shape of the noise is
+/// fitted too (in the manner of Bartlett, "Properties of Sufficiency and Statistical Tests" (1937)). The value was
+/// found by simulating noise of 8 to 1000 values.
 const SMALL: f64 = 10.0;
 
-/// A change must point to a version. Steps so small that only hundreds of values show them cannot be placed, so in
-/// longer series than this the probability is multiplied by the ratio of lengths.
+/// In series of n values longer than this, the probability is multiplied by n/PLACEABLE: a change must point to a
+/// version, and steps so small that only hundreds of values show them cannot be placed.
 const PLACEABLE: f64 = 60.0;
 
-/// Steps of the integral.
+/// The number of steps of the numerical integral.
 const STEPS: usize = 24;
 
-/// The probability of a cut with this gain in log likelihood anywhere in a series of n values of noise; larger in long
-/// series.
+/// The probability that a series of `n` values of noise has a cut anywhere with this gain in log likelihood; above
+/// [`PLACEABLE`] values it is raised in proportion to the length.
 pub(super) fn chance(gain: f64, n: usize) -> f64 {
     let count = n as f64;
     let b = (2.0 * gain.max(0.0) / (1.0 + SMALL / (count + 1.0))).sqrt();
@@ -44,7 +44,7 @@ pub(super) fn chance(gain: f64, n: usize) -> f64 {
     ((2.0 * normal::cdf(-b) + crossings) * (count / PLACEABLE).max(1.0)).min(1.0)
 }
 
-/// The gain in log likelihood that has a given probability.
+/// The gain in log likelihood whose [`chance`] in `n` values is `wanted`.
 pub(super) fn gain(wanted: f64, n: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1000.0);
     for _ in 0..50 {

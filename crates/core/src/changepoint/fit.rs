@@ -1,25 +1,25 @@
-//! The levels between cuts, and the noise about them, that together make a series most likely.
+//! Fits the levels between given cuts, and the noise about them, by maximum likelihood.
 
 use super::noise_shape::Shape;
 use super::scaled::Scaled;
 use super::stretches::bounds;
 use crate::stats::quantile::median;
 
-/// How often levels and the shape of the noise are fitted in turn.
+/// How many times the levels and the shape of the noise are fitted in turn.
 const ROUNDS: usize = 2;
 
-/// Steps, in standard errors, in which a more likely level is searched on either side of the best one so far.
+/// Step sizes, in standard errors, of the search for a more likely level on either side of the best one so far.
 const STEPS: [f64; 2] = [1.2, 0.4];
 
-/// A value beyond this many standard deviations counts as an outlier and pulls a level no further.
+/// A value beyond this many standard deviations from the median of its stretch is clamped before the mean is taken.
 const BOUND: f64 = 3.0;
 
-/// A series cut into levels, with its noise.
+/// A series cut into levels, with the shape of the noise about them.
 pub(super) struct Fit {
     pub cuts: Vec<usize>,
     pub levels: Vec<f64>,
     pub shape: Shape,
-    /// Logarithm of the likelihood of the whole series.
+    /// The log likelihood of the whole series.
     pub likelihood: f64,
 }
 
@@ -46,7 +46,7 @@ impl Fit {
         Fit { cuts, levels, shape, likelihood }
     }
 
-    /// The series without the i-th cut, with the noise estimated again.
+    /// The fit without the i-th cut. The level of the joined stretch and the noise are estimated again.
     pub(super) fn without(&self, series: &Scaled, i: usize) -> Fit {
         let mut cuts = self.cuts.clone();
         cuts.remove(i);
@@ -58,7 +58,7 @@ impl Fit {
         Fit::about(series, cuts, levels, shape)
     }
 
-    /// The approximate loss of log likelihood without the i-th cut, if the noise stays the same.
+    /// The approximate loss of log likelihood if the i-th cut is removed and the noise stays the same.
     pub(super) fn loss(&self, series: &Scaled, i: usize) -> f64 {
         let ends = bounds(&self.cuts, series.len());
         let before = i.checked_sub(1).map(|i| self.levels[i]);
@@ -69,7 +69,7 @@ impl Fit {
         with - stretch(series, &self.shape, from, to, self.between(series, i), before)
     }
 
-    /// The mean of the levels beside the i-th cut.
+    /// The mean of the levels on both sides of the i-th cut, weighted by the lengths of their stretches.
     fn between(&self, series: &Scaled, i: usize) -> f64 {
         let ends = bounds(&self.cuts, series.len());
         let weight = (ends[i + 1] - ends[i]) as f64 / (ends[i + 2] - ends[i]) as f64;
@@ -77,7 +77,7 @@ impl Fit {
     }
 }
 
-/// A robust mean.
+/// The robust mean of the values `from..to`: the mean with outliers clamped.
 fn centre(series: &Scaled, from: usize, to: usize) -> f64 {
     let middle = median(&series.values[from..to]);
     let near = |place: usize| {
@@ -94,7 +94,7 @@ fn shape(series: &Scaled, ends: &[usize], levels: &[f64]) -> Shape {
     Shape::of(&residuals, series.least, series.known)
 }
 
-/// The most likely level of a stretch, searched near `start`.
+/// The most likely level of the values `from..to`, searched near `start`.
 fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64) -> f64 {
     let mut best = (start, stretch(series, shape, from, to, start, None));
     let error = shape.error(to - from) * series.scales[from];
@@ -111,7 +111,8 @@ fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64)
     best.0
 }
 
-/// The log likelihood of values `from..to` about a level, given the value before them and its level.
+/// The log likelihood of the values `from..to` about `level`. `before` is the level of the value before them, if there
+/// is one.
 fn stretch(series: &Scaled, shape: &Shape, from: usize, to: usize, level: f64, before: Option<f64>) -> f64 {
     let mut last = series.residual(from, level);
     let mut sum = match before {

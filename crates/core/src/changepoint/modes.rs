@@ -1,20 +1,21 @@
-//! Two levels between which a series alternates.
+//! Detects series that alternate between two levels.
 //!
-//! Caches, processor frequencies and memory placement come in states that last for some versions. A version that
-//! happened to be read in the other state changed nothing.
+//! Caches, processor frequencies and memory placement have states that last for some versions. A version that happened
+//! to be read in the other state changed nothing.
 
 use crate::stats::quantile::{median, sorted};
 
-/// Fewer changes of level than this may all be real.
+/// A series with fewer changes of level than this may consist of real changes.
 const FEWEST: usize = 4;
 
-/// The least share of changes that lead from one of the two levels to the other; the rest are errors of the cuts.
+/// The least share of changes that lead from one mode to the other; the rest are errors of the cuts.
 const SWITCHES: f64 = 0.8;
 
-/// The largest distance of the levels of one mode, relative to the distance of the modes.
+/// The largest spread of the levels within the modes, relative to the distance between the modes.
 const SPREAD: f64 = 0.25;
 
-/// The two levels to which nearly all stretches of a series return; `noise` is the standard deviation of single values.
+/// The two levels to which nearly all stretches of a series return, if there are two; `noise` is the standard deviation
+/// of single values.
 pub(super) fn modes(levels: &[f64], noise: f64) -> Option<[f64; 2]> {
     if levels.len() <= FEWEST {
         return None;
@@ -33,7 +34,7 @@ pub(super) fn modes(levels: &[f64], noise: f64) -> Option<[f64; 2]> {
     (alternates && apart > 2.0 * noise && spread < (SPREAD * apart).max(noise / 2.0)).then_some(centres)
 }
 
-/// The sum of squares about the mean.
+/// The sum of squared deviations from the mean.
 fn about_mean(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     values.iter().map(|value| (value - mean).powi(2)).sum()

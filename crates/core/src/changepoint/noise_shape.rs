@@ -1,53 +1,55 @@
-//! The distribution of the noise of a series, and the most likely places of cuts under it.
+//! Estimates the distribution of the noise of a series, and how likely each place of a cut is under it.
 //!
-//! If only the size of the noise is used, a small step is often missed, and one of a standard deviation is blurred over
-//! several places. Where noise has an edge, two humps or a correlation, single values tell much more. So its density is
-//! estimated from the residuals (Silverman, "Density Estimation" (1986), §3.4) after removing the correlation of
-//! neighbours (an autoregression of order one). Residuals are few and tails are rarely seen, so the estimate is mixed
-//! with Student's distribution; far out, all places are equally likely, so that outliers carry no information.
+//! If only the size of the noise is used, a small step is often missed, and a step of one standard deviation is blurred
+//! over several places. Where noise has an edge, two humps or a correlation, single values carry much more information.
+//! So the density of the noise is estimated from the residuals (Silverman, "Density Estimation" (1986), §3.4) after the
+//! correlation of neighbours (an autoregression of order one) is removed. Residuals are few and tails are rarely seen,
+//! so the estimate is mixed with Student's distribution. Far out the density is constant, so that outliers carry no
+//! information about the place.
 
 use std::sync::LazyLock;
 
-/// Student's distribution of four degrees of freedom has the weight of this many residuals…
+/// The weight of the prior, Student's distribution with four degrees of freedom, is this number of residuals plus
+/// [`SHARE`] of those observed.
 const PRIOR: f64 = 10.0;
 
-/// …and as this share of them.
+/// The part of the weight of the prior that grows with the series, as a share of the number of residuals.
 const SHARE: f64 = 0.1;
 
-/// The next value inherits at most the residual of this many standard deviations.
+/// A residual is clamped to this many standard deviations before its correlated part carries over to the next value.
 const OUTLIER: f64 = 6.0;
 
-/// The largest correlation that is accepted grows by this with each value, since in few values a step looks like a
-/// correlation and is the more common cause, up to…
+/// The largest accepted correlation is this times the number of values, up to [`LONGEST`]: in few values a step looks
+/// like a correlation, and is the more common cause.
 const MEMORY: f64 = 0.02;
 
-/// …this.
+/// The largest correlation that is accepted in a series of any length.
 const LONGEST: f64 = 0.95;
 
-/// Beyond this many standard deviations to either side, the observed density is spread evenly…
+/// The table of the density covers this many standard deviations to either side.
 const REACH: f64 = 6.0;
 
-/// …over this many more.
+/// Residuals outside the table are spread evenly over this many standard deviations beyond each end.
 const FLAT: f64 = 8.0;
 
-/// Entries of the table of the density for each standard deviation.
+/// The number of table entries per standard deviation.
 const FINE: f64 = 32.0;
 
-/// Noise: the correlation of neighbours, and the logarithm of the density of the innovations.
+/// The noise: the correlation of neighbours, and the log density of the innovations.
 pub(super) struct Shape {
-    /// Correlation of neighbours.
+    /// The correlation of neighbours.
     pub memory: f64,
     scale: f64,
-    /// Entries of the table for each unit of a residual.
+    /// The number of table entries per unit of a residual.
     entries: f64,
     table: Vec<f64>,
 }
 
 impl Shape {
-    /// The noise of residuals in standard deviations.
+    /// Estimates the noise from residuals in standard deviations.
     ///
-    /// `least` is the uncertainty of the residuals in these units: a smaller spread is chance or rounding.
-    /// `memory` is the correlation of neighbours where it is known.
+    /// `least` is the uncertainty of the residuals in the same unit: a smaller spread is chance or rounding. `memory`
+    /// is the correlation of neighbours where it is known; else it is estimated.
     pub(super) fn of(residuals: &[f64], least: f64, memory: Option<f64>) -> Shape {
         let memory = memory.unwrap_or_else(|| correlation(residuals));
         let mut fresh: Vec<f64> =
@@ -55,7 +57,8 @@ impl Shape {
         let n = fresh.len();
         let mut order = |rank: usize| *fresh.select_nth_unstable_by(rank, f64::total_cmp).1;
         let spread = (order(3 * n / 4) - order(n / 4)) / 1.349;
-        // That uncertainty is independent for each value, so what is removed for the correlation adds to it.
+        // The uncertainty `least` is independent for each value, so subtracting `memory` times the previous residual
+        // adds to it.
         let scale = spread.max(least * (1.0 + memory * memory).sqrt());
         let lacking = (scale * scale - spread * spread).sqrt() / scale;
         let width = (0.9 * (n as f64).powf(-0.2)).hypot(lacking);
@@ -72,7 +75,7 @@ impl Shape {
         carried(self.memory, residual)
     }
 
-    /// The logarithm of the density at a fresh residual.
+    /// The log density at an innovation: a residual minus what carried over from the previous one.
     pub(super) fn log_density(&self, fresh: f64) -> f64 {
         let last = (self.table.len() - 2) as f64;
         let place = (fresh * self.entries + REACH * FINE).clamp(0.0, last);
@@ -82,22 +85,23 @@ impl Shape {
         here + (next - here) * part
     }
 
-    /// The logarithm of the density of a residual whose predecessor is not known.
+    /// The log density of the first residual, whose predecessor is not known.
     pub(super) fn first(&self, residual: f64) -> f64 {
         let share = (1.0 - self.memory * self.memory).sqrt();
         self.log_density(residual * share) + share.ln()
     }
 
-    /// The standard error of the mean of this many residuals.
+    /// The standard error of the mean of `count` correlated residuals.
     pub(super) fn error(&self, count: usize) -> f64 {
         self.scale / (1.0 - self.memory) / (count as f64).sqrt()
     }
 
-    /// The log likelihood of each place `1..n` of the cut of a part of a series, given the residuals about the left and
-    /// the right level, relative to the largest.
+    /// The log likelihood of each place `1..n` of one cut in a part of a series, relative to the largest. `left` and
+    /// `right` are the residuals of all values about the left and about the right level.
     pub(super) fn places(&self, left: &[f64], right: &[f64]) -> Vec<f64> {
         let n = left.len();
-        // Before a place the series is at the left level, after it at the right one; at it, between them.
+        // Values before the cut lie about the left level, values after it about the right one. The innovation at the
+        // cut joins both.
         let under = |side: &[f64], i: usize| self.log_density(side[i] - self.carried(side[i - 1]));
         let mut after: f64 = (2..n).map(|i| under(right, i)).sum();
         let mut before = 0.0;
@@ -116,7 +120,7 @@ impl Shape {
     }
 }
 
-/// The correlation of neighbours, robust to outliers; none where it may be chance.
+/// The correlation of neighbours, with outliers clamped; 0 where it is within two standard errors of 0.
 fn correlation(residuals: &[f64]) -> f64 {
     let inside: Vec<f64> = residuals.iter().map(|r| r.clamp(-OUTLIER, OUTLIER)).collect();
     let products: f64 = inside.windows(2).map(|pair| pair[0] * pair[1]).sum();
@@ -130,7 +134,8 @@ fn carried(memory: f64, residual: f64) -> f64 {
     memory * residual.clamp(-OUTLIER, OUTLIER)
 }
 
-/// The density of residuals per standard deviation at the entries of the table, each smoothed with this width.
+/// The density of residuals per standard deviation at the entries of the table, smoothed with a Gaussian kernel of this
+/// width in standard deviations.
 fn density(residuals: &[f64], scale: f64, width: f64) -> Vec<f64> {
     let size = (2.0 * REACH * FINE) as usize + 1;
     let mut counts = vec![0.0; size];
@@ -159,13 +164,13 @@ fn density(residuals: &[f64], scale: f64, width: f64) -> Vec<f64> {
             }
         }
     }
-    // Linear interpolation between two entries, and extrapolation from the last two outside.
+    // A place outside the table is clamped to its first or last two entries, which therefore hold the density outside.
     density[..2].fill(outside[0] / FLAT);
     density[size - 2..].fill(outside[1] / FLAT);
     density
 }
 
-/// The density of Student's distribution of four degrees of freedom, at the entries of the table.
+/// The density of Student's distribution with four degrees of freedom at the entries of the table.
 static STUDENT: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let density = |z: f64| 0.375 * (1.0 + z * z / 4.0).powf(-2.5);
     (0..=(2.0 * REACH * FINE) as usize).map(|place| density(place as f64 / FINE - REACH)).collect()

@@ -1,4 +1,4 @@
-//! The most probable place of a change, and the other places that are possible.
+//! The most probable place of a change, and its confidence set of places.
 //!
 //! Source: Siegmund, "Confidence Sets in Change-point Problems" (1988).
 
@@ -6,25 +6,26 @@ use super::fit::Fit;
 use super::scaled::Scaled;
 use super::stretches::{SHORTEST, bounds};
 
-/// A change is placed where the probability within this many versions is largest: the single most likely place is often
-/// an accident at the edge of them, where the step is not much larger than the noise.
+/// A change is placed where the probability within this many versions to either side is largest. Where the step is not
+/// much larger than the noise, the single most likely place is often an accident at the edge of the likely ones.
 const NEAR: usize = 3;
 
 /// The confidence level of the sets of places.
 const LEVEL: f64 = 0.95;
 
-/// A change at its place.
+/// The place of a change.
 pub(super) struct Placed {
     pub at: usize,
-    /// The first and the last place that fit nearly as well as the most likely one.
+    /// The first place of the confidence set; `last` is its last place.
     pub first: usize,
     pub last: usize,
-    /// The probability that the change came within three versions of `at`.
+    /// The probability that the change came within [`NEAR`] versions of `at`.
     pub near: f64,
 }
 
-/// The most probable place of a cut. Others fit nearly as well where the log likelihood is smaller by less than x, if
-/// the walk that it follows on both sides of the true place exceeds x with probability 1 − (1 − e⁻ˣ)².
+/// Places the i-th cut. A place belongs to the confidence set if its log likelihood is at most x below the largest,
+/// where (1 − e⁻ˣ)² is [`LEVEL`]: the log likelihood follows a random walk on each side of the true place, and each
+/// walk rises above x with probability e⁻ˣ.
 pub(super) fn placed(series: &Scaled, fit: &Fit, i: usize) -> Placed {
     let ends = bounds(&fit.cuts, series.len());
     let (from, to) = (ends[i] + 1, ends[i + 2]);
@@ -35,10 +36,11 @@ pub(super) fn placed(series: &Scaled, fit: &Fit, i: usize) -> Placed {
     let near = |place: &usize| -> f64 {
         let i = place - from;
         let around = &chances[i.saturating_sub(NEAR)..(i + NEAR + 1).min(chances.len())];
-        // Where several places cover the whole probability, the most likely of these is chosen.
+        // Where several neighbourhoods hold the whole probability, the small term selects the most likely place among
+        // them.
         around.iter().sum::<f64>() + 1e-3 * chances[i]
     };
-    // Half of each stretch belongs to it alone, so that neighbours keep their order.
+    // A cut stays between the middles of the stretches beside it, so that neighbouring cuts keep their order.
     let halves = [i, i + 1].map(|i| usize::midpoint(ends[i], ends[i + 1]));
     let allowed = (from + SHORTEST - 1).max(halves[0])..(to + 1 - SHORTEST).min(halves[1]);
     let at = allowed.max_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(fit.cuts[i]);

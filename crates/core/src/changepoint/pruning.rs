@@ -1,4 +1,4 @@
-//! Removes cuts that are likely but do not point to a version.
+//! Removes cuts that are significant but do not point to a version.
 
 use super::fit::Fit;
 use super::places::{Placed, placed};
@@ -9,19 +9,19 @@ use super::stretches::{SHORTEST, bounds};
 /// In series of fewer values every remaining cut is reported.
 const FEWEST: usize = 40;
 
-/// A change must point to a version. It is reported if it came within three versions of its place with this
-/// probability.
+/// A cut is reported only if the change came within three versions of its place with at least this probability, since a
+/// change must point to a version.
 const SURE: f64 = 0.4;
 
-/// Among many values outliers may follow each other: the shortest stretches, between two levels that differ by less
-/// than this share of the step, are then not levels…
+/// A stretch of the shortest length counts as outliers if the levels before and after it differ by less than this share
+/// of the step into it. Among many values a few outliers may follow each other.
 const RETURN: f64 = 0.25;
 
-/// …in at least this many.
+/// Short stretches count as outliers only in series of at least this many values.
 const MANY: usize = 200;
 
-/// The cuts without those that cannot be placed, that are smaller than `least` on the scale of the series, or that a
-/// few outliers in a row caused.
+/// Removes cuts that cannot be placed, cuts smaller than `least` on the scale of the series, and cuts that a few
+/// outliers in a row caused.
 pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f64) -> Selected {
     while series.len() >= FEWEST {
         let Some(gone) = excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least)) else {
@@ -29,7 +29,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f6
         };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
         let mut rest = settled(series, Fit::of(series, cuts), error);
-        // The judgement beside a background that was fitted again without the cut still holds.
+        // A cut that was judged beside a background keeps that probability where it is the larger one.
         for (cut, chance) in rest.fit.cuts.iter().zip(&mut rest.chances) {
             let before = steps.fit.cuts.iter().position(|other| other == cut);
             *chance = before.map_or(*chance, |i| chance.max(steps.chances[i]));
@@ -39,7 +39,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f6
     steps
 }
 
-/// Both cuts of the first stretch that consists of outliers.
+/// Both cuts around the first stretch that consists of outliers.
 fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
     if series.len() < MANY {
         return None;
@@ -52,7 +52,8 @@ fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
     (1..fit.levels.len().saturating_sub(1)).find(inner).map(|i| vec![ends[i], ends[i + 1]])
 }
 
-/// The cut that is too small, or the one with the least certain place, if that is too uncertain.
+/// The smallest cut if its step is below `least`; else the cut whose place is least certain, if that is less certain
+/// than [`SURE`].
 fn doubtful(series: &Scaled, fit: &Fit, least: f64) -> Option<Vec<usize>> {
     let step = |i: &usize| (fit.levels[i + 1] - fit.levels[*i]).abs();
     let all = || 0..fit.cuts.len();

@@ -1,17 +1,17 @@
-//! A series regressed on the terms of a background, with a level of its own in each stretch between cuts.
+//! Regresses a series on the terms of a background, with a separate level in each stretch between cuts.
 //!
-//! With the levels removed, the remaining terms and values within stretches have a scatter matrix, and the regression
-//! solves it. Joining two stretches adds the square of one vector, the difference of their means, to that matrix. So
-//! inverse, coefficients and residuals follow in closed form (Sherman & Morrison, "Adjustment of an Inverse Matrix
-//! Corresponding to a Change in One Element of a Given Matrix" (1950)), and every cut can be judged with the background
-//! fitted again without it.
+//! The levels are removed by centring the terms and values within stretches; the regression solves the scatter matrix
+//! of the centred terms. Joining two stretches adds one rank-one matrix, from the difference of their means, to the
+//! scatter. So inverse, coefficients and residuals follow in closed form (Sherman & Morrison, "Adjustment of an Inverse
+//! Matrix Corresponding to a Change in One Element of a Given Matrix" (1950)), and every cut can be judged with the
+//! background fitted again without it.
 
 use super::stretches::bounds;
 
-/// The least curvature of a coefficient, for each value, so that nearly collinear terms can be solved for.
+/// The smallest ridge of a coefficient per value of the series, so that nearly collinear terms can be solved for.
 const LEAST: f64 = 1e-9;
 
-/// A stretch: its number of values, and the means of the terms and of the values.
+/// A stretch: its number of values, the mean of each term, and the mean of the values.
 #[derive(Clone)]
 struct Stretch {
     size: f64,
@@ -19,18 +19,19 @@ struct Stretch {
     mean: f64,
 }
 
-/// Sums over the values of a series from which regressions on its terms begin.
+/// The sums over the values of a series from which regressions on its terms start.
 pub(super) struct Sums {
     stretches: Vec<Stretch>,
     cuts: Vec<usize>,
-    /// Scatter of the terms within stretches, of terms with the values, and of the values.
+    /// Scatter of the terms within stretches. `with_values` is the scatter of terms with values, `values` that of the
+    /// values.
     terms: Vec<Vec<f64>>,
     with_values: Vec<f64>,
     values: f64,
 }
 
 impl Sums {
-    /// Sums of values cut at `cuts`, and of terms with the products that these have over the whole series.
+    /// Computes the sums for values cut at `cuts`; `products` are the products of the terms over the whole series.
     pub(super) fn of(values: &[f64], terms: &[Vec<f64>], products: &[Vec<f64>], cuts: &[usize]) -> Sums {
         let ends = bounds(cuts, values.len());
         let stretch = |pair: &[usize]| {
@@ -43,7 +44,7 @@ impl Sums {
             let between = |s: &Stretch| s.size * s.terms[i] * s.terms[j];
             products[i][j] - stretches.iter().map(between).sum::<f64>()
         };
-        // Relative to the level of their stretch, for precision where values are large compared with their differences.
+        // Values are centred within their stretch, for precision where they are large compared with their differences.
         let mut centred = values.to_vec();
         for (pair, stretch) in ends.windows(2).zip(&stretches) {
             centred[pair[0]..pair[1]].iter_mut().for_each(|value| *value -= stretch.mean);
@@ -59,23 +60,23 @@ impl Sums {
     }
 }
 
-/// The products of all terms over the whole series.
+/// The products of each pair of terms, summed over the whole series: the lower triangle.
 pub(super) fn products(terms: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     terms.iter().enumerate().map(|(i, a)| terms[..=i].iter().map(|b| product(a, b)).collect()).collect()
 }
 
-/// The best coefficients and the residuals.
+/// A fitted regression: coefficients, residual sum of squares, and what is needed to join stretches.
 pub(super) struct Regression {
     pub cuts: Vec<usize>,
     pub coefficients: Vec<f64>,
-    /// Sum of squared residuals, and of squared coefficients weighted by their penalty.
+    /// The sum of squared residuals plus that of squared coefficients weighted by their ridges.
     pub squares: f64,
     inverse: Vec<Vec<f64>>,
     stretches: Vec<Stretch>,
 }
 
-/// The effect of joining two stretches.
+/// The effect of joining two stretches on the regression.
 struct Join {
     /// The increase of the sum of squares.
     lost: f64,
@@ -85,7 +86,7 @@ struct Join {
 }
 
 impl Regression {
-    /// For the first terms, one for each ridge: the penalty of the squared coefficient.
+    /// Regresses on the first `ridges.len()` terms. Each ridge is the penalty on the square of that term's coefficient.
     pub(super) fn new(sums: &Sums, ridges: &[f64]) -> Regression {
         let count = ridges.len();
         let size: f64 = sums.stretches.iter().map(|stretch| stretch.size).sum();
@@ -107,8 +108,8 @@ impl Regression {
         }
     }
 
-    /// Removes the weakest cut while it gains less log likelihood than `needed`; `inflation` is how many times more
-    /// values than independent ones are needed to know a mean as well. Returns the gains of the cuts that stay.
+    /// Removes the weakest cut as long as it gains less log likelihood than `needed`, and returns the gains of the cuts
+    /// that stay. `inflation` is the factor by which the correlation of neighbours increases the variance of a mean.
     pub(super) fn weed(&mut self, needed: f64, inflation: f64) -> Vec<f64> {
         loop {
             let joins: Vec<Join> = (0..self.cuts.len()).map(|i| self.join(i)).collect();
@@ -121,7 +122,7 @@ impl Regression {
         }
     }
 
-    /// The level of each stretch beside the background.
+    /// The level of each stretch after the background is subtracted.
     pub(super) fn levels(&self) -> Vec<f64> {
         let level = |stretch: &Stretch| stretch.mean - dot(&stretch.terms, &self.coefficients);
         self.stretches.iter().map(level).collect()
@@ -167,7 +168,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The inverse of a symmetric positive definite matrix, through its Cholesky factor.
+/// The inverse of a symmetric positive definite matrix, by its Cholesky factor.
 fn inverse(size: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
     let mut factor = vec![vec![0.0; size]; size];
     for i in 0..size {
@@ -176,7 +177,7 @@ fn inverse(size: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
             factor[i][j] = if i == j { sum.max(f64::MIN_POSITIVE).sqrt() } else { sum / factor[j][j] };
         }
     }
-    // The inverse of the factor, column by column; its square is the inverse wanted.
+    // The columns of the inverse L⁻¹ of the factor; the inverse of the matrix is (L⁻¹)ᵀL⁻¹.
     let mut columns = vec![vec![0.0; size]; size];
     for (j, column) in columns.iter_mut().enumerate() {
         column[j] = factor[j][j].recip();

@@ -1,18 +1,18 @@
-//! A series on the scale on which its steps add, with the uncertainty of each value.
+//! A series on a scale on which steps are additive, with the uncertainty of each value.
 
 use super::series::{Options, Step};
 use crate::stats::quantile::{Interval, median, sorted};
 
-/// The form of the steps of a series.
+/// The scale on which the steps of a series are additive.
 #[derive(Clone, Copy)]
 pub(super) enum Scale {
-    /// Factors: logarithms are judged.
+    /// Steps are factors: the scale is the logarithm of the values.
     Ratio,
-    /// Differences, where some value is not positive: values are judged in this unit.
+    /// Steps are differences, since some value is not positive: the scale is the value divided by this unit.
     Difference(f64),
 }
 
-/// Differences are judged in this many times the noise of single values.
+/// The unit of a scale of differences, in standard deviations of the noise of single values.
 const UNIT: f64 = 100.0;
 
 impl Scale {
@@ -32,7 +32,7 @@ impl Scale {
         }
     }
 
-    /// A position on the scale in the unit of the metric.
+    /// Converts a position on the scale to the unit of the metric.
     pub(super) fn level(self, place: f64) -> f64 {
         match self {
             Scale::Ratio => place.exp(),
@@ -40,7 +40,7 @@ impl Scale {
         }
     }
 
-    /// A distance on the scale as a step.
+    /// Converts a distance on the scale to a step.
     pub(super) fn step(self, distance: f64) -> Step {
         match self {
             Scale::Ratio => Step::Ratio(self.level(distance)),
@@ -48,12 +48,12 @@ impl Scale {
         }
     }
 
-    /// The step's interval, `reach` to either side.
+    /// The interval of a step, from `reach` below `distance` to `reach` above it.
     pub(super) fn interval(self, distance: f64, reach: f64, level: f64) -> Interval {
         Interval { low: distance - reach, high: distance + reach, level }.map(|end| self.level(end))
     }
 
-    /// A standard deviation: relative, or in the unit of the metric.
+    /// Converts a standard deviation on the scale: it stays relative, or is put in the unit of the metric.
     pub(super) fn deviation(self, deviation: f64) -> f64 {
         match self {
             Scale::Ratio => deviation,
@@ -61,7 +61,7 @@ impl Scale {
         }
     }
 
-    /// A standard error or a resolution on the scale; `typical` is a value of the series.
+    /// Converts a standard error or a resolution to the scale; `typical` is a value of the series.
     fn resolution(self, of: f64, typical: f64) -> f64 {
         match self {
             Scale::Ratio => of / typical,
@@ -70,19 +70,19 @@ impl Scale {
     }
 }
 
-/// Values on their scale, and their noise.
+/// The values of a series on its scale, and their noise.
 pub(super) struct Scaled {
     pub scale: Scale,
     pub values: Vec<f64>,
-    /// Variance that each value has by its own readings.
+    /// The variance of each value that its own readings account for.
     pub own: Vec<f64>,
-    /// Least standard deviation, from the resolution.
+    /// The smallest possible standard deviation of a value, from the resolution of the metric.
     pub floor: f64,
     /// The approximate standard deviation of each value about its level.
     pub scales: Vec<f64>,
-    /// Their reciprocals.
+    /// The reciprocal of each standard deviation in `scales`.
     precisions: Vec<f64>,
-    /// The share of it that readings and resolution explain.
+    /// The mean share of `scales` that readings and resolution account for.
     pub least: f64,
     /// The correlation of neighbours where it is known.
     pub known: Option<f64>,
@@ -92,16 +92,17 @@ impl Scaled {
     pub(super) fn new(values: &[f64], options: &Options<'_>) -> Scaled {
         let scale = Scale::of(values);
         let places: Vec<f64> = values.iter().map(|&value| scale.place(value)).collect();
-        // Errors of ratios are relative already.
+        // The errors of ratios are relative already, so their typical value is 1.
         let own = if options.errors.is_empty() {
             vec![0.0; values.len()]
         } else {
             options.errors.iter().map(|&error| scale.resolution(error, 1.0).powi(2)).collect()
         };
-        // Where most values are equal, differences show no noise; the step between distinct values then bounds it.
+        // Where most values are equal, differences of neighbours show no noise; the smallest step between distinct
+        // values then bounds it.
         let resolution = scale.resolution(options.resolution, median(values));
         let floor = least_step(&places).max(resolution).max(1e-9) / 12_f64.sqrt();
-        // Differences of neighbours are hardly affected by a few changes of level.
+        // A few changes of level hardly affect differences of neighbours.
         let rough = variogram(&places, 1).sqrt().max(floor);
         let scales: Vec<f64> = own.iter().map(|own: &f64| rough.max(own.sqrt())).collect();
         let explained = own.iter().zip(&scales).map(|(own, scale)| own.sqrt().max(floor) / scale);
@@ -110,7 +111,7 @@ impl Scaled {
         Scaled { scale, values: places, own, floor, scales, precisions, least, known: options.drift }
     }
 
-    /// Whether products of the values' squares are finite on this scale.
+    /// Whether the fourth powers of values, standard deviations and variances are finite on this scale.
     pub(super) fn is_finite(&self) -> bool {
         let mut all = self.values.iter().chain(&self.scales).chain(&self.own);
         all.all(|value| value.powi(4).is_finite())
@@ -132,13 +133,13 @@ impl Scaled {
         self.values.len()
     }
 
-    /// The distance of a value from a level, in its standard deviations.
+    /// The distance of the value at `place` from a level, in standard deviations.
     pub(super) fn residual(&self, place: usize, level: f64) -> f64 {
         (self.values[place] - level) * self.precisions[place]
     }
 }
 
-/// The least difference between distinct values; 0 where all are equal.
+/// The smallest difference between distinct values; 0 where all are equal.
 fn least_step(values: &[f64]) -> f64 {
     let mut distinct = sorted(values);
     distinct.dedup();
@@ -146,7 +147,8 @@ fn least_step(values: &[f64]) -> f64 {
     if least.is_finite() { least } else { 0.0 }
 }
 
-/// Half the robust variance of differences of values `lag` apart: the variance of what does not persist that long.
+/// Half the robust variance of differences between values `lag` apart: the variance of the noise that does not persist
+/// over `lag` values.
 pub(super) fn variogram(values: &[f64], lag: usize) -> f64 {
     let apart: Vec<f64> = values.windows(lag + 1).map(|w| (w[lag] - w[0]).abs()).collect();
     (1.4826 * median(&apart)).powi(2) / 2.0

@@ -1,33 +1,34 @@
 //! Selects the cuts that are kept.
 //!
 //! Cuts that follow a drift hide it, and then each of them looks real beside the others. So cuts are not only judged
-//! one by one: the weakest is removed until none is left, the noise is fitted again each time, and the number of cuts
-//! wins whose likelihood, minus what as many cuts gain in noise alone, is largest. Without cuts, a strong drift may
-//! explain the series at a lower price. The order (weakest first, its neighbours judged again) is that of Fleming et
-//! al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions" (2023).
+//! one by one: the weakest cut is removed until none is left, and the noise is fitted again each time. The number of
+//! cuts is chosen that has the largest likelihood, minus what that number of cuts gains in noise alone. Without cuts, a
+//! strong drift may explain the series at a lower price. The order (weakest first, its neighbours judged again) is that
+//! of Fleming et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions" (2023).
 
 use super::candidates;
 use super::false_alarm::{chance, gain};
 use super::fit::Fit;
 use super::scaled::Scaled;
 
-/// Correlations of neighbours above this are a strong drift…
+/// A correlation of neighbours above this is a strong drift.
 const STRONG: f64 = 0.65;
 
-/// …in which noise gains more by this factor. Found by trying autoregressions of 0.7 to 0.9.
+/// In noise with a strong drift, a cut gains more by this factor times the excess of the correlation over [`STRONG`].
+/// Found by simulating autoregressions of 0.7 to 0.9.
 const STRICTER: f64 = 4.0;
 
-/// From this many values on, cuts are also compared with a strong drift without cuts.
+/// In series of at least this many values, the cuts together are also compared with a strong drift without cuts.
 const MANY: usize = 150;
 
-/// The cuts that stand.
+/// The cuts that are kept.
 pub(super) struct Selected {
     pub fit: Fit,
-    /// The probability of each cut in noise alone.
+    /// For each cut, the probability that noise alone has such a cut.
     pub chances: Vec<f64>,
 }
 
-/// The best fit in which each cut has a probability of less than `error` in noise alone.
+/// Selects the best fit in which each cut has a probability of at most `error` in noise alone.
 pub(super) fn select(series: &Scaled, error: f64) -> Selected {
     let needed = gain(error, series.len());
     let mut best = fewer(series, Fit::of(series, candidates::rough(series)), needed);
@@ -61,12 +62,13 @@ pub(super) fn settled(series: &Scaled, mut best: Fit, error: f64) -> Selected {
     }
 }
 
-/// How many times more a cut gains in noise that drifts strongly, since cuts follow the drift.
+/// The factor by which the gain of a cut is larger in noise that drifts strongly, since cuts follow the drift.
 fn drifting(memory: f64) -> f64 {
     1.0 + STRICTER * (memory - STRONG).max(0.0)
 }
 
-/// Whether cuts gain more together than following a drift would; in few values even true ones do not.
+/// Whether the cuts together gain more likelihood than cuts that only follow a drift would. In short series even true
+/// cuts fail this test, so it is not applied.
 fn stands(series: &Scaled, fit: &Fit, needed: f64) -> bool {
     if series.len() < MANY {
         return true;
@@ -80,7 +82,7 @@ fn score(fit: &Fit, needed: f64) -> f64 {
     fit.likelihood - needed * fit.cuts.len() as f64
 }
 
-/// The best fit with some of the cuts, or none.
+/// The best-scoring fit among those that removing the weakest cut again and again leads to, down to no cuts.
 fn fewer(series: &Scaled, all: Fit, needed: f64) -> Fit {
     let mut best = all;
     let mut weaker: Option<Fit> = None;

@@ -7,19 +7,20 @@ use crate::stats::quantile::Interval;
 /// What is known about a noisy series besides its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The accepted probability of reporting a change in a series without any.
+    /// The accepted probability of reporting a change in a series that has none.
     pub error: f64,
-    /// Standard error of each value where the readings behind it tell, else empty: relative to the value, or in its
-    /// unit where some value is not positive.
+    /// The standard error of each value, relative to the value, or in the unit of the values where one of them is not
+    /// positive. Empty where the errors are not known.
     pub errors: &'a [f64],
-    /// Correlation of neighbours where it is known: 0 for versions weighed in turns, where the machine's drift cannot
-    /// look like a change. Else it is estimated, which loses small changes, and a slow background is searched; in fewer
-    /// than about 100 values a strong drift cannot always be told from changes.
+    /// The correlation of neighbouring values where it is known: 0 for versions weighed in turns, where the drift of
+    /// the machine cannot look like a change. If absent, it is estimated, which loses small changes, and a slow
+    /// background is searched for; in fewer than about 100 values a strong drift cannot always be distinguished from
+    /// changes.
     pub drift: Option<f64>,
-    /// The smallest step of the metric, in its unit; 0 where it is negligible.
+    /// The smallest step that the metric can make, in its unit; 0 where that is negligible.
     pub resolution: f64,
-    /// Steps whose logarithm is smaller are not reported in series of forty or more values; 0 reports all. It applies
-    /// to ratios only.
+    /// Series of forty or more values report no step whose logarithm is smaller than this in magnitude; 0 reports all
+    /// steps. Applies to ratios only.
     pub least: f64,
 }
 
@@ -29,23 +30,23 @@ impl Default for Options<'_> {
     }
 }
 
-/// How the levels beside a change differ.
+/// The size of a change: how the new level differs from the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// New level divided by old level.
+    /// The new level divided by the old level.
     Ratio(f64),
-    /// New level less old level, in the unit of the metric, where a ratio would mean nothing.
+    /// The new level minus the old level, in the unit of the metric, where a ratio would mean nothing.
     Difference(f64),
 }
 
 impl Step {
-    /// From one value to the next: a ratio where both are positive.
+    /// The step from `old` to `new`: a ratio where both are positive, else a difference.
     pub(super) fn between(old: f64, new: f64) -> Step {
         if old > 0.0 && new > 0.0 { Step::Ratio(new / old) } else { Step::Difference(new - old) }
     }
 
-    /// The ratio, where there is one.
+    /// The step as a ratio; absent where it is a difference.
     pub fn ratio(self) -> Option<f64> {
         match self {
             Step::Ratio(ratio) => Some(ratio),
@@ -65,44 +66,46 @@ impl Step {
 /// One change of level in a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ChangePoint {
-    /// Place of the first value of the new level; the change came with this version or with one not measured
-    /// between it and the version before.
+    /// Place of the first value of the new level. The change came with this version, or with an unmeasured version
+    /// between it and the one before.
     pub at: usize,
-    /// The first place that is possible instead, at 95 %.
+    /// The first place in the 95 % confidence set of places.
     pub first: usize,
-    /// The last place that is possible instead, at 95 %.
+    /// The last place in the 95 % confidence set of places.
     pub last: usize,
     /// How the new level differs from the old one.
     pub step: Step,
-    /// Interval of the ratio or difference at 95 %; absent for exact metrics.
+    /// The 95 % confidence interval of the ratio or difference; absent for exact metrics.
     pub interval: Option<Interval>,
-    /// Probability of such a cut anywhere in a series of noise alone; 0 for exact metrics.
+    /// The probability that a series of noise alone has such a cut anywhere; 0 for exact metrics.
     pub p: f64,
 }
 
-/// The result of a search.
+/// The result of a search for changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// The changes, in order.
+    /// The changes, in the order of the series.
     pub changes: Vec<ChangePoint>,
     /// The level of each stretch between changes, in the unit of the metric; one more than there are changes.
     pub levels: Vec<f64>,
-    /// Standard deviation of single values about their level: relative, or in the unit where steps are differences.
+    /// Standard deviation of single values about their level: relative to it, or in the unit of the metric where steps
+    /// are differences.
     pub noise: f64,
-    /// Correlation of neighbours about their level, between 0 and 1: how much the machine drifts.
+    /// Correlation of neighbouring values about their level, between 0 and 1: how much the machine drifts.
     pub drift: f64,
-    /// Two levels between which the series alternates. Then no change is reported, since a version that happened to
-    /// fall into the other mode would be blamed.
+    /// The two levels between which the series alternates, if it does. Then no change is reported, since a version that
+    /// happened to fall into the other mode would be blamed.
     pub modes: Option<[f64; 2]>,
-    /// The slow movement of the series besides its steps, if any.
+    /// The slow movement of the series besides its steps, if one was found.
     pub background: Option<Background>,
 }
 
-/// A slow movement that no single version brought: a trend, a wave or a random walk.
+/// A slow movement of a series that no single version caused: a trend, a wave or a random walk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Background {
-    /// For each value, the factor on its level, or, where steps are differences, what is added to it.
+    /// For each value, the factor by which the background multiplies the level, or, where steps are differences, what
+    /// it adds.
     pub curve: Vec<f64>,
-    /// The difference between the largest and the least of these.
+    /// The step from the least to the largest value of `curve`.
     pub range: Step,
 }

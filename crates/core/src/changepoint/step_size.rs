@@ -5,24 +5,25 @@ use super::stretches::bounds;
 use crate::stats::normal;
 use crate::stats::quantile::median;
 
-/// A value beyond this many standard deviations counts as an outlier and pulls a level no further.
+/// A value beyond this many standard deviations from the median of its stretch is clamped before the mean is taken.
 const BOUND: f64 = 3.0;
 
-/// The pooled variance weighs as much as this many values when a stretch's own variance is judged.
+/// The weight of the pooled variance, in values, when the variance of a single stretch is estimated.
 const POOLED: f64 = 10.0;
 
-/// A mean of at most this many values has tails like a single value.
+/// A mean of up to this many values has tails like a single value.
 const TAILS: f64 = 15.0;
 
 /// Statistics of the residuals about the levels.
 pub(super) struct Noise {
     /// Robust mean of each stretch.
     pub levels: Vec<f64>,
-    /// Variance within each stretch, shrunk towards the pooled one.
+    /// Variance of single values within each stretch, shrunk towards the pooled variance.
     variances: Vec<f64>,
     pub pooled: f64,
     pub drift: f64,
-    /// Mean square of residuals below and above their level, relative to that of all: 1 and 1 for symmetric noise.
+    /// Mean square of the residuals below and of those above their level, relative to the pooled variance: 1 and 1 for
+    /// symmetric noise.
     tails: [f64; 2],
 }
 
@@ -45,7 +46,7 @@ impl Noise {
         }
         let freedom = (series.values.len() - sums.len()) as f64;
         let pooled = (sums.iter().map(|s| s.0).sum::<f64>() / freedom).max(series.floor * series.floor);
-        // Values cannot vary less than their readings do; where they seem to, that is chance.
+        // Values vary at least as much as their own readings; a smaller spread is chance.
         let own =
             |pair: &[usize]| series.own[pair[0]..pair[1]].iter().sum::<f64>() / (pair[1] - pair[0]) as f64;
         let shrunk = |(&(squares, n), pair): (&(f64, f64), &[usize])| {
@@ -57,16 +58,17 @@ impl Noise {
         Noise { levels, variances, pooled, drift, tails }
     }
 
-    /// The variance of the mean of `count` values of stretch `i` that lies on the given side of its neighbour.
+    /// The variance of the mean of `count` values of stretch `i`; `above` says whether that stretch is higher than its
+    /// neighbour.
     ///
-    /// A few values from the longer tail of skewed noise look like a level more often than their variance suggests;
-    /// with more values the tails of their mean even out.
+    /// In skewed noise a few values from the longer tail look like a level more often than their variance suggests.
+    /// With more values the tails of the mean even out.
     fn of_mean(&self, i: usize, count: f64, above: bool) -> f64 {
         let longer = (self.tails[usize::from(above)] - 1.0).max(0.0);
         self.inflation() * self.variances[i] / count * (1.0 + longer * (TAILS / count).min(1.0))
     }
 
-    /// The i-th step, and its uncertainty at the given level.
+    /// The size of the i-th step, and half the width of its interval at `level`; `n` is the length of the series.
     pub(super) fn step(&self, cuts: &[usize], i: usize, n: usize, level: f64) -> (f64, f64) {
         let ends = bounds(cuts, n);
         let [left, right] = [i, i + 1].map(|i| (ends[i + 1] - ends[i]) as f64);
@@ -76,7 +78,7 @@ impl Noise {
         (step, normal::student(level, freedom.max(1.0)) * variance.sqrt())
     }
 
-    /// How many times more values are needed than independent ones to know a mean as well.
+    /// The factor by which the correlation ρ of neighbours increases the variance of a mean: (1 + ρ)/(1 − ρ).
     fn inflation(&self) -> f64 {
         (1.0 + self.drift) / (1.0 - self.drift)
     }
@@ -88,8 +90,8 @@ fn tail(residuals: &[Vec<f64>], side: f64, pooled: f64) -> f64 {
     if count > 0.0 { squares / count / pooled } else { 1.0 }
 }
 
-/// The lag-one correlation of residuals, corrected for the fitted levels; and the largest that is possible if cuts
-/// follow the drift.
+/// Estimates the correlation of neighbours: the larger of the lag-one correlation of the residuals, corrected for the
+/// fitted levels, and the correlation that differences over long lags show, in case cuts follow the drift.
 fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
     let (mut products, mut squares, mut pairs, mut count) = (0.0, 0.0, 0.0, 0.0);
     for part in residuals {
@@ -98,12 +100,12 @@ fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
         pairs += part.len() as f64 - 1.0;
         count += part.len() as f64;
     }
-    // Values below the resolution are rounding, which has no drift.
+    // Residuals below the resolution are rounding errors, which do not drift.
     let raw = (products / pairs) / (squares / count).max(series.floor * series.floor);
-    // A mean fitted to k values lowers their lag-one correlation by about (1 + 3ρ)/k.
+    // Subtracting a mean fitted to k values lowers the lag-one correlation by about (1 + 3ρ)/k.
     let length = count / residuals.len() as f64;
     let corrected = (raw + 1.0 / length) / (1.0 - 3.0 / length).max(0.25);
-    // Cuts that follow the drift hide it from residuals, but not from differences further apart.
+    // Cuts that follow the drift remove it from the residuals, but not from differences between distant values.
     let far = (series.values.len() / 20).clamp(2, 15);
     let (near, persistent) = (variogram(&series.values, 1), variogram(&series.values, far));
     let hidden = if persistent > 0.0 { 1.0 - near / persistent } else { 0.0 };

@@ -1,16 +1,16 @@
-//! Stretches of a series between cuts.
+//! Stretches: the parts of a series between cuts.
 
 use crate::stats::quantile::median;
 
-/// Stretches shorter than this are not levels.
+/// A stretch of fewer values than this is not a level.
 pub(super) const SHORTEST: usize = 3;
 
-/// The start of every stretch between cuts, and the end of the last.
+/// The start of every stretch between cuts, followed by the end of the last one.
 pub(super) fn bounds(cuts: &[usize], n: usize) -> Vec<usize> {
     std::iter::once(0).chain(cuts.iter().copied()).chain(std::iter::once(n)).collect()
 }
 
-/// Joins short stretches with the neighbour whose level is nearer.
+/// Joins each stretch shorter than [`SHORTEST`] with the neighbour whose level is nearer.
 pub(super) fn drop_short(cuts: &mut Vec<usize>, values: &[f64]) {
     loop {
         let ends = bounds(cuts, values.len());
