@@ -1,10 +1,10 @@
 //! Intervals by resampling, for statistics whose distribution is not known.
 //!
-//! Sources: Efron, "Better Bootstrap Confidence Intervals" (1987), for BCa; Davison & Hinkley, "Bootstrap Methods
-//! and their Application" (1997), §3.8, for resampling on two levels; Hesterberg, "What Teachers Should Know About
-//! the Bootstrap" (2015), §4.3, for widening by Student's t; Kalibera & Jones, "Rigorous Benchmarking in Reasonable
-//! Time" (2013), for the levels themselves. Every replicate has a generator of its own, seeded by the seed and its
-//! number, so that replicates may be computed in any order and on any number of threads with the same result.
+//! Sources: Efron, "Better Bootstrap Confidence Intervals" (1987), for BCa; Davison & Hinkley, "Bootstrap Methods and
+//! their Application" (1997), §3.8, for resampling on two levels; Hesterberg, "What Teachers Should Know About the
+//! Bootstrap" (2015), §4.3, for widening by Student's t; Kalibera & Jones, "Rigorous Benchmarking in Reasonable Time"
+//! (2013), for the levels themselves. Each replicate has its own generator, seeded by the seed and the number of the
+//! replicate, so that replicates may be computed in any order and on any number of threads with the same result.
 
 use serde::Serialize;
 
@@ -14,7 +14,8 @@ use super::quantile::{Interval, median, median_in_place, median_interval, quanti
 use super::rng::Pcg;
 use super::summary::sd;
 
-/// This many replicates give an end of a 95 % interval to within about two hundredths of its width.
+/// The usual number of replicates. It gives each end of a 95 % interval to within about 0.02 of the width of the
+/// interval.
 pub const REPLICATES: usize = 2000;
 
 /// An estimate with a bootstrap interval, in the unit of the statistic.
@@ -22,15 +23,15 @@ pub const REPLICATES: usize = 2000;
 pub struct Estimate {
     /// The statistic of the readings themselves.
     pub estimate: f64,
-    /// Its interval.
+    /// The interval of the estimate.
     pub interval: Interval,
-    /// How the interval was obtained, in words.
+    /// The method of the interval, in words.
     pub method: &'static str,
 }
 
-/// The percentile interval: the quantiles of the replicates.
+/// The percentile interval: its ends are quantiles of the replicates.
 ///
-/// `None` below two readings, for no replicates, or for an invalid statistic or level.
+/// `None` for fewer than two readings, for no replicates, or for an invalid statistic or level.
 pub fn percentile(
     readings: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -44,10 +45,10 @@ pub fn percentile(
     estimate.is_finite().then_some(Estimate { estimate, interval, method: "bootstrap, percentile" })
 }
 
-/// The bias-corrected and accelerated interval, second-order accurate for smooth statistics.
+/// The bias-corrected and accelerated (BCa) interval, which is second-order accurate for smooth statistics.
 ///
-/// Where the correction cannot be computed (every replicate on one side of the estimate) the plain percentile
-/// interval is given and named. `None` as for [`percentile`].
+/// Where the correction cannot be computed (every replicate lies on one side of the estimate), the result is the plain
+/// percentile interval, and `method` says so. `None` as for [`percentile`].
 pub fn bca(
     readings: &[f64],
     statistic: impl Fn(&[f64]) -> f64,
@@ -69,7 +70,7 @@ pub fn bca(
     bca_of(estimate, &drawn, &left_out, level)
 }
 
-/// The BCa interval from an estimate, its sorted or unsorted replicates, and its jackknife values.
+/// The BCa interval from an estimate, its replicates in any order, and its jackknife values.
 pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64) -> Option<Estimate> {
     let plain = percentile_of(drawn, level, left_out.len())?;
     if !estimate.is_finite() {
@@ -92,7 +93,8 @@ pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64)
     Some(Estimate { estimate, interval, method: "bootstrap, BCa" })
 }
 
-/// The skewness of the jackknife values over six, Efron's estimate; 0 when all are equal.
+/// Efron's estimate of the acceleration: one sixth of the skewness of the jackknife values; 0 when all of them are
+/// equal.
 fn acceleration(left_out: &[f64]) -> f64 {
     let centre = left_out.iter().sum::<f64>() / left_out.len() as f64;
     let moment = |power: i32| left_out.iter().map(|v| (centre - v).powi(power)).sum::<f64>();
@@ -122,16 +124,17 @@ fn replicate(readings: &[f64], statistic: impl Fn(&[f64]) -> f64, count: usize, 
         .collect()
 }
 
-/// A random index below `count`; samples never have more than four thousand million readings.
+/// A random index below `count`. Counts beyond 32 bits are capped, since no sample has four thousand million readings.
 pub(crate) fn index(pcg: &mut Pcg, count: usize) -> usize {
     pcg.below(u32::try_from(count).unwrap_or(u32::MAX)) as usize
 }
 
-/// The median of all readings of several processes, resampling processes and then readings within each.
+/// The median of all readings of several processes, with an interval from resampling processes, then readings within
+/// each.
 ///
-/// Distances of the percentile interval from the estimate are stretched by Student's t with one degree of freedom less
-/// than there are processes, since five processes say little about their own spread. `None` below three processes, or
-/// when one has no readings.
+/// The distances of the percentile interval from the estimate are multiplied by the ratio of Student's t, with one
+/// degree of freedom less than there are processes, to the normal quantile, since five processes say little about their
+/// own spread. `None` for fewer than three processes, or when a process has no readings.
 pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) -> Option<Estimate> {
     if groups.len() < 3 || groups.iter().any(Vec::is_empty) {
         return None;
@@ -162,27 +165,29 @@ pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) 
     })
 }
 
-/// Where the variance of a median comes from: between processes or within them.
+/// The sources of the variance of a median: between processes and within them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Levels {
-    /// Variance of the medians of processes, in the unit squared.
+    /// Variance of the medians of the processes, in the unit squared.
     pub between: f64,
-    /// The variance of such medians due to the noise within processes alone, in the unit squared.
+    /// The variance that the noise within processes alone would give these medians, in the unit squared.
     pub within: f64,
 }
 
 impl Levels {
-    /// Whether processes differ by so much more than their own noise explains that readings of one process must not
-    /// count as independent. At 1.5 times the variance, an interval that ignores it covers 89 % instead of 95 %.
+    /// Whether processes differ so much more than their own noise explains that readings of one process must not count
+    /// as independent. At the threshold, 1.5 times the variance, an interval that ignores this covers 89 % instead of
+    /// 95 %.
     pub fn between_dominates(&self) -> bool {
         self.between > 1.5 * self.within
     }
 }
 
-/// Compares the spread of the processes' medians with the spread that their own readings predict.
+/// Compares the variance of the medians of the processes with the variance that their own readings predict.
 ///
 /// The expected variance of a median of n readings is π/2·s²/n with s = 1.4826·MAD, which a few disturbed readings do
-/// not inflate. A process with a single reading does not show its noise and is left out. `None` below three others.
+/// not inflate. A process with a single reading does not show its noise and is left out. `None` when fewer than three
+/// processes remain.
 pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
     let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| group.len() >= 2).collect();
     if groups.len() < 3 {
@@ -197,11 +202,11 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
     Some(Levels { between: sd(&medians)?.powi(2), within })
 }
 
-/// The median of readings taken in several processes, with an interval that covers their variance.
+/// The median of readings taken in several processes, with an interval that covers the variance between processes.
 ///
-/// The interval is at least that of the exact order statistics of all readings, and at least that of the medians of
-/// processes as single readings, since blocks of one process do not predict the next process; where processes clearly
-/// differ, it is at least that of the [`two_level`] bootstrap. `None` when there are too few readings for any.
+/// The interval contains that of the exact order statistics of all readings. It also contains Student's interval of the
+/// medians of the processes, since blocks of one process do not predict the next process, and where processes clearly
+/// differ, that of the [`two_level`] bootstrap. `None` when there are too few readings for the order statistics.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     let own = |estimate| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();
@@ -210,8 +215,9 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Es
     widened(groups, level, own, || two_level(groups, level, REPLICATES, seed))
 }
 
-/// The same for amounts: where all readings are positive, their logarithms are used, so that the interval never reaches
-/// below zero, however few the processes are and however much they differ.
+/// The median of amounts taken in several processes, as [`median_of_groups`] computes it. Where all readings are
+/// positive, their logarithms are used, so that the interval never reaches below zero, however few the processes are
+/// and however much they differ.
 pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     if groups.iter().flatten().any(|reading| *reading <= 0.0) {
         return median_of_groups(groups, level, seed);
@@ -229,7 +235,8 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<E
     })
 }
 
-/// Student's interval of the medians of processes, around the median of all readings; none for few processes.
+/// Student's interval of the medians of processes, around the median of all readings; `None` for fewer than [`FEWEST`]
+/// processes.
 fn around(estimate: f64, medians: &[f64], level: f64) -> Option<Interval> {
     let n = medians.len() as f64;
     let spread = sd(medians).filter(|_| medians.len() >= FEWEST)?;

@@ -1,8 +1,8 @@
-//! How a cost grows with the size of its input: cost = a + b·g(n), and which g.
+//! Fits how a cost grows with the size of its input: cost = a + b·g(n), and which form g has.
 //!
-//! An exact metric is fitted exactly ([`exact`]), or to within a few units ([`within`]); a noisy one by least squares
-//! in relative error ([`noisy`]), which may end in "cannot tell between n and n log n". At least three sizes are
-//! needed, since any two points lie on a curve of every form.
+//! Exact metrics are fitted exactly ([`exact`]), or to within a few units ([`within`]). Noisy metrics are fitted by
+//! least squares in relative error ([`noisy`]), which may end in "cannot tell between n and n log n". At least three
+//! sizes are needed, since a curve of every form goes through any two points.
 
 mod exact;
 mod noisy;
@@ -19,25 +19,25 @@ use super::quantile::Interval;
 /// The forms of growth, slowest first; logarithms are to base 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Form {
-    /// The size does not matter.
+    /// The cost does not depend on the size.
     #[serde(rename = "1")]
     Constant,
-    /// In the logarithm of the size.
+    /// The cost grows with the logarithm of the size.
     #[serde(rename = "log n")]
     Logarithmic,
-    /// In the size.
+    /// The cost grows with the size.
     #[serde(rename = "n")]
     Linear,
-    /// In the size times its logarithm.
+    /// The cost grows with the size times its logarithm.
     #[serde(rename = "n log n")]
     Linearithmic,
-    /// In the square of the size.
+    /// The cost grows with the square of the size.
     #[serde(rename = "n^2")]
     Quadratic,
-    /// In the cube of the size.
+    /// The cost grows with the cube of the size.
     #[serde(rename = "n^3")]
     Cubic,
-    /// Exponential with base 2.
+    /// The cost grows exponentially with the size, to base 2.
     #[serde(rename = "2^n")]
     Exponential,
     /// The cost changes with the size, and none of these forms comes close.
@@ -46,7 +46,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All forms but the constant, slowest first.
+    /// All forms of growth except the constant and [`Form::Other`], slowest first.
     pub const GROWING: [Form; 6] = [
         Form::Logarithmic,
         Form::Linear,
@@ -56,7 +56,8 @@ impl Form {
         Form::Exponential,
     ];
 
-    /// g(n); `None` where it is not a finite number, such as the logarithm of 0. The constant's g is 0.
+    /// The value g(n) of the form; `None` where it is not a finite number, such as the logarithm of 0. It is 0 for the
+    /// constant.
     pub fn at(self, n: f64) -> Option<f64> {
         let value = match self {
             Form::Constant => 0.0,
@@ -90,47 +91,47 @@ impl fmt::Display for Form {
 /// A fitted growth: cost = intercept + slope·g(n), in the unit of the cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Growth {
-    /// The form g that fits best, or the constant where no growth can be shown.
+    /// The form g that fits best; the constant where no growth can be shown.
     pub form: Form,
-    /// The part of the cost that does not grow; the cost of the least size where no form fits.
+    /// The part of the cost that does not grow; where no form fits, the cost of the smallest size.
     pub intercept: f64,
-    /// The cost of one more g(n): of one more unit for linear growth, of a doubling for logarithmic growth.
+    /// The increase of the cost when g(n) grows by 1: for one more unit (linear), for a doubling (logarithmic).
     pub slope: f64,
-    /// The interval of the slope; absent for fits that have no noise, and for the constant.
+    /// The interval of the slope; absent for exact fits and for the constant.
     #[serde(serialize_with = "super::quantile::as_pair_or_null")]
     pub slope_interval: Option<Interval>,
-    /// Coefficients of n, n² … below the leading power, lowest first, where an exact polynomial needs them.
+    /// The coefficients of n, n² … below the leading power, lowest first, where an exact polynomial needs them.
     pub lower: Vec<f64>,
     /// Whether every point lies exactly on the curve.
     pub exact: bool,
-    /// The other forms that the points do not exclude; if there are any, the form cannot be told.
+    /// The other forms that the points do not exclude. If there are any, the form is not known.
     pub also_possible: Vec<Form>,
-    /// The distance of points from the curve: the largest distance in the unit of the cost for exact metrics, the
-    /// relative root mean square for noisy ones.
+    /// The distance of the points from the curve: for exact metrics half the range of the deviations, in the unit of
+    /// the cost; for noisy metrics the relative root mean square.
     pub residual: f64,
-    /// The least and the greatest size, each with its median cost; of noisy metrics only.
+    /// The smallest and the largest size, each with its median cost; for noisy metrics only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ends: Option<[(f64, f64); 2]>,
 }
 
 impl Growth {
-    /// The cost of size n on the fitted curve; `None` where the form has no value there.
+    /// The cost of size `n` on the fitted curve; `None` where the form has no value there.
     pub fn at(&self, n: f64) -> Option<f64> {
         let lower: f64 = (1..).zip(&self.lower).map(|(power, coefficient)| coefficient * n.powi(power)).sum();
         Some(self.intercept + lower + self.slope * self.form.at(n)?)
     }
 }
 
-/// Why no growth can be fitted.
+/// The reason why no growth can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum NoFit {
-    /// Fewer than three distinct sizes.
+    /// There are fewer than three distinct sizes.
     TooFewSizes {
-        /// Distinct sizes there are.
+        /// The number of distinct sizes.
         have: usize,
     },
-    /// A cost is zero or negative, or a size negative, so that relative errors or forms are undefined.
+    /// A cost is zero or negative, or a size is negative, so that relative errors or forms are undefined.
     NotPositive,
     /// A size or cost is infinite or not a number.
     NotFinite,

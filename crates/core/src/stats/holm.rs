@@ -1,10 +1,11 @@
 //! Several comparisons share one error rate: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
 
-/// Holm's step-down over comparisons that are decided by intervals: the level at which each may be read.
+/// Holm's step-down procedure for comparisons that are decided by intervals: returns the level at which each is read.
 ///
-/// `decided(i, level)` says whether the i-th comparison reaches a verdict from its interval at `level`. At first every
-/// comparison must do so at 1 − α/k; each one that does leaves a larger share of the error α = 1 − `level` to the rest.
-/// A comparison that never decides gets the last and least strict level.
+/// `decided(i, level)` says whether the i-th comparison reaches a verdict from its interval at `level`. In the first
+/// round each of the k comparisons must be decided at 1 − α/k, where α = 1 − `level`. Each comparison that is decided
+/// leaves a larger share of the error α to the rest. A comparison that is never decided gets the last and least strict
+/// level.
 pub fn holm(comparisons: usize, level: f64, mut decided: impl FnMut(usize, f64) -> bool) -> Vec<f64> {
     let mut levels = vec![level; comparisons];
     let mut open: Vec<usize> = (0..comparisons).collect();
@@ -22,7 +23,7 @@ pub fn holm(comparisons: usize, level: f64, mut decided: impl FnMut(usize, f64) 
     levels
 }
 
-/// Holm's adjusted p-values, in the order of `p`; each at most 1.
+/// Holm's adjusted p-values, in the order of `p`; each is at most 1.
 pub fn holm_adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -1,6 +1,6 @@
-//! Statistics, one idea per file, each citing its source.
+//! Statistics: one idea per file, each with its source.
 //!
-//! Functions take readings as plain numbers in the metric's unit, and return estimates with their intervals. An
+//! Functions take readings as plain numbers in the unit of the metric, and return estimates with their intervals. An
 //! interval that is not available at the requested level is absent, never narrower.
 
 pub mod bootstrap;

@@ -1,12 +1,12 @@
-//! One effect from several machines, each of which has seen both sides of it.
+//! One effect from several machines (nodes), each of which has weighed both arms.
 //!
-//! Machines differ: what is 2 % faster on one may be 3 % faster on the next. The interval of all pairs together does not know
-//! that, and holds the effect on the class of machines in 46 to 87 % of cases instead of 95 % where effects differ by
-//! 1 % from node to node. So a node is a stratum: its own effect is the Hodges–Lehmann centre of its paired log ratios,
-//! and the effect of the class is the mean of these, with Student's interval over the nodes (IntHout, Ioannidis and Borm,
-//! "The Hartung-Knapp-Sidik-Jonkman method for random effects meta-analysis is straightforward and considerably
-//! outperforms the standard DerSimonian-Laird method" (2014), with equal weights). Whether nodes differ is never
-//! tested first: the test misses what the interval must hold.
+//! Machines differ: a change of 2 % on one may be 3 % on the next. An interval from all pairs together does not account
+//! for that: where effects differ by 1 % from node to node, it holds the effect on the class of machines in 46 to 87 %
+//! of cases instead of 95 %. So a node is a stratum: its own effect is the Hodges–Lehmann centre of its paired log
+//! ratios. The effect on the class is the mean of these, with Student's interval over the nodes (IntHout, Ioannidis and
+//! Borm, "The Hartung-Knapp-Sidik-Jonkman method for random effects meta-analysis is straightforward and considerably
+//! outperforms the standard DerSimonian-Laird method" (2014), with equal weights). There is no preliminary test of
+//! whether nodes differ, since that test misses differences that the interval must cover.
 
 use super::paired::{self, Effect, Why};
 use super::processes;
@@ -14,42 +14,44 @@ use super::quantile::Interval;
 use super::ranks::{hodges_lehmann, signed_rank_interval};
 use super::summary::{mean, sd};
 
-/// From so many nodes on, a verdict is about the class of machines. The effect of fewer is that on these nodes: with two,
-/// the interval for the class is more than ten times as wide as with four.
+/// With at least this many nodes, a verdict is about the class of machines; with fewer, about these nodes only. With
+/// two nodes, the interval for the class is more than ten times as wide as with four.
 pub const CLASS: usize = 4;
 
-/// The fewest pairs of each node from which the interval of fewer nodes holds.
+/// The number of pairs that each node must have for an interval on fewer than [`CLASS`] nodes.
 pub const PAIRS: usize = 12;
 
-/// What nodes say together.
+/// The effect that several nodes show together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
-    /// The effect.
+    /// The joint effect.
     pub effect: Effect,
-    /// Whether it is that of the class; else that on these nodes.
+    /// Whether `effect` is that on the class of machines; else it is that on these nodes only.
     pub of_class: bool,
     /// The effect of each node as a ratio, in the order of the nodes.
     pub each: Vec<f64>,
-    /// The standard deviation of the nodes' true effects, relative: what is left of their spread when the noise of each is
-    /// taken off. None where there are fewer than two nodes.
+    /// The relative standard deviation of the true effects of the nodes: their observed spread without the noise of
+    /// each node. `None` for fewer than two nodes, or where a node has a single pair.
     pub spread: Option<f64>,
-    /// The share of the spread that is not noise (I² of Higgins and Thompson, 2002). It grows with the number of pairs.
+    /// The share of the observed variance between nodes that is not noise (I² of Higgins and Thompson, 2002). It grows
+    /// with the number of pairs.
     pub share: Option<f64>,
 }
 
-/// What is known of an effect over several nodes.
+/// A joint effect over several nodes, with their names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverNodes {
     /// The names of the nodes, in the order of [`Joined::each`].
     pub names: Vec<String>,
-    /// What they say together, or why that is not known.
+    /// The joint effect of the nodes, or why it is not known.
     pub joined: Result<Joined, Why>,
 }
 
-/// Joins the log ratios of nodes, ln(arm/reference) of each block of each node.
+/// Joins the effects of nodes. `nodes` holds the log ratio ln(arm/reference) of each block of each node.
 ///
 /// # Errors
-/// There is no pair, a ratio is not finite, or fewer than [`CLASS`] nodes have too few pairs for an interval on these nodes.
+/// There is no pair, a ratio is not finite, or there are fewer than [`CLASS`] nodes and one has too few pairs for an
+/// interval.
 pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     let nodes: Vec<&Vec<f64>> = nodes.iter().filter(|ratios| !ratios.is_empty()).collect();
     if nodes.iter().any(|ratios| ratios.iter().any(|ratio| !ratio.is_finite())) {
@@ -72,8 +74,8 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     Ok(Joined { effect, of_class: k >= CLASS, each, spread, share })
 }
 
-/// What is left of the pairs of each node when its centre is taken off. Nodes count alike, however many pairs each has. The
-/// centres were fitted to the same pairs, which the last factor makes up for.
+/// The residuals of all pairs about the centre of their node. Each node has the same weight, however many pairs it has.
+/// The factor `wider` corrects for the centres having been fitted to the same pairs.
 pub(crate) fn aligned(nodes: &[&Vec<f64>], centres: &[f64]) -> Vec<f64> {
     let pairs: usize = nodes.iter().map(|ratios| ratios.len()).sum();
     let wider = (pairs as f64 / (pairs - nodes.len()) as f64).sqrt();
@@ -84,8 +86,8 @@ pub(crate) fn aligned(nodes: &[&Vec<f64>], centres: &[f64]) -> Vec<f64> {
     left.collect()
 }
 
-/// The effect on these nodes and no others: what is left in each when its centre is taken off says how well the mean of the
-/// centres is known.
+/// The effect on these nodes only. The residuals about the centre of each node show how well the mean of the centres is
+/// known.
 fn on_these(nodes: &[&Vec<f64>], centres: &[f64], pairs: usize, level: f64) -> Result<Effect, Why> {
     if let Some(fewest) = nodes.iter().map(|ratios| ratios.len()).min().filter(|fewest| *fewest < PAIRS) {
         return Err(Why::TooFew { have: fewest, need: PAIRS });
@@ -102,8 +104,8 @@ fn on_these(nodes: &[&Vec<f64>], centres: &[f64], pairs: usize, level: f64) -> R
     })
 }
 
-/// The standard deviation between nodes beyond noise, and the share of the spread that this is: moments, as DerSimonian and
-/// Laird (1986) have them, of nodes that count alike.
+/// The standard deviation between nodes beyond noise, and the share of the variance that it accounts for: the moment
+/// estimates of DerSimonian and Laird (1986), with equal weights of nodes.
 fn heterogeneity(nodes: &[&Vec<f64>], centres: &[f64]) -> (Option<f64>, Option<f64>) {
     let Some(seen) = sd(centres).map(|sd| sd * sd) else { return (None, None) };
     let within: Vec<f64> =
@@ -129,7 +131,7 @@ mod tests {
         assert!(found.of_class);
         assert!((found.effect.ratio.ln() - 0.0025).abs() < 1e-12);
         assert!((found.effect.interval.high.ln() - 0.0025 - half).abs() < 1e-8, "{found:?}");
-        // Nothing of that is noise within a node.
+        // The readings of each node are equal, so none of the spread is noise.
         assert!((found.spread.expect("known") - (5.0_f64 / 3.0).sqrt() * 0.001).abs() < 1e-12);
         assert_eq!(found.share, Some(1.0));
     }

@@ -1,4 +1,4 @@
-//! Quantiles of the distributions that several files need, safe for every argument.
+//! Probabilities and quantiles of the normal, t and F distributions, defined for every argument.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
@@ -7,18 +7,18 @@ pub(crate) fn cdf(z: f64) -> f64 {
     Normal::standard().cdf(z)
 }
 
-/// The standard normal quantile, with infinities at 0 and 1.
+/// The quantile of the standard normal distribution; infinite at 0 and 1.
 pub(crate) fn quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p.clamp(0.0, 1.0))
 }
 
-/// The two-sided critical value of Student's t; the normal one for very many degrees of freedom or none.
+/// The two-sided critical value of Student's t at `level`; the normal one for very many degrees of freedom or none.
 pub(crate) fn student(level: f64, freedom: f64) -> f64 {
     let p = 0.5 + level / 2.0;
     StudentsT::new(0.0, 1.0, freedom).map_or_else(|_| quantile(p), |t| t.inverse_cdf(p))
 }
 
-/// The quantile of Fisher's F; infinite where the distribution does not exist, so that nothing is ever rejected.
+/// The `p`-quantile of Fisher's F; infinite where the distribution does not exist, so that nothing is rejected.
 pub(crate) fn fisher(p: f64, numerator: f64, denominator: f64) -> f64 {
     FisherSnedecor::new(numerator, denominator).map_or(f64::INFINITY, |f| f.inverse_cdf(p))
 }

@@ -1,8 +1,7 @@
-//! A straight line through batches: the cost per iteration as the slope, the fixed cost as the intercept.
+//! Fits a straight line through batches: the cost per iteration is the slope, the fixed cost is the intercept.
 //!
 //! Source: ordinary least squares; intervals by the BCa bootstrap over batches, as in the criterion library. The line
-//! is a diagnostic and not the headline, since the largest batches, which are disturbed most often, have the most
-//! leverage.
+//! is a diagnostic and not the headline, since the largest batches have the most leverage and are disturbed most often.
 
 use serde::Serialize;
 
@@ -12,28 +11,28 @@ use super::rng::Pcg;
 /// A fitted line y = intercept + slope·x.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FittedLine {
-    /// Value at x = 0, in the unit of y.
+    /// The value of y at x = 0, in the unit of y.
     pub intercept: f64,
-    /// Change of y for one more x.
+    /// The change of y when x grows by 1.
     pub slope: f64,
-    /// Share of the variance of y that the line explains; 1 when y does not vary.
+    /// The share of the variance of y that the line explains; 1 when y does not vary.
     pub r_squared: f64,
 }
 
-/// The figures of a line with their intervals.
+/// A fitted line with an interval for each of its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Panel {
-    /// Value at x = 0.
+    /// The value of y at x = 0, in the unit of y.
     pub intercept: Estimate,
-    /// Change of y for one more x.
+    /// The change of y when x grows by 1.
     pub slope: Estimate,
-    /// Share of the variance explained.
+    /// The share of the variance of y that the line explains.
     pub r_squared: Estimate,
 }
 
 /// Fits a line by least squares.
 ///
-/// `None` when the lengths differ, when fewer than two x are distinct, or when a number is not finite.
+/// `None` when the lengths differ, when there are fewer than two distinct values of x, or when a number is not finite.
 pub fn fit(x: &[f64], y: &[f64]) -> Option<FittedLine> {
     if x.len() != y.len() {
         return None;
@@ -58,10 +57,10 @@ fn fit_pairs(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<FittedLi
     (xx > 0.0 && slope.is_finite() && line.intercept.is_finite() && r_squared.is_finite()).then_some(line)
 }
 
-/// Slope, intercept and R² with BCa intervals from resampled batches.
+/// Fits a line, with BCa intervals of slope, intercept and R² from resampled batches.
 ///
-/// Replicates that contain a single x have no line and are drawn again. `None` as for [`fit`], below three batches, and
-/// when leaving one batch out leaves a single x.
+/// A replicate in which all x are equal has no line and is drawn again. `None` as for [`fit`], for fewer than three
+/// batches, and when leaving one batch out leaves a single value of x.
 pub fn panel(x: &[f64], y: &[f64], level: f64, replicates: usize, seed: u64) -> Option<Panel> {
     let line = fit(x, y)?;
     let n = x.len();
@@ -82,7 +81,7 @@ pub fn panel(x: &[f64], y: &[f64], level: f64, replicates: usize, seed: u64) -> 
 }
 
 fn redraw(x: &[f64], y: &[f64], pcg: &mut Pcg) -> Option<FittedLine> {
-    // With three batches one draw in nine fails, so that a hundred failures in a row do not happen.
+    // With three batches, one draw in nine has a single x, so a hundred failures in a row do not happen.
     (0..100).find_map(|_| {
         let places: Vec<usize> = (0..x.len()).map(|_| index(pcg, x.len())).collect();
         fit_pairs(places.iter().map(|&i| (x[i], y[i])))

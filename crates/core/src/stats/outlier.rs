@@ -1,4 +1,4 @@
-//! How many readings are outliers, and how much of the variance they cause.
+//! Counts the outliers among readings, and estimates how much of the variance they cause.
 //!
 //! Sources: Tukey, "Exploratory Data Analysis" (1977), for the fences at 1.5 and 3 interquartile ranges; the
 //! variance model is that of the Haskell criterion library (after Boyer's "Robust Java benchmarking", 2008).
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use super::quantile::{quantile, sorted};
 use super::summary::{mean, sd};
 
-/// How many readings fall in each of Tukey's classes.
+/// The number of readings in each of Tukey's classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outliers {
-    /// More than 3 interquartile ranges below the first quartile.
+    /// Readings more than 3 interquartile ranges below the first quartile.
     pub low_severe: usize,
-    /// Between 1.5 and 3 interquartile ranges below the first quartile.
+    /// Readings between 1.5 and 3 interquartile ranges below the first quartile.
     pub low_mild: usize,
-    /// Between the inner fences.
+    /// Readings between the inner fences.
     pub normal: usize,
-    /// Between 1.5 and 3 interquartile ranges above the third quartile.
+    /// Readings between 1.5 and 3 interquartile ranges above the third quartile.
     pub high_mild: usize,
-    /// More than 3 interquartile ranges above the third quartile.
+    /// Readings more than 3 interquartile ranges above the third quartile.
     pub high_severe: usize,
 }
 
 impl Outliers {
-    /// How many readings lie outside the inner fences.
+    /// The number of readings outside the inner fences.
     pub fn total(&self) -> usize {
         self.low_severe + self.low_mild + self.high_mild + self.high_severe
     }
@@ -53,34 +53,34 @@ pub fn classify(readings: &[f64]) -> Outliers {
     outliers
 }
 
-/// How far disturbances have inflated the variance, in words.
+/// How much disturbances inflate the variance, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Inflation {
-    /// Less than 1 %.
+    /// Disturbances cause less than 1 % of the variance.
     None,
-    /// Less than 10 %.
+    /// Disturbances cause at least 1 % and less than 10 % of the variance.
     Slight,
-    /// Less than 50 %.
+    /// Disturbances cause at least 10 % and less than 50 % of the variance.
     Moderate,
-    /// Half or more.
+    /// Disturbances cause half of the variance or more.
     Severe,
 }
 
 /// The share of the variance that clean noise cannot explain.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutlierVariance {
-    /// Between 0 and 1.
+    /// The share, between 0 and 1.
     pub share: f64,
-    /// The same in words.
+    /// The size of the share, in words.
     pub effect: Inflation,
 }
 
-/// Criterion's outlier variance of a sample of times per iteration.
+/// Computes criterion's outlier variance of a sample of times per iteration.
 ///
-/// With a readings of mean µ and standard deviation σ, clean noise of σ_g = min(µ/4a, σ/√a) is assumed; the share is
-/// the smallest ((a−c)/a)(σ² − (a−c)σ_g²)/σ² over the admissible c. `None` below two readings or for a mean that is not
-/// positive, where the model is undefined; equal readings have share 0.
+/// For `a` readings of mean µ and standard deviation σ, the model assumes clean noise of σ_g = min(µ/4a, σ/√a). The
+/// share is the smallest ((a−c)/a)(σ² − (a−c)σ_g²)/σ² over the admissible c. `None` for fewer than two readings or a
+/// mean that is not positive, where the model is undefined; readings that are all equal have share 0.
 pub fn variance(readings: &[f64]) -> Option<OutlierVariance> {
     let (centre, spread) = (mean(readings), sd(readings)?);
     if !(centre > 0.0 && spread.is_finite()) {

@@ -1,9 +1,9 @@
 //! The effect of one arm against another, as a ratio with its interval.
 //!
 //! Within a block both arms met the same machine, so the logarithm of their ratio is free of what affected both. The
-//! estimate is the Hodges-Lehmann centre of these log ratios, and the interval inverts the signed-rank test. With few
-//! blocks the median and its order statistics need fewer assumptions; and where so many blocks are disturbed that most
-//! pairs contain one, the median is up to ten times more precise. It is used instead in both cases.
+//! estimate is the Hodges-Lehmann centre of these log ratios, and the interval inverts the signed-rank test. The median
+//! with its order statistics is used instead in two cases: with few blocks, since it needs fewer assumptions, and where
+//! so many blocks are disturbed that most pairs contain one, since it is then up to ten times more precise.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use serde::Serialize;
 use super::quantile::{Interval, median, median_interval, sorted};
 use super::ranks::{self, hodges_lehmann, signed_rank_interval};
 
-/// Below this many blocks the median is used, since the signed-rank test assumes a symmetry that cannot be checked yet.
+/// With fewer blocks the median is used, since the signed-rank test assumes a symmetry that cannot be checked yet.
 pub const RANKS_FROM: usize = 10;
 
-/// The median is used where its interval is less than two thirds as wide as that of the ranks.
+/// The median is used where its interval is narrower than this share of the interval from ranks.
 ///
 /// Choosing the narrower of two intervals costs coverage, but widths say little about the position of a centre among
-/// symmetric differences: in simulations this threshold costs at most about half a per cent. It also leaves quiet
-/// samples, where ranks are a fifth more precise, with the ranks.
+/// symmetric differences: in simulations this threshold costs at most about half a per cent. Quiet samples, where ranks
+/// are a fifth more precise, stay with ranks.
 const CLEARLY_SHARPER: f64 = 2.0 / 3.0;
 
 /// The effect on the cost of changing from the reference to the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
-    /// Cost of the arm divided by cost of the reference.
+    /// The cost of the arm divided by the cost of the reference.
     pub ratio: f64,
-    /// The interval of that ratio.
+    /// The interval of the ratio.
     pub interval: Interval,
-    /// The number of blocks, or for unpaired samples the readings of the smaller one.
+    /// The number of blocks; for unpaired samples, the number of readings of the smaller one.
     pub n: usize,
     /// The method of the estimate and the interval, in words.
     pub method: &'static str,
@@ -39,39 +39,39 @@ pub struct Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Why {
-    /// There are fewer readings than any interval at this level needs.
+    /// There are fewer readings than an interval at this level needs.
     TooFew {
-        /// Readings there are.
+        /// The number of readings.
         have: usize,
-        /// Readings that are needed.
+        /// The number of readings that are needed.
         need: usize,
     },
     /// The arms have different numbers of readings, so they are not paired.
     Unpaired {
-        /// Readings of the reference.
+        /// The number of readings of the reference.
         reference: usize,
-        /// Readings of the arm.
+        /// The number of readings of the arm.
         arm: usize,
     },
     /// A reading is zero or negative, so that ratios are undefined.
     NotPositive,
-    /// A reading is infinite or not a number, or its distance from the others is.
+    /// A reading, or its distance from the others, is not a finite number.
     NotFinite,
     /// There are too few processes to show how much processes differ.
     FewProcesses {
-        /// Processes there are.
+        /// The number of processes.
         have: usize,
-        /// Processes that are needed.
+        /// The number of processes that are needed.
         need: usize,
     },
-    /// There are too few nodes of a farm to show how much nodes differ, or too few that took both sides.
+    /// There are too few nodes of a farm to show how much nodes differ, or too few of them took both sides.
     FewNodes {
-        /// Nodes there are.
+        /// The number of nodes that took both sides.
         have: usize,
-        /// Nodes that are needed.
+        /// The number of nodes that are needed.
         need: usize,
     },
-    /// The readings of each arm are all equal although the metric is noisy: their variation is unknown.
+    /// The readings of each arm are all equal although the metric is noisy, so their variation is unknown.
     NoSpread,
     /// It is unknown how long the programs waited for a core, and their runs were not taken side by side.
     UnknownWaiting,
@@ -81,9 +81,9 @@ pub enum Why {
     Drifting,
     /// The readings were taken on two machines, and the metric depends on the machine.
     OtherMachine,
-    /// The readings were taken on machines of two architectures, where a program is a different one.
+    /// The readings were taken on machines of two architectures, where the machine code differs.
     OtherArchitecture,
-    /// Too few requests are beyond a quantile to give an upper bound.
+    /// Too few requests lie beyond a quantile to give it an upper bound.
     Unbounded,
     /// The level is not strictly between 0 and 1.
     NoSuchLevel,
@@ -136,10 +136,10 @@ impl fmt::Display for Why {
 
 impl std::error::Error for Why {}
 
-/// The effect from readings taken in blocks: the i-th reading of either arm belongs to block i.
+/// The effect from readings taken in blocks: the i-th reading of each arm belongs to block i.
 ///
-/// Any number of blocks is affordable (see [`hodges_lehmann`]). Fails with the reason when there are fewer than six
-/// blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
+/// The cost is low for any number of blocks (see [`hodges_lehmann`]). Fails with the reason when there are fewer than
+/// six blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
 ///
 /// ```
 /// use scruple_core::stats::paired::{Why, effect};
@@ -154,7 +154,7 @@ pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why>
     effect_of_log_ratios(&log_ratios(reference, arm)?, level)
 }
 
-/// The effect from log ratios ln(arm/reference), one of each block.
+/// The effect from the log ratios ln(arm/reference) of all blocks. Fails as [`effect`] does.
 pub fn effect_of_log_ratios(ratios: &[f64], level: f64) -> Result<Effect, Why> {
     check(level)?;
     let n = ratios.len();
@@ -175,10 +175,10 @@ pub fn effect_of_log_ratios(ratios: &[f64], level: f64) -> Result<Effect, Why> {
 
 /// The effect from two samples that were not taken in blocks, such as two stored runs.
 ///
-/// It includes every change of the machine between the runs; only the pairing of [`effect`] removes that. Where
-/// neighbouring readings of a sample are correlated, it carries less information than as many independent readings, and
-/// the interval is wider accordingly. Source: Bayley & Hammersley, "The 'Effective' Number of Independent Observations
-/// in an Autocorrelated Time Series" (1946).
+/// This effect includes every change of the machine between the runs; only the pairing of [`effect`] removes that.
+/// Where neighbouring readings of a sample are correlated, the sample carries less information than independent
+/// readings would, and the interval is widened accordingly. Source: Bayley & Hammersley, "The 'Effective' Number of
+/// Independent Observations in an Autocorrelated Time Series" (1946).
 pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     check(level)?;
     let (reference, arm) = (logarithms(reference)?, logarithms(arm)?);
@@ -204,8 +204,8 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
 }
 
 /// The number of readings that carry as much information as one independent reading, from the rank correlation of
-/// neighbours. In few readings it is underestimated, which is corrected (Kendall, "Note on Bias in the Estimation of
-/// Autocorrelation" (1954)).
+/// neighbours. That correlation is underestimated in few readings, which is corrected (Kendall, "Note on Bias in the
+/// Estimation of Autocorrelation" (1954)).
 fn repetition(readings: &[f64]) -> f64 {
     let n = readings.len() as f64;
     let sorted = sorted(readings);
@@ -224,7 +224,7 @@ fn repetition(readings: &[f64]) -> f64 {
     (1.0 + correlation) / (1.0 - correlation)
 }
 
-/// ln(arm/reference) of each block.
+/// The log ratio ln(arm/reference) of each block.
 pub fn log_ratios(reference: &[f64], arm: &[f64]) -> Result<Vec<f64>, Why> {
     if reference.len() != arm.len() {
         return Err(Why::Unpaired { reference: reference.len(), arm: arm.len() });
@@ -233,7 +233,7 @@ pub fn log_ratios(reference: &[f64], arm: &[f64]) -> Result<Vec<f64>, Why> {
     Ok(reference.iter().zip(&arm).map(|(r, a)| a - r).collect())
 }
 
-/// The least number of blocks at which the order statistics of a median reach `level`: six at 95 %.
+/// The smallest number of blocks at which the order statistics of a median reach `level`: six at 95 %.
 pub fn blocks_needed(level: f64) -> usize {
     let mut error = 1.0;
     let mut blocks = 1;
@@ -244,7 +244,8 @@ pub fn blocks_needed(level: f64) -> usize {
     blocks
 }
 
-/// For unpaired samples of equal size n the smallest error is 2/C(2n, n): four of each at 95 %.
+/// The smallest number of readings in each of two unpaired samples at which ranks reach `level`: four at 95 %. The
+/// smallest error of samples of size n is 2/C(2n, n).
 fn samples_needed(level: f64) -> usize {
     let mut error = 2.0;
     let mut n = 0;

@@ -1,25 +1,25 @@
-//! A quantile of requests that are correlated in time, with its interval.
+//! Quantiles, shares and means of requests that are correlated in time, with their intervals.
 //!
-//! The requests of a stall are slow together, so a thousand of them carry no more information than one. The interval is
-//! that of Woodruff ("Confidence intervals for medians and other position measures", 1952): it contains every value
-//! whose share of slower requests is compatible with the requested one. The variance of that share is the one between
-//! blocks of time, with the correlation of neighbouring blocks for as long as it is positive (Geyer 1992), and never
-//! less than that of independent requests.
+//! The requests of a stall are slow together, so a thousand of them carry no more information than one. The interval of
+//! a quantile is that of Woodruff ("Confidence intervals for medians and other position measures", 1952): it contains
+//! every value whose share of slower requests is compatible with the requested share. The variance of that share is
+//! estimated between blocks of time, including the correlation of neighbouring blocks for as long as it is positive
+//! (Geyer 1992). It is never less than the variance for independent requests.
 
 use super::normal;
 
-/// A figure over all requests together.
+/// A figure of all requests together, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pooled {
-    /// The figure itself.
+    /// The figure.
     pub value: f64,
-    /// The lower bound.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The upper bound; none where there are too few requests for one.
+    /// The upper end of the interval; absent where there are too few requests for one.
     pub high: Option<f64>,
 }
 
-/// The quantile `q` of requests in blocks of time, each an increasing list of values with their counts.
+/// The quantile `q` of requests in blocks of time. Each block is an increasing list of values with their counts.
 ///
 /// `None` where there are no requests, or fewer than four blocks.
 pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> {
@@ -48,7 +48,7 @@ pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> 
         let smooth = (count + 2.0) / (all + 4.0);
         let alone = smooth * (1.0 - smooth) / all;
         let half = t * variance(&above, &sizes, share).max(alone).sqrt();
-        // Rounding must not shift a quantile up by one value.
+        // The small allowance keeps rounding errors from shifting a quantile up by one value.
         if value.is_none() && share <= wanted + 1e-9 {
             value = Some(at);
         }
@@ -64,7 +64,8 @@ pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> 
     Some(Pooled { value, low: low.unwrap_or(value).min(value), high: high.map(|high| high.max(value)) })
 }
 
-/// The share of requests that failed, from blocks of failures and requests. Where none failed, the share is exactly 0.
+/// The share of requests that failed. Each block has its number of failures and of requests. Where no request failed,
+/// the share is exactly 0, with no uncertainty.
 pub fn share(blocks: &[(u64, u64)], level: f64) -> Option<Pooled> {
     let failed: Vec<f64> = blocks.iter().map(|(failed, _)| *failed as f64).collect();
     let sizes: Vec<f64> = blocks.iter().map(|(_, all)| *all as f64).collect();
@@ -82,7 +83,7 @@ pub fn share(blocks: &[(u64, u64)], level: f64) -> Option<Pooled> {
     Some(Pooled { value: share, low: (share - half).max(0.0), high: Some((share + half).min(1.0)) })
 }
 
-/// The mean of requests in blocks of time, each the sum of its values and their count.
+/// The mean of requests in blocks of time. Each block has the sum of its values and their count.
 pub fn mean(blocks: &[(f64, u64)], level: f64) -> Option<Pooled> {
     let sums: Vec<f64> = blocks.iter().map(|(sum, _)| *sum).collect();
     let sizes: Vec<f64> = blocks.iter().map(|(_, count)| *count as f64).collect();
@@ -95,7 +96,7 @@ pub fn mean(blocks: &[(f64, u64)], level: f64) -> Option<Pooled> {
     Some(Pooled { value: mean, low: mean - half, high: Some(mean + half) })
 }
 
-/// The variance of a share or a mean over blocks.
+/// The variance of a share or a mean, as a ratio of sums over blocks.
 fn variance(counts: &[f64], sizes: &[f64], share: f64) -> f64 {
     let off: Vec<f64> = counts.iter().zip(sizes).map(|(count, size)| count - share * size).collect();
     let product = |lag: usize| off.iter().zip(&off[lag..]).map(|(a, b)| a * b).sum::<f64>();

@@ -1,14 +1,14 @@
 //! How many more blocks are needed, and how an error rate is divided among several looks.
 //!
-//! The looks share the error by Bonferroni's inequality. Widths shrink with the square root of the number of blocks,
-//! hence the square in [`more_blocks`].
+//! The looks share the error by Bonferroni's inequality. Interval widths shrink with the square root of the number of
+//! blocks, hence the square in [`more_blocks`].
 
-/// More blocks than this are never suggested: then no reasonable number suffices.
+/// The largest number of further blocks that is suggested: if more are needed, no reasonable number suffices.
 pub const MANY: usize = 1_000_000;
 
-/// How many more blocks than `n` reduce the half width of an interval to `target`.
+/// The number of blocks, in addition to `n`, that reduces the half width of an interval to `target`.
 ///
-/// About n·(h/t)² − n, at least 1 and at most [`MANY`]; both widths in the same unit, here log ratios.
+/// It is about n·(h/t)² − n, at least 1 and at most [`MANY`]. Both widths have the same unit, here log ratios.
 pub fn more_blocks(n: usize, half_width: f64, target: f64) -> usize {
     let wanted = n as f64 * (half_width / target).powi(2) - n as f64;
     if wanted.is_nan() || wanted > MANY as f64 || target <= 0.0 {
@@ -17,23 +17,24 @@ pub fn more_blocks(n: usize, half_width: f64, target: f64) -> usize {
     (wanted.ceil().max(1.0)) as usize
 }
 
-/// Whether an interval is narrow enough to stop: half of it is below half the margin, where no verdict stays open.
+/// Whether an interval is narrow enough to stop: its half width is below half the margin, where no verdict stays open.
 pub fn precise(half_width: f64, margin: f64) -> bool {
     half_width < margin / 2.0
 }
 
-/// One moment at which stopping is allowed.
+/// A look: one moment at which a measurement may stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// After how many blocks.
+    /// The number of blocks after which the look takes place.
     pub blocks: usize,
-    /// The level of the interval at this look, such that all looks together err no more often than one would.
+    /// The level of the interval at this look. All looks together have the error rate of a single one at the requested
+    /// level.
     pub level: f64,
 }
 
-/// The looks fixed in advance: at `first` blocks, twice as many, and so on, the last one at `max`.
+/// The looks fixed in advance: at `first` blocks, at twice as many, and so on, the last one at `max`.
 ///
-/// The error rate 1 − `level` is divided evenly among them.
+/// The error rate 1 − `level` is divided evenly among the looks.
 ///
 /// ```
 /// use scruple_core::stats::power::looks;

@@ -1,19 +1,19 @@
-//! Intervals where the unit of replication is the process or the launch, with one number for each and few of them.
+//! Intervals where the process or the launch is the unit of replication, with one number for each and few of them.
 //!
 //! Sources: Student, "The Probable Error of a Mean" (1908); Welch, "The Generalization of Student's Problem" (1947),
-//! here with the least degrees of freedom that his formula can give, which errs on the wide side. A median of many
-//! readings is close to normal, so a few medians may be taken for a normal sample; ranks and order statistics, which
-//! assume nothing, have no interval below six.
+//! here with the smallest degrees of freedom that his formula can give, which errs on the wide side. A median of many
+//! readings is close to normal, so a few medians may be taken for a normal sample. Ranks and order statistics, which
+//! assume nothing, have no interval for fewer than six numbers.
 
 use super::normal;
 use super::paired::{Effect, Why, log_ratios};
 use super::quantile::Interval;
 use super::summary::{mean, sd};
 
-/// The least number of processes that shows how much processes differ.
+/// The smallest number of processes that shows how much processes differ.
 pub const FEWEST: usize = 3;
 
-/// The effect from one number for each process or turn: side by side if `paired`, else each arm by itself.
+/// The effect from one number for each process or turn: pairwise if `paired`, else each arm as a sample of its own.
 pub fn effect_of(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Result<Effect, Why> {
     if paired { effect(reference, arm, level) } else { unpaired_effect(reference, arm, level) }
 }
@@ -27,7 +27,8 @@ pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why>
     effect.ok_or(too_few)
 }
 
-/// The effect of logarithms that are replicates of it, by their mean and Student's interval; none below two.
+/// The effect from replicates of its logarithm: their mean with Student's interval; `None` for fewer than two
+/// replicates.
 pub(super) fn of_logarithms(logarithms: &[f64], level: f64, method: &'static str) -> Option<Effect> {
     let (n, spread) = (logarithms.len(), sd(logarithms)?);
     let half = normal::student(level, n as f64 - 1.0) * spread / (n as f64).sqrt();
@@ -49,7 +50,8 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
     Ok(of(after - before, half, n, level, "difference of mean logs of processes, Welch"))
 }
 
-/// The interval of the median of a few positive readings, from the mean of their logarithms; none below two readings.
+/// The interval of the median of a few positive readings, from the mean of their logarithms; `None` for fewer than two
+/// readings.
 pub fn amount(readings: &[f64], level: f64) -> Option<Interval> {
     let logarithms = log_ratios(&vec![1.0; readings.len()], readings).ok()?;
     Some(of_logarithms(&logarithms, level, "mean of logs, Student")?.interval)

@@ -1,4 +1,4 @@
-//! Quantiles, and intervals for them that hold whatever the distribution of the readings.
+//! Quantiles, and intervals for them that hold for every distribution of the readings.
 //!
 //! Sources: Hyndman & Fan, "Sample Quantiles in Statistical Packages" (1996), definition 7; Conover, "Practical
 //! Nonparametric Statistics" (1999), §3.2, for the order statistics that bracket a quantile.
@@ -9,9 +9,9 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 /// A range that holds the true value with at least the probability `level`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Lower end, in the unit of what is estimated.
+    /// The lower end, in the unit of what is estimated.
     pub low: f64,
-    /// Upper end, in the same unit.
+    /// The upper end, in the unit of what is estimated.
     pub high: f64,
     /// The achieved level, between 0 and 1; for exact intervals a little above the requested level.
     pub level: f64,
@@ -22,7 +22,7 @@ pub(crate) fn as_pair<S: serde::Serializer>(interval: &Interval, serializer: S) 
     [interval.low, interval.high].serialize(serializer)
 }
 
-/// The same for one that may be absent.
+/// Serializes an optional interval as a pair, or as null where it is absent.
 pub(crate) fn as_pair_or_null<S: serde::Serializer>(
     interval: &Option<Interval>,
     serializer: S,
@@ -31,12 +31,12 @@ pub(crate) fn as_pair_or_null<S: serde::Serializer>(
 }
 
 impl Interval {
-    /// Half the distance from end to end, in the unit of the estimate.
+    /// Half the width of the interval, in the unit of the estimate.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// Whether `value` lies within, ends included.
+    /// Whether `value` lies within the interval, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -47,7 +47,7 @@ impl Interval {
     }
 }
 
-/// The readings in increasing order; `total_cmp` puts NaN at the ends rather than panicking.
+/// The readings in increasing order. NaN is put at the ends instead of causing a panic.
 pub fn sorted(readings: &[f64]) -> Vec<f64> {
     let mut sorted = readings.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -56,7 +56,7 @@ pub fn sorted(readings: &[f64]) -> Vec<f64> {
 
 /// The `p`-quantile of readings in increasing order, by linear interpolation between order statistics (type 7).
 ///
-/// `p` is clamped to [0, 1]. The quantile of no readings is NaN, since 0 would be a value.
+/// `p` is clamped to [0, 1]. The quantile of no readings is NaN, since 0 would look like a value.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = p.clamp(0.0, 1.0) * last as f64;
@@ -66,13 +66,13 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     if share == 0.0 { sorted[below] } else { sorted[below] + share * (sorted[above] - sorted[below]) }
 }
 
-/// The median of readings in any order; NaN when there are none.
+/// The median of readings in any order; NaN when there are no readings.
 pub fn median(readings: &[f64]) -> f64 {
     median_in_place(&mut readings.to_vec())
 }
 
-/// The same, but reorders the readings: resampling takes medians by the thousand, and only the middle needs to be
-/// found.
+/// The median, found by reordering the readings in place: resampling takes thousands of medians, and a selection is
+/// faster than a sort.
 pub(crate) fn median_in_place(readings: &mut [f64]) -> f64 {
     if readings.is_empty() {
         return f64::NAN;
@@ -87,7 +87,7 @@ pub(crate) fn median_in_place(readings: &mut [f64]) -> f64 {
 
 /// The exact interval of the median from two order statistics.
 ///
-/// `None` when there are too few readings for `level`: at 95 %, fewer than six.
+/// `None` when there are too few readings for `level`: fewer than six at 95 %.
 ///
 /// ```
 /// use scruple_core::stats::quantile::{median, median_interval};
@@ -102,10 +102,10 @@ pub fn median_interval(readings: &[f64], level: f64) -> Option<Interval> {
     quantile_interval(readings, 0.5, level)
 }
 
-/// The exact interval of the `p`-quantile from two order statistics, each tail holding at most half the error.
+/// The exact interval of the `p`-quantile from two order statistics. Each tail holds at most half the error.
 ///
-/// `None` when the readings are too few for a tail, when a reading is not finite, or when `p` or `level` is not strictly
-/// between 0 and 1. With ties the interval holds more often than stated, never less.
+/// `None` when the readings are too few for a tail, when a reading is not finite, or when `p` or `level` is not
+/// strictly between 0 and 1. With ties the interval covers more often than stated, never less.
 pub fn quantile_interval(readings: &[f64], p: f64, level: f64) -> Option<Interval> {
     let inside = |x: f64| x > 0.0 && x < 1.0;
     if readings.is_empty() || !inside(p) || !inside(level) || readings.iter().any(|r| !r.is_finite()) {
@@ -114,9 +114,10 @@ pub fn quantile_interval(readings: &[f64], p: f64, level: f64) -> Option<Interva
     let n = readings.len() as u64;
     let below = Binomial::new(p, n).ok()?;
     let tail = tail_of(level);
-    // The lower end is the largest rank l with P(fewer than l readings lie below the quantile) within the tail.
+    // The lower end is the largest rank l for which P(fewer than l readings lie below the quantile) is at most the
+    // tail.
     let low = last_within(n, |rank| below.cdf(rank - 1) <= tail)?;
-    // Counted from the top, the upper end is the same problem for the complement.
+    // The upper end, counted from the top, is the same problem for 1 − p.
     let above = Binomial::new(1.0 - p, n).ok()?;
     let from_top = last_within(n, |rank| above.cdf(rank - 1) <= tail)?;
     let high = n + 1 - from_top;
@@ -125,12 +126,13 @@ pub fn quantile_interval(readings: &[f64], p: f64, level: f64) -> Option<Interva
     Some(Interval { low: sorted[low as usize - 1], high: sorted[high as usize - 1], level: achieved })
 }
 
-/// The error allowed in one tail, with room for the rounding of a level such as 0.95 that binary cannot hold.
+/// The error allowed in one tail, with room for the rounding of levels such as 0.95 that binary cannot represent.
 pub(crate) fn tail_of(level: f64) -> f64 {
     (1.0 - level) / 2.0 * (1.0 + 1e-12)
 }
 
-/// The last rank from 1 to `n` for which `holds`, which must hold up to some rank and not beyond.
+/// The last rank from 1 to `n` for which `holds` is true. It must be true up to some rank and false beyond; `None` if
+/// it is never true.
 pub(crate) fn last_within(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut known, mut beyond) = (0, n + 1);
     while beyond - known > 1 {

@@ -2,14 +2,14 @@
 //!
 //! Sources: Hodges & Lehmann, "Estimates of Location Based on Rank Tests" (1963); Hollander, Wolfe & Chicken,
 //! "Nonparametric Statistical Methods" (2014), §3.1-3.3 and §4.1-4.3, for the intervals obtained by inverting the
-//! Wilcoxon signed-rank and Mann-Whitney tests. The intervals are closed, so ties make them hold more often.
+//! Wilcoxon signed-rank and Mann-Whitney tests. The intervals are closed, so ties make them cover more often.
 
 use super::normal;
 use super::quantile::{Interval, sorted, tail_of};
 use super::selection::{Differences, Walsh, kth};
 
-/// Up to this many readings (on average of each arm) the exact null distribution is used; beyond it the normal
-/// approximation with continuity correction has an error of the level of less than 0.001.
+/// Up to this many readings (per arm on average) the exact null distribution is used. Beyond, the normal approximation
+/// with continuity correction is used, whose level is wrong by less than 0.001.
 pub const EXACT_UP_TO: usize = 50;
 
 /// An estimated shift with its interval, in the unit of the readings.
@@ -17,14 +17,14 @@ pub const EXACT_UP_TO: usize = 50;
 pub struct Shift {
     /// The Hodges-Lehmann estimate.
     pub estimate: f64,
-    /// The interval that inverts the test.
+    /// The interval, from inverting the test.
     pub interval: Interval,
 }
 
-/// The median of the Walsh averages (dᵢ + dⱼ)/2, i ≤ j; NaN when there are no differences.
+/// The Hodges-Lehmann estimate: the median of the Walsh averages (dᵢ + dⱼ)/2, i ≤ j; NaN when there are no differences.
 ///
-/// It is exact for any number of differences: order statistics of the n(n+1)/2 averages are found by counting, in
-/// about 64 passes over the sorted differences, without ever writing the averages down.
+/// It is exact for any number of differences: order statistics of the n(n+1)/2 averages are found by counting, in about
+/// 64 passes over the sorted differences, without listing the averages.
 pub fn hodges_lehmann(differences: &[f64]) -> f64 {
     centre(&Walsh::new(sorted(differences)))
 }
@@ -32,7 +32,7 @@ pub fn hodges_lehmann(differences: &[f64]) -> f64 {
 /// The interval of the centre of symmetry of `differences`, by inverting the signed-rank test.
 ///
 /// `None` when there are too few differences for `level` or one is not finite. The level is exact for continuous
-/// differences up to [`EXACT_UP_TO`] of them.
+/// differences, if there are at most [`EXACT_UP_TO`].
 pub fn signed_rank_interval(differences: &[f64], level: f64) -> Option<Interval> {
     if differences.is_empty() || differences.iter().any(|d| !d.is_finite()) {
         return None;
@@ -49,8 +49,8 @@ pub fn signed_rank_interval(differences: &[f64], level: f64) -> Option<Interval>
 
 /// The shift from `reference` to `arm`, two samples that were not taken in pairs.
 ///
-/// The estimate is the median of all differences arm − reference, its interval inverts the Mann-Whitney test.
-/// `None` as for [`signed_rank_interval`].
+/// The estimate is the median of all differences arm − reference; its interval inverts the Mann-Whitney test. `None` as
+/// for [`signed_rank_interval`].
 pub fn mann_whitney(reference: &[f64], arm: &[f64], level: f64) -> Option<Shift> {
     let finite = |readings: &[f64]| !readings.is_empty() && readings.iter().all(|r| r.is_finite());
     if !finite(reference) || !finite(arm) {
@@ -67,7 +67,7 @@ pub fn mann_whitney(reference: &[f64], arm: &[f64], level: f64) -> Option<Shift>
     Some(Shift { estimate: centre(&differences), interval: between(&differences, rank, achieved) })
 }
 
-/// The Mann-Whitney U: how many pairs have the arm above the reference, ties counting one half.
+/// The Mann-Whitney statistic U: the number of pairs in which the arm is above the reference; ties count one half.
 pub fn mann_whitney_u(reference: &[f64], arm: &[f64]) -> f64 {
     let reference = sorted(reference);
     let pairs = |y: &f64| {
@@ -78,7 +78,8 @@ pub fn mann_whitney_u(reference: &[f64], arm: &[f64]) -> f64 {
     arm.iter().map(pairs).sum()
 }
 
-/// P(T = t) of the signed-rank statistic of `n` differences without an effect, for t from 0 to n(n+1)/2.
+/// The distribution P(T = t) of the signed-rank statistic of `n` differences without an effect, for t from 0 to
+/// n(n+1)/2.
 pub fn signed_rank_distribution(n: usize) -> Vec<f64> {
     let mut chances = vec![0.0; n * (n + 1) / 2 + 1];
     chances[0] = 1.0;
@@ -93,10 +94,11 @@ pub fn signed_rank_distribution(n: usize) -> Vec<f64> {
     chances
 }
 
-/// P(U = u) of the Mann-Whitney statistic of samples of `m` and `n` without a shift, for u from 0 to m·n.
+/// The distribution P(U = u) of the Mann-Whitney statistic of samples of `m` and `n` without a shift, for u from 0 to
+/// m·n.
 ///
-/// The counts are the coefficients of the Gaussian binomial of m + n over m. They are built in whole numbers, which
-/// 128 bits hold for all m + n up to twice [`EXACT_UP_TO`]; the caller must not ask for more.
+/// The counts are the coefficients of the Gaussian binomial of m + n over m. They are computed in whole numbers, for
+/// which 128 bits suffice as long as m + n is at most twice [`EXACT_UP_TO`]; callers must not exceed that.
 fn mann_whitney_distribution(m: usize, n: usize) -> Vec<f64> {
     let mut counts = vec![0_i128; m * n + 1];
     counts[0] = 1;

@@ -1,4 +1,5 @@
-//! How much a program retains for each unit of its work: whether that grows with the work, ever less, or not at all.
+//! Judges how much memory a program retains per unit of its work: whether that grows with the work, ever less, or not
+//! at all.
 //!
 //! The readings at each size are averaged. Whether there is growth, and the bytes per unit, come from the straight line
 //! by least squares, with Student's interval of its slope. The form comes from the family a + b·(n^p − 1)/p, which
@@ -9,38 +10,38 @@
 //! "Applied Regression Analysis" (1998), §2.1 for pure error and lack of fit, §24.6 for the region of a non-linear
 //! parameter.
 //!
-//! Figures may depart from every form, as tables that double do. Such lack of fit counts as noise: intervals become
-//! wider, and the answer "can't tell".
+//! Readings may depart from every form, as those of tables that double do. This lack of fit counts as noise: intervals
+//! become wider, and the answer becomes "can't tell".
 
 use super::normal::student;
 use super::ols::fit;
 use super::quantile::Interval;
 
-/// The result. Slopes are in bytes per unit of work.
+/// The growth of the retained memory with the work. Slopes are in bytes per unit of work.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Retained {
-    /// It grows with the work, in proportion or faster.
+    /// The retained memory grows with the work, in proportion or faster.
     Grows {
-        /// The bytes that are kept for each unit.
+        /// The bytes that are retained per unit of work.
         per_unit: f64,
-        /// Its interval.
+        /// The interval of `per_unit`.
         interval: Interval,
-        /// The powers of the work that the readings allow.
+        /// The interval of the power of the work.
         power: Interval,
     },
-    /// It grows, but ever less for each unit.
+    /// The retained memory grows, but ever less per unit of work.
     Slows {
-        /// The powers of the work that the readings allow.
+        /// The interval of the power of the work.
         power: Interval,
     },
-    /// It grows at first, and stops at some size.
+    /// The retained memory grows at first, and stops at some size of the work.
     Stops {
-        /// The size.
+        /// The size from which on there is no growth.
         after: f64,
     },
-    /// There is no growth that matters.
+    /// The retained memory does not grow by an amount that matters.
     Constant {
-        /// The slopes that the readings allow.
+        /// The interval of the slope.
         interval: Interval,
     },
     /// The readings do not decide.
@@ -50,43 +51,44 @@ pub enum Retained {
 /// Why the readings do not decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
-    /// Too few sizes, or sizes too close to each other.
+    /// There are too few sizes, or they are too close to each other.
     TooFewSizes,
-    /// Growth of up to this many bytes per unit would not be detected.
+    /// Growth up to this many bytes per unit of work would not be detected.
     Noise {
-        /// The most that the readings allow.
+        /// The largest slope that the readings allow.
         at_most: f64,
     },
-    /// It grows, and several forms are possible.
+    /// The retained memory grows, and several forms are possible.
     Form {
-        /// The powers of the work that the readings allow.
+        /// The interval of the power of the work.
         power: Interval,
     },
 }
 
-/// Fewer sizes than this show no form.
+/// The smallest number of sizes that shows a form.
 pub const LEAST_SIZES: usize = 4;
-/// The largest size is at least this many times the smallest.
+/// The smallest ratio of the largest size to the smallest.
 pub const LEAST_RANGE: f64 = 4.0;
 
 /// The confidence level at which growth is accepted.
 const EXISTS: f64 = 0.99;
-/// The level of the intervals that are shown and that distinguish forms.
+/// The confidence level of the intervals that are shown and that distinguish forms.
 const SHOWN: f64 = 0.95;
-/// The powers that are tried; larger ones look the same here.
+/// The range of powers that are tried, in steps of [`STEP`]; powers outside look like its ends.
 const POWERS: (f64, f64) = (-6.0, 4.0);
 const STEP: f64 = 0.02;
 /// Growth of fewer bytes over all sizes is due to buffers, arguments and tables, not to the work.
 const FEW_BYTES: f64 = 1024.0;
-/// The same where runs of one size differ: a collector that looks more often sees a larger maximum of live data.
+/// This replaces [`FEW_BYTES`] where runs of one size differ: a collector that looks more often sees a larger maximum
+/// of live data.
 const FEW_UNSTEADY_BYTES: f64 = 8192.0;
-/// Departures of less than this share of the growth do not matter for its form.
+/// Departures from a form of less than this share of the whole growth do not count against the form.
 const RESOLUTION: f64 = 0.002;
-/// Below this power growth is not proportional; above [`ROOT`] it is no root.
+/// Growth with a power below this is not proportional to the work; growth with a power up to [`ROOT`] may be a root.
 const NEARLY_ONE: f64 = 0.9;
 const ROOT: f64 = 0.5;
 
-/// Judges pairs of size and bytes. Growth of less than `smallest` bytes per unit does not matter.
+/// Judges pairs of size and retained bytes. Growth of less than `smallest` bytes per unit of work does not matter.
 pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     let mut sizes = Sizes::of(readings);
     let n = &sizes.at;
@@ -121,20 +123,20 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     }
 }
 
-/// Readings averaged by size, smallest first.
+/// The readings averaged by size, smallest size first.
 struct Sizes {
     at: Vec<f64>,
     mean: Vec<f64>,
-    /// The variance of a mean from repeated runs, with its degrees of freedom; none where no size was run twice.
+    /// The variance of a mean from repeated runs, with its degrees of freedom; `None` where no size was run twice.
     pure: Option<(f64, f64)>,
     /// The variance of a mean from rounding.
     rounding: f64,
 }
 
-/// The fit of the family of forms.
+/// The result of fitting the family of forms.
 struct Shape {
     power: Interval,
-    /// Whether the best form explains more than a constant.
+    /// Whether the best form explains significantly more than a constant.
     explains: bool,
 }
 
@@ -154,19 +156,20 @@ impl Sizes {
             sizes.mean.push(mean);
         }
         let per_size = runs / sizes.at.len().max(1) as f64;
-        // Readings that were rounded in the same way carry no more information than one of them.
+        // Rounding is the same for every run of a size, so averaging does not reduce its variance.
         sizes.rounding = rounded_to(readings).powi(2) / 12.0;
         sizes.pure = (freedom > 0.0).then(|| (squares / freedom / per_size, freedom));
         sizes
     }
 
-    /// Whether runs of one size never differ.
+    /// Whether all runs of the same size gave the same reading.
     fn repeats(&self) -> bool {
         self.pure.is_none_or(|(variance, _)| variance == 0.0)
     }
 
-    /// Leaves out the smallest sizes that all gave the same reading: a collector that looks at live data only when
-    /// there is enough of it has not looked yet, so the growth up to there is unknown. Returns whether there were any.
+    /// Leaves out the smallest sizes that all gave the same reading, and returns whether there were any. A collector
+    /// that looks at live data only when there is enough of it has not looked at them yet, so the growth up to there is
+    /// unknown.
     fn drop_unseen(&mut self) -> bool {
         let same = self.mean.windows(2).take_while(|pair| pair[0] == pair[1]).count();
         self.at.drain(..same);
@@ -174,7 +177,8 @@ impl Sizes {
         same > 0
     }
 
-    /// The larger of two variances of a mean: from the departures from a form, and from repeated runs.
+    /// The larger of two variances of a mean, with its degrees of freedom: from the departures from a form, and from
+    /// repeated runs.
     fn variance(&self, squares: f64, freedom: f64) -> (f64, f64) {
         let lack = (squares / freedom + self.rounding, freedom);
         self.pure.filter(|(variance, _)| *variance > lack.0).unwrap_or(lack)
@@ -192,7 +196,7 @@ impl Sizes {
         Some(Interval { low: line.slope - half, high: line.slope + half, level })
     }
 
-    /// The residual squares of the best a + b·g with b ≥ 0; the total squares where there is no increase.
+    /// The residual sum of squares of the best a + b·g with b ≥ 0; the total sum of squares where there is no increase.
     fn left_by(&self, g: impl Fn(f64) -> f64) -> f64 {
         let x: Vec<f64> = self.at.iter().map(|n| g(*n)).collect();
         let all = self.about_mean();
@@ -234,8 +238,7 @@ impl Sizes {
         Shape { power, explains: explained > super::normal::fisher(EXISTS, 2.0, freedom) }
     }
 
-    /// The size from which on there is no growth that matters, over at least three sizes and a wide enough range of
-    /// them.
+    /// The size from which on there is no growth that matters, over at least three sizes and a wide enough range.
     fn level_from(&self, smallest: f64) -> Option<f64> {
         let last = self.at.len() - 1;
         (1..self.at.len().saturating_sub(2))
@@ -247,7 +250,7 @@ impl Sizes {
             })
     }
 
-    /// Whether the last step costs per unit at least two fifths of the average; otherwise growth may just have ended.
+    /// Whether the last step costs at least two fifths of the average per unit; otherwise growth may just have ended.
     fn goes_on(&self) -> bool {
         let step = |from: usize, to: usize| (self.mean[to] - self.mean[from]) / (self.at[to] - self.at[from]);
         let last = self.at.len() - 1;
@@ -255,8 +258,9 @@ impl Sizes {
     }
 }
 
-/// Readings that are all multiples of a large power of two are rounded to it, as those of collectors that count whole
-/// regions of the heap are. For smaller powers it may be chance.
+/// The granularity of the readings in bytes; 0 where there is none. Readings that are all multiples of a large power of
+/// two are rounded to it, as those of collectors that count whole regions of the heap are. Multiples of smaller powers
+/// may be chance.
 fn rounded_to(readings: &[(f64, f64)]) -> f64 {
     const REGION: u32 = 20;
     let common = readings.iter().fold(0_u64, |common, (_, bytes)| common | *bytes as u64);

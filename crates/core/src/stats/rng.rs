@@ -5,10 +5,10 @@
 
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 
-/// The default stream, that of the reference implementation.
+/// The default stream: that of the reference implementation.
 const STREAM: u64 = 0xda3e_39cb_94b9_5bdb;
 
-/// A PCG XSH RR 64/32 generator: 64 bits of state, 32 bits a step, 2⁶³ streams.
+/// A PCG-XSH-RR 64/32 generator: 64 bits of state, 32 bits of output per step, 2⁶³ streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pcg {
     state: u64,
@@ -16,7 +16,7 @@ pub struct Pcg {
 }
 
 impl Pcg {
-    /// The generator of `seed` on the default stream.
+    /// A generator with the seed `seed` on the default stream.
     ///
     /// ```
     /// use scruple_core::stats::rng::Pcg;
@@ -28,8 +28,8 @@ impl Pcg {
         Pcg::with_stream(seed, STREAM)
     }
 
-    /// The generator of `seed` on a separate stream; streams of one seed do not overlap in practice. The topmost bit of
-    /// `stream` is not used.
+    /// A generator with the seed `seed` on the stream `stream`, whose topmost bit is not used. Streams of one seed do
+    /// not overlap in practice.
     pub fn with_stream(seed: u64, stream: u64) -> Pcg {
         let mut pcg = Pcg { state: 0, increment: (stream << 1) | 1 };
         pcg.next_u32();
@@ -46,13 +46,13 @@ impl Pcg {
         shifted.rotate_right((old >> 59) as u32)
     }
 
-    /// The next 64 random bits: two steps, the first one the high half.
+    /// The next 64 random bits, from two steps; the first step gives the high half.
     pub fn next_u64(&mut self) -> u64 {
         let high = u64::from(self.next_u32());
         (high << 32) | u64::from(self.next_u32())
     }
 
-    /// A uniform number from 0 to `n - 1`; 0 when `n` is 0.
+    /// A uniform random number from 0 to `n - 1`; 0 when `n` is 0.
     ///
     /// Draws that would favour small numbers are rejected, as in the reference implementation.
     pub fn below(&mut self, n: u32) -> u32 {
@@ -68,12 +68,12 @@ impl Pcg {
         }
     }
 
-    /// A uniform number from [0, 1), in steps of 2⁻⁵³.
+    /// A uniform random number from [0, 1), in steps of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Shuffles `items` uniformly (Fisher and Yates, from the last place down).
+    /// Shuffles `items` uniformly, by the algorithm of Fisher and Yates from the last place down.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for place in (1..items.len()).rev() {
             let bound = u32::try_from(place + 1).unwrap_or(u32::MAX);

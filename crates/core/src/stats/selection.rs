@@ -1,20 +1,20 @@
-//! Order statistics of many sums or differences of few numbers, by counting instead of listing.
+//! Order statistics of the sums or differences of all pairs of numbers, by counting instead of listing them.
 //!
-//! Source: the idea is that of Johnson & Mizoguchi, "Selecting the Kth Element in X + Y and X₁ + X₂ + … + X_m" (1978);
-//! here the k-th value is found by bisecting the range of representable numbers, which needs at most 64 counts for any
+//! Source: the idea is that of Johnson & Mizoguchi, "Selecting the Kth Element in X + Y and X₁ + X₂ + … + X_m" (1978).
+//! Here the k-th value is found by bisecting the range of representable numbers, which needs at most 64 counts for any
 //! sample, and returns exactly the number that sorting would.
 
-/// A multiset of numbers that can count those up to a limit.
+/// A multiset of numbers that can count its elements up to a limit.
 pub(crate) trait Counted {
     /// The number of elements.
     fn total(&self) -> u64;
     /// The number of elements that are at most `limit`.
     fn at_most(&self, limit: f64) -> u64;
-    /// The smallest and the largest element; called only when there are some.
+    /// The smallest and the largest element; called only when the multiset is not empty.
     fn ends(&self) -> (f64, f64);
 }
 
-/// The averages of all pairs i ≤ j of one sample.
+/// The Walsh averages: the means of all pairs i ≤ j of one sample.
 pub(crate) struct Walsh {
     sorted: Vec<f64>,
 }
@@ -35,7 +35,7 @@ impl Counted for Walsh {
         let mut partners = self.sorted.len();
         let mut count = 0;
         for (i, &value) in self.sorted.iter().enumerate() {
-            // As values grow, fewer partners stay below the limit, so that one pass serves all pairs.
+            // As values grow, fewer partners keep the average below the limit, so one pass serves all pairs.
             while partners > i && average(value, self.sorted[partners - 1]) > limit {
                 partners -= 1;
             }
@@ -52,7 +52,7 @@ impl Counted for Walsh {
     }
 }
 
-/// Halved before adding, so that large readings do not overflow.
+/// The mean of two numbers, which are halved before they are added so that large readings do not overflow.
 fn average(a: f64, b: f64) -> f64 {
     a / 2.0 + b / 2.0
 }
@@ -92,19 +92,19 @@ impl Counted for Differences {
     }
 }
 
-/// The `rank`-th smallest number, from 1; ranks beyond the last give the largest.
+/// The `rank`-th smallest number, counted from 1; the largest number for ranks beyond the last.
 pub(crate) fn kth(values: &impl Counted, rank: u64) -> f64 {
     let (least, most) = values.ends();
     let (mut low, mut high) = (key(least), key(most));
     while low < high {
-        // The midpoint without a sum, since keys span the whole of i64.
+        // The midpoint is computed without a sum, since keys span the whole of i64 and would overflow.
         let middle = (low & high) + ((low ^ high) >> 1);
         if values.at_most(number(middle)) >= rank { high = middle } else { low = middle + 1 }
     }
     number(low) + 0.0
 }
 
-/// Maps finite numbers to integers in the same order.
+/// Maps finite numbers to integers that have the same order.
 fn key(number: f64) -> i64 {
     let bits = number.to_bits() as i64;
     bits ^ (((bits >> 63) as u64) >> 1) as i64

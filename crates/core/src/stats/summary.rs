@@ -9,26 +9,26 @@ use super::quantile::{median, quantile, sorted};
 pub struct Summary {
     /// The number of readings.
     pub n: usize,
-    /// Arithmetic mean; on a busy machine it follows the disturbances, so it is shown but never compared.
+    /// Arithmetic mean. It is shown but never compared, since on a busy machine it follows the disturbances.
     pub mean: f64,
-    /// Standard deviation with divisor n − 1; a single reading has none.
+    /// Standard deviation with divisor n − 1; absent for a single reading.
     pub sd: Option<f64>,
-    /// Smallest reading.
+    /// The smallest reading.
     pub min: f64,
-    /// Largest reading.
+    /// The largest reading.
     pub max: f64,
-    /// 10th percentile: the undisturbed floor, more stable than the minimum.
+    /// 10th percentile: the cost without disturbances, more stable than the minimum.
     pub p10: f64,
-    /// Median.
+    /// The median.
     pub median: f64,
-    /// 90th percentile.
+    /// The 90th percentile.
     pub p90: f64,
     /// Median of the absolute deviations from the median, not scaled to a standard deviation.
     pub mad: f64,
 }
 
 impl Summary {
-    /// The summary of readings in any order; `None` when there are none or one of them is not finite.
+    /// The summary of readings in any order; `None` when there are no readings or one of them is not finite.
     pub fn of(readings: &[f64]) -> Option<Summary> {
         if readings.is_empty() || readings.iter().any(|r| !r.is_finite()) {
             return None;
@@ -55,7 +55,7 @@ pub fn mean(readings: &[f64]) -> f64 {
     readings.iter().sum::<f64>() / readings.len() as f64
 }
 
-/// The standard deviation with divisor n − 1; `None` below two readings.
+/// The standard deviation with divisor n − 1; `None` for fewer than two readings.
 pub fn sd(readings: &[f64]) -> Option<f64> {
     if readings.len() < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! The cost that remains after subtracting the harness's own cost, weighed in the same blocks.
+//! The cost that remains after the harness's own cost, weighed in the same blocks, is subtracted.
 //!
 //! Raw, tare and net are kept separate: the net is computed when it is shown, and never replaces the raw readings.
 
@@ -11,30 +11,31 @@ use super::quantile::{Interval, median, median_interval};
 /// A cost without that of the harness, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Net {
-    /// Median over blocks of raw − tare; where it is negative it must not be printed as a cost.
+    /// The median over blocks of raw − tare; a negative one must not be printed as a cost.
     pub estimate: f64,
-    /// The interval of that median, in JSON a pair.
+    /// The interval of the median; a pair in JSON.
     #[serde(serialize_with = "super::quantile::as_pair")]
     pub interval: Interval,
-    /// An upper bound of a cost that is too small to be told from the harness: the interval includes 0 or lies below
-    /// it, or the estimate is less than [`RESOLUTION`] of the tare, and the cost is at most the tare. The bound never
-    /// exceeds the possible raw cost. Absent where each process by itself shows a cost and they only disagree about its
-    /// size: the interval then ends at 0.
+    /// An upper bound of a cost that is too small to be distinguished from the harness: the interval includes 0 or lies
+    /// below it, or the estimate is less than [`RESOLUTION`] of the tare, and the cost is at most the tare. The bound
+    /// never exceeds the upper end of the raw cost. Absent where each process by itself shows a cost and processes only
+    /// disagree about its size: the interval then ends at 0.
     pub below_resolution: Option<f64>,
-    /// An upper bound where the interval includes 0 and reaches beyond the tare: the readings vary so much that neither
-    /// a cost nor its smallness is certain, and only the interval can be reported.
+    /// Whether neither a cost nor its smallness is certain, because the readings vary so much that the interval
+    /// includes 0 and reaches beyond the tare. Then only the interval can be reported.
     pub unknown: bool,
     /// The method of the interval, in words.
     pub method: &'static str,
 }
 
 /// Two copies of one loop differ by up to about this share, depending on their addresses. More readings do not average
-/// this out, and another build or invocation may differ, so intervals are widened by this much.
+/// this out, and another build or invocation may differ, so intervals are widened by this share of the tare.
 pub const RESOLUTION: f64 = 0.01;
 
-/// The net of readings taken in blocks: the i-th reading of `raw` and of `tare` belong to block i.
+/// The net of readings taken in blocks: the i-th readings of `raw` and of `tare` belong to block i.
 ///
-/// The interval is that of exact order statistics. Fails below six blocks at 95 %, or when readings are not finite.
+/// The interval is that of exact order statistics. Fails for fewer than six blocks at 95 %, or when readings are not
+/// finite.
 pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
     let differences = differences(raw, tare)?;
     let n = differences.len();
@@ -45,9 +46,9 @@ pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
     Ok(of(found, false, raw, tare, "median of differences, order statistics"))
 }
 
-/// The net where blocks were taken in several processes, each a pair of slices (raw, tare).
+/// The net of readings taken in several processes, each given as a pair of slices (raw, tare).
 ///
-/// When processes differ by more than their own noise explains, the interval widens to cover that; see
+/// Where processes differ more than their own noise explains, the interval is wide enough to cover that; see
 /// [`bootstrap::median_of_groups`].
 pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> Result<Net, Why> {
     let groups = processes.iter().map(|(raw, tare)| differences(raw, tare)).collect::<Result<Vec<_>, _>>()?;
@@ -67,8 +68,8 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     Ok(of((net.estimate, net.interval), certain, raw, &tares, net.method))
 }
 
-/// `raw` is the interval of the raw cost by itself, computed only where the difference does not decide. A cost is `certain`
-/// where each process by itself shows one.
+/// Makes the net from the median difference and its interval. `raw` computes the interval of the raw cost, and is
+/// called only where the difference does not decide. `certain` says whether each process by itself shows a cost.
 fn of(
     (estimate, interval): (f64, Interval),
     certain: bool,
@@ -92,8 +93,8 @@ fn of(
         let low = interval.low.max((1.0 - RESOLUTION) * raw.low);
         return known(Interval { low, high: interval.high.min(raw.high), ..interval });
     }
-    // Where the interval lies wholly below 0 the two arms differ by more than noise in the impossible direction, so the
-    // resolution is at least as coarse as its lower end.
+    // An interval that lies wholly below 0 shows that the two arms differ by more than noise in the impossible
+    // direction, so the resolution is at least as coarse as its lower end.
     let limit = if interval.high > 0.0 { interval.high } else { interval.low.abs() };
     let limit = limit.max(resolution).min(raw.map_or(f64::INFINITY, |raw| raw.high));
     if limit <= tare {

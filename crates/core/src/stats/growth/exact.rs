@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{Form, Growth, NoFit};
 
-/// The growth that every point (n, cost) satisfies exactly, such as 32 bytes for each step and 16 more.
+/// The growth that every point (n, cost) satisfies exactly, such as 32 bytes for each step plus 16.
 ///
-/// First a + b·g(n) is tried for every form whose g is a whole number at all sizes; then full polynomials of degree
-/// 2 and 3, which need one size more than they have coefficients, so that at least one point remains as a check. Fails
-/// with [`NoFit::NoForm`] when no form is exact, also when one size has two costs or numbers are too large.
+/// First a + b·g(n) is tried for every form whose g is a whole number at all sizes. Then full polynomials of degree 2
+/// and 3 are tried; they need one size more than they have coefficients, so that at least one point remains as a check.
+/// Fails with [`NoFit::NoForm`] when no form is exact, when one size has two costs, or when numbers are too large.
 ///
 /// ```
 /// use scruple_core::stats::growth::{Form, exact};
@@ -57,7 +57,7 @@ fn two_terms(points: &[(i128, i128)], form: Form) -> Option<Growth> {
         Some((cost - points[0].1).checked_mul(run)? == (g_n - g[0]).checked_mul(rise)?)
     };
     let all = points.iter().zip(&g).all(|point| on_line(point) == Some(true));
-    // A negative slope, or two sizes with one g, exclude this form.
+    // A slope that is not positive, or two sizes with the same g, exclude this form.
     (all && run > 0 && rise > 0).then(|| {
         let at_first = Fraction::new(rise, run).and_then(|slope| slope.times(Fraction::whole(g[0])));
         let intercept = at_first.and_then(|part| Fraction::whole(points[0].1).minus(part));
@@ -67,7 +67,7 @@ fn two_terms(points: &[(i128, i128)], form: Form) -> Option<Growth> {
     })
 }
 
-/// g(n) where it is a whole number, so that nothing is lost to rounding.
+/// The value g(n) where it is a whole number, so that nothing is lost to rounding.
 fn whole(form: Form, n: i128) -> Option<i128> {
     let log = || u64::try_from(n).ok().filter(|n| n.is_power_of_two()).map(|n| i128::from(n.ilog2()));
     match form {
@@ -99,11 +99,11 @@ fn polynomial(points: &[(i128, i128)]) -> Option<Growth> {
     None
 }
 
-/// From Newton's form to coefficients of the powers of n.
+/// Converts Newton's form to the coefficients of the powers of n.
 fn expand(points: &[(i128, i128)], newton: &[Fraction]) -> Option<Growth> {
     let mut powers = vec![Fraction::whole(0); newton.len()];
     for (order, &coefficient) in newton.iter().enumerate().rev() {
-        // Multiply what is there by (n − nᵢ) and add the coefficient, as Horner does.
+        // Horner's scheme: multiply the polynomial so far by (n − nᵢ) and add the coefficient.
         let root = Fraction::whole(points[order].0);
         for power in (0..powers.len()).rev() {
             let shifted = if power > 0 { powers[power - 1] } else { Fraction::whole(0) };
@@ -117,7 +117,7 @@ fn expand(points: &[(i128, i128)], newton: &[Fraction]) -> Option<Growth> {
     (slope > 0.0).then(|| found(form, powers[0].value(), slope, lower))
 }
 
-/// A fraction in lowest terms with a positive denominator; every operation is `None` when it would overflow.
+/// A fraction in lowest terms with a positive denominator. Operations that would overflow return `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     over: i128,
@@ -163,9 +163,9 @@ impl Fraction {
 
 /// The growth from which no point is further than `tolerance` units, for exact metrics with a few stray bytes.
 ///
-/// For each form the line with the smallest largest distance is found (Chebyshev's, parallel to an edge of the convex
-/// hull). The constant is preferred where it suffices, else the closest form; the others within the tolerance are
-/// listed as possible.
+/// For each form, the line with the smallest largest distance is found (Chebyshev's line, parallel to an edge of the
+/// convex hull). The constant is preferred where it suffices, else the closest form; the other forms within the
+/// tolerance are listed as possible.
 pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     let sizes: std::collections::BTreeSet<u64> = points.iter().map(|p| p.0).collect();
     if sizes.len() < 3 {
@@ -200,7 +200,7 @@ fn closest(points: &[(u64, u64)], form: Form) -> Option<Growth> {
     grows.then_some(Growth { exact: high == low, residual: (high - low) / 2.0, ..growth })
 }
 
-/// Slopes of the edges of the upper and lower convex hulls of points in order.
+/// The slopes of the edges of the upper and lower convex hulls of points sorted by size.
 fn hull_slopes(places: &[(f64, f64)]) -> Vec<f64> {
     let mut slopes = Vec::new();
     for side in [1.0, -1.0] {

@@ -4,21 +4,22 @@ use super::super::normal;
 use super::super::quantile::{Interval, median, median_interval};
 use super::{Form, Growth, NoFit};
 
-/// The largest root mean square of relative distances from the medians at which a curve still counts as their form.
+/// The largest root mean square of the relative distances of medians from a curve at which the curve still fits them.
 const CLOSE: f64 = 0.25;
 
-/// Medians of two sizes differ where the gap between their intervals exceeds this share: layout alone changes a loop by
-/// as much. Where a size has too few readings for an interval, its noise is unknown, and the larger share applies.
+/// Two sizes differ where the gap between the intervals of their medians exceeds this share, since code layout alone
+/// changes a loop by this much. Where a size has too few readings for an interval, its noise is unknown, and
+/// [`WIDE_SLACK`] applies.
 const SLACK: f64 = 0.05;
 const WIDE_SLACK: f64 = 0.5;
 
-/// The growth that fits points (n, cost) best, and the forms that cannot be excluded.
+/// The growth that fits the points (n, cost) best, and the forms that cannot be excluded.
 ///
-/// Readings of one size are first reduced to their median, so that disturbed ones do not decide. Relative errors are
-/// minimised, since noise is proportional to cost. Another form stays possible while its sum of squares exceeds the
-/// best one's by no more than s²·F(1, ν) at `level`: the profile-likelihood set of a growth parameter that runs through
-/// the forms, where s² is the larger of the residual variance of the best curve and the variance of the readings of one
-/// size. The constant is preferred wherever it is possible.
+/// Readings of one size are first reduced to their median, so that disturbed readings do not decide. Relative errors
+/// are minimised, since noise is proportional to cost. Another form is possible while its sum of squares exceeds that
+/// of the best form by no more than s²·F(1, ν) at `level`: the profile-likelihood set of a growth parameter that runs
+/// through the forms. Here s² is the larger of the residual variance of the best curve and the variance of the readings
+/// of one size. The constant is preferred wherever it is possible.
 ///
 /// Residuals are noise only where the curve is right. Therefore the constant is possible only where the sizes do not
 /// differ beyond their own intervals; where they do and no curve comes close, the form is [`Form::Other`].
@@ -58,7 +59,8 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     of(best, Some(interval), others)
 }
 
-/// Whether the intervals of the medians of any two sizes are disjoint, all of them together at this level (Bonferroni).
+/// Whether the intervals of the medians of any two sizes are disjoint, at this level for all of them together
+/// (Bonferroni).
 fn differ(sizes: &[(f64, Vec<f64>)], level: f64) -> bool {
     let each = 1.0 - (1.0 - level) / sizes.len() as f64;
     let mut slack = SLACK;
@@ -80,9 +82,9 @@ struct Fit {
     form: Form,
     intercept: f64,
     slope: f64,
-    /// Sum of squared relative errors.
+    /// The sum of squared relative errors.
     squares: f64,
-    /// Variance of the slope for noise of unit variance.
+    /// The variance of the slope for noise of unit variance.
     slope_variance: f64,
 }
 
@@ -121,7 +123,7 @@ fn by_size(points: &[(f64, f64)]) -> Result<Vec<(f64, Vec<f64>)>, NoFit> {
     if sizes.len() < 3 { Err(NoFit::TooFewSizes { have: sizes.len() }) } else { Ok(sizes) }
 }
 
-/// The relative variance of the medians that the readings of one size predict, with its degrees of freedom.
+/// The relative variance of a median that the readings of one size predict, with its degrees of freedom.
 fn spread(sizes: &[(f64, Vec<f64>)]) -> (f64, f64) {
     let replicated: Vec<&Vec<f64>> =
         sizes.iter().map(|size| &size.1).filter(|costs| costs.len() >= 3).collect();
@@ -145,13 +147,13 @@ fn flat(costs: &[f64]) -> Fit {
     Fit { form: Form::Constant, intercept, slope: 0.0, squares, slope_variance: 0.0 }
 }
 
-/// Minimises Σ (1 − (a + b·g)/cost)², with g and cost scaled to 1 so that n³ loses no digits.
+/// Minimises Σ (1 − (a + b·g)/cost)², with g and cost scaled to about 1 so that n³ loses no digits.
 fn grow(form: Form, n: &[f64], costs: &[f64]) -> Option<Fit> {
     let g: Vec<f64> = n.iter().map(|&n| form.at(n)).collect::<Option<_>>()?;
     let widest = g.iter().fold(0.0_f64, |widest, g| widest.max(g.abs()));
     let scale = median(costs);
     let columns = || g.iter().zip(costs).map(|(g, cost)| (scale / cost, g / widest * scale / cost));
-    // Gram-Schmidt: the part of the second column that the first does not explain carries the slope.
+    // Gram-Schmidt: the slope follows from the part of the second column that the first does not explain.
     let (uu, uv, u) = columns().fold((0.0, 0.0, 0.0), |s, (u, v)| (s.0 + u * u, s.1 + u * v, s.2 + u));
     let (rest, projected) = columns().fold((0.0, 0.0), |s, (u, v)| {
         let apart = v - uv / uu * u;
