@@ -1,6 +1,6 @@
-//! A range of versions of one repository: the state of each, its readings, and the conclusions.
+//! A history: the versions of a range of one repository, their readings, and the conclusions.
 //!
-//! A [`History`] is what was measured; [`find_changes`] makes a [`Judgement`] of it; reports are written from both.
+//! A [`History`] is what was measured; [`find_changes`] makes a [`Judgement`] of it. Reports are written from both.
 
 mod comparable;
 mod find_changes;
@@ -20,107 +20,108 @@ use crate::unit::Unit;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-/// Versions with fewer readings beside others have no interval at 95 %: nothing is concluded about their times.
+/// A version needs at least this many readings taken beside other versions. With fewer there is no interval at 95 %, so
+/// nothing is concluded about its times.
 pub const READINGS: usize = 6;
 
 words! {
-    /// The state of a version.
+    /// The state of a version of a history.
     pub enum State {
-        /// Nothing has been done yet.
+        /// Nothing has been done with the version yet.
         Queued = "queued",
-        /// Its build is under way, or was when the process ended.
+        /// The build of the version is under way, or was when the process ended.
         Building = "building",
-        /// A build step failed; `why` and `log` say how.
+        /// A step of the build failed; `why` and `log` of the version say how.
         BuildFailed = "build-failed",
-        /// It was built, but the check that comes before weighing failed, or its output was wrong.
+        /// The version was built, but the check that comes before weighing failed, or its output was wrong.
         CheckFailed = "check-failed",
-        /// It was built, but the subject cannot be launched, or ends with an error.
+        /// The version was built, but the subject cannot be launched, or ends with an error.
         RunFailed = "run-failed",
-        /// Its build, its check or one of its commands took longer than allowed and was ended.
+        /// The build, the check or a command of the version took longer than allowed and was ended.
         TimedOut = "timed-out",
-        /// It was built and may be weighed; its readings show how often it was.
+        /// The version was built and may be weighed; its readings show how often it was.
         Built = "built",
-        /// Its artefacts are byte for byte those of another version, whose twin it is.
+        /// The artefacts of the version are byte for byte those of another version, whose twin it is.
         SameBinary = "same-binary",
-        /// The range, the configuration or the adaptive search has left it out so far.
+        /// The range, the configuration or the adaptive search has left the version out so far.
         Skipped = "skipped",
     }
 }
 
 impl State {
-    /// Whether the version could not be built or weighed.
+    /// Whether the version could not be built, checked or launched.
     pub fn failed(self) -> bool {
         matches!(self, State::BuildFailed | State::CheckFailed | State::RunFailed | State::TimedOut)
     }
 }
 
-/// One commit of the range.
+/// A commit of the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Version {
     /// The full id of the commit.
     pub commit: String,
-    /// The ids of its parents, the first parent first.
+    /// The ids of the parents of the commit, the first parent first.
     pub parents: Vec<String>,
-    /// The ids of the versions of the range that it directly follows: its parents, or where the range does not contain
-    /// them, their nearest ancestors that it does contain. Costs are compared with these.
+    /// The ids of the versions of the range that this one directly follows: its parents or, where the range does not
+    /// contain a parent, the nearest ancestors that it contains. The costs of this version are compared with theirs.
     pub follows: Vec<String>,
-    /// The first line of its message.
+    /// The first line of the message of the commit.
     pub title: String,
-    /// Who wrote it.
+    /// The author of the commit.
     pub author: String,
-    /// When it was committed, in milliseconds since 1970.
+    /// The time of the commit, in milliseconds since 1970.
     pub time: i64,
-    /// Tags that name it.
+    /// The tags that name the commit.
     pub tags: Vec<String>,
-    /// Its state.
+    /// The state of the version.
     pub state: State,
-    /// Why it could not be built or weighed, in a line.
+    /// Why the version could not be built or weighed, in one line.
     pub why: Option<String>,
-    /// The file with the whole output of what failed.
+    /// The file with the whole output of the step that failed.
     pub log: Option<String>,
     /// For [`State::SameBinary`]: the commit of the range that has the same artefacts and was built first.
     pub same_as: Option<String>,
-    /// Changes that the commit declares as intended.
+    /// The changes that the commit declares as intended.
     pub accepted: Vec<Acceptance>,
-    /// How many commits the selection left out that are ancestors of this version and of no earlier one of the range.
-    /// Any of them may have caused what first appears here.
+    /// The number of commits that the selection left out and that are ancestors of this version but of no earlier
+    /// version of the range. Each of them may have caused a change that first appears here.
     pub left_out: usize,
 }
 
 impl Version {
-    /// The id as it is shown: the first ten characters.
+    /// The id of the commit as it is shown: its first ten characters.
     pub fn short(&self) -> &str {
         self.commit.get(..10).unwrap_or(&self.commit)
     }
 }
 
-/// An intended change: by a trailer in the commit's message, or by a line in a tracked file.
+/// An intended change, declared by a trailer in the message of a commit or by a line in a tracked file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Acceptance {
-    /// The subject it is about; none for all.
+    /// The subject that may change; absent for all subjects.
     pub subject: Option<String>,
-    /// The metric it is about; none for all.
+    /// The metric that may change; absent for all metrics.
     pub metric: Option<String>,
-    /// The reason that was given.
+    /// The stated reason of the change.
     pub reason: String,
 }
 
-/// The measurements of a range.
+/// The measurements of a range of versions.
 ///
 /// The run has one arm for each subject at each weighed version: `arm.version` holds the full id of the commit, and
 /// `arm.name` the name of the subject alone. Readings of two arms with the same block were taken side by side. The cost
-/// of building is among the figures (`build.time`, `build.bytes`) of the arm of the first subject only.
+/// of building a version (`build.time`, `build.bytes`) is among the figures of the arm of the first subject only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
     /// The name of the repository: the last part of its path or URL.
     pub repository: String,
-    /// The URL of the remote, where there is one.
+    /// The URL of the remote, if the repository has one.
     pub remote: Option<String>,
     /// The range as the user gave it.
     pub range: String,
-    /// The versions, oldest first, in topological order.
+    /// The versions in topological order, oldest first.
     pub versions: Vec<Version>,
-    /// The readings.
+    /// The readings of all versions.
     pub run: Run,
 }
 
@@ -129,26 +130,26 @@ words! {
     pub enum Form {
         /// The level stays changed.
         Step = "step",
-        /// The level changed and returned within a few versions; `until` says where.
+        /// The level changed and returned within a few versions; `until` of the change says where.
         Spike = "spike",
-        /// The level returned to what it was before an earlier change, which `undoes` names.
+        /// The level returned to what it was before an earlier change, which `undoes` of the change names.
         Revert = "revert",
     }
 }
 
-/// One version's value in a series.
+/// The value of one version in a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// Index into the history's versions.
+    /// Index of the version in the history.
     pub version: usize,
-    /// The median of the readings, in the metric's unit; corrected for fluctuations of the machine where versions were
-    /// weighed in turns.
+    /// The median of the readings, in the unit of the metric. Where versions were weighed in turns, it is corrected for
+    /// fluctuations of the machine.
     pub value: f64,
-    /// The least reading.
+    /// The smallest reading.
     pub least: f64,
-    /// The interval of the value, where there are enough readings.
+    /// The interval of the value; absent where there are too few readings.
     pub interval: Option<Interval>,
-    /// The readings, in order.
+    /// The readings, in the order in which they were taken.
     pub readings: Vec<f64>,
     /// Whether the readings are those of another version with the same artefacts.
     pub copied: bool,
@@ -157,138 +158,141 @@ pub struct Point {
 /// A change of level in a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// The form.
+    /// The form of the change.
     pub form: Form,
-    /// Index into the versions: the most probable cause of the change.
+    /// Index of the version that is the most probable cause of the change.
     pub at: usize,
-    /// Indices of all versions that may have caused it, at 95 %, in order, including `at`. Unweighed versions between
-    /// two weighed ones are included; those with the same artefacts as a version before them are not.
+    /// Indices of all versions that may have caused the change, at 95 %, in order, including `at`. Unweighed versions
+    /// between two weighed ones are included; versions with the same artefacts as a version before them are not.
     pub set: Vec<usize>,
-    /// Index of the last version that has the old level for certain.
+    /// Index of the last version that certainly has the old level.
     pub before: usize,
-    /// For a spike: the last version at the spike's level.
+    /// For a spike: index of the last version at the level of the spike.
     pub until: Option<usize>,
-    /// For a revert: `at` of the change that it takes back.
+    /// For a revert: `at` of the change that it reverts.
     pub undoes: Option<usize>,
-    /// The level before, in the unit of the metric.
+    /// The level before the change, in the unit of the metric.
     pub from: f64,
-    /// The level after.
+    /// The level after the change, in the unit of the metric.
     pub to: f64,
-    /// New level by old level; infinite, with the sign of the difference, where the old one is zero or values cross
-    /// zero.
+    /// The new level divided by the old level. It is infinite, with the sign of the difference, where the old level is
+    /// zero or values cross zero.
     pub ratio: f64,
-    /// Interval of the ratio at 95 %, or where that is infinite, of the difference; none for exact metrics.
+    /// The 95 % interval of the ratio, or of the difference where the ratio is infinite; absent for exact metrics.
     pub interval: Option<Interval>,
-    /// The probability of such a change in noise alone, corrected for the search and the number of series; 0 for exact
-    /// ones.
+    /// The probability of such a change in noise alone, corrected for the search and for the number of series; 0 for
+    /// exact metrics.
     pub p: f64,
-    /// Whether this is an improvement; none where the metric has no better direction.
+    /// Whether the change is an improvement; absent where the level is the same.
     pub better: Option<bool>,
-    /// The reason why it is intended, where a version of the set says so.
+    /// The reason for which a version of `set` declares the change as intended; absent where none does.
     pub accepted: Option<String>,
 }
 
-/// The effect between two versions.
+/// The effect of changing from one version to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// Index of the earlier version.
     pub from: usize,
     /// Index of the later version.
     pub to: usize,
-    /// Value at the later divided by value at the earlier; infinite, with the sign of the difference, where values
-    /// cross zero.
+    /// The value at the later version divided by the value at the earlier one. It is infinite, with the sign of the
+    /// difference, where values cross zero.
     pub ratio: f64,
-    /// Its interval at 95 %, or where the ratio is infinite, that of the difference, from readings taken side by side;
-    /// none for exact metrics and where there are too few.
+    /// The 95 % interval of the ratio, or of the difference where the ratio is infinite; absent for exact metrics and
+    /// where there are too few readings.
     pub interval: Option<Interval>,
-    /// Whether there is certainly a change: for exact metrics any difference, else an interval that excludes 1.
+    /// Whether the cost certainly changed: for exact metrics any difference, else an interval that excludes no change.
     pub surely: bool,
 }
 
-/// One metric of one subject over the versions.
+/// One metric of one subject over the versions of a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// The subject's name.
+    /// The name of the subject.
     pub subject: String,
-    /// The metric's key.
+    /// The key of the metric.
     pub metric: String,
-    /// The unit of its values.
+    /// The unit of the values.
     pub unit: Unit,
-    /// Which direction is an improvement.
+    /// The direction of an improvement.
     pub better: Better,
     /// Whether every reading of every version repeated, so that any change is real.
     pub exact: bool,
-    /// Whether counts repeated when they were taken in a row, but not at later visits.
+    /// Whether counts repeated within each visit of a version, but not at later visits.
     pub shifting: bool,
-    /// The values of the versions that were weighed, in order.
+    /// The values of the weighed versions, in order.
     pub points: Vec<Point>,
-    /// The changes, in order.
+    /// The changes of level, in order.
     pub changes: Vec<Change>,
-    /// What the nodes of a farm say of each change that all readings together show.
+    /// What the nodes of a farm show of each change that all readings together show.
     #[serde(skip)]
     pub by_nodes: Vec<ByNodes>,
     /// The pairs of consecutive weighed versions between which the level changes.
     pub borders: Vec<[usize; 2]>,
-    /// The level of each stretch of the list: first version, last version, level.
+    /// The level of each stretch of versions in the list: first version, last version, level.
     pub levels: Vec<(usize, usize, f64)>,
-    /// Standard deviation of values about their level, relative; 0 for exact metrics, none where it is not known.
+    /// Relative standard deviation of values about their level: 0 for exact metrics, absent where it is not known.
     pub noise: Option<f64>,
-    /// The standard deviation between versions with the same artefacts, relative: the spread without any change.
+    /// Relative standard deviation between versions with the same artefacts, which shows the spread without any change.
     pub twins: Option<f64>,
-    /// Two levels between which the series alternates, if it does: then no change is reported.
+    /// The two levels between which the series alternates, if it does. Then no change is reported.
     pub modes: Option<[f64; 2]>,
-    /// The smallest step that would have been found, relative; none for exact metrics and too short series.
+    /// The smallest relative step that would have been found; absent for exact metrics and for series that are too
+    /// short.
     pub detectable: Option<f64>,
-    /// From the first weighed version to the last, along first parents.
+    /// The effect between the first and the last weighed version along the line of first parents.
     pub whole: Option<Effect>,
-    /// Why nothing can be concluded, where that is so.
+    /// Why nothing can be concluded from the series; absent where something can.
     pub cannot: Option<String>,
 }
 
-/// What the nodes of a farm say of a change that all readings together show.
+/// What the nodes of a farm show of a change that all readings together show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByNodes {
-    /// Index of the version that it is put down to.
+    /// Index of the version that the change is attributed to.
     pub at: usize,
-    /// Whether it is a change by the interval over nodes as well; else it is not among the changes.
+    /// Whether the interval over nodes confirms the change; else the change is not among those of the series.
     pub stands: bool,
-    /// What they say.
+    /// The effect over the nodes.
     pub found: OverNodes,
 }
 
-/// Whether a change of the build's cost pays off.
+/// Whether a change of the cost of building pays off in the cost of running.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BreakEven {
-    /// The subject whose runs are set against the build.
+    /// The subject whose cost of running is compared with the cost of the build.
     pub subject: String,
     /// Index of the earlier version.
     pub from: usize,
     /// Index of the later version.
     pub to: usize,
-    /// How much more a build costs than before, in nanoseconds; negative where it costs less.
+    /// The increase of the cost of a build from `from` to `to`, in nanoseconds; negative where the build became
+    /// cheaper.
     pub build: f64,
-    /// How much more a run costs than before, in nanoseconds; negative where it costs less.
+    /// The increase of the cost of a run from `from` to `to`, in nanoseconds; negative where the run became cheaper.
     pub run: f64,
-    /// Whether the cost of building certainly differs: a single build of each version does not show it.
+    /// Whether the cost of building certainly differs, which a single build of each version does not show.
     pub build_surely: bool,
     /// Whether the cost of running certainly differs.
     pub run_surely: bool,
-    /// The number of runs for each build after which the later version costs less in all; none where one version is
-    /// better in both.
+    /// The number of runs per build at which both versions cost the same in total; absent where one version is better
+    /// in both, or a difference is not certain.
     pub runs: Option<f64>,
 }
 
-/// The costs of building and running one of two versions, in nanoseconds.
+/// The costs of building and running one version, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// What the build takes.
+    /// The cost of a build, in nanoseconds.
     pub build: f64,
-    /// What a run takes.
+    /// The cost of a run, in nanoseconds.
     pub run: f64,
 }
 
 impl BreakEven {
-    /// Compares the change of the build's cost with that of the run's; each either certainly differs or does not.
+    /// Compares the change of the cost of building with that of running. The two flags say which of them certainly
+    /// differs.
     pub fn of(
         subject: &str,
         (from, to): (usize, usize),
@@ -301,7 +305,7 @@ impl BreakEven {
         BreakEven { subject: subject.to_owned(), from, to, build, run, build_surely, run_surely, runs }
     }
 
-    /// Whether there is anything to report.
+    /// Whether building or running certainly differs, so that there is something to report.
     pub fn is_told(&self) -> bool {
         self.build_surely || self.run_surely
     }
@@ -310,8 +314,9 @@ impl BreakEven {
 /// The conclusions from a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// The series, subject by subject, each in the order of the metric table.
+    /// All series, subject by subject, each in the order of the metric table.
     pub series: Vec<Series>,
-    /// For each subject whose build or run certainly costs something else, from the first weighed version to the last.
+    /// The break-even from the first weighed version to the last, of each subject whose cost of building or running
+    /// certainly differs.
     pub break_even: Vec<BreakEven>,
 }

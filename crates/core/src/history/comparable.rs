@@ -1,4 +1,4 @@
-//! The arms of a history in comparable form: at one size of the work, or for one more unit of it.
+//! Makes the arms of a history comparable: at one size of the work, or per unit of the work.
 
 use crate::metric::Pass;
 use crate::run::Run;
@@ -8,7 +8,7 @@ use crate::unit::Unit;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Figures of launches that are no sums: peaks, and what is left at the end.
+/// Figures of a launch that do not grow in proportion to the work: peaks, maxima, and what is left at the end.
 const LEVELS: [&str; 8] = [
     "malloc.live",
     "malloc.peak",
@@ -20,20 +20,19 @@ const LEVELS: [&str; 8] = [
     "heap.peak",
 ];
 
-/// The text with which the source of a slope starts, before the parameter.
+/// The separator in the source of a slope, between the source of the readings and the parameter.
 pub const SLOPE: &str = ", slope over ";
 
-/// The subjects of a history's run, in a form that compares with figures of the same name.
+/// The subjects of the run of a history, renamed so that figures of the same name can be compared.
 ///
 /// Where a version was weighed at two sizes of the work (a parameter in which two otherwise equal arms differ), the
-/// figures are for one more unit of the work: the difference of both arms divided by the difference of the sizes, block
-/// by block. What is the same for every size cancels, so versions weighed at other sizes can be compared as long as
+/// figures are per unit of the work: the difference of both arms divided by the difference of the sizes, block by
+/// block. Costs that are the same for every size cancel, so versions weighed at other sizes can be compared as long as
 /// costs are proportional. Blocks in which the smaller size took longer are left out if they are less than a quarter.
-/// The name of such an arm ends in `per` and the parameter. Figures that are no sums, such as peaks, are those of the
+/// The name of such an arm ends in `per` and the parameter. Figures that do not add up, such as peaks, are those of the
 /// larger size, and the cost of the build has the name of the subject alone.
 ///
-/// Arms of one subject with otherwise different parameters do different work, and these parameters become part of the
-/// name.
+/// Other arms of one subject with different parameters do different work, so these parameters become part of the name.
 pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
     let mut twos: BTreeMap<(&str, Option<&str>), Vec<&Arm>> = BTreeMap::new();
     for arm in run.arms_of(Role::Subject) {
@@ -60,10 +59,10 @@ pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
     named
 }
 
-/// The times that are divided by those of a yardstick, and the names of the ratios.
+/// The times that are divided by those of a yardstick, and the keys of the ratios.
 const RATIOS: [(&str, &str); 2] = [("time.wall", "yardstick.wall"), ("time.cpu", "yardstick.cpu")];
 
-/// Adds to each arm its times divided by those of the yardstick in the same blocks at its version.
+/// Adds to each arm its times divided by those of the yardstick of the same version in the same blocks.
 fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
     let yardsticks: BTreeMap<Option<&str>, &Arm> =
         run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)).collect();
@@ -74,7 +73,8 @@ fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
         let Some(yardstick) = yardsticks.get(&arm.version.as_deref()).copied() else { continue };
         for (time, ratio) in RATIOS {
             let (Some(own), Some(theirs)) = (arm.sample(time), yardstick.sample(time)) else { continue };
-            // Neither one more unit of the work nor an iteration of a case is a launch.
+            // A yardstick is a launch, which neither a unit of the work nor an iteration of a case can be compared
+            // with.
             if own.source.contains(SLOPE) || !matches!(arm.subject, Subject::Command { .. }) {
                 continue;
             }
@@ -86,7 +86,7 @@ fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
     }
 }
 
-/// The readings of one sample divided by those of another, in the blocks that both have.
+/// The readings of `own` divided by those of `theirs`, in the blocks that both have.
 fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
     let by: BTreeMap<u32, f64> = theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()).collect();
     let both = own.blocks.iter().zip(&own.readings);
@@ -99,7 +99,7 @@ fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
     Sample { unit, source, quality: own.quality.max(theirs.quality), blocks, readings, pass: own.pass }
 }
 
-/// The only parameter in which two arms differ, if it is a number in both.
+/// The name of the only parameter in which two arms differ, if it is a number in both and larger in the first.
 fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
     let differs = |name: &&String| larger.params.get(*name) != smaller.params.get(*name);
     let names: BTreeSet<&String> =
@@ -111,7 +111,8 @@ fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
     }
 }
 
-/// The figures of two sizes: for one more unit, of the larger size, and of the build.
+/// Makes up to three arms from two sizes: figures per unit of the work, figures of the larger size, and the cost of the
+/// build.
 fn divided(larger: &Arm, smaller: &Arm, size: &str) -> Vec<Arm> {
     let number = |arm: &Arm| match arm.params.get(size) {
         Some(Parameter::Number(number)) => *number,
@@ -156,7 +157,8 @@ fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
     let both = larger.blocks.iter().zip(&larger.readings);
     let both = both.filter_map(|(block, more)| Some((*block, (more - less.get(block)?) / by)));
     let (mut both, impossible): (Vec<_>, Vec<_>) = both.partition(|(_, slope)| *slope >= 0.0);
-    // Less work that took longer was disturbed and is left out. Where that is common, there is no slope.
+    // In a block with a negative slope the smaller size was disturbed, so the block is left out. If a quarter or more
+    // of the blocks are like this, all of them are kept, which shows that there is no usable slope.
     if impossible.len() * 4 >= larger.readings.len() {
         both.extend(impossible);
         both.sort_by_key(|(block, _)| *block);
@@ -171,7 +173,7 @@ fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
     }
 }
 
-/// Gives arms of one name that do different work distinct names. This does not concern the cost of the build.
+/// Gives distinct names to arms of one name that do different work. The cost of the build keeps its name.
 fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
     let mut values: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for arm in &arms {

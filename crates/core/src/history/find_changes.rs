@@ -1,10 +1,10 @@
-//! Finds the changes of a range from its readings.
+//! Finds the changes of a range of versions from its readings.
 //!
-//! A metric whose readings repeat in every version is exact: any change is real. The others are noisy. Where their
-//! versions were weighed in turns, the common effect of blocks is removed, and each version's own readings give its
-//! uncertainty ([`turns`], [`steps`]); where they were not, the series is cut as one of bare values by
-//! [`changepoint`]. Among the changes of all noisy series together, the share of false ones is kept to the error that
-//! was asked for (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
+//! A metric whose readings repeat in every version is exact: any change is real. All other metrics are noisy. Where
+//! their versions were weighed in turns, the common effect of blocks is removed, and each version's own readings give
+//! its uncertainty ([`interleaved`], [`steps`]). A series of values that the user brought is cut by
+//! [`changepoint`](crate::changepoint). Among the changes of all noisy series together, the share of false ones is kept
+//! below the requested error (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
 
 mod build_noise;
 mod classify;
@@ -26,17 +26,17 @@ use noisy::Judged;
 use places::Places;
 use steps::{LEVEL, Steps};
 
-/// Judges every metric of every subject. `error` is the share of false changes among those named (false discovery
-/// rate).
+/// Finds the changes of every metric of every subject. `error` is the accepted share of false changes among those
+/// reported (false discovery rate).
 pub fn find_changes(history: &History, error: f64) -> Judgement {
     let (artefacts, graph) = (Artefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
-    // Half the margin within which a difference does not matter: the possible effect of a build's layout.
+    // Half the margin, within which a difference does not matter: what the code layout of a build may change.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
     let found: Vec<Judged> = gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect();
     let tests = found.iter().map(Judged::tests).sum();
     let stricter = discoveries(&found, error, tests);
-    // What shows no change at the laxer error shows none at the stricter one.
+    // A series without a change at the laxer error has none at the stricter one.
     let mut judged: Vec<Judged> = gathered
         .iter()
         .zip(found)
@@ -55,7 +55,8 @@ pub fn find_changes(history: &History, error: f64) -> Judgement {
     Judgement { series, break_even }
 }
 
-/// The bound of Benjamini and Hochberg: the largest `error · i / tests` that i of the probabilities stay below.
+/// The bound of Benjamini and Hochberg: the largest `error · i / tests` that at least i of the probabilities do not
+/// exceed.
 fn discoveries(found: &[Judged], error: f64, tests: usize) -> f64 {
     let mut p: Vec<f64> = found.iter().flat_map(Judged::probabilities).collect();
     p.sort_by(f64::total_cmp);
@@ -63,7 +64,7 @@ fn discoveries(found: &[Judged], error: f64, tests: usize) -> f64 {
     (1..=p.len()).rev().find(|&i| p[i - 1] <= bound(i)).map_or(bound(1), bound)
 }
 
-/// Corrects the probabilities for the number of series, as the bound does.
+/// Adjusts the probabilities for the number of tests, by the same procedure as [`discoveries`].
 fn adjust(judged: &mut [Judged], tests: usize) {
     let mut p: Vec<f64> = judged.iter().flat_map(Judged::probabilities).collect();
     p.sort_by(f64::total_cmp);
@@ -105,7 +106,7 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
     }
 }
 
-/// The points minus the effects of their blocks.
+/// The points of a series with the effects of their blocks removed.
 fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
     if !judged.logarithmic {
         return gathered.points.clone();
@@ -114,14 +115,14 @@ fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
         let met = |block: &u32| judged.blocks.get(block).copied().unwrap_or(0.0);
         let logs: Vec<f64> = read.seen.cells.iter().map(|(block, value)| value - met(block)).collect();
         let interval: Option<Interval> = median_interval(&logs, LEVEL).map(|i| i.map(f64::exp));
-        // One reading for each process, or the readings themselves.
+        // The cells hold one reading for each process, or the readings themselves.
         let value = median(&logs).exp();
         Point { value, interval, ..point.clone() }
     };
     gathered.points.iter().zip(&gathered.reads).map(corrected).collect()
 }
 
-/// Runs of listed versions with the same level, with that level.
+/// The stretches of consecutive versions in the list that have the same level: first version, last version, level.
 fn stretches(places: &Places, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
     let mut stretches: Vec<(usize, usize, f64)> = Vec::new();
     let mut part = None;
@@ -136,7 +137,7 @@ fn stretches(places: &Places, steps: &Steps, levels: &[f64]) -> Vec<(usize, usiz
     stretches
 }
 
-/// Between which versions the level changes.
+/// The pairs of versions between which the level changes.
 fn borders(places: &Places, steps: &Steps) -> Vec<[usize; 2]> {
     let border = |cut: &steps::Cut| Some([places.link(&steps.forest, cut.at)?, places.all[cut.at].first()]);
     let mut borders: Vec<[usize; 2]> = steps.cuts.iter().filter_map(border).collect();
@@ -144,7 +145,8 @@ fn borders(places: &Places, steps: &Steps) -> Vec<[usize; 2]> {
     borders
 }
 
-/// The standard deviation of values within groups of versions that have the same artefacts and were weighed themselves.
+/// The relative standard deviation of values within groups of versions that have the same artefacts and were each
+/// weighed; `None` where there are no such groups.
 fn twins(points: &[Point], artefacts: &Artefacts) -> Option<f64> {
     let (mut squares, mut free) = (0.0, 0.0);
     let mut roots: Vec<usize> = points.iter().map(|point| artefacts.root(point.version)).collect();

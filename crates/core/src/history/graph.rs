@@ -1,4 +1,4 @@
-//! Which versions of a range descend from which. The order of the list is not the order of cause.
+//! Which versions of a range descend from which: the order of the list is not the order of descent.
 
 use super::Version;
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of versions that are listed in topological order, oldest first.
+    /// Makes the graph of versions that are listed in topological order, oldest first.
     pub fn of(versions: &[Version]) -> Graph {
         let places: HashMap<&str, usize> =
             versions.iter().enumerate().map(|(place, version)| (version.commit.as_str(), place)).collect();
         let before = |(place, version): (usize, &Version)| {
             let known = version.follows.iter().filter_map(|commit| places.get(commit.as_str()).copied());
-            // A list that is not in topological order must not make a cycle.
+            // Parents that are listed later are ignored, so that a list in another order makes no cycle.
             known.filter(|&parent| parent < place).collect()
         };
         Graph { before: versions.iter().enumerate().map(before).collect() }
@@ -27,17 +27,17 @@ impl Graph {
         self.before.len()
     }
 
-    /// Whether there are none.
+    /// Whether the graph has no versions.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
 
-    /// The versions that one directly follows, the first parent first.
+    /// The versions that `version` directly follows, the first parent first.
     pub fn before(&self, version: usize) -> &[usize] {
         &self.before[version]
     }
 
-    /// Whether each version follows the one that is listed before it, and no other.
+    /// Whether each version follows only the one that is listed before it.
     pub fn is_line(&self) -> bool {
         self.before.iter().enumerate().all(|(place, before)| match place {
             0 => before.is_empty(),
@@ -45,7 +45,7 @@ impl Graph {
         })
     }
 
-    /// The version and all its ancestors.
+    /// For each version, whether it is `version` or one of its ancestors.
     pub fn ancestry(&self, version: usize) -> Vec<bool> {
         let mut found = vec![false; self.len()];
         let mut open = vec![version];
@@ -57,8 +57,8 @@ impl Graph {
         found
     }
 
-    /// The nearest of the `known` ancestors of a version, the first parent's first, and the other versions on the way
-    /// to them. Of two known versions of which one descends from the other, only the later is nearest.
+    /// The nearest `known` ancestors of a version, the first parent's first, and the other versions on the way to them.
+    /// Where one known version descends from another, only the later one is nearest.
     pub fn nearest(&self, version: usize, known: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
         let (mut nearest, mut between) = (Vec::new(), Vec::new());
         let mut seen = vec![false; self.len()];
@@ -85,7 +85,7 @@ impl Graph {
         (nearest, between)
     }
 
-    /// The line of first parents that ends at a version, oldest first.
+    /// The line of first parents that ends at `version`, oldest first.
     pub fn line_to(&self, version: usize) -> Vec<usize> {
         let mut line = vec![version];
         while let Some(&parent) = line.last().and_then(|&last| self.before[last].first()) {
@@ -95,7 +95,7 @@ impl Graph {
         line
     }
 
-    /// The versions between `from` and `to` by descent, with both.
+    /// The versions on all paths of descent from `from` to `to`, including both.
     pub fn between(&self, from: usize, to: usize) -> Vec<usize> {
         let behind = self.ancestry(to);
         let mut ahead = vec![false; self.len()];
@@ -105,14 +105,14 @@ impl Graph {
         (from..=to).filter(|&version| ahead[version] && behind[version]).collect()
     }
 
-    /// The latest common version of two: one of them, or a common ancestor.
+    /// The latest version that is each of two versions or an ancestor of it.
     pub fn base(&self, one: usize, other: usize) -> Option<usize> {
         let (one, other) = (self.ancestry(one), self.ancestry(other));
         (0..self.len()).rev().find(|&version| one[version] && other[version])
     }
 }
 
-/// A graph from the versions that each directly follows, which are listed before it.
+/// Makes a graph from the list of versions that each version directly follows, all of which are listed before it.
 impl FromIterator<Vec<usize>> for Graph {
     fn from_iter<T: IntoIterator<Item = Vec<usize>>>(before: T) -> Graph {
         Graph { before: before.into_iter().collect() }

@@ -1,4 +1,4 @@
-//! What the nodes of a farm say of the difference between two versions, each by the blocks that it has timed.
+//! The effect between two versions over the nodes of a farm, each node by the blocks that it timed.
 
 use super::{History, State};
 use crate::metric::Pass;
@@ -9,9 +9,9 @@ use crate::subject::Role;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// The effect of a metric of a subject from some versions to others, by their places in the history. None where fewer
-/// than two nodes have weighed versions of both. In each block, the versions of one side count by the median of
-/// their logarithms, since another program may disturb some of them.
+/// The effect over nodes of a metric of a subject, from one range of versions to another, given by their places in the
+/// history. `None` where fewer than two nodes have weighed versions of both ranges. In each block, each side counts by
+/// the median of the logarithms of its versions, since another program may have disturbed some of them.
 pub fn over_nodes(
     history: &History,
     (subject, key): (&str, &str),
@@ -45,7 +45,7 @@ fn by_block(samples: &[&Sample]) -> BTreeMap<u32, f64> {
     all.into_iter().map(|(block, logs)| (block, median(&logs))).collect()
 }
 
-/// The level of intervals.
+/// The confidence level of the intervals.
 const LEVEL: f64 = 0.95;
 
 fn sample<'a>(history: &'a History, subject: &str, key: &str, version: usize) -> Option<&'a Sample> {
@@ -53,7 +53,7 @@ fn sample<'a>(history: &'a History, subject: &str, key: &str, version: usize) ->
     let weighed = |commit: &String| {
         let is_it = |arm: &&crate::subject::Arm| arm.name == subject && arm.version.as_ref() == Some(commit);
         let sample = history.run.arms_of(Role::Subject).find(is_it).and_then(|arm| arm.sample(key))?;
-        // Blocks of other passes are not those of nodes.
+        // Blocks belong to nodes in the timing pass only.
         Some(sample).filter(|sample| sample.pass == Pass::Timing)
     };
     match (&version.state, &version.same_as) {

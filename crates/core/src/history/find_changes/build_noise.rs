@@ -1,38 +1,38 @@
-//! How much the builds of a range differ for no reason in their source.
+//! Estimates how much the builds of a range differ without a reason in their source.
 //!
-//! Each build lays out its code differently, which costs or saves a little. Differences of neighbours show how much
-//! where few of them are steps; where most neighbours differ, they do not. But the effect of layout is usually small,
-//! steps may have any size, and values that scatter about one level are evidence for noise, the more of them the
-//! better. So several sizes of the noise are tried, each with its most likely cuts, and the size is chosen under which
-//! the range is the most probable (MacKay, "Bayesian Interpolation" (1992)), at most as large as the differences of
-//! neighbours.
+//! Each build lays out its code differently, which costs or saves a little. Differences of neighbouring versions show
+//! how much, if few of them are steps; they do not if most neighbours differ. But the effect of layout is usually
+//! small, steps may have any size, and values that scatter about one level are evidence for noise, the more so the more
+//! there are. So several sizes of the noise are tried, each with its most likely cuts, and the size that makes the
+//! range most probable is chosen (MacKay, "Bayesian Interpolation" (1992)). It is limited to the size that the
+//! differences of neighbours show.
 
 use super::partition::{Sums, about_median, cheapest};
 use crate::stats::quantile::median;
 
-/// The prior of the standard deviation between builds (relative) is half-normal with this scale: 1 % is common, 3 % is
-/// rare, and 10 % needs the evidence of many versions.
+/// The scale of the half-normal prior of the relative standard deviation between builds: 1 % is common, 3 % is rare,
+/// and 10 % needs the evidence of many versions.
 const USUAL: f64 = 0.012;
 
-/// A new level lies anywhere within this distance of the old one, as a logarithm.
+/// The scale of the prior of a new level: its distance from the old level, as a logarithm.
 const WITHIN: f64 = 0.3;
 
-/// With fewer versions it cannot be estimated.
+/// The noise between builds is not estimated from fewer versions.
 const FEWEST: usize = 8;
 
-/// The number of versions that are compared together; the cost grows with its square.
+/// The number of versions that are judged together; the time taken grows with its square.
 const TOGETHER: usize = 100;
 
-/// The shares of differing neighbours that are tried.
+/// The shares of neighbours with a step between them that are tried.
 const SHARES: [f64; 4] = [0.02, 0.1, 0.3, 0.6];
 
-/// The variance between versions beyond what their readings explain. `twins` is the variance between visits of the same
-/// artefacts.
+/// The variance between versions beyond what their readings explain; 0 where it cannot be estimated. `twins` is the
+/// variance between visits of the same artefacts.
 pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
     if values.len() < FEWEST {
         return 0.0;
     }
-    // It is never believed to be more than neighbours show, and where they show nothing there is nothing to try.
+    // The estimate is at most what neighbours show, so nothing is tried where they show nothing.
     let most = of_neighbours(values, variances);
     if most == 0.0 {
         return 0.0;
@@ -44,14 +44,15 @@ pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
     believed.min(most)
 }
 
-/// The same from the median difference of neighbours, which overestimates where half of them are steps.
+/// The variance between versions from the median difference of neighbours, which is too large where half of these are
+/// steps.
 fn of_neighbours(values: &[f64], variances: &[f64]) -> f64 {
     let apart: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let seen = (1.4826 * median(&apart)).powi(2) / 2.0;
     (seen - median(variances)).max(0.0)
 }
 
-/// Minus twice the log probability of the range if builds differ with this variance.
+/// Minus twice the log probability of the range if builds differ with the variance `extra`.
 fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 {
     let parts = values.chunks(TOGETHER).zip(variances.chunks(TOGETHER));
     let parts = parts.map(|(values, variances)| improbable_part(values, variances, extra));
@@ -59,14 +60,14 @@ fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 
     all.into_iter().fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + twins)
 }
 
-/// The same of a part of the range, for each share of neighbours that differ.
+/// The contribution of one part of the range to [`improbable`], for each share of neighbours with a step.
 fn improbable_part(values: &[f64], variances: &[f64], extra: f64) -> [f64; SHARES.len()] {
     let variances: Vec<f64> = variances.iter().map(|variance| variance + extra).collect();
     let sums = Sums::of(&about_median(values), &variances);
-    // The level of a stretch has a wide prior, so a precise level is penalised.
+    // The level of a stretch has a wide prior, so a precisely known level is penalised.
     let cost =
         |from: usize, to: usize| sums.cost(from, to) + (WITHIN * WITHIN * sums.part(from, to)[0]).ln_1p();
-    // What a stretch costs is the same for every share.
+    // The cost of a stretch does not depend on the share, so it is computed once.
     let n = values.len();
     let mut costs = vec![0.0; n * (n + 1)];
     for to in 1..=n {

@@ -1,4 +1,4 @@
-//! Turns cuts between levels into changes: steps, spikes and reverts, with the versions that may have caused them.
+//! Classifies cuts between levels as steps, spikes and reverts, and finds the versions that may have caused them.
 
 use super::gather::{Artefacts, Gathered};
 use super::places::{Place, Places};
@@ -9,18 +9,18 @@ use crate::metric::Better;
 /// A level that lasts for at most this many versions and then returns is a spike.
 const FEW: usize = 3;
 
-/// Levels within this many standard errors of each other count as the same.
+/// Levels that differ by at most this many standard errors count as the same.
 const ALIKE: f64 = 2.5;
 
-/// What the versions of a series are judged by.
+/// The versions of a series, their descent and their artefacts.
 pub(super) struct Range<'a> {
     pub history: &'a History,
     pub graph: &'a Graph,
     pub artefacts: &'a Artefacts,
 }
 
-/// The cuts of an exact series and its levels, in the unit. A cut is before every place whose value differs from those
-/// of all places that it follows. A value that reappears was not caused by the version.
+/// The cuts and levels of an exact series, in the unit of the metric. There is a cut before every place whose value
+/// differs from those of all places that it follows: a version did not cause a value that a parent has already.
 pub(super) fn exact(places: &Places) -> Steps {
     let mut forest = places.forest();
     let equal = |one: &Place, other: &Place| {
@@ -52,7 +52,8 @@ pub(super) fn exact(places: &Places) -> Steps {
     Steps { cuts, parts, levels, forest, ..Steps::default() }
 }
 
-/// Classifies the changes. `levels` are in the unit; those of `steps` decide which are equal.
+/// Classifies the cuts of a series as changes. `levels` are in the unit of the metric; the levels of `steps`, with
+/// their errors, decide which ones are the same.
 pub(super) fn changes(
     range: &Range<'_>,
     gathered: &Gathered,
@@ -89,7 +90,7 @@ pub(super) fn changes(
     changes
 }
 
-/// Whether two levels are the same within their errors, and much nearer to each other than the step of a cut.
+/// Whether two levels are the same within their errors, and nearer to each other than half the step of `cut`.
 fn same_level(steps: &Steps, one: usize, other: usize, cut: &Cut) -> bool {
     let (one, other) = (steps.levels[one], steps.levels[other]);
     let away = (one.0 - other.0).abs();
@@ -97,7 +98,7 @@ fn same_level(steps: &Steps, one: usize, other: usize, cut: &Cut) -> bool {
     away <= ALIKE * one.1.hypot(other.1) && away < step / 2.0
 }
 
-/// The latest change before a cut that the cut reverts and that was not reverted before.
+/// Index of the latest change before `cut` that the cut reverts and that no change in between has reverted.
 fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Option<usize> {
     let mut behind = vec![cut.from];
     while let Some(earlier) = behind.last().and_then(|part| steps.cuts.iter().find(|cut| cut.to == *part)) {
@@ -113,7 +114,7 @@ fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Optio
         .map(|(number, _)| number)
 }
 
-/// Whether a merge has just what its parents have each brought since they diverged: then it changes nothing itself.
+/// Whether a merge only combines the changes of its parents since they diverged: then it changes nothing itself.
 fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: bool) -> bool {
     let after = &places.all[cut.at].after;
     let Some((first, others)) = after.split_first() else { return false };
@@ -124,7 +125,7 @@ fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: b
         version.and_then(|version| places.of.get(&version)).map(|place| steps.levels[steps.parts[*place]])
     };
     let Some(first_level) = level(*first) else { return false };
-    // The level if the effects of both sides add, the same if they multiply, and the square of the error.
+    // The expected level if the effects of both sides add, the expected level if they multiply, and the squared error.
     let unit = |level: f64| if exact { level } else { level.exp() };
     let (mut sum, mut product, mut error) = (unit(first_level.0), first_level.0, first_level.1.powi(2));
     for other in others {
@@ -162,7 +163,7 @@ fn change(
         if number == 0 {
             before = link;
         }
-        // What the version with the old level also has did not cause the new one.
+        // Ancestors of the version with the old level did not cause the new level.
         let old = range.graph.ancestry(link);
         set.extend(place.between.iter().filter(|version| !old[**version]));
         set.push(place.first());
@@ -175,7 +176,7 @@ fn change(
     let lower = gathered.metric.better == Better::Lower;
     let visits = |at: usize| places.all[at].seen.visits.first().copied();
     let [from, to] = match steps.forest.compared(cut.at).map(|before| (visits(before), visits(cut.at))) {
-        // A level that drifted in between is not the one that this change started from.
+        // The level may have drifted in between, so the readings beside the change are used.
         Some((Some(before), Some(here))) if gathered.shifting => [before, here],
         _ => [from, to],
     };
@@ -196,7 +197,7 @@ fn change(
     }
 }
 
-/// The reason that a version of the set gives for a change of this metric of this subject.
+/// The reason that a version of the set gives for accepting a change of this metric of this subject.
 fn accepted(history: &History, gathered: &Gathered, set: &[usize]) -> Option<String> {
     let acceptances = set.iter().flat_map(|&version| &history.versions[version].accepted);
     acceptances
@@ -207,8 +208,8 @@ fn accepted(history: &History, gathered: &Gathered, set: &[usize]) -> Option<Str
         .map(|acceptance| acceptance.reason.clone())
 }
 
-/// Moves the most probable version of noisy changes to the version of their set at which a count of the same subject
-/// changed: a change of the work is the more likely cause. The set stays as it is.
+/// Moves `at` of noisy changes to the version of their set at which a count of the same subject changed, since a change
+/// of the work is the more likely cause. The set itself stays.
 pub(super) fn sharpen(series: &mut [crate::history::Series]) {
     let counts: Vec<(String, usize, f64)> = series
         .iter()

@@ -1,4 +1,4 @@
-//! The effect between the first weighed version and the last, and whether a costlier build pays off.
+//! The effect between the first and the last weighed version, and whether a costlier build pays off.
 
 use super::gather::Gathered;
 use super::noisy::Judged;
@@ -9,17 +9,18 @@ use crate::stats::quantile::Interval;
 use crate::stats::{normal, paired};
 use crate::subject::{Arm, Role, Subject};
 
-/// Counts differ where their ends differ by this many times the shift within a version.
+/// Shifting counts of two versions certainly differ where their difference exceeds this times the largest shift within
+/// a version.
 const MUCH: f64 = 2.0;
 
-/// Beyond this load for each core, wall time depends more on other programs than on this one.
+/// With a load per core above this, wall time depends more on other programs than on the subject.
 const BUSY: f64 = 0.5;
 
-/// The least number of degrees of freedom of a level.
+/// The degrees of freedom that are assumed for the error of a level.
 const FEW: f64 = 5.0;
 
-/// The effect from the first weighed version to the last along the line of first parents: from readings taken side by
-/// side, or else from the levels of both.
+/// The effect between the first and the last weighed version along the line of first parents: from readings taken side
+/// by side or, where there are too few, from the levels of both.
 pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Option<Effect> {
     let last = gathered.points.last()?;
     let line = graph.line_to(last.version);
@@ -36,7 +37,7 @@ pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Opti
     }
     let (early, late) = (&gathered.reads[place].seen, &gathered.reads.last()?.seen);
     if gathered.shifting {
-        // A drift in between may explain the whole difference of the ends, unless they differ by much more.
+        // A drift may explain the difference of the ends, unless it is much larger than any shift within a version.
         let spread = |visits: &[f64]| {
             let (least, most) =
                 visits.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), count| {
@@ -76,7 +77,7 @@ fn beyond(interval: Interval, gathered: &Gathered, from: f64) -> bool {
     interval.low > least || interval.high < 1.0 / least
 }
 
-/// The effect between the levels of two versions, where they have two; whether it is sure is not said.
+/// The effect between the levels of two versions; `None` where they have the same level. The caller sets `surely`.
 fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let part = |version: usize| {
         let place = judged.places.of.get(&version)?;
@@ -89,7 +90,8 @@ fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely: false })
 }
 
-/// The same where levels are no logarithms: the ratio gives the direction only, and the interval is of the difference.
+/// The effect between the levels of two versions whose levels are not logarithms; `None` where they have the same
+/// level. The ratio is infinite and gives only the direction; the interval is that of the difference.
 fn of_differences(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let level = |version: usize| {
         let place = judged.places.of.get(&version)?;
@@ -115,7 +117,7 @@ pub(super) fn break_even(
             subjects.push(&one.subject);
         }
     }
-    // The cost of an iteration, or of one more unit of work, cannot be compared with the cost of a build.
+    // The cost of an iteration, or of a unit of work, cannot be compared with the cost of a build.
     let launched = |subject: &&&str| {
         let whole = |arm: &Arm| matches!(arm.subject, Subject::Command { .. }) && arm.name == **subject;
         history.run.arms_of(Role::Subject).any(whole)
@@ -124,7 +126,7 @@ pub(super) fn break_even(
         let timed = |key: &str| series.iter().find(|one| one.subject == *subject && one.metric == key);
         let (wall, cpu) = (timed("time.wall"), timed("time.cpu"));
         let sure = |time: &&Series| time.whole.as_ref().is_some_and(|whole| whole.surely);
-        // On a busy machine a wall time is mostly that of other programs.
+        // On a busy machine wall time depends mostly on other programs.
         let busy = history.run.provenance.load > BUSY * f64::from(history.run.provenance.cores.max(1));
         let wall = wall.filter(|_| !busy || cpu.is_none());
         let time = wall.filter(sure).or(cpu.filter(sure)).or(wall).or(cpu)?;

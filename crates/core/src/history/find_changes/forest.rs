@@ -1,17 +1,17 @@
-//! The places of a series, and the earlier place that each is compared with.
+//! The places of a series, and the earlier place that each place is compared with.
 
-/// One or several trees. A place that follows several others, as a merge does, is compared with one of them: the one
-/// that it equals, where there is one.
+/// One or more trees of places. A place that follows several others, as a merge does, is compared with only one of
+/// them: the one that it equals, if there is one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
-    /// For each place, those that it directly follows, the first parent's first.
+    /// For each place, the places that it directly follows, the first parent's first.
     before: Vec<Vec<usize>>,
     compared: Vec<Option<usize>>,
     order: Vec<usize>,
 }
 
 impl Forest {
-    /// Every place compared with the first of those that it follows.
+    /// Compares every place with the first of the places that it follows.
     pub fn new(before: Vec<Vec<usize>>) -> Forest {
         let compared = before.iter().map(|before| before.first().copied()).collect();
         let mut forest = Forest { before, compared, order: Vec::new() };
@@ -19,7 +19,7 @@ impl Forest {
         forest
     }
 
-    /// A line of places.
+    /// A forest of one line of `count` places.
     pub fn line(count: usize) -> Forest {
         Forest::new((0..count).map(|place| place.checked_sub(1).into_iter().collect()).collect())
     }
@@ -28,22 +28,22 @@ impl Forest {
         self.before.len()
     }
 
-    /// The places that one follows.
+    /// The places that `place` directly follows.
     pub fn before(&self, place: usize) -> &[usize] {
         &self.before[place]
     }
 
-    /// The place that one is compared with.
+    /// The place that `place` is compared with.
     pub fn compared(&self, place: usize) -> Option<usize> {
         self.compared[place]
     }
 
-    /// All places, each behind the one that it is compared with.
+    /// All places, each after the place that it is compared with.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Compares a place with another of those that it follows.
+    /// Compares `place` with `to`, which must be one of the places that it follows.
     pub fn attach(&mut self, place: usize, to: usize) {
         self.compared[place] = Some(to);
         self.sort();
@@ -66,8 +66,8 @@ impl Forest {
         self.order = order;
     }
 
-    /// The number of the part that each place belongs to, once these places are cut off from those that they are
-    /// compared with; and the number of parts.
+    /// Splits the forest: each place of `cuts` is separated from the place that it is compared with. Returns the number
+    /// of the part of each place, and the number of parts.
     pub fn parts(&self, cuts: &[usize]) -> (Vec<usize>, usize) {
         let mut cut = vec![false; self.len()];
         cuts.iter().for_each(|place| cut[*place] = true);
@@ -84,7 +84,7 @@ impl Forest {
         (parts, count)
     }
 
-    /// The places from the first to one, each compared with the one before it.
+    /// The places from a root to `place`, each compared with the one before it.
     pub fn line_to(&self, place: usize) -> Vec<usize> {
         let mut line = vec![place];
         while let Some(compared) = line.last().and_then(|last| self.compared[*last]) {

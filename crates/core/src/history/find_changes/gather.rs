@@ -1,4 +1,4 @@
-//! The readings of one metric of one subject, aligned over the versions.
+//! Gathers the readings of one metric of one subject, aligned over the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,31 +11,32 @@ use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use crate::stats::quantile::{median, sorted};
 use crate::subject::Arm;
 
-/// All readings of one series.
+/// All readings of one series, and what is known about them.
 pub(super) struct Gathered {
     pub subject: String,
     pub metric: Metric,
     pub points: Vec<Point>,
-    /// The readings of each of these.
+    /// The readings of each point of `points`.
     pub reads: Vec<Read>,
     pub exact: bool,
-    /// Whether readings repeat within each visit of a version, but not from one visit to the next.
+    /// Whether counts repeat within each visit of a version, but not from one visit to the next.
     pub shifting: bool,
-    /// Whether the values are a series that the user brought, and not readings that Scruple took.
+    /// Whether the user brought the values, so that Scruple took no readings.
     pub own_series: bool,
-    /// Whether some value of a series of the user's own is not above zero, so that steps are differences.
+    /// Whether steps are differences, because the user brought the series and some value is not above zero.
     pub differences: bool,
     /// Whether the metric is counted, so that a step of any size matters.
     pub counted: bool,
-    /// The smallest step between readings, in the unit; 0 where they are continuous.
+    /// The smallest step between readings, in the unit of the metric; 0 where they are continuous.
     pub resolution: f64,
-    /// The possible difference of identical programs, in the unit.
+    /// The difference that identical programs may have, in the unit of the metric.
     pub floor: f64,
-    /// Why the series cannot be judged as a noisy one.
+    /// Why the series cannot be judged as a noisy one; absent where it can.
     pub cannot: Option<String>,
 }
 
-/// For each version, which artefacts it has: the index of the version that was built first with the same.
+/// The artefacts of each version: the index of the version that was built first with the same artefacts; `None` where
+/// they are not known.
 pub(super) struct Artefacts(Vec<Option<usize>>);
 
 impl Artefacts {
@@ -50,20 +51,20 @@ impl Artefacts {
         Artefacts(history.versions.iter().enumerate().map(of).collect())
     }
 
-    /// The version whose artefacts these are, itself where nothing else is known.
+    /// The version that was built first with the same artefacts; the version itself where nothing else is known.
     pub fn root(&self, version: usize) -> usize {
         self.0[version].unwrap_or(version)
     }
 
-    /// Whether the version may have changed anything: not if its artefacts are known to be those of a version that it
-    /// directly follows.
+    /// Whether the version may have changed anything: false if its artefacts are known to be those of the nearest
+    /// version before it whose artefacts are known.
     pub fn may_change(&self, graph: &Graph, version: usize) -> bool {
         let (nearest, _) = graph.nearest(version, |other| self.0[other].is_some());
         self.0[version].is_none() || nearest.iter().all(|other| self.0[version] != self.0[*other])
     }
 }
 
-/// Every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
+/// Gathers every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
 pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> {
     let mut subjects: Vec<&str> = Vec::new();
     let compared = comparable(&history.run);
@@ -77,7 +78,7 @@ pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> 
     for subject in subjects {
         let mut by_version: Vec<Option<&Arm>> = vec![None; history.versions.len()];
         for arm in arms.iter().filter(|arm| arm.name == subject) {
-            // A failed version is never blamed, not even for the cost of its build.
+            // A failed version is never blamed for a change, not even for the cost of its build.
             let named = |version: &crate::history::Version| {
                 Some(&version.commit) == arm.version.as_ref() && !version.state.failed()
             };
@@ -127,7 +128,7 @@ fn series(
         true => None,
         false => cannot(&readings, first.source.contains(SLOPE)),
     };
-    // A zero among positive readings means less than one step, not nothing.
+    // A zero among positive readings means less than one step of the resolution.
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
     let scaled = |reading: f64| if differences { reading } else { reading.max(least).ln() };
     let mut points: Vec<Point> = Vec::new();
@@ -187,8 +188,8 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
     }
 }
 
-/// Readings by block, as they are judged. With several processes, each process is one reading, since all its readings
-/// share the conditions of its start.
+/// The readings of a sample by block, on the scale on which they are judged. With several processes, each process
+/// counts as one reading, since all its readings share the conditions of its start.
 fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
     let processes: BTreeSet<u32> = sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS).collect();
     let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -199,7 +200,8 @@ fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
     groups.into_iter().map(|(group, values)| (group, median(&values))).collect()
 }
 
-/// The smallest step between readings, where enough of them are equal to show that they come in steps.
+/// The smallest step between readings; 0 unless at least a tenth of them are equal to others, which shows that readings
+/// come in steps.
 fn resolution(readings: &[f64]) -> f64 {
     let mut distinct = sorted(readings);
     distinct.dedup();

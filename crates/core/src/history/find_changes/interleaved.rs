@@ -1,39 +1,40 @@
 //! The cost of versions that were weighed in turns, without the fluctuations of the machine.
 //!
-//! The logarithm of a reading is the sum of the cost of its version, an effect of its block, and chance. The first two
-//! are fitted in alternation (Tukey, "Exploratory Data Analysis" (1977), two-way fits), with Huber's estimate instead
-//! of the median, since it loses a twentieth of the information instead of a third (Huber, "Robust Estimation of a
-//! Location Parameter" (1964)).
+//! The logarithm of a reading is the sum of the cost of its version, an effect of its block, and noise. Costs and block
+//! effects are fitted in alternation (Tukey, "Exploratory Data Analysis" (1977), two-way fits). Huber's estimate is
+//! used instead of the median, since it loses a twentieth of the information instead of a third (Huber, "Robust
+//! Estimation of a Location Parameter" (1964)).
 
 use std::collections::BTreeMap;
 
 use crate::stats::quantile::median;
 
-/// A reading beyond this many standard deviations pulls no harder.
+/// The tuning constant of Huber's estimate: a residual beyond this many standard deviations has no more influence than
+/// one at this distance.
 const REACH: f64 = 1.345;
 
-/// A version's own spread is weighed against the common one as its number of readings against this number.
+/// The weight, in readings, of the common variance when the variance of a single version is estimated.
 const SHRINK: f64 = 10.0;
 
-/// The logarithms of one version's readings, by block.
+/// The logarithms of the readings of one version, by block.
 pub(super) type Cells = BTreeMap<u32, f64>;
 
-/// What remains of versions after removing the blocks.
+/// The fitted cost of each version, with the effects of blocks removed.
 pub(super) struct Turns {
     /// The centre of each version, as a logarithm.
     pub centres: Vec<f64>,
     /// The variance of each centre.
     pub variances: Vec<f64>,
-    /// The effect of each block on the logarithms; 0 for blocks that cannot be separated from their version.
+    /// The effect of each block on the logarithms; 0 for blocks that hold a single version.
     pub blocks: BTreeMap<u32, f64>,
-    /// Degrees of freedom of the variances.
+    /// The degrees of freedom of the variances.
     pub freedom: f64,
 }
 
-/// Fits versions and blocks; `floor` is the least standard deviation of a single logarithm.
+/// Fits versions and blocks. `floor` is the smallest possible standard deviation of a single logarithm.
 ///
-/// None where the versions were not weighed in turns: where fewer than four in five have two readings in blocks that
-/// also hold another version, or where the blocks do not connect all versions.
+/// `None` where the versions were not weighed in turns: fewer than four in five have two readings in blocks that also
+/// hold another version, or the blocks do not connect all versions.
 pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
     let sizes = sizes(versions);
     let shared = |cells: &Cells| cells.keys().filter(|block| sizes[block] > 1).count();
@@ -67,10 +68,10 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
     Some(Turns { centres, variances, blocks, freedom })
 }
 
-/// The same cells with blocks by their places in a row, since they are gone through again and again.
+/// The cells of all versions with blocks numbered consecutively, for speed, since the fit visits them many times.
 struct Table {
     versions: Vec<Vec<(usize, f64)>>,
-    /// How many versions each block holds.
+    /// The number of versions in each block.
     sizes: Vec<usize>,
 }
 
@@ -82,7 +83,8 @@ impl Table {
         Table { versions: versions.iter().map(row).collect(), sizes: sizes.values().copied().collect() }
     }
 
-    /// The centre of each block's residuals; they sum to zero, so that versions keep their level.
+    /// Fits the effect of each block as the centre of its residuals. The effects have median 0, so that versions keep
+    /// their level.
     fn refit_blocks(&self, centres: &[f64], scale: f64, effects: &mut [f64]) {
         let mut residuals: Vec<Vec<f64>> = vec![Vec::new(); self.sizes.len()];
         for (cells, centre) in self.versions.iter().zip(centres) {
@@ -90,8 +92,9 @@ impl Table {
                 residuals[*block].push(value - centre);
             }
         }
-        // The first fit uses medians, since the scale is not yet known. Later ones are more efficient; and medians of two
-        // or three versions would make the residual of one of them zero, and underestimate the noise.
+        // The first fit uses medians, since the scale is not known yet. Later fits use Huber's estimate, which is more
+        // efficient. Also, the median of two or three residuals makes one of them zero, which would underestimate the
+        // noise.
         let centre = |r: &[f64]| if scale.is_finite() { huber(r, median(r), scale) } else { median(r) };
         let of_blocks: Vec<(usize, f64)> = residuals
             .iter()
@@ -105,7 +108,8 @@ impl Table {
         }
     }
 
-    /// The common standard deviation: robust, but of all residuals where more than half of them are zero.
+    /// The common standard deviation of the residuals: the robust one, or the plain one where more than half of the
+    /// residuals are nearly zero.
     fn spread(&self, centres: &[f64], effects: &[f64]) -> f64 {
         let of = |(cells, centre): (&Vec<(usize, f64)>, &f64)| -> Vec<f64> {
             cells.iter().map(|(block, value)| (value - effects[*block] - centre).abs()).collect()
@@ -151,7 +155,7 @@ fn centre_of(cells: &Cells) -> f64 {
     median(&cells.values().copied().collect::<Vec<f64>>())
 }
 
-/// Huber's estimate of the centre, for a known scale.
+/// Huber's estimate of the centre of `values`, for a known scale.
 pub(super) fn huber(values: &[f64], start: f64, scale: f64) -> f64 {
     let mut centre = start;
     for _ in 0..30 {
@@ -166,7 +170,7 @@ pub(super) fn huber(values: &[f64], start: f64, scale: f64) -> f64 {
     centre
 }
 
-/// The variance of each centre, and its degrees of freedom.
+/// The variance of each centre, and the degrees of freedom of these variances.
 fn variances(
     versions: &[Cells],
     centres: &[f64],
@@ -175,7 +179,7 @@ fn variances(
     scale: f64,
     floor: f64,
 ) -> (Vec<f64>, f64) {
-    // Huber's estimate has the variance E ψ² / (E ψ′)² of a single value.
+    // The variance of Huber's estimate from a single value is E ψ² / (E ψ′)².
     let sums = |cells: &Cells, centre: f64| {
         cells.iter().fold((0.0, 0.0), |(squares, inside), (block, value)| {
             let r = value - blocks[block] - centre;
@@ -196,7 +200,8 @@ fn variances(
         let n = cells.len() as f64;
         let own = single(*squares, *inside, n) * lost;
         let value = ((SHRINK * pooled + n * own) / (SHRINK + n)).max(floor * floor);
-        // A block of few versions is itself uncertain, which matters where others were not in it.
+        // The effect of a block with few versions is itself uncertain, which matters beside versions that are not in
+        // the block.
         let of_block = |block: &u32| {
             let size = sizes[block] as f64;
             if size > 1.0 { 1.0 + (1.0 - size / all_seen) / size } else { 2.0 }

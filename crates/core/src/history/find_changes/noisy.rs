@@ -1,4 +1,4 @@
-//! Judges one series by the rule that its readings call for.
+//! Judges one series by the method that its readings require.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::metric::Pass;
 use crate::stats::paired;
 use crate::stats::quantile::median;
 
-/// The relative standard deviation between equal builds: code and data have other addresses. This is the least that is
-/// assumed; a range that shows more is judged by what it shows.
+/// The smallest relative standard deviation that is assumed between equal builds, whose code and data have different
+/// addresses. A range that shows a larger one is judged by that.
 const LAYOUT: f64 = 0.002;
 
 /// A series with its cuts.
 pub(super) struct Judged {
     /// Whether the series was judged as a noisy one, whose cuts have probabilities.
     pub noisy: bool,
-    /// Whether levels are logarithms.
+    /// Whether the levels are logarithms.
     pub logarithmic: bool,
-    /// The input of the search.
+    /// The places of the series that were searched for changes.
     pub places: Places,
     pub steps: Steps,
     /// The effect of each block on the logarithms.
@@ -44,13 +44,13 @@ impl Judged {
         }
     }
 
-    /// Whether no stricter error finds anything else.
+    /// Whether a stricter error leads to the same changes.
     pub fn is_settled(&self, gathered: &Gathered) -> bool {
         let nothing = self.steps.cuts.is_empty() && self.steps.modes.is_none();
         gathered.exact || gathered.shifting || (nothing && self.steps.power.is_some())
     }
 
-    /// The same at a stricter error, where it is settled.
+    /// Adapts a settled judgement to a stricter error, which changes only the detectable step.
     pub fn at(mut self, error: f64) -> Judged {
         if let Some(power) = self.steps.power {
             self.steps.detectable = power.detectable(error);
@@ -58,12 +58,12 @@ impl Judged {
         self
     }
 
-    /// The probabilities of its changes in noise alone; none of an exact series.
+    /// The probability of each cut in noise alone; empty for exact series.
     pub fn probabilities(&self) -> impl Iterator<Item = f64> {
         self.steps.cuts.iter().filter(|_| self.noisy).map(|cut| cut.p)
     }
 
-    /// The number of tests in it.
+    /// The number of tests that the series counts for in the correction for multiple tests.
     pub fn tests(&self) -> usize {
         if self.noisy { self.steps.cuts.len().max(1) } else { 0 }
     }
@@ -79,7 +79,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
         return Judged::without(all, gathered.cannot.clone());
     }
     if all.all.len() < 2 {
-        // Several versions with the same artefacts cannot differ, which is a result.
+        // Versions with the same artefacts cannot differ, which is a result.
         let cannot = (gathered.points.len() < 2).then(|| "only one version was weighed".to_owned());
         return Judged::without(all, cannot);
     }
@@ -97,7 +97,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
             false => Judged::without(all, Some(one_after_another(gathered))),
         };
     }
-    // A version with too few readings counts as not weighed.
+    // A version with too few readings beside others counts as not weighed.
     let enough = |read: &&Read| beside.readings(&all, read.version) >= READINGS;
     let places = Places::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
@@ -126,7 +126,8 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     Judged { noisy: true, logarithmic: true, steps, places, blocks: fit.blocks, cannot: None }
 }
 
-/// A change of the machine between two versions would look like a change of the code.
+/// The reason why versions weighed one after another are not judged: a change of the machine between two versions would
+/// look like a change of the code.
 fn one_after_another(gathered: &Gathered) -> String {
     let once = gathered.points.iter().all(|point| point.readings.len() < 2);
     let read = match (gathered.metric.pass, once) {
@@ -145,7 +146,7 @@ fn too_few(most: usize, gathered: &Gathered) -> String {
     )
 }
 
-/// How many readings of each place were taken beside those of another.
+/// For each place, the number of readings that were taken beside those of another place.
 struct Beside(Vec<usize>);
 
 impl Beside {
@@ -162,7 +163,7 @@ impl Beside {
         self.0.iter().all(|count| *count == 0)
     }
 
-    /// The largest number of such readings.
+    /// The largest number of readings that a place has beside others.
     fn most(&self) -> usize {
         self.0.iter().copied().max().unwrap_or(0)
     }
@@ -210,7 +211,7 @@ fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
     }
 }
 
-/// A series that the user brought: every change of the values counts, whatever caused it. Only the line of first
+/// Judges a series that the user brought: every change of the values counts, whatever caused it. Only the line of first
 /// parents is judged, since that is the order of the values.
 fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64) -> Judged {
     let line = all.forest().line_to(all.newest);
@@ -245,7 +246,8 @@ fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64
     }
 }
 
-/// The standard error of each version's centre from the spread of all readings; empty where there is one reading each.
+/// The standard error of the centre of each version, from the spread of all readings; empty where each version has a
+/// single reading.
 fn errors(logs: &[Vec<f64>], centres: &[f64]) -> Vec<f64> {
     let residuals = logs.iter().zip(centres).filter(|(logs, _)| logs.len() > 1);
     let away: Vec<f64> =
@@ -257,7 +259,7 @@ fn errors(logs: &[Vec<f64>], centres: &[f64]) -> Vec<f64> {
     logs.iter().map(|logs| 1.2533 * scale / (logs.len() as f64).sqrt()).collect()
 }
 
-/// The cuts of a series in which steps are differences. The only ratio is an infinite one, which gives the direction.
+/// The cuts of a series in which steps are differences. Each ratio is infinite and gives only the direction.
 fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
     let forest = Forest::line(n);
     let starts: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
@@ -278,11 +280,11 @@ fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
 }
 
 fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
-    // Here values are exponentials of logarithms, so that every step has a ratio.
+    // The values are exponentials of logarithms here, so every step has a ratio.
     let ratio = |change: &changepoint::ChangePoint| change.step.ratio().filter(|r| r.ln().abs() >= least);
     let kept: Vec<(&changepoint::ChangePoint, f64)> =
         series.changes.iter().filter_map(|change| Some((change, ratio(change)?))).collect();
-    // Levels on either side of a step that is too small to report are one level.
+    // The levels on both sides of a step that is too small to report are joined.
     let mut starts = vec![0];
     starts.extend(series.changes.iter().map(|change| change.at));
     let end = |i: usize| starts.get(i + 1).copied().unwrap_or(n);

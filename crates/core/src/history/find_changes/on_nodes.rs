@@ -1,10 +1,10 @@
-//! Changes of noisy metrics on a farm: nodes differ, so that what all pairs together show is not yet a change for the
-//! class of machines.
+//! Settles the changes of noisy metrics on a farm: nodes differ, so a change that all pairs together show need not hold
+//! for the class of machines.
 
 use crate::history::{ByNodes, History, Series, over_nodes};
 
-/// Gives the changes of noisy series the effect that nodes say together. A change that they do not settle is none, and
-/// the levels around it become one.
+/// Replaces the effects of noisy changes by their effects over the nodes. A change whose interval over the nodes
+/// includes no change is removed, and the levels around it are joined.
 pub(super) fn settle(history: &History, all: &mut [Series]) {
     if history.run.provenance.nodes.len() < 2 {
         return;
@@ -18,7 +18,7 @@ pub(super) fn settle(history: &History, all: &mut [Series]) {
         for mut change in std::mem::take(&mut series.changes) {
             let (before, after) = (around(change.before), around(change.at));
             let Some(found) = over_nodes(history, (&series.subject, &series.metric), before, after) else {
-                // One node has weighed both sides, and speaks for itself.
+                // Fewer than two nodes have weighed both sides, so the change stays as it is.
                 series.changes.push(change);
                 continue;
             };
@@ -39,7 +39,7 @@ pub(super) fn settle(history: &History, all: &mut [Series]) {
     }
 }
 
-/// Makes one level of that which begins at this version and that before it.
+/// Joins the level that begins at version `at` with the level before it.
 fn unite(levels: &mut Vec<(usize, usize, f64)>, at: usize) {
     let Some(place) = levels.iter().position(|(first, last, _)| (*first..=*last).contains(&at)) else {
         return;

@@ -1,9 +1,9 @@
-//! The cheapest way to cut a row of values into stretches (Jackson et al., "An Algorithm for Optimal Partitioning of
-//! Data on an Interval" (2005)).
+//! Finds the cheapest way to cut a row of values into stretches (Jackson et al., "An Algorithm for Optimal Partitioning
+//! of Data on an Interval" (2005)).
 
 use crate::stats::quantile::median;
 
-/// Running sums of weights, weighted values and weighted squares.
+/// Running sums of the weights, the weighted values and the weighted squares of a row of values.
 pub(super) struct Sums(Vec<[f64; 3]>);
 
 impl Sums {
@@ -21,13 +21,13 @@ impl Sums {
         [0, 1, 2].map(|i| self.0[to][i] - self.0[from][i])
     }
 
-    /// The residual squares of a stretch about one level.
+    /// The weighted residual sum of squares of the values `from..to` about their mean.
     pub(super) fn cost(&self, from: usize, to: usize) -> f64 {
         cost(self.part(from, to))
     }
 }
 
-/// Weight, weighted value and weighted square of one value.
+/// The weight, the weighted value and the weighted square of one value.
 pub(super) fn weighted(value: f64, variance: f64) -> [f64; 3] {
     let weight = 1.0 / variance;
     [weight, weight * value, weight * value * value]
@@ -37,18 +37,18 @@ pub(super) fn add(sums: &mut [f64; 3], more: [f64; 3]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// The residual squares about one level of values with these sums.
+/// The weighted residual sum of squares about their mean of values with these sums.
 pub(super) fn cost([weight, sum, squares]: [f64; 3]) -> f64 {
     (squares - sum * sum / weight).max(0.0)
 }
 
-/// Values relative to their median, since sums of squares of nearly equal large numbers lose precision.
+/// The values relative to their median, since sums of squares of nearly equal large numbers lose precision.
 pub(super) fn about_median(values: &[f64]) -> Vec<f64> {
     let centre = median(values);
     values.iter().map(|value| value - centre).collect()
 }
 
-/// The cuts of n values with the least total cost of stretches and cuts, and that cost.
+/// The cuts of `n` values with the smallest total cost of stretches and cuts, and that cost.
 pub(super) fn cheapest(n: usize, price: f64, cost: impl Fn(usize, usize) -> f64) -> (Vec<usize>, f64) {
     let mut best = vec![0.0; n + 1];
     let mut came_from = vec![0; n + 1];

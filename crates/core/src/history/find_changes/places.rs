@@ -1,16 +1,17 @@
-//! The places of a series: consecutive versions with the same artefacts, of which at least one was weighed.
+//! The places of a series: a place is a group of versions that follow each other and have the same artefacts, at least
+//! one of which was weighed.
 
 use super::forest::Forest;
 use super::interleaved::Cells;
 use crate::history::Graph;
 use std::collections::BTreeMap;
 
-/// What was read of one version.
+/// The readings of one version.
 pub(super) struct Read {
     pub version: usize,
-    /// The version whose artefacts it has.
+    /// The version that was built first with the same artefacts.
     pub root: usize,
-    /// Whether the readings are that version's own.
+    /// Whether the readings are those of `root` and not of the version itself.
     pub copied: bool,
     pub seen: Seen,
 }
@@ -18,20 +19,20 @@ pub(super) struct Read {
 /// Readings in the two forms in which they are judged.
 #[derive(Clone)]
 pub(super) struct Seen {
-    /// The counts of each visit, where they agree within each visit.
+    /// The count of each visit; empty where counts differ within a visit.
     pub visits: Vec<f64>,
-    /// Logarithms of the readings, by block.
+    /// The readings by block, usually as logarithms.
     pub cells: Cells,
 }
 
-/// One place.
+/// A group of versions with the same artefacts, and their readings.
 pub(super) struct Place {
-    /// Its versions, which all follow the first.
+    /// The versions of the place, all of which follow the first one.
     pub versions: Vec<usize>,
     pub seen: Seen,
-    /// The nearest versions before it that have a place, the first parent's first.
+    /// The nearest versions before the place that have a place, the first parent's first.
     pub after: Vec<usize>,
-    /// The versions on the way to these, which have no place.
+    /// The versions on the way to those of `after`; they have no place.
     pub between: Vec<usize>,
 }
 
@@ -42,7 +43,7 @@ impl Place {
     }
 }
 
-/// All places; those of a line of versions are adjacent.
+/// All places of a series; those of a line of versions are adjacent.
 pub(super) struct Places {
     pub all: Vec<Place>,
     /// The place of each version that has one.
@@ -52,7 +53,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The places of these versions; all others count as not weighed.
+    /// Makes the places of these versions; all other versions count as not weighed.
     pub fn of<'r>(graph: &Graph, reads: impl Iterator<Item = &'r Read> + Clone) -> Places {
         let known: Vec<bool> = {
             let mut known = vec![false; graph.len()];
@@ -85,7 +86,7 @@ impl Places {
         Places { newest: all.len().saturating_sub(1), all, of }.in_lines()
     }
 
-    /// The place that each is compared with.
+    /// The forest in which each place is compared with the first place that it follows.
     pub fn forest(&self) -> Forest {
         let before = |place: &Place| {
             let mut before: Vec<usize> = Vec::new();
@@ -99,7 +100,7 @@ impl Places {
         Forest::new(self.all.iter().map(before).collect())
     }
 
-    /// Makes the places of each line of first parents adjacent, the newest line first.
+    /// Makes the places of each line of first parents adjacent, the line of the newest version first.
     fn in_lines(self) -> Places {
         // The newest version may share its place with an older one.
         let Some(newest) = self.of.last_key_value().map(|(_, place)| *place) else { return self };
@@ -120,14 +121,14 @@ impl Places {
         Places { all, of, newest: at[newest] }
     }
 
-    /// The version before a place that it was compared with and that has another place; and the versions on the way.
+    /// The version before a place whose place it is compared with in `forest`.
     pub fn link(&self, forest: &Forest, place: usize) -> Option<usize> {
         let compared = forest.compared(place)?;
         self.all[place].after.iter().copied().find(|version| self.of.get(version) == Some(&compared))
     }
 }
 
-/// Readings of a twin in the same block are averaged with the existing ones.
+/// Adds the readings of a twin; readings in a block that exists already are averaged with those there.
 fn merge(cells: &mut Cells, more: &Cells) {
     for (block, value) in more {
         cells.entry(*block).and_modify(|there| *there = (*there + value) / 2.0).or_insert(*value);

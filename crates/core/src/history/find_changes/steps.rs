@@ -1,9 +1,9 @@
-//! Where the level changed among versions whose own uncertainty is known.
+//! Finds where the level changed among versions whose own uncertainty is known.
 //!
-//! Since each version has several readings, a single version can be a level, and two versions suffice. Candidates are
-//! the cuts of the cheapest piecewise constant along each line of versions, and the starts of branches; then the
-//! weakest is removed until each that is left would be improbable in noise. A merge is compared with the parent that it
-//! equals, so that it is not blamed for a change that came over a branch.
+//! Each version has several readings, so a single version can be a level, and two versions suffice. The candidates are
+//! the cuts of the cheapest piecewise constant along each line of versions, and the starts of branches. Then the
+//! weakest cut is removed until every remaining one would be improbable in noise. A merge is compared with the parent
+//! that it equals, so that it is not blamed for a change that came over a branch.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -13,47 +13,47 @@ use super::partition::{Sums, about_median, add, cheapest, cost, weighted};
 use crate::stats::normal;
 use crate::stats::quantile::{Interval, median};
 
-/// The level of intervals and of sets.
+/// The confidence level of intervals and of sets of candidates.
 pub(super) const LEVEL: f64 = 0.95;
 
-/// A cut costs this much times ln n, in squared standard errors: few true ones are missed, and the test removes the
-/// false ones.
+/// The price of a cut is this times ln n, in squared standard errors. It is low, so that few true cuts are missed; the
+/// later test removes the false ones.
 const PRICE: f64 = 2.0;
 
-/// Where a branch starts, a step of fewer standard errors than this is not considered further.
+/// A step at the start of a branch is not a candidate below this many standard errors.
 const PLAUSIBLE: f64 = 2.0;
 
-/// The values and what is known about them.
+/// The values of a series, what is known about them, and the terms of the search.
 pub(super) struct Known<'a> {
-    /// One logarithm for each place; those of a line of places are adjacent.
+    /// One logarithm for each place; the places of a line are adjacent.
     pub values: &'a [f64],
-    /// Their variances, from their readings.
+    /// The variance of each value, from its readings.
     pub variances: &'a [f64],
-    /// The degrees of freedom of those.
+    /// The degrees of freedom of the variances.
     pub freedom: f64,
     /// The additional variance between visits of the same artefacts.
     pub twins: f64,
-    /// The accepted probability of any cut in noise alone.
+    /// The accepted probability that noise alone has a cut anywhere.
     pub error: f64,
-    /// Smaller steps are not reported.
+    /// Steps with a smaller logarithm are not reported.
     pub least: f64,
-    /// The newest place.
+    /// The place of the newest version.
     pub newest: usize,
     /// Whether readings taken side by side show that two groups of places differ.
     pub confirm: &'a dyn Fn(&[usize], &[usize]) -> bool,
 }
 
-/// One change of level.
+/// A change of level.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     /// The first place of the new level.
     pub at: usize,
-    /// The places where the change may be instead, including it.
+    /// The places at which the change may have come instead, including `at`.
     pub candidates: Vec<usize>,
-    /// The numbers of the old level and of the new.
+    /// The number of the old level; `to` is that of the new level.
     pub from: usize,
     pub to: usize,
-    /// The ratio of levels.
+    /// The new level divided by the old level.
     pub ratio: f64,
     pub interval: Option<Interval>,
     pub p: f64,
@@ -62,32 +62,32 @@ pub(super) struct Cut {
 /// A series cut into levels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
-    /// The cuts; none precedes a cut that it follows.
+    /// The cuts of the series, in the order of the places.
     pub cuts: Vec<Cut>,
-    /// The number of the level that each place has.
+    /// The number of the level of each place.
     pub parts: Vec<usize>,
-    /// The levels, as logarithms, and their standard errors.
+    /// The levels, as logarithms, with their standard errors.
     pub levels: Vec<(f64, f64)>,
-    /// The place that each place is compared with.
+    /// The places, each with the place that it is compared with.
     pub forest: Forest,
     /// Standard deviation of values about their level.
     pub noise: f64,
     pub modes: Option<[f64; 2]>,
-    /// The smallest lasting step that would be found four times in five, as a logarithm.
+    /// The smallest lasting step, as a logarithm, that would be found four times in five.
     pub detectable: Option<f64>,
-    /// What that is computed from, where versions were weighed in turns.
+    /// The figures from which `detectable` is computed; absent where versions were not weighed in turns.
     pub power: Option<Power>,
 }
 
-/// What tells which steps would be found, at any error.
+/// The figures that determine which steps would be found, at any error.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Power {
-    /// The standard error of the difference of two halves.
+    /// The standard error of the difference between the two halves of the series.
     halves: f64,
-    /// Where a step may be.
+    /// The number of places at which a step may be.
     places: f64,
     freedom: f64,
-    /// A step that is smaller is not named.
+    /// Steps with a smaller logarithm are not reported.
     least: f64,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
     }
 }
 
-/// The candidates, each by the first place of its new level.
+/// A search among candidate cuts, each given by the first place of its new level.
 struct Search<'a> {
     known: &'a Known<'a>,
     forest: Forest,
@@ -131,7 +131,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The cheapest cuts of each line, and the starts of branches as far as they are plausible.
+    /// Starts with the cheapest cuts of each line, and the starts of branches with a plausible step.
     fn begin(&mut self, variances: &[f64]) {
         let n = self.known.values.len();
         let sums = Sums::of(&about_median(self.known.values), variances);
@@ -164,8 +164,8 @@ impl Search<'_> {
         self.cuts.dedup();
     }
 
-    /// Compares each merge whose level is not that of its compared parent with a parent that has its level, and removes
-    /// the cut.
+    /// For each merge with a cut: if another parent has the level of the merge, compares the merge with that parent and
+    /// removes the cut.
     fn attach_merges(&mut self) {
         let merges: Vec<usize> =
             self.cuts.iter().copied().filter(|&cut| self.forest.before(cut).len() > 1).collect();
@@ -182,7 +182,7 @@ impl Search<'_> {
         }
     }
 
-    /// The residual squares of the two levels beside a cut, for each possible place of the cut.
+    /// The weighted residual sum of squares of the two levels beside a cut, for each possible place of the cut.
     fn elsewhere(&self, fit: &Fit, cut: usize) -> Vec<(usize, f64)> {
         let Some(before) = self.forest.compared(cut) else { return Vec::new() };
         let beside = [fit.parts[before], fit.parts[cut]];
@@ -228,7 +228,7 @@ impl Search<'_> {
         Test { p: (2.0 * tail * places).min(1.0), step, error, t }
     }
 
-    /// Readings taken side by side must confirm levels of few versions.
+    /// Whether the cut holds where a level of few versions must be confirmed by readings taken side by side.
     fn confirmed(&self, fit: &Fit, cut: usize) -> bool {
         let before = self.forest.compared(cut).unwrap_or(cut);
         let (from, to) = (fit.parts[before], fit.parts[cut]);
@@ -274,7 +274,7 @@ impl Search<'_> {
         Steps { cuts, parts, levels, forest: self.forest, noise: fit.noise, modes: None, detectable, power }
     }
 
-    /// The places before which the cut fits nearly as well; see `changepoint`, which does the same, for the bound.
+    /// The places before which the cut fits nearly as well, by the same bound as in `changepoint`.
     fn candidates(&self, fit: &Fit, cut: usize) -> Vec<usize> {
         let costs = self.elsewhere(fit, cut);
         let own = costs.iter().find(|(place, _)| *place == cut).map_or(0.0, |(_, cost)| *cost);
@@ -346,14 +346,14 @@ impl Fit {
         Fit { values, variances, parts, sizes, levels, freedom, noise }
     }
 
-    /// Whether one of two parts has so few versions that chance finds such a part twice as easily.
+    /// Whether one of two parts has fewer than three places, so that chance finds such a part twice as easily.
     fn short(&self, one: usize, other: usize) -> bool {
         self.sizes[one].min(self.sizes[other]) < 3
     }
 }
 
-/// Two levels to which at least six stretches return (`changepoint` requires five: here stretches may be single
-/// versions, and a range may well hold two reverted changes).
+/// The two levels between which the series alternates, if it has at least six stretches. `changepoint` requires five:
+/// here a stretch may be a single version, and a range may well hold two reverted changes.
 fn modes(levels: &[(f64, f64)], noise: f64) -> Option<[f64; 2]> {
     if levels.len() < 6 {
         return None;
