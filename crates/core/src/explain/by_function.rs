@@ -1,4 +1,4 @@
-//! The difference by function, the most likely origin first.
+//! Explains a difference between two programs by function, the most likely origin first.
 
 use super::decompose::{Piece, What, decompose};
 use super::matching::{Key, Matched};
@@ -7,12 +7,12 @@ use super::{Code, Count, Tree, group};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// Why two programs differ in a count.
+/// An explanation of why two programs differ in a count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// What is counted.
+    /// The count that is explained.
     pub count: Count,
-    /// The cost of the whole first and second program.
+    /// The total cost of the first and of the second program.
     pub totals: (f64, f64),
     /// The functions in which the difference originates, the most likely first. Their differences add up to the whole.
     pub rows: Vec<FunctionDifference>,
@@ -21,80 +21,81 @@ pub struct Explanation {
 /// A function, and the part of the difference that originates in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionDifference {
-    /// The file it is in.
+    /// The file that contains the function.
     #[serde(rename = "file")]
     pub module: String,
-    /// Its name; empty where it has none.
+    /// The name of the function; empty where it has none.
     #[serde(rename = "function")]
     pub name: String,
-    /// The name in the second program, where it is another.
+    /// The name in the second program, where it differs from that in the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// How much more the second program costs because of it.
+    /// The additional cost of the second program that originates in the function; negative where it costs less.
     #[serde(rename = "difference")]
     pub delta: f64,
-    /// Whether its code is the same in both; none where that cannot be compared.
+    /// Whether the function has the same machine code in both programs; absent where that cannot be compared.
     #[serde(skip)]
     pub same_code: Option<bool>,
-    /// Whether either program does not have it.
+    /// The only program that has the function; absent where both have it.
     #[serde(skip)]
     pub only_in: Option<Which>,
-    /// Calls of it, in either program.
+    /// The number of calls of the function in each program.
     pub calls: (u64, u64),
-    /// Its own cost, in either program.
+    /// The function's own cost in each program.
     pub own: (u64, u64),
-    /// The parts of its difference, the largest first.
+    /// The parts of the difference, the largest first.
     pub parts: Vec<Part>,
-    /// How far the difference varies from run to run; 0 where the programs repeat.
+    /// The size up to which the difference may be variation from run to run; 0 where the programs repeat.
     pub spread: f64,
-    /// Functions of the two trees that the row stands for, the largest first.
+    /// The functions of the first and of the second tree that the row stands for, the largest first.
     #[serde(skip)]
     pub functions: (Vec<usize>, Vec<usize>),
 }
 
-/// One of two programs.
+/// One of the two programs that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The first.
+    /// The first program.
     First,
-    /// The second.
+    /// The second program.
     Second,
 }
 
-/// A part of a row.
+/// A part of the difference of a function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// What kind of part it is.
+    /// The kind of the part.
     pub kind: PartKind,
-    /// The function in which it appears, where that is not the row's: its code is the same, so its callers must have
-    /// caused the difference.
+    /// The function in which the part appears, where that is another than the function of the row. Its code is the same
+    /// in both programs, so its callers must have caused the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// The function that is called.
+    /// The function that is called; absent for a function's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callee: Option<String>,
-    /// Its calls in either program.
+    /// The number of calls of `callee` in each program, or of the function itself for its own code.
     pub calls: (u64, u64),
-    /// The amount.
+    /// The size of the part; negative where the second program costs less.
     #[serde(rename = "difference")]
     pub delta: f64,
 }
 
-/// The kind of a part of a row.
+/// The kind of a part of the difference of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
-    /// The function's own code costs more or less for each call.
+    /// The function's own code costs more or less per call.
     Own,
-    /// It calls another more or less often for each of its own calls.
+    /// The function calls another more or less often per call of its own.
     Calls,
-    /// It calls another that it did not call before.
+    /// The function calls another that it did not call before.
     New,
-    /// It no longer calls another.
+    /// The function no longer calls another.
     Gone,
 }
 
-/// A changed function is listed before unchanged ones from this share of all differences on.
+/// A function with changed code is listed first if its difference is at least this share of the sum of absolute
+/// differences.
 const SHARE: f64 = 0.05;
 
 impl Explanation {
@@ -103,12 +104,13 @@ impl Explanation {
         self.rows.iter().map(|row| row.delta.abs()).sum()
     }
 
-    /// How much more the second program costs.
+    /// The additional cost of the second program; negative where it costs less.
     pub fn delta(&self) -> f64 {
         self.totals.1 - self.totals.0
     }
 
-    /// Orders the rows: changed functions first, if they matter, then the largest.
+    /// Orders the rows: functions with changed code first, if their differences matter, then the others; the largest
+    /// first.
     pub fn rank(&mut self) {
         let least = SHARE * self.gross();
         let is_first = |row: &FunctionDifference| {
@@ -125,20 +127,20 @@ impl Explanation {
 }
 
 impl FunctionDifference {
-    /// Whether its difference may be chance.
+    /// Whether the difference may be variation from run to run.
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta.abs() <= self.spread
     }
 }
 
-/// The cost of one key and the number of its calls.
+/// The calls and the own cost of one key, in each program.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     calls: (u64, u64),
     own: (u64, u64),
 }
 
-/// Explains why the second program differs from the first.
+/// Explains why the second program costs more or less than the first.
 pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, count: Count) -> Explanation {
     let keys = &matched.keys;
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
@@ -191,7 +193,7 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let add = |sum: (u64, u64), more: (u64, u64)| (sum.0 + more.0, sum.1 + more.1);
     let all =
         |of: fn(&Sums) -> (u64, u64)| owners.iter().fold((0, 0), |sum, owner| add(sum, of(&sums[*owner])));
-    // Small parts do not decide whether a row counts as changed.
+    // Parts with a small share do not decide whether a row counts as changed.
     let gross: f64 = pieces.iter().map(|piece| piece.delta.abs()).sum();
     let part = |code: Option<bool>| -> f64 {
         pieces.iter().filter(|piece| piece.same_code == code).map(|piece| piece.delta.abs()).sum()
@@ -241,7 +243,7 @@ fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
         };
         Part {
             kind,
-            // One that only passes control on is no place.
+            // A trampoline is not named as a call site, since it only passes control on.
             site: (!at_home && !keys[site].trampoline).then(|| name(site)),
             callee: callee.map(name),
             calls: sums[callee.unwrap_or(site)].calls,

@@ -1,46 +1,47 @@
-//! The difference of two merged trees, divided among the places where it originates.
+//! Divides the difference of two merged trees among the places where it originates.
 //!
-//! Let a and b be the same context in both trees, called c_a and c_b times, and k = c_b / c_a. If nothing had changed
-//! in it, it would cost k times as much as before. So its difference consists of
+//! Let a and b be the same context in both trees, called c_a and c_b times, and k = c_b / c_a. If nothing in the
+//! context had changed, it would cost k times as much as before. So its difference consists of
 //!  - own(b) − k · own(a): its own code costs more;
 //!  - inclusive(d_a) · (c(d_b) / c(d_a) − k): it calls d more often, for each callee d in both;
 //!  - inclusive(d_b): it calls d, which it did not before; − k · inclusive(d_a): it no longer calls d;
 //!
-//! and the rest: its callees cost more for each call, which is divided in the same way. The sum over all contexts
+//! and a rest, because its callees cost more per call; the rest is divided in the same way. The sum over all contexts
 //! telescopes to the difference of the roots, since inclusive(a) = own(a) + Σ inclusive(d_a).
 
 use super::matching::Key;
 use super::merged::Node;
 
-/// A part of the difference.
+/// A part of the difference of two trees.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// The function that it is attributed to.
+    /// The key of the function that the part is attributed to.
     pub owner: usize,
-    /// The function in which it appears.
+    /// The key of the function in which the part appears.
     pub site: usize,
-    /// What it is.
+    /// The kind of the part.
     pub what: What,
-    /// The amount.
+    /// The size of the part; negative where the second tree costs less.
     pub delta: f64,
-    /// Whether the code of the part is the same in both programs, so that the owner must have caused it.
+    /// Whether the code of the owner is the same in both programs; absent where that is unknown.
     pub same_code: Option<bool>,
 }
 
-/// What a part of the difference is.
+/// The kind of a part of the difference, with the key of the called function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// The function's own code.
+    /// The function's own code costs more or less per call.
     Own,
-    /// It calls this function more or less often.
+    /// The function calls this one more or less often per call of its own.
     Calls(usize),
-    /// It did not call this function before.
+    /// The function calls this one, which it did not call before.
     New(usize),
-    /// It no longer calls this function.
+    /// The function no longer calls this one.
     Gone(usize),
 }
 
-/// Divides the difference. `same` says whether the code of a key is the same in both trees; none where that is unknown.
+/// Divides the difference of two trees into parts. `same` says whether the code of a key is the same in both trees;
+/// `None` where that is unknown.
 pub fn decompose(
     first: &[Node],
     second: &[Node],
@@ -60,7 +61,8 @@ pub fn decompose(
         let mut add = |what: What, delta: f64| {
             if delta != 0.0 {
                 let (owner, same_code) = match what {
-                    // Functions that jump to each other have one caller: the one that started them.
+                    // A trampoline only passes control on between functions that jump to each other, so the callee owns
+                    // the part.
                     What::Calls(callee) | What::New(callee) | What::Gone(callee) if keys[key].trampoline => {
                         (callee, same(callee))
                     }
@@ -93,19 +95,19 @@ pub fn decompose(
 /// What is known about the callers of a context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
-    /// The function of the nearest changed code, and whether that is known.
+    /// The nearest function whose code is not known to be the same, and what `same` says of it.
     changed: Option<(usize, Option<bool>)>,
     /// The nearest function that does not belong to a library.
     own: Option<usize>,
 }
 
 impl Path {
-    /// The path extended by a function.
+    /// The path of callers extended by a function.
     fn below(self, key: usize, function: &Key, same: Option<bool>) -> Path {
         let own = if function.library { self.own } else { Some(key) };
         let changed = match same {
             Some(true) => self.changed,
-            // Library code that the compiler specialised for its caller counts as the caller's.
+            // Library code that the compiler specialised for its caller counts as code of the caller.
             _ if function.library => Some((self.own.unwrap_or(key), same)),
             _ => Some((key, same)),
         };

@@ -1,4 +1,4 @@
-//! The differences of two trees by calling context, for a flame graph.
+//! The difference of two trees by calling context, for a flame graph.
 
 use super::Tree;
 use std::collections::HashMap;
@@ -6,17 +6,17 @@ use std::collections::HashMap;
 /// The difference of one calling context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The function's name.
+    /// The name of the function.
     pub name: String,
-    /// The caller's context, which stands before it.
+    /// The index of the context of the caller, which precedes this one; absent for a root.
     pub parent: Option<usize>,
-    /// The absolute difference of its own cost.
+    /// The absolute difference of the context's own cost.
     pub gross: f64,
-    /// The difference of it and everything below it; negative where it costs less.
+    /// The difference of the context and everything below it; negative where the second tree costs less.
     pub net: f64,
 }
 
-/// The contexts of both trees, in instructions. A context that only one tree has counts in full.
+/// The differences of all contexts of both trees, in instructions. A context that only one tree has counts in full.
 pub fn differences(first: &Tree, second: &Tree) -> Vec<Difference> {
     let mut all: Vec<Difference> = Vec::new();
     let mut known: HashMap<(Option<usize>, &str, &str), usize> = HashMap::new();

@@ -1,32 +1,31 @@
-//! Matches the functions of one profile with those of the other.
+//! Matches the functions of one profile with those of another.
 
 use super::{Code, Count, Tree, group};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A function of either profile or of both.
+/// A function that the first profile, the second one, or both have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    /// The file.
+    /// The file that contains the function.
     pub module: String,
-    /// The normal name.
+    /// The normalised name of the function.
     pub name: String,
-    /// The functions of the first tree that it stands for; several where their names differ only in parts that are
-    /// ignored.
+    /// The functions of the first tree with this key; several where their names differ only in parts that are ignored.
     pub first: Vec<usize>,
-    /// Those of the second tree.
+    /// The functions of the second tree with this key.
     pub second: Vec<usize>,
-    /// The name in the second tree, where it is another.
+    /// The name in the second tree, where it differs from that in the first.
     pub renamed: Option<String>,
-    /// See [`super::Function`].
+    /// Whether the function belongs to a library; see [`super::Function`].
     pub library: bool,
-    /// See [`super::Function`].
+    /// Whether the function is a trampoline; see [`super::Function`].
     pub trampoline: bool,
 }
 
 /// The functions of two trees under common keys.
 #[derive(Clone, Debug, Default)]
 pub struct Matched {
-    /// The keys.
+    /// All keys.
     pub keys: Vec<Key>,
     /// The key of each function of the first tree.
     pub of_first: Vec<usize>,
@@ -34,18 +33,20 @@ pub struct Matched {
     pub of_second: Vec<usize>,
 }
 
-/// Functions that cost less than this share of the whole are not searched under another name.
+/// A function that costs at most this share of the larger program is not searched for under another name.
 const WORTH: f64 = 0.000_5;
 
-/// The most functions of either side that are compared with each other.
+/// The largest number of functions of each side that are compared by their code.
 const MOST: usize = 200;
 
-/// The least similarity of a pair that counts as one renamed function: over all, and of the code alone.
+/// The smallest combined similarity of a pair that counts as one renamed function; [`ALIKE_CODE`] is that of its code
+/// alone.
 const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches by file and name, then by the name without template arguments, then by code, callers, calls and name.
+    /// Matches functions by file and name, then by the name without template arguments, then by the similarity of code,
+    /// callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &Code<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group();
@@ -81,7 +82,7 @@ impl Matched {
         matched
     }
 
-    /// The keys that only one side has.
+    /// The keys that only the first tree has, and those that only the second tree has.
     fn lonely(&self) -> (Vec<usize>, Vec<usize>) {
         let named = (0..self.keys.len()).filter(|key| !self.keys[*key].name.is_empty());
         let lonely =
@@ -89,7 +90,7 @@ impl Matched {
         lonely.partition(|key| self.keys[*key].second.is_empty())
     }
 
-    /// The functions that are the only ones of their template on either side.
+    /// Pairs of unmatched keys, each of which is the only one of its template in its tree.
     fn by_group(&self) -> Vec<(usize, usize)> {
         let mut groups: BTreeMap<(&str, String), [Vec<usize>; 2]> = BTreeMap::new();
         let (old, new) = self.lonely();
@@ -171,7 +172,7 @@ impl Matched {
     }
 }
 
-/// What is known about the keys of one tree.
+/// The own cost, the calls and the callers of each key of one tree, and the total cost.
 struct Facts {
     own: HashMap<usize, f64>,
     calls: HashMap<usize, f64>,
@@ -199,13 +200,13 @@ impl Facts {
     }
 }
 
-/// The share of common elements of two sets (Jaccard).
+/// The similarity of two sets: the share of their elements that both contain (Jaccard).
 fn common(a: Option<&BTreeSet<usize>>, b: Option<&BTreeSet<usize>>) -> f64 {
     let (Some(a), Some(b)) = (a, b) else { return 0.0 };
     a.intersection(b).count() as f64 / a.union(b).count().max(1) as f64
 }
 
-/// The share of common pairs of adjacent letters of two names (Dice).
+/// The similarity of two names: the share of pairs of adjacent letters that both contain (Dice).
 fn likeness_of_names(a: &str, b: &str) -> f64 {
     let pairs = |text: &str| {
         let mut counts: BTreeMap<(u8, u8), u32> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A call tree in which contexts with one key below one parent are merged.
+//! Merges the contexts of a call tree that have the same key below the same parent.
 
 use super::{Count, Tree};
 use std::collections::BTreeMap;
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 /// A context of a merged tree.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    /// The function's key.
+    /// The key of the function.
     pub key: usize,
-    /// Where it is called from.
+    /// The index of the context of the caller; absent for the root.
     pub parent: Option<usize>,
-    /// What it calls, by key.
+    /// The index of the context of each callee, by key.
     pub children: BTreeMap<usize, usize>,
-    /// Calls from the parent; at least one, since it was executed.
+    /// The number of calls from the parent; at least one, since the context was executed.
     pub calls: f64,
-    /// Its own cost.
+    /// The context's own cost.
     pub own: f64,
-    /// Its cost with everything below.
+    /// The cost of the context with everything below it.
     pub inclusive: f64,
 }
 
-/// How many levels up a function that is already on the path is searched.
+/// The number of levels up the path of callers that are searched for an outer call of a recursive function.
 const FAR: usize = 2000;
 
-/// Merges a tree; a function that is on the path already does not begin a context of its own.
+/// Merges a tree. A recursive call does not begin a new context: its cost is added to the context of the outer call.
 pub fn merged(tree: &Tree, keys: &[usize], count: Count) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     let mut place = Vec::with_capacity(tree.contexts.len());
@@ -32,7 +32,7 @@ pub fn merged(tree: &Tree, keys: &[usize], count: Count) -> Vec<Node> {
         let calls = context.calls as f64;
         let node = match context.parent.map(|parent| place[parent]) {
             None if nodes.is_empty() => None,
-            // A tree has one root; everything else without a parent goes below it.
+            // A merged tree has a single root, so other contexts without a parent go below it.
             None => Some(0),
             Some(parent) => Some(parent),
         };
@@ -74,7 +74,7 @@ fn on_path(nodes: &[Node], from: usize, key: usize) -> Option<usize> {
     let mut at = Some(from);
     for _ in 0..FAR {
         let node = &nodes[at?];
-        // The root stands for no function.
+        // The root does not represent a function.
         if node.key == key && node.parent.is_some() {
             return at;
         }

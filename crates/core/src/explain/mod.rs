@@ -1,9 +1,9 @@
-//! Where in the code the difference of two profiles originates.
+//! Finds where in the code the difference of two profiles originates.
 //!
 //! Two call trees with exact counts are mapped to common functions ([`matching`]) and merged. Their difference is
-//! divided among the functions in which it originates ([`decompose`]): by a function's own cost, and by how often it
-//! calls others. The parts add up to the whole difference. A function whose machine code is the same in both cannot be
-//! the origin; its part is attributed to the nearest caller whose code changed.
+//! divided among the functions in which it originates ([`decompose`]): by the function's own cost, and by how often it
+//! calls others. The parts add up to the whole difference. A function whose machine code is the same in both programs
+//! cannot be the origin; its part is attributed to the nearest caller whose code changed.
 
 mod by_function;
 mod decompose;
@@ -23,13 +23,13 @@ use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What is counted, in each calling context.
+    /// What is counted in each calling context.
     pub enum Count {
-        /// Instructions.
+        /// Executed instructions.
         Instructions = "instructions",
-        /// Allocations.
+        /// Allocations of memory.
         Allocations = "allocations",
-        /// Bytes requested.
+        /// Bytes of memory that were requested.
         Bytes = "bytes allocated",
     }
 }
@@ -37,46 +37,47 @@ words! {
 /// A function of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
-    /// The file that it is in, normalised so that the same file of another version has the same name.
+    /// The file that contains the function, normalised so that the file has the same name in other versions.
     pub module: String,
-    /// Its name without what compilers add, see [`normal`]; empty where it has none.
+    /// The name of the function without what compilers add, see [`normal`]; empty where it has none.
     pub name: String,
-    /// Its name as its language writes it.
+    /// The name of the function as its language writes it.
     pub shown: String,
-    /// Whether it belongs to the language's own library, compiled into the program.
+    /// Whether the function belongs to the library of its language, compiled into the program.
     pub library: bool,
-    /// Whether it only passes control on to functions that jump to each other, so that it does not count as a caller.
+    /// Whether the function is a trampoline: it only passes control on between functions that jump to each other, so it
+    /// does not count as a caller.
     pub trampoline: bool,
 }
 
-/// A calling context.
+/// A calling context: a function as it was called along one path of callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
-    /// The caller's context, which stands before it; none for the root.
+    /// The index of the context of the caller, which precedes this one; absent for the root.
     pub parent: Option<usize>,
-    /// The function.
+    /// The index of the function.
     pub function: usize,
-    /// Calls from the parent.
+    /// The number of calls from the parent.
     pub calls: u64,
-    /// Calls that returned to this context from below.
+    /// The number of recursive calls: calls of this context from contexts below it.
     pub recursive: u64,
-    /// Its own cost.
+    /// The context's own cost, without its callees.
     pub cost: Cost,
 }
 
-/// The own cost of a context.
+/// The own cost of a context, without its callees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Instructions.
+    /// The number of executed instructions.
     pub instructions: u64,
-    /// Allocations.
+    /// The number of allocations.
     pub allocations: u64,
-    /// Bytes requested.
+    /// The number of bytes requested.
     pub bytes: u64,
 }
 
 impl Cost {
-    /// One of the counts.
+    /// The value of the given count.
     pub fn of(&self, count: Count) -> u64 {
         match count {
             Count::Instructions => self.instructions,
@@ -86,12 +87,12 @@ impl Cost {
     }
 }
 
-/// All calling contexts of a program, the root first, parents before children.
+/// All calling contexts of a program: the root first, and parents before their children.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
-    /// The functions.
+    /// The functions of the program.
     pub functions: Vec<Function>,
-    /// The contexts.
+    /// The calling contexts.
     pub contexts: Vec<Context>,
 }
 
@@ -102,15 +103,16 @@ impl Tree {
     }
 }
 
-/// Whether functions of the first tree and of the second are the same; none where that is unknown.
+/// Says whether functions of the first tree and functions of the second have the same code; `None` where that is
+/// unknown.
 pub type Same<'a> = dyn Fn(&[usize], &[usize]) -> Option<bool> + 'a;
 
-/// What is known about the machine code of functions of both trees.
+/// Comparisons of the machine code of functions of both trees.
 pub struct Code<'a> {
-    /// Whether a function of the first tree and its counterpart in the second have the same code as far as it was
-    /// executed; none where they cannot be compared.
+    /// Whether functions of the first tree and their counterparts in the second have the same code as far as it was
+    /// executed; `None` where they cannot be compared.
     pub same: &'a Same<'a>,
-    /// The share of the code of a function of the first tree that is in one of the second, from 0 to 1.
+    /// The share of the code of a function of the first tree that a function of the second contains, from 0 to 1.
     pub likeness: &'a dyn Fn(usize, usize) -> f64,
 }
 

@@ -1,6 +1,7 @@
-//! Names of functions without what compilers and linkers add, so that all versions of a function have one name.
+//! Normalises names of functions: what compilers and linkers add is removed, so that a function has the same name in
+//! all versions.
 
-/// Suffixes that compilers add for copies and parts of functions.
+/// Suffixes that compilers add to the names of copies and parts of functions.
 const SUFFIXES: [&str; 10] = [
     "constprop",
     "isra",
@@ -14,13 +15,13 @@ const SUFFIXES: [&str; 10] = [
     "resolver",
 ];
 
-/// Processor-specific variants of functions of the C library.
+/// Suffixes of processor-specific variants of functions of the C library.
 const VARIANTS: [&str; 12] = [
     "_avx512", "_avx2", "_avx", "_sse2", "_sse42", "_sse4_1", "_ssse3", "_evex512", "_evex", "_erms",
     "_movbe", "_rtm",
 ];
 
-/// A name without hashes, numbers of closures, versions of symbols and suffixes of copies.
+/// The name without hashes, closure numbers, symbol versions, and suffixes of copies and variants.
 pub fn normal(name: &str) -> String {
     let mut name = without_versions(name);
     name = without_hashes(&name);
@@ -46,7 +47,7 @@ pub fn normal(name: &str) -> String {
     haskell(&name).unwrap_or(name)
 }
 
-/// `memcpy@@GLIBC_2.14` is memcpy.
+/// Removes the version of a symbol: `memcpy@@GLIBC_2.14` becomes `memcpy`.
 fn without_versions(name: &str) -> String {
     match name.find('@') {
         Some(at) if at > 0 => name[..at].to_owned(),
@@ -54,7 +55,7 @@ fn without_versions(name: &str) -> String {
     }
 }
 
-/// Rust's `::h0123456789abcdef` and `[0123456789abcdef]`.
+/// Removes the hashes of Rust: `::h0123456789abcdef` and `[0123456789abcdef]`.
 fn without_hashes(name: &str) -> String {
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if let Some((rest, last)) = name.rsplit_once("::h")
@@ -82,7 +83,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The name without its last suffix, where it has one.
+/// The name without its last suffix; `None` where it has none.
 fn without_suffix(name: &str) -> Option<String> {
     if let Some((rest, _)) = name.rsplit_once(" [clone ").filter(|(_, end)| end.ends_with(']')) {
         return Some(rest.to_owned());
@@ -91,13 +92,13 @@ fn without_suffix(name: &str) -> Option<String> {
     if rest.is_empty() {
         return None;
     }
-    // The closures of Go are a.b.func1.2; see below.
+    // The closures of Go are called a.b.func1.2; `without_closure_numbers` handles them.
     let go = rest.rsplit('.').next().is_some_and(|word| word.starts_with("func"));
     let removable = SUFFIXES.contains(&last) || (is_number(last) && !go);
     removable.then(|| rest.to_owned())
 }
 
-/// `{closure#3}`, `{{closure}}`, `{lambda(int)#2}`, Go's `.func1.2`.
+/// Removes the numbers of closures: `{closure#3}`, `{{closure}}`, `{lambda(int)#2}`, Go's `.func1.2`.
 fn without_closure_numbers(name: &str) -> String {
     let mut out = name.replace("{{closure}}", "{closure}");
     while let Some(at) = out.find('#') {
@@ -113,7 +114,7 @@ fn without_closure_numbers(name: &str) -> String {
     if numbers { out[..at + ".func".len()].to_owned() } else { out }
 }
 
-/// Local names of GHC such as `_s1Xa_info` are renumbered by each compilation.
+/// Replaces local names of GHC such as `_s1Xa_info`, which each compilation renumbers; `None` for other names.
 fn haskell(name: &str) -> Option<String> {
     let ends = ["_info", "_entry"];
     let end = ends.into_iter().find(|end| name.ends_with(end))?;
@@ -126,7 +127,7 @@ fn haskell(name: &str) -> Option<String> {
     is_local.then(|| format!("{module}_(local){end}"))
 }
 
-/// The name without arguments of templates and generics, common to all instances.
+/// The name without the arguments of templates and generics, which all instances share.
 pub fn group(name: &str) -> String {
     let mut out = String::new();
     let (mut depth, mut before) = (0_u32, ' ');
@@ -161,7 +162,8 @@ pub fn is_library(name: &str) -> bool {
         "ghc-internal:",
         "integer-gmp:",
     ];
-    // `<alloc::vec::Vec<T> as core::ops::Drop>::drop`, `void std::swap<int>`.
+    // Names may begin with a type or a result, such as `<alloc::vec::Vec<T> as core::ops::Drop>::drop` or `void
+    // std::swap<int>`.
     let bare = name.trim_start_matches(['<', '&', '*']);
     let result = bare.split('(').next().unwrap_or(bare).rsplit(' ').next().unwrap_or(bare);
     BEGINNINGS.iter().any(|beginning| bare.starts_with(beginning) || result.starts_with(beginning))

@@ -1,14 +1,14 @@
-//! Programs that do not repeat: variation from run to run is no difference between them.
+//! Explains programs that do not repeat, whose variation from run to run must not appear as a difference.
 
 use super::Explanation;
 use std::collections::HashMap;
 
-/// A difference must exceed the largest deviation among runs of one program by this factor: with few runs the largest
-/// deviation is sometimes exceeded by chance, and there are many rows.
+/// A difference must exceed the largest deviation among runs of one program by this factor: chance sometimes exceeds
+/// the largest deviation of a few runs, and there are many rows.
 const FACTOR: f64 = 3.0;
 
-/// The mean of explanations of pairs of runs, with the spread of each row: [`FACTOR`] times the largest of the
-/// deviations of pairs from their mean and of the differences `within` one program.
+/// The mean of the explanations of pairs of runs, with the spread of each row; `None` without pairs. The spread is
+/// [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences `within` one program.
 pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
     let runs = pairs.len() as f64;
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
@@ -33,11 +33,11 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
     let settle = |(id, mut row): (Id, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
         row.delta = seen.iter().sum::<f64>() / runs;
-        // A pair without the row has a difference of zero.
+        // A pair that lacks the row has a difference of zero.
         let absent = (seen.len() as f64) < runs;
         let deviations = seen.iter().copied().chain(absent.then_some(0.0)).map(|one| (one - row.delta).abs());
         let most = deviations.fold(alone.get(&id).copied().unwrap_or(0.0), f64::max);
-        // What the total does not show, whose variation is known best, is not reported of a part either.
+        // The variation of the total is known best, so for unchanged code a difference must also exceed that.
         let most = if row.same_code == Some(true) { most.max(whole) } else { most };
         row.spread = FACTOR * most;
         row

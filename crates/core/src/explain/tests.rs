@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A tree from lines of parent, function, calls, own cost.
+/// Makes a tree from lines of parent, function, calls and own cost.
 fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
     let mut tree = Tree::default();
     let mut function = |name: &str| {
@@ -33,7 +33,7 @@ fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
     tree
 }
 
-/// Explains, where all functions except `changed` have the same code.
+/// Explains two trees in which all functions except `changed` have the same code.
 fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
     let same = |_: &[usize], new: &[usize]| {
         Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
