@@ -11,28 +11,28 @@ use serde::Serialize;
 /// A limit on one metric of some arms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
-    /// The arms it applies to: a name, a prefix ended by `*`, or `*` for all.
+    /// The arms that the budget applies to: a name, a prefix that ends in `*`, or `*` for all.
     pub arm: String,
-    /// The metric's key.
+    /// The key of the metric.
     pub metric: String,
     /// The limit.
     pub limit: Limit,
-    /// The case that a relative limit compares with; none for the reference or the baseline.
+    /// The case that a relative limit compares with; absent for the reference or the baseline.
     pub against: Option<String>,
-    /// The text it was read from, for reports.
+    /// The text from which the budget was read, for reports.
     pub text: String,
 }
 
 /// An upper or a lower limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// At most this much, in the metric's unit.
+    /// The metric is at most this, in its unit.
     AtMost(f64),
-    /// At least this much, in the metric's unit.
+    /// The metric is at least this, in its unit.
     AtLeast(f64),
-    /// At most this ratio to the reference: 1.03 for `+3%`.
+    /// The ratio of the metric to that of the reference is at most this: 1.03 for `+3%`.
     AtMostTimes(f64),
-    /// At least this ratio to the reference: 0.97 for `-3%`.
+    /// The ratio of the metric to that of the reference is at least this: 0.97 for `-3%`.
     AtLeastTimes(f64),
 }
 
@@ -42,7 +42,7 @@ impl Limit {
         matches!(self, Limit::AtMostTimes(_) | Limit::AtLeastTimes(_))
     }
 
-    /// The finding for a range of plausible values.
+    /// Whether the limit is kept, for a range of values that the readings allow.
     fn holds(&self, low: f64, high: f64) -> Kept {
         let (surely, surely_not) = match *self {
             Limit::AtMost(limit) | Limit::AtMostTimes(limit) => (high <= limit, low > limit),
@@ -59,33 +59,33 @@ impl Limit {
 words! {
     /// Whether a budget was kept.
     pub enum Kept {
-        /// Kept, at the confidence of the readings.
+        /// All values that the readings allow keep the budget.
         Yes = "kept",
-        /// Exceeded, at the confidence of the readings.
+        /// All values that the readings allow exceed the budget.
         No = "exceeded",
         /// The readings do not decide.
         CantTell = "can't tell",
     }
 }
 
-/// A budget applied to one arm.
+/// The result of applying a budget to one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
-    /// The budget's text.
+    /// The text of the budget.
     #[serde(rename = "limit")]
     pub budget: String,
-    /// The arm.
+    /// The name of the arm.
     pub arm: String,
-    /// The finding.
+    /// Whether the arm keeps the budget.
     #[serde(rename = "result")]
     pub kept: Kept,
-    /// What was found, in words.
+    /// The value or the change that was found, in words.
     pub found: String,
 }
 
 impl Budget {
-    /// Reads `METRIC<VALUE`, `METRIC<+3%`, either preceded by `ARM:`. `<=` means the same as `<`: the difference
-    /// matters for counts only, and for these the limit itself is kept.
+    /// Reads a budget: `METRIC<VALUE` or `METRIC<+3%`, optionally preceded by `ARM:`. `<=` means the same as `<`: the
+    /// difference matters for counts only, and a count that is equal to the limit keeps it.
     ///
     /// ```
     /// use scruple_core::budget::Budget;
@@ -99,7 +99,7 @@ impl Budget {
         Budget::parse_among(text, &[])
     }
 
-    /// Like [`Budget::parse`], where a program declares metrics of its own.
+    /// Reads a budget as [`Budget::parse`] does; `brought` are the metrics that a program declares itself.
     pub fn parse_among(text: &str, brought: &[Metric]) -> Result<Budget, String> {
         let shape = || {
             format!(
@@ -129,7 +129,7 @@ impl Budget {
         })
     }
 
-    /// Whether it applies to an arm of that name.
+    /// Whether the budget applies to an arm with this name.
     pub fn applies_to(&self, arm: &str) -> bool {
         match self.arm.strip_suffix('*') {
             Some(prefix) => arm.starts_with(prefix),
@@ -140,7 +140,7 @@ impl Budget {
 
 fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
     let signed = value.starts_with(['+', '-']);
-    // The unit of a share is percent, so only a sign marks a change.
+    // The unit of a share is written in per cent too, so for shares only a sign marks a change.
     if let Some(percent) = value.strip_suffix('%').filter(|_| signed || metric.unit != unit::Unit::Ratio) {
         if !signed {
             return Err(format!(
@@ -161,19 +161,19 @@ fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
     unit::parse_quantity(value, &metric.unit).map(Limit::AtMost)
 }
 
-/// What an absolute limit is compared with: the value, and the least and the greatest value that the readings allow.
+/// The value that an absolute limit is compared with, and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
-    /// The estimate, in the metric's unit.
+    /// The estimate, in the unit of the metric.
     pub value: f64,
-    /// The range that the readings allow, or why there is none.
+    /// The smallest and the largest value that the readings allow, or why there are none.
     pub bounds: Result<(f64, f64), Why>,
 }
 
 /// Compares an amount with an absolute limit, or a comparison with a relative one.
 ///
-/// `amount` is the arm's own, `judged` its comparison with the reference. Where the one that is needed is absent, the
-/// finding is *can't tell*, with the reason in `absent`.
+/// `amount` is that of the arm, `judged` its comparison with the reference. Where the required one is absent, the
+/// result is *can't tell*, with the reason from `absent`.
 pub fn check(
     budget: &Budget,
     arm: &str,

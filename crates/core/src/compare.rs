@@ -1,9 +1,9 @@
-//! Two samples compared: the evidence of a difference, and one of four verdicts.
+//! Compares two samples: the evidence of a difference, and one of four verdicts.
 //!
 //! The verdict follows from the evidence and the margin m. Intervals are compared in logarithms, so that twice and half
-//! are equally far: outside ±ln(1+m) the arms are *different*, inside they are the *same*; an interval that excludes 1
-//! but crosses the margin is a *small* difference, and any other is *can't tell*. With an interval of level 1 − α each
-//! of the first three verdicts is wrong in at most α of all cases.
+//! are equally far from 1: outside ±ln(1+m) the arms are *different*, inside they are the *same*; an interval that
+//! excludes 1 but crosses the margin is a *small* difference, and any other is *can't tell*. With an interval of level
+//! 1 − α, each of the first three verdicts is wrong in at most α of all cases.
 
 mod many;
 
@@ -20,13 +20,13 @@ use crate::stats::quantile::Interval;
 /// The verdict on two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// They differ by more than the margin.
+    /// The arms differ by more than the margin.
     #[serde(rename = "different")]
     Different,
-    /// They differ by less than the margin, if at all.
+    /// The arms differ by less than the margin, if at all.
     #[serde(rename = "same")]
     Same,
-    /// They differ, maybe by less than the margin.
+    /// The arms differ, maybe by less than the margin.
     #[serde(rename = "small")]
     Small,
     /// The readings do not decide.
@@ -34,7 +34,7 @@ pub enum Verdict {
     CantTell,
 }
 
-/// The direction of a difference, for whoever pays the cost.
+/// The direction of a difference, from the point of view of whoever pays the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -44,22 +44,23 @@ pub enum Direction {
     Worse,
 }
 
-/// The largest margin, as a ratio less 1, at which arms may be called the same. A wider one would say nothing.
+/// The largest margin, as a ratio less 1, at which arms may be called the same. With a wider one, "same" would mean
+/// nothing.
 pub const WIDEST_MARGIN: f64 = 0.25;
 
-/// One arm against the reference in one metric.
+/// The comparison of one arm with the reference in one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The evidence of the difference.
     pub evidence: Evidence,
-    /// The margin as a ratio less 1: 0.01 for one per cent. It is wider than the one asked for where the evidence does
-    /// not support a narrower one.
+    /// The margin as a ratio less 1: 0.01 for one per cent. It is wider than the requested one where the evidence does
+    /// not support that.
     pub margin: f64,
     /// The verdict.
     pub verdict: Verdict,
-    /// The direction, where the verdict is different or small.
+    /// The direction of the difference; absent unless the verdict is different or small.
     pub direction: Option<Direction>,
-    /// About how many more blocks are needed where the verdict is can't tell; else 0.
+    /// About how many more blocks would tell, where the verdict is can't tell and blocks help; else 0.
     pub more_blocks: usize,
 }
 
@@ -73,7 +74,7 @@ impl Comparison {
             Evidence::Interval { effect, resolution, .. } => {
                 let found = verdict(&effect.interval, margin);
                 let differs = !evidence.ratio_bounds().is_ok_and(|(low, high)| low <= 1.0 && 1.0 <= high);
-                // A difference that identical programs may have is no small difference either.
+                // A difference that identical programs may have is not a small difference either.
                 let known = found != Verdict::Small || *resolution == 0.0 || differs;
                 (if known { found } else { Verdict::CantTell }, effect.interval.low > 1.0)
             }
@@ -89,18 +90,18 @@ impl Comparison {
         Comparison { evidence, margin, verdict, direction, more_blocks }
     }
 
-    /// The interval of the effect, where the evidence is one.
+    /// The interval of the effect; `None` where the evidence is of another kind.
     pub fn interval(&self) -> Option<Interval> {
         self.evidence.interval()
     }
 
-    /// Half the width of the interval in logarithms; infinite where there is none.
+    /// Half the width of the interval in logarithms; infinite where there is no interval.
     pub fn half_width(&self) -> f64 {
         self.interval().map_or(f64::INFINITY, |interval| interval.map(f64::ln).half_width())
     }
 }
 
-/// Compares readings taken in blocks, the i-th reading of either arm in block i.
+/// Compares readings taken in blocks: the i-th reading of each arm belongs to block i.
 ///
 /// Never fails: where there is no effect, the verdict is can't tell, and the evidence gives the reason.
 ///
@@ -135,10 +136,10 @@ pub fn compare_unpaired(
     Comparison::of(Evidence::of_samples(reference, arm, level), lower_is_better, margin)
 }
 
-/// Compares readings of a metric that counts, such as allocations; two readings of each arm show that they repeat.
+/// Compares readings of a counted metric, such as allocations.
 ///
-/// Readings that disagree are not exact and are compared as noisy ones. Otherwise the margin plays no part: one byte
-/// more is a difference.
+/// Two readings of each arm show that they repeat; three show that they differ. Readings that disagree are not exact
+/// and are compared as noisy ones. Else the margin does not matter: one byte more is a difference.
 ///
 /// ```
 /// use scruple_core::compare::{Verdict, compare_exact};
@@ -160,7 +161,7 @@ pub fn compare_exact(
     Comparison::of(evidence, lower_is_better, margin)
 }
 
-/// The verdict on a ratio known by its interval, for a margin given as a ratio less 1.
+/// The verdict on a ratio with this interval, for a margin given as a ratio less 1.
 pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
     let limit = margin.max(0.0).ln_1p();
     let (low, high) = (interval.low.ln(), interval.high.ln());
@@ -175,7 +176,8 @@ pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
     }
 }
 
-/// Different where every reading of one arm is beyond the margin of every reading of the other, same where none is.
+/// The verdict on two ranges: different where every reading of one arm is beyond the margin of every reading of the
+/// other, same where none is, else can't tell.
 fn of_ranges(reference: &Range, arm: &Range, floor: f64, margin: f64) -> Verdict {
     let room = floor.max(reference.middle.abs() * margin);
     if arm.low - reference.high > room || reference.low - arm.high > room {
@@ -190,9 +192,10 @@ fn of_ranges(reference: &Range, arm: &Range, floor: f64, margin: f64) -> Verdict
     }
 }
 
-/// The larger of the margin `m` and the difference that was seen between two identical arms.
+/// The larger of the margin `m` and the largest difference that two identical arms may have had.
 ///
-/// The far end of the A/A interval is the largest difference that this session cannot tell from none.
+/// That is the far end of the interval of the A/A comparison `aa`: this session cannot distinguish it from no
+/// difference.
 pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
     let Some(interval) = aa.and_then(Comparison::interval) else { return m };
     let seen = interval.low.ln().abs().max(interval.high.ln().abs()).exp_m1();
@@ -201,7 +204,7 @@ pub fn honest_margin(m: f64, aa: Option<&Comparison>) -> f64 {
 
 fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {
     match evidence {
-        // More nodes would tell, or more pairs on each; not more blocks alone.
+        // More nodes, or more pairs on each, would tell; more blocks alone would not.
         Evidence::Interval { of: Replicate::Nodes { .. }, .. } => 0,
         Evidence::Interval { effect, .. } if margin <= WIDEST_MARGIN => narrower(effect, margin),
         Evidence::Absent { why: Why::TooFew { have, need } | Why::FewProcesses { have, need }, .. } => {
@@ -211,7 +214,8 @@ fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {
     }
 }
 
-/// An undecided effect e is decided once the half width is below m − |e| (same) or |e| (small or different).
+/// The number of blocks that decides an undecided effect e: its half width must be below m − |e| (same) or |e| (small
+/// or different).
 fn narrower(effect: &Effect, margin: f64) -> usize {
     let (e, m) = (effect.ratio.ln().abs(), margin.max(0.0).ln_1p());
     let half_width = effect.interval.map(f64::ln).half_width();

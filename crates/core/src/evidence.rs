@@ -1,25 +1,24 @@
 //! What is known about the difference between two arms in one metric.
 //!
-//! Verdicts, gates, sentences, tables and JSON read nothing but [`Evidence`], so that none of them can know more or
-//! less than another.
+//! Verdicts, gates, sentences, tables and JSON read only [`Evidence`], so that they all rest on the same knowledge.
 
 use crate::stats::paired::{self, Effect, Why};
 use crate::stats::processes;
 use crate::stats::quantile::{Interval, median};
 
-/// The least, the middle and the greatest of a few readings, in the unit of the metric.
+/// The smallest, the median and the largest of a few readings, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The least reading.
+    /// The smallest reading.
     pub low: f64,
-    /// The median.
+    /// The median of the readings.
     pub middle: f64,
-    /// The greatest reading.
+    /// The largest reading.
     pub high: f64,
 }
 
 impl Range {
-    /// The range of some readings; none where there are no readings or one of them is not finite.
+    /// The range of some readings; `None` where there are no readings or one of them is not finite.
     pub fn of(readings: &[f64]) -> Option<Range> {
         if readings.is_empty() || readings.iter().any(|reading| !reading.is_finite()) {
             return None;
@@ -29,7 +28,7 @@ impl Range {
         Some(Range { low, middle: median(readings), high })
     }
 
-    /// Whether two ranges have anything in common.
+    /// Whether two ranges overlap.
     fn overlaps(&self, other: &Range) -> bool {
         self.low <= other.high && other.low <= self.high
     }
@@ -40,88 +39,90 @@ impl Range {
     }
 }
 
-/// What one reading of a sample stands for: an interval for the next reading depends on it.
+/// What one number of a sample stands for. An interval for the next number depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replicate {
-    /// One launch or one batch, of many.
+    /// A launch or a batch, one of many.
     Block,
     /// A whole process, by the median of its batches.
     Process,
-    /// One turn of a load, by the median of its windows: windows of one turn share what the machine did meanwhile.
+    /// A turn of a load, by the median of its windows: windows of one turn share what the machine did meanwhile.
     Turn,
-    /// One launch, of a handful: fewer than order statistics need.
+    /// A launch, one of fewer than order statistics need.
     Launch,
-    /// A node of a farm by its own effect, where there are enough for their class of machines; else a pair of readings of
-    /// one of these nodes, from which the node's difference from the others is taken off.
+    /// A node of a farm, by its own effect, where there are enough nodes for their class of machines. Else a pair of
+    /// readings of one of these nodes, from which the node's difference from their mean is subtracted.
     Nodes {
-        /// How many nodes there are.
+        /// The number of nodes.
         nodes: usize,
-        /// Whether they stand for their class.
+        /// Whether the nodes stand for their class of machines.
         of_class: bool,
     },
 }
 
-/// With this many readings of each arm, ranges lie apart by chance in 2 of 70 cases, since 2 of the 70 ways to divide
-/// eight readings do.
+/// The number of readings of each arm from which on ranges that lie apart count as evidence. Chance separates them in 2
+/// of 70 cases, since 2 of the 70 ways to divide eight readings do.
 pub const APART: usize = 4;
 
 /// The number of readings that shows that a count repeats.
 pub const REPEATED: usize = 2;
 
-/// The number of readings of each arm that shows that two counts that repeat differ. A count that takes two values,
-/// each half of the time, repeats in either arm and yet differs in 2 of 16 cases with two readings of each, and in 2 of
-/// 64 with three.
+/// The number of readings of each arm that shows that two repeating counts differ. A count that takes two values, each
+/// half of the time, repeats in each arm and yet differs between them in 2 of 16 cases with two readings of each, and
+/// in 2 of 64 cases with three.
 pub const DIFFER: usize = 3;
 
-/// Launches of a command in the memory and counting passes where the readings vary so much that the verdict is open.
+/// The number of launches of a command in the memory and counting passes, where the readings vary so much that the
+/// verdict is open.
 pub const MOST_OF_FEW: usize = 6;
 
 /// What is known about the difference between a reference and an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Evidence {
-    /// The readings of either arm repeated in this run, and the metric counts: the difference is a fact.
+    /// The difference is a fact: the metric is counted, and the readings of each arm repeated in this run.
     Exact {
         /// The reading of the reference, in the unit of the metric.
         reference: f64,
-        /// The reading of the arm.
+        /// The reading of the arm, in the unit of the metric.
         arm: f64,
-        /// Readings of the arm that has fewer.
+        /// The number of readings of the arm that has fewer.
         readings: usize,
     },
     /// The ratio of arm to reference is known by an interval.
     Interval {
         /// The ratio, its interval, and the method.
         effect: Effect,
-        /// What was counted for it.
+        /// What each number that the interval is computed from stands for.
         of: Replicate,
-        /// How far two identical programs may differ in this metric for reasons that more readings do not average out,
+        /// How much two identical programs may differ in this metric for reasons that more readings do not average out,
         /// as a ratio less 1.
         resolution: f64,
     },
-    /// Readings of a metric that counts, but not exactly: known by their ranges.
+    /// The readings are known by their ranges: the metric is counted, but not exactly.
     Ranges {
         /// The readings of the reference.
         reference: Range,
         /// The readings of the arm.
         arm: Range,
-        /// The least meaningful difference, in the unit of the metric.
+        /// The smallest difference that means anything, in the unit of the metric.
         floor: f64,
-        /// Readings of the arm that has fewer.
+        /// The number of readings of the arm that has fewer.
         readings: usize,
     },
     /// Nothing may be concluded.
     Absent {
         /// The reason.
         why: Why,
-        /// The ratio of medians, for readers, as a direction.
+        /// The ratio of the medians, which gives readers a direction.
         pointing: Option<f64>,
-        /// Readings of the arm that has fewer.
+        /// The number of readings of the arm that has fewer.
         readings: usize,
     },
 }
 
 impl Evidence {
-    /// The evidence of readings taken in blocks, the i-th reading of either arm in block i, at this level.
+    /// The evidence of readings taken in blocks, at this confidence level: the i-th reading of each arm belongs to
+    /// block i.
     pub fn of_blocks(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
         if reference.len() == arm.len()
             && let Some(nothing) = Evidence::of_nothing(reference, arm)
@@ -141,8 +142,8 @@ impl Evidence {
         Evidence::of(paired::unpaired_effect(reference, arm, level), Replicate::Block, reference, arm)
     }
 
-    /// The evidence of one number for each process. Fewer than three processes do not show how much processes differ,
-    /// so there is no interval.
+    /// The evidence of one number for each process. There is no interval for fewer than three processes, which do not
+    /// show how much processes differ.
     pub fn of_processes(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
         let effect = processes::effect_of(reference, arm, paired, level).map_err(|why| match why {
             Why::TooFew { have, need } => Why::FewProcesses { have, need },
@@ -151,7 +152,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Process, reference, arm)
     }
 
-    /// The evidence of one number for each turn of a load, the i-th of either arm taken beside each other if `paired`.
+    /// The evidence of one number for each turn of a load. The i-th turns of both arms were taken beside each other if
+    /// `paired`.
     pub fn of_turns(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
         if let Some(nothing) = Evidence::of_nothing(reference, arm) {
             return nothing;
@@ -160,7 +162,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Turn, reference, arm)
     }
 
-    /// The evidence of the effects of nodes of a farm on their class, one ratio for each; or of pairs of fewer nodes on these.
+    /// The evidence of replicates from nodes of a farm: one ratio for each node and its class, or pairs of readings of
+    /// these nodes.
     pub fn of_nodes(
         reference: &[f64],
         arm: &[f64],
@@ -179,8 +182,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Nodes { nodes, of_class }, reference, arm)
     }
 
-    /// The evidence of a few launches in which a noisy metric was read: fewer than order statistics need, so the
-    /// logarithms of the readings are assumed to be normal.
+    /// The evidence of a few launches in which a noisy metric was read. They are fewer than order statistics need, so
+    /// the logarithms of the readings are assumed to be normal.
     pub fn of_handful(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
         let known = |readings: &[f64]| Range::of(readings).is_some_and(|range| range.repeats());
         let effect = match known(reference) && known(arm) && reference[0] != arm[0] {
@@ -190,7 +193,7 @@ impl Evidence {
         Evidence::of(effect, Replicate::Launch, reference, arm)
     }
 
-    /// The evidence of a metric that is read once because it cannot vary, such as the size of a file. None where the
+    /// The evidence of a metric that is read once because it cannot vary, such as the size of a file. `None` where the
     /// readings of an arm disagree.
     pub fn of_fact(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
         let (left, right) = (Range::of(reference)?, Range::of(arm)?);
@@ -199,8 +202,9 @@ impl Evidence {
         (left.repeats() && right.repeats()).then_some(fact)
     }
 
-    /// The evidence of a metric that counts: a fact where both arms repeat, ranges where the metric has a stated error.
-    /// Few readings may repeat by chance; see [`REPEATED`] and [`DIFFER`]. None where the readings of an arm disagree.
+    /// The evidence of a counted metric whose readings repeat: a fact, or ranges where the metric has a stated error.
+    /// Few readings may repeat by chance; see [`REPEATED`] and [`DIFFER`]. `None` where the readings of an arm
+    /// disagree.
     pub fn of_counts(reference: &[f64], arm: &[f64], exact: bool, floor: f64) -> Option<Evidence> {
         let (left, right) = (Range::of(reference)?, Range::of(arm)?);
         if !left.repeats() || !right.repeats() {
@@ -219,8 +223,8 @@ impl Evidence {
         })
     }
 
-    /// The evidence of a metric that counts but did not repeat in this run. Ranges of fewer than [`APART`] readings
-    /// that do not overlap may do so by chance.
+    /// The evidence of a counted metric that did not repeat in this run. Ranges of fewer than [`APART`] readings may
+    /// lie apart by chance.
     pub fn of_near_counts(reference: &[f64], arm: &[f64], floor: f64) -> Evidence {
         let readings = reference.len().min(arm.len());
         let pointing = || ratio(median(reference), median(arm));
@@ -254,13 +258,13 @@ impl Evidence {
         }
     }
 
-    /// No evidence, for this reason, although there are readings.
+    /// No evidence, for the reason `why`, although there are readings.
     pub fn without(why: Why, reference: &[f64], arm: &[f64]) -> Evidence {
         let pointing = ratio(median(reference), median(arm));
         Evidence::Absent { why, pointing, readings: reference.len().min(arm.len()) }
     }
 
-    /// The ratio of arm to reference; none where the reference is 0 and the arm is not.
+    /// The ratio of arm to reference; `None` where it is not finite.
     pub fn effect(&self) -> Option<f64> {
         match self {
             Evidence::Exact { reference, arm, .. } => ratio(*reference, *arm),
@@ -270,7 +274,7 @@ impl Evidence {
         }
     }
 
-    /// The interval of the ratio, where the evidence is one.
+    /// The interval of the ratio; `None` where the evidence is of another kind.
     pub fn interval(&self) -> Option<Interval> {
         match self {
             Evidence::Interval { effect, .. } => Some(effect.interval),
@@ -278,7 +282,7 @@ impl Evidence {
         }
     }
 
-    /// Arm minus reference in the unit of the metric, where that is a fact.
+    /// Arm minus reference in the unit of the metric; `None` where the difference is not a fact.
     pub fn difference(&self) -> Option<f64> {
         match self {
             Evidence::Exact { reference, arm, .. } => Some(arm - reference),
@@ -286,7 +290,8 @@ impl Evidence {
         }
     }
 
-    /// The number of blocks of the evidence; without blocks, the readings of the arm that has fewer.
+    /// The number of pairs or replicates of an interval; for other kinds, the number of readings of the arm that has
+    /// fewer.
     pub fn readings(&self) -> usize {
         match self {
             Evidence::Interval { effect, .. } => effect.n,
@@ -296,7 +301,7 @@ impl Evidence {
         }
     }
 
-    /// The kind of evidence, in words.
+    /// The method by which the evidence was obtained, in words.
     pub fn method(&self) -> &'static str {
         match self {
             Evidence::Exact { .. } => "exact",
@@ -316,7 +321,7 @@ impl Evidence {
         }
     }
 
-    /// Why nothing can be concluded, where that is so.
+    /// The reason why nothing can be concluded; `None` where something can.
     pub fn why(&self) -> Option<Why> {
         match self {
             Evidence::Absent { why, .. } => Some(*why),
@@ -324,8 +329,8 @@ impl Evidence {
         }
     }
 
-    /// The margin that this evidence supports: `margin` (a ratio less 1), or the possible difference of identical
-    /// programs where that is larger.
+    /// The margin that this evidence supports, as a ratio less 1: `margin`, or how much identical programs may differ
+    /// where that is larger.
     pub fn judgeable_margin(&self, margin: f64) -> f64 {
         match self {
             Evidence::Interval { resolution, .. } => margin.max(*resolution),
@@ -336,10 +341,10 @@ impl Evidence {
         }
     }
 
-    /// The least and the greatest ratio of arm to reference that the evidence allows, or why there is none.
+    /// The smallest and the largest ratio of arm to reference that the evidence allows, or why there are none.
     ///
-    /// Gates read these. They include the possible difference of identical programs, so that no gate is stricter than
-    /// the verdict.
+    /// Gates read these bounds. They include the possible difference of identical programs, so that no gate is stricter
+    /// than the verdict.
     pub fn ratio_bounds(&self) -> Result<(f64, f64), Why> {
         match self {
             Evidence::Exact { reference, arm, .. } => {
@@ -363,7 +368,7 @@ impl Evidence {
     }
 }
 
-/// Arm divided by reference; 1 where both are 0, none where there is no ratio.
+/// Arm divided by reference; 1 where both are equal, `None` where there is no finite ratio.
 fn ratio(reference: f64, arm: f64) -> Option<f64> {
     if reference == arm && reference.is_finite() {
         return Some(1.0);

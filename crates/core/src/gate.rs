@@ -1,8 +1,7 @@
 //! Gates: which comparisons of a run decide, and the outcome.
 //!
-//! By default counts that repeat decide and times only inform: on a shared machine a count is the same each time, and a
-//! time is not. A gate is never more certain than the verdicts that it rests on: where a comparison cannot tell,
-//! neither can the gate.
+//! By default counts that repeat decide, and times only inform: on a shared machine counts repeat, and times do not. A
+//! gate is never more certain than the verdicts that it rests on: where a comparison can't tell, neither can the gate.
 
 use crate::budget::{Budget, Checked, Kept};
 use crate::compare::{Comparison, Direction, Verdict};
@@ -18,57 +17,57 @@ use crate::words::words;
 /// The settings of a gate.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Keys and families of the metrics that decide; by default those that count and repeat.
+    /// The keys and families of the metrics that decide. If empty, counted metrics that repeat decide.
     pub metrics: Vec<String>,
-    /// Changes that are intended.
+    /// The changes that are declared as intended.
     pub accepted: Vec<Acceptance>,
 }
 
 words! {
     /// The outcome of one comparison.
     pub enum Outcome {
-        /// It is worse, beyond the margin.
+        /// The arm is worse by more than the margin allows.
         Regression = "regression",
-        /// It is worse, and the change was accepted as intended.
+        /// The arm is worse, and the change was accepted as intended.
         Accepted = "accepted",
-        /// It may be worse.
+        /// The arm may be worse.
         CantTell = "can't tell",
-        /// It is better, beyond the margin.
+        /// The arm is better.
         Improvement = "improvement",
-        /// It is not worse.
+        /// The arm is not worse.
         Same = "same",
     }
 }
 
-/// One metric of one arm, as a gate sees it.
+/// One metric of one arm, as a gate judges it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The subject, without its version.
+    /// The name of the subject, without its version.
     pub subject: String,
-    /// The name of the arm compared with.
+    /// The name of the reference.
     pub reference: String,
     /// The name of the arm.
     pub arm: String,
-    /// The metric's key.
+    /// The key of the metric.
     pub metric: String,
-    /// The comparison; none where the metric could not be read of one of the two.
+    /// The comparison; absent where the metric could not be read of one of the two arms.
     pub comparison: Option<Comparison>,
-    /// Whether it decides; else it informs.
+    /// Whether the finding decides the gate; else it only informs.
     pub gates: bool,
-    /// What it says.
+    /// The outcome of the comparison.
     pub outcome: Outcome,
     /// Why a change is accepted, or why the outcome is unknown.
     pub why: Option<String>,
 }
 
-/// Instructions change a little with every change of a program, even in its start-up: only differences beyond the
-/// margin count.
+/// Metrics of which only differences beyond the margin count: instructions change a little with every change of a
+/// program, even in its start-up.
 const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
 
-/// Readings of the reference that differ by less than this share of the margin count as repeating.
+/// Readings of the reference count as repeating if they differ by at most this share of the margin.
 const REPEATS: f64 = 0.1;
 
-/// Every metric of every pair of arms that was compared, worst first in the order of the run.
+/// The findings on every metric of every compared pair of arms: the worst outcome first, else in the order of the run.
 pub fn findings(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
     let mut found: Vec<Finding> = judged.iter().filter_map(|one| finding(run, one, rules)).collect();
     found.extend(lost(run, judged, rules));
@@ -97,7 +96,7 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
     })
 }
 
-/// Metrics that decide and that the reference has but the arm has not: the outcome is can't tell.
+/// The findings on deciding metrics that the reference has and the arm lacks: their outcome is can't tell.
 fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
     let mut pairs: Vec<(&str, &str)> =
         judged.iter().map(|one| (one.reference.as_str(), one.arm.as_str())).collect();
@@ -126,7 +125,7 @@ fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
     found
 }
 
-/// The arm of that name that the user asked about.
+/// The subject with this name.
 fn subject<'a>(run: &'a Run, name: &str) -> Option<&'a Arm> {
     run.arms.iter().find(|arm| arm.name == name && arm.role == Role::Subject)
 }
@@ -137,8 +136,8 @@ pub fn without_version(arm: &Arm) -> &str {
     cut.map_or(arm.name.as_str(), |(name, _)| name)
 }
 
-/// Whether a metric decides: because it was named, or because it counts, is shown in tables, and repeated at the
-/// reference in this run.
+/// Whether a metric decides: because the rules name it, or because it is counted, is shown in tables, and repeated at
+/// the reference in this run.
 fn decides(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> bool {
     if !rules.metrics.is_empty() {
         return rules.metrics.iter().any(|pattern| metric.matches(pattern));
@@ -172,14 +171,14 @@ fn outcome(comparison: &Comparison, metric: &Metric) -> Outcome {
         }
         (Verdict::Different, Some(Direction::Worse)) => Outcome::Regression,
         (Verdict::Different, _) => Outcome::Improvement,
-        // Better by an unknown amount, or not worse by more than the margin: passed.
+        // Better by an unknown amount, or not worse by more than the margin: the gate passes.
         (Verdict::Small, Some(Direction::Better)) => Outcome::Same,
         _ if not_worse => Outcome::Same,
         _ => Outcome::CantTell,
     }
 }
 
-/// The reason that was given for a change of this metric of this subject.
+/// The reason that the rules give for accepting a change of this metric of this subject; `None` where they give none.
 pub fn accepted(rules: &Rules, subject: &str, metric: &Metric) -> Option<String> {
     let about = |one: &&Acceptance| {
         one.subject.as_deref().is_none_or(|name| name == subject)
@@ -188,8 +187,8 @@ pub fn accepted(rules: &Rules, subject: &str, metric: &Metric) -> Option<String>
     rules.accepted.iter().find(about).map(|one| one.reason.clone())
 }
 
-/// The outcome of a limit: an accepted change also accepts limits relative to the reference; an absolute limit holds
-/// for every change.
+/// The outcome of a limit, with the reason if it was accepted. An accepted change also accepts limits relative to the
+/// reference; an absolute limit holds for every change.
 pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules) -> (Kept, Option<String>) {
     let budget = budgets.iter().find(|budget| budget.text == checked.budget);
     let relative = budget.filter(|budget| budget.limit.is_relative() && checked.kept == Kept::No);
@@ -199,8 +198,8 @@ pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules)
     (if reason.is_some() { Kept::Yes } else { checked.kept }, reason)
 }
 
-/// The outcome of all findings and limits together: a regression outweighs doubt, and where nothing decides, the
-/// outcome is can't tell.
+/// The outcome of all findings and limits together. A regression outweighs doubt; where nothing decides, the outcome is
+/// can't tell.
 pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
     let deciding = || findings.iter().filter(|one| one.gates).map(|one| one.outcome);
     if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == Outcome::Regression) {

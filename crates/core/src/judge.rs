@@ -1,4 +1,4 @@
-//! From readings to conclusions: estimates of each arm, comparisons between arms, and which of them to quote.
+//! Draws conclusions from readings: estimates of each arm, comparisons between arms, and which of them to quote.
 
 mod between_runs;
 pub mod cases;
@@ -26,8 +26,8 @@ use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use std::collections::HashMap;
 
-/// The resident size varies by up to this many bytes between identical runs, because the kernel maps neighbouring file
-/// pages at a fault if they are in memory.
+/// The resident size varies by up to this many bytes between identical runs, because at a page fault the kernel also
+/// maps neighbouring pages of a file if they are in memory.
 const RESIDENT_NOISE: f64 = 300_000.0;
 
 /// The seed of resampled intervals, fixed so that judging a run again gives the same result.
@@ -36,55 +36,56 @@ const RESAMPLING_SEED: u64 = 0x5c12_0b1e;
 /// The estimate of one metric of one arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median of the readings, in the metric's unit.
+    /// The median of the readings, in the unit of the metric.
     pub value: f64,
-    /// Its interval; absent for exact readings and where there are too few.
+    /// The interval of the median; absent for exact readings and where there are too few readings.
     pub interval: Option<Interval>,
-    /// The least and the greatest reading.
+    /// The smallest and the largest reading, in the unit of the metric.
     pub range: (f64, f64),
-    /// The method of the estimate.
+    /// The method of the estimate, in words.
     pub method: &'static str,
 }
 
 /// One comparison of one metric between two arms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The metric's key.
+    /// The key of the metric.
     pub metric: String,
-    /// The name of the arm compared with.
+    /// The name of the reference.
     pub reference: String,
-    /// The name of the arm compared.
+    /// The name of the arm that is compared with the reference.
     pub arm: String,
     /// The evidence and the verdict.
     pub comparison: Comparison,
-    /// For wall time, the larger share that the arm or the reference spent waiting for a core; else 0.
+    /// For wall time, the larger of the shares that the arm and the reference spent waiting for a core; 0 for other
+    /// metrics.
     pub waiting: f64,
 }
 
-/// Two arms to compare, and whether their readings were taken side by side.
+/// Two arms to compare, and how their readings were taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// The arm compared with.
+    /// The reference.
     pub reference: &'a Arm,
-    /// The arm compared.
+    /// The arm that is compared with the reference.
     pub arm: &'a Arm,
-    /// Whether readings of the same block belong together.
+    /// Whether the readings were taken side by side, so that readings of the same block are compared.
     pub paired: bool,
-    /// The tares of both. Cases are compared over the blocks that neither tare shows as disturbed; and commands of two
-    /// runs may differ by as much as the tare for reasons of the machine.
+    /// The tares of the reference and of the arm. Cases are compared over the blocks that neither tare shows as
+    /// disturbed. Commands of two runs may differ by as much as their tares because of the machine.
     pub tares: Option<(&'a Arm, &'a Arm)>,
     /// The nodes of a farm that took the readings.
     pub nodes: Nodes<'a>,
 }
 
-/// The declaration of the metric of a sample, Scruple's own or one that a bench program declared.
+/// The declaration of the metric of a sample: Scruple's own, or one that a bench program declared.
 pub fn declaration(key: &str, sample: &Sample) -> Metric {
     metric(key)
         .cloned()
         .unwrap_or_else(|| Metric::custom(key, sample.unit.clone(), sample.quality, sample.pass))
 }
 
-/// The estimate of a sample: the median, with an exact order-statistic interval where readings vary.
+/// The estimate of a sample: the median, with an interval at `level` where readings vary.
 pub fn estimate(sample: &Sample, level: f64) -> Estimate {
     let range = sample
         .readings
@@ -106,19 +107,20 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
     Estimate { value, interval, range, method }
 }
 
-/// The end of the keys of figures that say how far another can be wrong: `alloc.bytes.resolution` is of `alloc.bytes`.
+/// The suffix of the keys of figures that hold the possible error of another figure: `alloc.bytes.resolution` is that
+/// of `alloc.bytes`.
 pub const RESOLUTION: &str = ".resolution";
 
-/// The end of the keys of figures over all requests of a load: what they say of a metric beyond its readings by window.
-/// The readings are the value, the least that it may be, and the most that it may be, where that is known.
+/// The suffix of the keys of figures over all requests of a load together, instead of by window. Their readings are the
+/// value, its lower bound, and its upper bound where that is known.
 pub const POOLED: &str = ".pooled";
 
-/// The key of the figure with the possible error of this metric's readings.
+/// The key of the figure that holds the possible error of the readings of a metric.
 pub fn resolution_key(key: &str) -> String {
     format!("{key}{RESOLUTION}")
 }
 
-/// The estimate, widened by the possible error of the arm's readings of the metric, where that is known.
+/// The estimate, widened by the possible error of the readings of the metric where the arm has one.
 pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
     let Some(sample) = arm.sample(&resolution_key(key)) else { return estimate };
     let more = sample.readings.iter().copied().fold(0.0, f64::max);
@@ -127,11 +129,11 @@ pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
     Estimate { interval, range: ((low - more).max(0.0), high + more), ..estimate }
 }
 
-/// The pairs inside one run: every other subject, and the reference's twin, against the reference.
+/// The pairs to compare inside one run: every other subject, and the twin of the reference, against the reference.
 ///
 /// Cases of bench programs are compared with the same case in another program, or with a named reference case. Several
-/// commands at several versions are compared with themselves at the first version; several commands, or the values of a
-/// text, at several sizes with the first of them at the same size.
+/// commands at several versions are each compared with their own first version. Several commands, or the values of a
+/// textual parameter, at several sizes are compared with the first of them at the same size.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
     let nodes = Nodes::of(run);
     pairs_of(run).into_iter().map(|pair| Pair { nodes, ..pair }).collect()
@@ -161,8 +163,8 @@ fn pairs_of(run: &Run) -> Vec<Pair<'_>> {
     pairs
 }
 
-/// Whether two arms share a block. Readings of other tools, which finish one command before they start the next, do
-/// not.
+/// Whether two arms share a block; true where they share no metric. Tools that finish one command before they start the
+/// next give readings that share none.
 fn side_by_side(reference: &Arm, arm: &Arm) -> bool {
     let both = |(key, figure): (&String, &Figure)| match (figure, reference.sample(key)) {
         (Figure::Sample(sample), Some(other)) => Some((sample.blocks.clone(), other.blocks.clone())),
@@ -173,15 +175,15 @@ fn side_by_side(reference: &Arm, arm: &Arm) -> bool {
         || shared.any(|(left, right)| left.iter().any(|block| right.binary_search(block).is_ok()))
 }
 
-/// The least meaningful difference of a metric, in its unit.
+/// The smallest difference of a metric that means anything, in the unit of the metric.
 pub(crate) fn floor_of(key: &str) -> f64 {
     if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 }
 }
 
-/// The least and the greatest value of one arm's metric that the readings allow, or why there is none.
+/// The bounds of the value of one metric of one arm, in the unit of the metric, or why there are none. Absolute limits
+/// are compared with these bounds.
 ///
-/// An absolute limit is compared with these. Readings that repeated are taken as they are; one reading of a noisy
-/// metric does not bound the next.
+/// Readings that repeated are taken as they are; a single reading of a noisy time does not bound the next.
 pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Result<(f64, f64), Why> {
     if let Some(pooled) = pooled::of(arm, key) {
         return Ok((pooled.low, pooled.high.unwrap_or(f64::INFINITY)));
@@ -191,7 +193,7 @@ pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Resul
     let n = sample.readings.len();
     let (low, high) = match known.interval {
         Some(interval) => (interval.low, interval.high),
-        // A metric that is read once in a run, such as the time of a build, is taken as it is.
+        // The size of memory or of a file may be taken from a single reading, a noisy time may not.
         None if sample.quality == Quality::Noisy && sample.unit == Unit::Nanoseconds && n < 2 => {
             return Err(Why::TooFew { have: n, need: 2 });
         }
@@ -205,7 +207,7 @@ pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Resul
 }
 
 /// The comparison to quote for an arm, among the metrics shown: wall time where it decides, else processor time where
-/// that decides, else wall time; where neither is shown, the first metric that differs, or else the first.
+/// that decides, else wall time. Where neither is shown, it is the first metric that differs, or else the first metric.
 ///
 /// Processor time is quoted instead of a wall time that other work on the machine disturbed; see [`is_blurred`].
 pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option<&'a Judged> {
@@ -213,7 +215,7 @@ pub fn headline<'a>(judged: &'a [Judged], shown: &[String], arm: &str) -> Option
     quoted(&of_arm, shown)
 }
 
-/// The comparisons to quote for all arms, by arm.
+/// The comparison to quote for each arm, by the name of the arm.
 pub fn headlines<'a>(judged: &'a [Judged], shown: &[String]) -> HashMap<&'a str, &'a Judged> {
     let mut by_arm: HashMap<&str, Vec<&Judged>> = HashMap::new();
     for one in judged {
@@ -242,15 +244,16 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
         .or_else(|| shown.iter().find_map(|key| of(key)))
 }
 
-/// The least width of an interval, as a difference of logarithms, that is worth narrowing.
+/// An interval of wall time narrower than this, as a difference of logarithms, is precise enough to be quoted.
 const BLUR: f64 = 0.05;
 
 /// A wall time of which more than this share was waiting for a core depends mainly on the machine's other work.
 pub const MOST_WAITING: f64 = 0.2;
 
-/// Whether the machine's other work disturbed wall time so much that processor time is more informative: much of it was
-/// waiting; or processor time is known at least twice as precisely, and disagrees with a wall time that is the same or
-/// nearly so, or is the same, within the interval of a wall time that differs.
+/// Whether other work on the machine disturbed wall time so much that processor time is more informative. That is so if
+/// much of the wall time was waiting for a core. It is also so if processor time is known at least twice as precisely
+/// and either decides otherwise than a wall time that is the same or differs a little, or lies within the wide interval
+/// of a wall time that differs in the same direction.
 fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
     if wall.waiting > MOST_WAITING {
         return true;
@@ -269,7 +272,7 @@ fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
     }
 }
 
-/// The keys of all figures of these arms, declared metrics first and in their order.
+/// The keys of all figures of these arms: declared metrics first, in the order of their declaration.
 pub fn keys_of(arms: &[&Arm]) -> Vec<String> {
     let mut keys: Vec<String> = crate::metric::METRICS.iter().map(|metric| metric.key.to_string()).collect();
     keys.retain(|key| arms.iter().any(|arm| arm.figures.contains_key(key)));

@@ -1,13 +1,13 @@
-//! Finds the highest rate that a server sustains: which rate to try next, and the result so far.
+//! Finds the highest rate that a server sustains: decides which rate to try next, and gives the result so far.
 //!
 //! Every measurement counts, for each limit, how many requests were beyond it in each of several stretches of time.
-//! These counts are used in two ways. A rate is *certainly* good or bad when the confidence interval of the share
-//! beyond lies below or above what the limit allows, or the server fell behind; the answer lies between the highest
-//! certainly good and the lowest certainly bad rate. And where the share grows smoothly, [`fit`] estimates the rate at
-//! which it reaches what is allowed, with an interval. The search doubles (or halves, from a first rate that is too
-//! high) until one rate is good and another bad, halves the distance, and then measures around the estimate until one
-//! of the two intervals is narrow enough. Medians over measurements are not used: slow requests come in groups, so most
-//! measurements show too few.
+//! These counts are used in two ways. First, a rate is *certainly* good or bad when the confidence interval of the
+//! share beyond lies below or above what the limit allows; it is also bad when the server fell behind. The answer lies
+//! between the highest certainly good and the lowest certainly bad rate. Second, where the share grows smoothly,
+//! [`fit`] estimates the rate at which it reaches what is allowed, with an interval. The search doubles the rate (or
+//! halves it, if the first rate is too high) until one rate is good and another bad. Then it halves the distance, and
+//! finally measures around the estimate until one of the two intervals is narrow enough. Medians over measurements are
+//! not used: slow requests come in groups, so most measurements show too few of them.
 
 mod fit;
 mod limits;
@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 
 pub use limits::{BEHIND, Limit, Measure, Seen, Slo};
 
-/// How a search is carried out.
+/// The parameters of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Search {
     /// The first rate, in requests per second.
     pub from: f64,
-    /// No higher rate is tried.
+    /// The highest rate that is tried, in requests per second.
     pub most: f64,
-    /// The interval is narrow enough when its upper end is at most this multiple of the lower.
+    /// The ratio of the upper to the lower end of the interval at which the search may stop.
     pub precision: f64,
-    /// How often both ends have to be measured where the server turns from good to bad abruptly.
+    /// The number of measurements of both ends that are required where the server turns from good to bad abruptly.
     pub repeats: u32,
-    /// After this many measurements the search ends with the result so far.
+    /// The number of measurements after which the search ends with the result so far.
     pub steps: u32,
 }
 
@@ -49,12 +49,12 @@ pub enum Outcome {
     Void,
 }
 
-/// One measurement, as the search needs it.
+/// One measurement of a rate, as the search uses it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Requests per second.
+    /// The rate, in requests per second.
     pub rate: f64,
-    /// The outcome by itself.
+    /// The outcome of this measurement alone.
     pub outcome: Outcome,
     /// Whether the server answered at the rate at which requests were due.
     pub kept_up: bool,
@@ -62,25 +62,26 @@ pub struct Measurement {
     pub counts: Vec<Vec<Count>>,
 }
 
-/// The counts of one limit in a stretch of time.
+/// The counts for one limit in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Count {
-    /// Requests.
+    /// The number of requests.
     pub requests: f64,
-    /// Requests beyond the limit; for a limit on the mean, the sum of the responses as multiples of it.
+    /// The number of requests beyond the limit; for a limit on the mean, the sum of the responses as multiples of the
+    /// limit.
     pub beyond: f64,
 }
 
-/// All measurements of one rate.
+/// The outcomes of all measurements of one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Requests per second.
+    /// The rate, in requests per second.
     pub rate: f64,
-    /// Measurements in which every limit was kept, and the rate.
+    /// The number of measurements in which every limit was kept and the server kept up.
     pub good: u32,
-    /// Measurements in which one was broken.
+    /// The number of measurements in which a limit was broken or the server fell behind.
     pub bad: u32,
-    /// Void measurements.
+    /// The number of void measurements.
     pub void: u32,
 }
 
@@ -88,7 +89,7 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     search: Search,
-    /// The share that each limit allows; none for what must never happen.
+    /// The share of requests that each limit allows beyond it; `None` where none is allowed.
     allowed: Vec<Option<f64>>,
     measurements: Vec<Measurement>,
     tallies: Vec<Tally>,
@@ -98,20 +99,20 @@ pub struct Knee {
 /// The next action of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Measure at this rate and pass the result to [`Knee::report`].
+    /// Measure at this rate, in requests per second, and pass the result to [`Knee::report`].
     Measure(f64),
-    /// The search is over.
+    /// The search is over, with this result.
     Found(Found),
 }
 
-/// The interval of the highest sustainable rate.
+/// The highest sustainable rate, in requests per second, as an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// The most likely value, where it could be estimated.
+    /// The most likely rate; absent where it could not be estimated.
     pub estimate: Option<f64>,
-    /// The lower end; none when even the lowest rate tried was bad.
+    /// The lower end of the interval; absent where even the lowest rate tried was bad.
     pub low: Option<f64>,
-    /// The upper end; none when the highest rate allowed was good.
+    /// The upper end of the interval; absent where the highest rate allowed was good.
     pub high: Option<f64>,
     /// Whether the interval is as narrow as requested.
     pub settled: bool,
@@ -119,37 +120,37 @@ pub struct Found {
     pub void: bool,
 }
 
-/// Void measurements in a row that end a search. Other work on the machine spoils every other one for minutes, and is
-/// waited for; a generator that cannot keep the rate spoils all.
+/// The number of void measurements in a row that ends a search. Other work on the machine spoils every other measurement
+/// for minutes, so the search waits for it to end; a generator that cannot keep the rate spoils all of them.
 const MOST_VOID: u32 = 8;
 
-/// How far below the first rate a good one is searched.
+/// The lowest rate at which a good one is searched, as a share of the first rate.
 const LOWEST: f64 = 1.0 / 1_048_576.0;
 
-/// The confidence level of the interval. It is reported as 95 %; a higher one is used because a search that ends as
+/// The confidence level of the interval. It is higher than the 95 % that is reported, because a search that ends as
 /// soon as the interval is narrow tends to end where chance has made it too narrow.
 pub const LEVEL: f64 = 0.995;
 
-/// The distance between good and bad at which measuring around the estimate begins.
+/// The ratio of the lowest bad to the highest good rate at which measuring around the estimate begins.
 const CLOSE: f64 = 1.5;
 
-/// Rates within this ratio are near each other.
+/// Rates whose ratio is less than this count as neighbours.
 const NEAR: f64 = 1.1;
 
-/// How many requests beyond a limit are assumed to come together before that is known.
+/// The number of requests beyond a limit that are assumed to come together, as long as too few were counted to know it.
 const BUNCH: f64 = 10.0;
 
-/// The normal quantile that a rate must pass to be certainly good or bad.
+/// The normal quantile of the interval that makes a rate certainly good or bad.
 const SURE: f64 = 2.576;
 
 impl Knee {
-    /// Starts a search.
+    /// Starts a search for the highest rate at which the server keeps the limits of `slo`.
     pub fn new(search: Search, slo: &Slo) -> Knee {
         let allowed = slo.limits.iter().map(Limit::allowed).collect();
         Knee { search, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
     }
 
-    /// The tallies so far, by rate.
+    /// The tallies so far, in increasing order of the rate.
     pub fn tallies(&self) -> &[Tally] {
         &self.tallies
     }
@@ -174,7 +175,7 @@ impl Knee {
         }
     }
 
-    /// The next action; the same until something is reported.
+    /// The next action; it stays the same until a measurement is reported.
     pub fn next(&self) -> Next {
         let over = |settled| Next::Found(Found { settled, ..self.so_far() });
         if self.measurements.len() as u32 >= self.search.steps || self.void_in_a_row >= MOST_VOID {
@@ -211,7 +212,7 @@ impl Knee {
         }
     }
 
-    /// Whether the share beyond some limit grows smoothly.
+    /// Whether the share beyond some limit grows smoothly with the rate, and the server does not fall behind first.
     fn any_smooth(&self) -> bool {
         (0..self.allowed.len()).any(|limit| self.is_smooth(limit))
             && self.ends().1.is_some_and(|bad| !self.falls_behind(bad))
@@ -226,7 +227,8 @@ impl Knee {
         partly.count() > 1
     }
 
-    /// Where the server turns from good to bad abruptly: the two ends approach each other, and then are measured again.
+    /// The next action where the server turns from good to bad abruptly: the two ends approach each other, and are then
+    /// repeated.
     fn at_once(&self, good: f64, bad: f64, middle: f64) -> Next {
         if bad / good > self.search.precision && middle > good && middle < bad {
             return Next::Measure(middle);
@@ -237,7 +239,7 @@ impl Knee {
             let settled = Found { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
             return Next::Found(settled);
         }
-        // In turn, so that a lasting disturbance does not affect one end alone.
+        // Both ends are measured in turn, so that a lasting disturbance does not affect only one of them.
         Next::Measure(if of_good <= of_bad { good } else { bad })
     }
 
@@ -245,7 +247,7 @@ impl Knee {
         found.low.zip(found.high).is_some_and(|(low, high)| high / low <= self.search.precision)
     }
 
-    /// A rate near the estimate: in turn at it, above and below, so that the growth is known as well.
+    /// A rate near the estimate: in turn at it, above and below it, so that the growth of the share is known as well.
     fn around(&self, crossing: &fit::Crossing) -> f64 {
         let half = crossing.interval.map_or(0.2, |interval| (interval.high / interval.low).ln() / 2.0);
         let aside = half.clamp(0.04, 0.15);
@@ -253,7 +255,7 @@ impl Knee {
         rounded(crossing.rate * f64::exp(turn)).min(self.search.most)
     }
 
-    /// Adds a measurement.
+    /// Adds a measurement to the search.
     pub fn report(&mut self, measurement: Measurement) {
         let (rate, outcome) = (measurement.rate, measurement.outcome);
         self.measurements.push(measurement);
@@ -278,7 +280,7 @@ impl Knee {
         self.measurements.iter().filter(|measurement| measurement.outcome != Outcome::Void)
     }
 
-    /// The share that a limit allows.
+    /// The share of requests that a limit allows beyond it; where none is allowed, one request per measurement.
     fn target(&self, limit: usize) -> f64 {
         self.allowed[limit].unwrap_or_else(|| {
             let requests = |m: &Measurement| m.counts[limit].iter().map(|count| count.requests).sum::<f64>();
@@ -295,27 +297,27 @@ impl Knee {
         }
     }
 
-    /// The lowest rate at which the share beyond a limit reaches what is allowed; none where no share grows smoothly.
+    /// The lowest rate at which the share beyond a limit reaches what is allowed; `None` where no share grows smoothly.
     fn crossing(&self, guess: f64) -> Option<fit::Crossing> {
         let found = (0..self.allowed.len()).filter_map(|limit| {
             let target = self.target(limit);
             self.is_smooth(limit).then(|| fit::crossing(&self.measurements, limit, target, guess))?
         });
         let lowest = found.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        // Where the server falls behind before the limit is reached, the limit does not describe it.
+        // Where the server falls behind before it reaches the limit, the limit does not determine the rate.
         let near = self.told().any(|m| (m.rate / lowest.rate).ln().abs() < CLOSE.ln());
         (near && !self.falls_behind(lowest.rate)).then_some(lowest)
     }
 
-    /// Whether the server mostly fell behind at a rate, from the measurements up to it.
+    /// Whether the server mostly fell behind in the measurements at a rate and just below it.
     fn falls_behind(&self, rate: f64) -> bool {
         let below = self.told().filter(|m| m.rate <= rate && m.rate > rate / NEAR);
         let (behind, up): (Vec<_>, Vec<_>) = below.partition(|m| !m.kept_up);
         behind.len() > 1 && behind.len() > 2 * up.len()
     }
 
-    /// The highest rate that is certainly good, and the lowest that is certainly bad. Measurements at a rate and above
-    /// it are evidence that it is good, measurements at it and below that it is bad.
+    /// The highest rate that is certainly good, and the lowest that is certainly bad. Measurements at a rate and just
+    /// above it are evidence that it is good; measurements at it and just below it are evidence that it is bad.
     fn sure(&self) -> (Option<f64>, Option<f64>) {
         let rates: Vec<f64> = self.tallies.iter().filter(|t| t.good + t.bad > 0).map(|t| t.rate).collect();
         let is_bad = |rate: f64| {
@@ -344,7 +346,8 @@ impl Knee {
         (good, bad)
     }
 
-    /// The bounds of the share beyond a limit, over the measurements of some rates.
+    /// The bounds of the share beyond a limit, over the measurements of the selected rates; `None` where there are
+    /// none.
     fn share(&self, limit: usize, rates: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
         let counts: Vec<Count> =
             self.told().filter(|m| rates(m.rate)).flat_map(|m| m.counts[limit].iter().copied()).collect();
@@ -360,12 +363,12 @@ impl Knee {
             false => BUNCH,
         };
         let bunches = all.beyond / bunch;
-        // Wilson's interval for counts of bunches.
+        // Wilson's interval for the number of bunches.
         let (middle, half) = (bunches + SURE * SURE / 2.0, SURE * (bunches + SURE * SURE / 4.0).sqrt());
         Some(((middle - half).max(0.0) * bunch / all.requests, (middle + half) * bunch / all.requests))
     }
 
-    /// The highest good rate without a bad one below, and the lowest bad one, by the majority of outcomes. A tie is
+    /// The highest good rate without a bad one below it, and the lowest bad rate, by the majority of outcomes. A tie is
     /// bad: a rate that breaks its limits half of the time is not sustained.
     fn ends(&self) -> (Option<f64>, Option<f64>) {
         let judged = || self.tallies.iter().filter(|tally| tally.good + tally.bad > 0);
@@ -374,9 +377,10 @@ impl Knee {
         (good, bad)
     }
 
-    /// A rate that was measured once or twice may have been bad by chance, and the lowest of many such rates nearly
-    /// always was. It counts as good where it kept up, and the measurements at it and just above it together keep every
-    /// limit; and the other way round.
+    /// Whether a rate counts as bad. The majority of its outcomes decides, with one exception: a rate measured once or
+    /// twice may have been bad by chance, and the lowest of many such rates nearly always was. So a bad rate counts as
+    /// good if the server kept up, and the measurements at it and just above it together keep every limit. Likewise, a
+    /// good rate counts as bad if the measurements at it and just below it together break a limit.
     fn is_mostly_bad(&self, tally: &Tally) -> bool {
         let (rate, bad) = (tally.rate, tally.bad >= tally.good);
         let near = |m: &Measurement| match bad {

@@ -7,24 +7,24 @@ use crate::stats::holm::holm;
 /// One row of a table of comparisons of noisy metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// Readings of the reference.
+    /// The readings of the reference.
     pub reference: &'a [f64],
-    /// Readings of the arm.
+    /// The readings of the arm.
     pub arm: &'a [f64],
     /// Whether less of the metric is better.
     pub lower_is_better: bool,
-    /// The margin as a ratio less 1.
+    /// The margin, as a ratio less 1.
     pub margin: f64,
-    /// Whether the i-th readings of both were taken in one block.
+    /// Whether the i-th readings of both arms were taken in one block.
     pub paired: bool,
     /// What one reading stands for.
     pub replicate: Replicate,
-    /// How far identical programs may differ, as a ratio less 1.
+    /// How much identical programs may differ, as a ratio less 1.
     pub resolution: f64,
 }
 
 impl Entry<'_> {
-    /// The evidence at this level.
+    /// The evidence of the entry at this confidence level.
     pub fn evidence(&self, level: f64) -> Evidence {
         let of_blocks = || match self.paired {
             true => Evidence::of_blocks(self.reference, self.arm, level),
@@ -51,7 +51,7 @@ impl Entry<'_> {
     }
 }
 
-/// Compares every entry, in the order given, so that all verdicts together hold at `level`.
+/// Compares all entries, in the order given, so that all verdicts together hold at `level`.
 pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
     hold_together(entries.len(), level, |i, level| {
         let entry = &entries[i];
@@ -59,10 +59,10 @@ pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
     })
 }
 
-/// So many rows, each compared by `at(row, level)`, in a way that all verdicts together hold at `level`.
+/// Compares `rows` rows by `at(row, level)`, so that all verdicts together hold at `level`.
 ///
-/// Holm's step-down procedure divides the error: each interval states the level at which its verdict was reached. Rows
-/// without an interval take none of it: exact ones cannot err, and those without evidence say nothing.
+/// Holm's step-down procedure divides the error; each interval states the level at which its verdict was reached. Rows
+/// without an interval take no share of the error: exact rows cannot err, and rows without evidence have no verdict.
 pub(crate) fn hold_together(
     rows: usize,
     level: f64,

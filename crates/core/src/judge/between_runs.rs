@@ -1,22 +1,22 @@
-//! How far the machine alone may change the figures of two runs that were not taken side by side.
+//! How much the machine alone may change the figures between two runs that were not taken side by side.
 
 use super::Pair;
 use crate::compare;
 use crate::stats::paired::Why;
 use crate::subject::{Arm, Subject};
 
-/// Figures that depend more on other programs on the machine than on this one.
+/// Figures that depend more on other programs on the machine than on the subject.
 const OF_OTHERS: [&str; 3] = ["time.wait", "time.contended", "switches.involuntary"];
 
 /// Figures that runtimes derive from a clock while their threads may be waiting for cores.
 const OF_RUNTIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 
-/// The largest share that is assumed: at 1 nothing would be left for the program.
+/// The largest share of waiting that is assumed: at 1, no time would be left for the program.
 const MOST: f64 = 0.99;
 
-/// How far the machine alone may change a figure of a command from one run to another, as a ratio less 1: as much as
-/// the figure of the empty program, which is the same in both runs, may differ; and for times as much as may have been
-/// spent waiting for a core.
+/// How much the machine alone may change a figure of a command from one run to another, as a ratio less 1. It is what
+/// the figure of the empty program, which is the same in both runs, may have changed by; for times it is at least what
+/// may have been spent waiting for a core.
 pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> {
     if pair.paired || !matches!(pair.arm.subject, Subject::Command { .. }) {
         return Ok(0.0);
@@ -46,8 +46,8 @@ pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> 
     Ok(tare.max(waiting))
 }
 
-/// The share of wall time that the arm spent ready but waiting for a core, over all its readings; none where a reading
-/// lacks it.
+/// The share of wall time that the arm spent ready to run but waiting for a core, over all its readings; `None` where
+/// the figures do not have the same blocks.
 pub fn waiting_share(arm: &Arm) -> Option<f64> {
     share_of_wall(arm, "time.wait")
 }
@@ -73,7 +73,7 @@ mod tests {
     use crate::subject::Role;
     use crate::unit::Unit;
 
-    /// Ten launches that take about `wall` milliseconds, and what is known of their waiting.
+    /// Ten launches that take about `wall` milliseconds, with what is known about their waiting.
     fn command(wall: f64, known: &[(&str, Option<f64>)]) -> Arm {
         let mut arm = Arm::new("p", Subject::Command { argv: vec!["p".to_owned()] }, Role::Subject);
         for block in 0..10 {

@@ -1,4 +1,4 @@
-//! Cases of bench programs: their tares, their nets, and comparisons across fresh processes.
+//! Judges cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
 use super::{Nodes, Pair, RESAMPLING_SEED, estimate};
 use crate::evidence::Replicate;
@@ -11,8 +11,8 @@ use crate::stats::tare::{self, Net};
 use crate::subject::{Arm, Role, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The pairs inside a run of two bench programs: each case of the second against the same case of the first. With one
-/// program and a reference case, every other case against that.
+/// The pairs to compare inside a run of bench programs. With two programs, each case of the second is compared with the
+/// same case of the first. With one program and a reference case, every other case is compared with that one.
 pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
     let subjects = || run.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Subject);
     let pair = |left: usize, right: usize| {
@@ -44,8 +44,8 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
         .collect()
 }
 
-/// The pairs inside a run of several commands, each at two versions: each against itself at the first version. None for
-/// other runs.
+/// The pairs to compare inside a run of several commands at several versions: each command with its own first version.
+/// Empty for other runs.
 pub(super) fn at_versions(run: &Run) -> Vec<Pair<'_>> {
     let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     let mut first: BTreeMap<&str, &Arm> = BTreeMap::new();
@@ -67,7 +67,7 @@ fn unversioned(arm: &Arm) -> &str {
     arm.name.rsplit_once(" @").map_or(arm.name.as_str(), |(name, _)| name)
 }
 
-/// The tare of the case at this position among the run's arms: the arm after it, which ran the same loop around an
+/// The tare of the case at this position among the arms of the run: the arm after it, which ran the same loop around an
 /// identity body in the same blocks.
 pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
     run.arms
@@ -75,7 +75,7 @@ pub fn tare_at(run: &Run, position: usize) -> Option<&Arm> {
         .filter(|arm| arm.role == Role::Tare && matches!(arm.subject, Subject::Case { .. }))
 }
 
-/// The tare of an arm of a run: that of the case, or the empty program beside commands.
+/// The tare of an arm of a run: that of the case, or for a command the empty program.
 pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     match arm.subject {
         Subject::Case { .. } => {
@@ -88,21 +88,22 @@ pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     }
 }
 
-/// The figure of a tare that shows the speed of the core during a block: the time of a fixed piece of work that the
-/// program did next to the batches, in nanoseconds. Programs need not have one.
+/// The key of the figure of a tare that shows the speed of the core during a block: the time, in nanoseconds, of a
+/// fixed piece of work that the program did next to the batches. Programs need not have it.
 pub const WITNESS: &str = "batch.witness";
 
-/// A block is undisturbed when its witness took at most this much more than the fastest ones did.
+/// A block is undisturbed if its witness took at most this multiple of the time of the fastest ones.
 const DISTURBED: f64 = 1.25;
 
-/// The figure of a tare with the share of a block in which the program was ready to run but waited for a core.
+/// The key of the figure of a tare that holds the share of each block in which the program was ready to run but waited
+/// for a core.
 pub const WAITED: &str = "batch.waited";
 
-/// A block is undisturbed when the program waited for at most this share of it.
+/// A block is undisturbed if the program waited for at most this share of it.
 pub const MOST_WAITED: f64 = 0.02;
 
-/// The blocks in which the machine did not disturb the program; none where there are too few. The scheduler's record of
-/// waiting is used first, then the witness.
+/// The blocks in which the machine did not disturb the program; `None` where there are too few. The scheduler's record
+/// of waiting is used first, then the witness.
 pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
     let enough = |blocks: &BTreeSet<u32>, all: usize| blocks.len() >= LEAST_CALM && blocks.len() * 20 >= all;
     let waited = tare.sample(WAITED).map(|waited| {
@@ -124,10 +125,10 @@ pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
 /// own where it has one, else the tare.
 ///
 /// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds, and
-/// the median of all batches is one or the other by chance: figures of one program then differ by half between
+/// the median of all batches has one or the other by chance: figures of one program then differ by half between
 /// invocations. A witness runs next to the case, does the same work each time, and so shows the speed of the core.
-/// Choosing blocks by it does not bias the case, whose own variation is kept whole. A tare is a good witness only where
-/// it keeps the core busy; one that mostly waits for its own results has one speed in either state.
+/// Selecting blocks by the witness does not bias the case, whose own variation stays complete. A tare is a good witness
+/// only where it keeps the core busy: a tare that mostly waits for its own results has the same speed in both states.
 fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
     let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall").filter(|_| is_long(tare)))?;
     let floor = quantile(&sorted(&witness.readings), 0.02);
@@ -139,7 +140,8 @@ fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {
     readings.filter(|(_, reading)| **reading <= limit).map(|(block, _)| *block).collect()
 }
 
-/// A batch of a tare that takes less than this, in nanoseconds, is mostly clock reads, and does not show the speed.
+/// A batch of a tare that takes less than this, in nanoseconds, consists mostly of clock reads, and does not show the
+/// speed of the core.
 const SHORT: f64 = 2_000.0;
 
 /// Whether the batches of a tare are long enough for a witness; true where their iterations are not known.
@@ -152,10 +154,10 @@ fn is_long(tare: &Arm) -> bool {
     lengths.is_empty() || median(&lengths) >= SHORT
 }
 
-/// Fewer undisturbed blocks than this are worse than all blocks.
+/// With fewer undisturbed blocks than this, all blocks are used instead.
 const LEAST_CALM: usize = 6;
 
-/// The readings of a sample in these blocks.
+/// The readings of a sample that were taken in these blocks.
 pub fn within(sample: &Sample, blocks: &BTreeSet<u32>) -> Sample {
     let (kept, readings) = sample
         .blocks
@@ -167,7 +169,7 @@ pub fn within(sample: &Sample, blocks: &BTreeSet<u32>) -> Sample {
     Sample { blocks: kept, readings, ..sample.clone() }
 }
 
-/// The readings of a case or a tare that are used: those of undisturbed blocks where there are enough of them.
+/// The readings of a case or a tare that count: those of undisturbed blocks, where there are enough.
 pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
     match undisturbed(tare) {
         Some(calm) if sample.pass == Pass::Timing => within(sample, &calm),
@@ -175,7 +177,7 @@ pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
     }
 }
 
-/// The cost of a case without the harness, for one iteration, over undisturbed blocks.
+/// The cost per iteration of a case without the harness, over undisturbed blocks.
 pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let raw = counted(arm.sample(key)?, tare);
     let readings = tare.sample(key)?;
@@ -192,7 +194,7 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let groups: Vec<(&[f64], &[f64])> =
         processes.values().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
     let mut net = tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()?;
-    // Other work only ever makes a batch longer. Where it made the tare longer, the net is more.
+    // Other work only makes batches longer. If it made the tare longer, the true net is larger than the estimate.
     let quick = least(&readings.readings);
     if net.below_resolution.is_none() {
         net.interval.high = net.interval.high.max(median(&raw.readings) - quick);
@@ -204,19 +206,19 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     Some(super::clock::widened_net(net, tare))
 }
 
-/// Whether the machine left so few blocks alone that all have to count: the median is too high then, and intervals reach
-/// down to the least that was read.
+/// Whether the machine disturbed nearly all blocks, so that all of them have to count. The median is then too high, and
+/// intervals reach down to the smallest reading.
 fn is_starved(tare: &Arm) -> bool {
     let watched = tare.sample(WAITED).is_some() || alone(tare).is_some();
     watched && undisturbed(tare).is_none()
 }
 
-/// The least of some readings, but for the one in fifty that a clock may have cut short.
+/// The smallest of some readings, except the one in fifty that a clock may have cut short.
 fn least(readings: &[f64]) -> f64 {
     quantile(&sorted(readings), 0.02)
 }
 
-/// The net cost with its interval where there is one, else the raw cost.
+/// The net cost with its interval; where there is no net, the raw cost with its interval.
 pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, Interval)> {
     if let Some(net) = net(arm, tare, key, level) {
         return Some((net.estimate, net.interval));
@@ -227,8 +229,8 @@ pub fn net_or_raw(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<(f64, 
 
 /// The costs of two samples of a case, one number for each process.
 ///
-/// Processes differ in placement and compilation, so a comparison must cover the next process. Blocks of one process
-/// are not independent replicates in this respect, even where the processes of this run agree.
+/// Processes differ in memory placement and compilation, and a comparison must also hold for the next process. Blocks
+/// of one process are not independent replicates in this respect, even where the processes of this run agree.
 pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f64>, Vec<f64>, Replicate) {
     if !paired {
         let medians = |sample: &Sample| sample.by_process().iter().map(|group| median(group)).collect();
@@ -238,9 +240,9 @@ pub(super) fn by_process(reference: &Sample, arm: &Sample, paired: bool) -> (Vec
     (left, right, Replicate::Process)
 }
 
-/// One number for each turn of a load, for the reference and the arm: windows of one turn follow each other while the
-/// other server rests, so that they do not show how much turns differ. Two loads that were not taken side by side may
-/// have fewer turns than show that; the thirds of a load stand for its turns then.
+/// The costs of two samples of a load, one number for each turn. Windows of one turn follow each other while the other
+/// server rests, so they do not show how much turns differ. A load that was not taken side by side may have too few
+/// turns to show that; then its thirds stand for turns.
 pub(super) fn by_turn(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f64>, Vec<f64>, Replicate) {
     if !paired {
         return (turns_or_thirds(reference), turns_or_thirds(arm), Replicate::Turn);
@@ -249,7 +251,7 @@ pub(super) fn by_turn(reference: &Sample, arm: &Sample, paired: bool) -> (Vec<f6
     (left, right, Replicate::Turn)
 }
 
-/// The median of each turn, or of each third of the windows where there are fewer turns than three.
+/// The median of each turn, or of each third of the windows where there are fewer than three turns.
 fn turns_or_thirds(sample: &Sample) -> Vec<f64> {
     let turns = sample.by_turn();
     if turns.len() >= processes::FEWEST {
@@ -259,8 +261,8 @@ fn turns_or_thirds(sample: &Sample) -> Vec<f64> {
     sample.readings.chunks(third).map(median).collect()
 }
 
-/// One number for each group of so many blocks. The median of ratios is the effect of a group; it is represented by a
-/// pair of numbers with that ratio.
+/// One number of each arm for each group of `blocks_of_a_group` consecutive blocks. The effect of a group is the median
+/// of the ratios of its blocks; the two numbers of the group have that ratio.
 fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f64>, Vec<f64>) {
     let (left, right) = reference.paired(arm);
     let blocks = arm.blocks.iter().filter(|block| reference.blocks.binary_search(block).is_ok());

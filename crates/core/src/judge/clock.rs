@@ -1,30 +1,32 @@
 //! The clock of the core on which cases were timed, and its effect on their times.
 //!
-//! A processor runs faster or slower with heat, power and its neighbours, sometimes for a whole run. All readings of
-//! such a run agree, so that their spread does not show it; the next run gives another time.
+//! A processor runs faster or slower with heat, power and the load of neighbours, sometimes for a whole run. All
+//! readings of such a run agree, so their spread does not show the difference to the next run.
 
 use super::cases::{self, within};
 use crate::stats::quantile::{Interval, median, quantile, sorted};
 use crate::stats::tare::Net;
 use crate::subject::Arm;
 
-/// The figure of a tare with the length of a cycle of the core in each block, in nanoseconds.
+/// The key of the figure of a tare that holds the length of a cycle of the core in each block, in nanoseconds.
 pub const CYCLE: &str = "batch.cycle";
 
-/// The figure of a tare with the usual range of the length of a cycle on this machine: two readings in nanoseconds.
+/// The key of the figure of a tare that holds the usual range of cycle lengths on this machine: two readings, in
+/// nanoseconds.
 pub const USUAL: &str = "batch.cycle.usual";
 
-/// Runs whose cycle lengths differ by more than this were taken at different clocks.
+/// Runs whose cycle lengths differ by more than this share were taken at different clocks.
 pub const APART: f64 = 0.02;
 
 /// The usual range of the length of a cycle: the middle nine tenths of the earlier runs and this one, so that one run
-/// at an unusual clock among many does not count. The intervals already cover how processes of one run differ.
+/// at an unusual clock among many does not count. How much processes of one run differ is covered by the intervals
+/// already.
 pub fn usual(earlier: &[f64], now: f64) -> (f64, f64) {
     let runs = sorted(&[earlier, &[now]].concat());
     (quantile(&runs, 0.05), quantile(&runs, 0.95))
 }
 
-/// The length of a cycle while a case was timed, in nanoseconds, over the blocks that are used.
+/// The length of a cycle while a case was timed, in nanoseconds, over the blocks that count.
 pub fn cycle(tare: &Arm) -> Option<f64> {
     let cycles = tare.sample(CYCLE)?;
     let counted = cases::undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
@@ -32,7 +34,7 @@ pub fn cycle(tare: &Arm) -> Option<f64> {
     Some(median(&readings))
 }
 
-/// The factors, at most and at least 1, for a time at the fastest and the slowest usual clock.
+/// The factors that convert a time to the fastest and to the slowest usual clock: at most 1, and at least 1.
 pub fn reach(tare: &Arm) -> (f64, f64) {
     let known = cycle(tare).zip(tare.sample(USUAL));
     known.map_or((1.0, 1.0), |(now, usual)| {
@@ -42,14 +44,14 @@ pub fn reach(tare: &Arm) -> (f64, f64) {
     })
 }
 
-/// The interval of a time, widened to its values at the usual clocks. Code that waits for memory depends less on the
-/// clock.
+/// The interval of a time, widened to the values at the usual clocks. That is wider than necessary for code that waits
+/// for memory, which depends less on the clock.
 pub fn widened(interval: Interval, (less, more): (f64, f64)) -> Interval {
     let scaled = |end: f64, outwards: f64, inwards: f64| end * if end > 0.0 { outwards } else { inwards };
     Interval { low: scaled(interval.low, less, more), high: scaled(interval.high, more, less), ..interval }
 }
 
-/// The net of a time, widened in the same way.
+/// The net of a time, with its interval widened to the values at the usual clocks.
 pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
     let reach = reach(tare);
     Net {

@@ -1,11 +1,11 @@
-//! Which arms of a scan are compared: those with equal parameters except the one that tells old from new.
+//! Which arms of a scan are compared: arms whose parameters are equal, except the one that distinguishes old from new.
 
 use super::{Nodes, Pair, side_by_side};
 use crate::run::Run;
 use crate::subject::{Arm, Parameter, Role};
 
-/// The pairs of a run in which several commands, or the values of a parameter that is a text, were weighed at several
-/// values of other parameters: each arm against the first one that has the same values. None where the run is another.
+/// The pairs of a run in which several commands, or the values of one textual parameter, were weighed at several values
+/// of other parameters: each arm is compared with the first one that has the same values. Empty for other runs.
 pub(super) fn pairs(run: &Run) -> Vec<Pair<'_>> {
     let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     if subjects.iter().any(|arm| arm.params.is_empty()) {
@@ -25,7 +25,7 @@ pub(super) fn pairs(run: &Run) -> Vec<Pair<'_>> {
     }
 }
 
-/// Groups arms of equal parameters, in the order of the run; one parameter may be ignored.
+/// Groups arms with equal parameters, in the order of the run; the parameter `but` is ignored.
 fn grouped<'a>(subjects: &[&'a Arm], but: Option<&String>) -> Vec<Vec<&'a Arm>> {
     let params = |arm: &'a Arm| arm.params.iter().filter(|(name, _)| Some(*name) != but).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&'a Arm>> = Vec::new();

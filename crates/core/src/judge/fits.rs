@@ -8,18 +8,19 @@ use crate::unit::Unit;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// The bytes by which counted costs may miss a curve and still lie on it, for instance by the allocator's rounding.
+/// The distance in bytes up to which a counted cost still lies on a curve, for instance because of rounding by the
+/// allocator.
 const CONSTANT_NOISE: f64 = 64.0;
 
-/// How one metric grows with one numeric parameter.
+/// The growth of one metric with one numeric parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// The metric's key.
+    /// The key of the metric.
     pub metric: String,
-    /// The unit of the metric's readings.
+    /// The unit of the metric.
     #[serde(skip)]
     pub unit: Unit,
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
     /// What the fitted arms have in common, where there are several families; else empty.
     pub family: String,
@@ -28,8 +29,8 @@ pub struct Fit {
     pub growth: Growth,
 }
 
-/// Fits growth over every numeric parameter that takes at least three values, for the metrics asked for.
-/// `sample_of` returns the readings of an arm that are used.
+/// Fits growth over every numeric parameter with at least three values, for the metrics of `keys`. `sample_of` returns
+/// the readings of an arm that count.
 pub fn fits(
     arms: &[&Arm],
     keys: &[String],
@@ -56,13 +57,13 @@ pub fn fits(
 
 type Family<'a> = Vec<(f64, &'a Arm)>;
 
-/// Groups arms that differ in this parameter only.
+/// Groups arms that differ only in this parameter.
 ///
-/// Every command of a scan takes every value once, so an arm with a value that a family already has belongs to the next
-/// command. Names cannot tell, since by default they contain the values.
+/// Every command of a scan takes every value once, so an arm with a value that a family has already belongs to the next
+/// command. Names cannot distinguish commands, since by default they contain the values.
 fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
     let mut families: Vec<Family<'a>> = Vec::new();
-    // There may be a hundred thousand arms: which family comes next for a value is looked up, not searched for.
+    // There may be a hundred thousand arms, so the next family for a value is looked up instead of searched for.
     let mut places: HashMap<(String, usize), usize> = HashMap::new();
     let mut taken: HashMap<(String, u64), usize> = HashMap::new();
     for arm in arms {
@@ -79,7 +80,7 @@ fn families<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<Family<'a>> {
     families
 }
 
-/// What arms must have in common to differ in this parameter only. The names of cases of bench programs already say
+/// A text that is equal for arms that differ only in this parameter. The names of cases of bench programs show already
 /// what belongs together.
 fn likeness(arm: &Arm, parameter: &str) -> String {
     let others: Vec<_> = arm.params.iter().filter(|(name, _)| *name != parameter).collect();
@@ -90,13 +91,13 @@ fn likeness(arm: &Arm, parameter: &str) -> String {
     format!("{others:?} {:?} {stem:?}", arm.version)
 }
 
-/// A number at the end of a case's name, as in `integers count 10`: the size that suites without parameters vary.
+/// The number at the end of the name of a case, as in `integers count 10`: suites without parameters vary this size.
 pub fn trailing_number(name: &str) -> Option<f64> {
     let last = &name[stem(name).len()..];
     last.trim_start_matches([' ', '/']).parse().ok()
 }
 
-/// A case's name without a number at its end.
+/// The name of a case without a number at its end.
 fn stem(name: &str) -> &str {
     match name.rsplit_once([' ', '/']) {
         Some((stem, last)) if last.bytes().all(|byte| byte.is_ascii_digit()) && !last.is_empty() => stem,
@@ -116,7 +117,8 @@ fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
     names
 }
 
-/// The common name of a family's cases, with the parameters and the version that distinguish it from other families.
+/// The name that the cases of a family share, with the parameters and the version that distinguish it from other
+/// families.
 fn case_family(stem: &str, arm: &Arm, parameter: &str) -> String {
     let others = arm.params.iter().filter(|(name, _)| *name != parameter);
     let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
@@ -130,7 +132,7 @@ fn case_family(stem: &str, arm: &Arm, parameter: &str) -> String {
     family
 }
 
-/// The words that the names of a family have in common, with the parameter in place of those that differ.
+/// The words that the names of a family share, with the parameter in place of the words that differ.
 fn family_name(members: &[(f64, &Arm)], parameter: &str) -> String {
     if let Subject::Case { name, .. } = &members[0].1.subject {
         return case_family(stem(name), members[0].1, parameter);
@@ -163,7 +165,7 @@ fn fit(
     growth::noisy(&points, level).ok()
 }
 
-/// Sizes and counts as whole numbers, where all of them are.
+/// The sizes and counts as whole numbers; `None` where some are not whole.
 fn whole_points(samples: &[(f64, Sample)]) -> Option<Vec<(u64, u64)>> {
     let whole = |value: f64| (value >= 0.0 && value.fract() == 0.0 && value < 9e15).then_some(value as u64);
     samples.iter().map(|(n, sample)| Some((whole(*n)?, whole(*sample.readings.first()?)?))).collect()

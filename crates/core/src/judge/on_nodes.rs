@@ -1,4 +1,4 @@
-//! Pairs whose readings several nodes of a farm have taken: a node is a stratum, and effects are joined over nodes.
+//! Pairs whose readings several nodes of a farm took: each node is a stratum, and effects are joined over nodes.
 
 use super::Pair;
 use super::rows::{replicates_of, samples_of};
@@ -13,12 +13,12 @@ use crate::stats::quantile::median;
 use crate::stats::ranks::hodges_lehmann;
 use crate::stats::summary::mean;
 
-/// The nodes that took the readings of both sides of a pair; none where one machine took them.
+/// The nodes that took the readings of both sides of a pair; empty where one machine took them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nodes<'a> {
-    /// Those of the reference.
+    /// The nodes that took the readings of the reference.
     pub reference: &'a [Node],
-    /// Those of the arm.
+    /// The nodes that took the readings of the arm.
     pub arm: &'a [Node],
 }
 
@@ -33,18 +33,19 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Numbers of the reference and of the arm that stand for replicates, side by side.
+/// The replicates of the reference and of the arm, side by side, and what each of them stands for.
 pub(super) type Replicates = (Vec<f64>, Vec<f64>, Replicate);
 
-/// What the nodes of a farm have of a metric that is timed, as replicates of the effect; none where one machine took the
-/// readings, or nothing at all was read. `taken` gives the replicates of one node.
+/// Replicates of the effect on a timed metric from several nodes. `taken` gives the replicates of one node. `None`
+/// where one machine took the readings, or where all readings are zero.
 ///
-/// From [`CLASS`] nodes on, each node stands for itself by the Hodges–Lehmann centre of its own pairs. The pairs of fewer
-/// nodes are replicates of the effect on these nodes when the difference of each node from their mean is taken off.
+/// With at least [`CLASS`] nodes, each node is one replicate: the Hodges–Lehmann centre of its own pairs. With fewer
+/// nodes, their pairs are replicates of the effect on these nodes, after the difference of each node from their mean is
+/// subtracted.
 ///
 /// # Errors
-/// There are too few nodes for the class and too few pairs on each of them, a reading is not positive, or all nodes have
-/// the same effect.
+/// There are too few nodes for the class and too few pairs on one of them, a reading is not positive, or all replicates
+/// are equal.
 pub(super) fn replicates(
     pair: &Pair<'_>,
     (reference, arm): (&Sample, &Sample),
@@ -66,7 +67,7 @@ fn standing_for(ratios: &[Vec<f64>]) -> Result<Replicates, Why> {
     let centres: Vec<f64> = ratios.iter().map(|own| hodges_lehmann(own)).collect();
     let logarithms = match k {
         CLASS.. => centres,
-        // One node, among those of both runs, says nothing of the others.
+        // One node shows nothing about the others.
         0 | 1 => return Err(Why::FewNodes { have: k, need: CLASS }),
         _ if ratios.iter().any(|own| own.len() < PAIRS) => {
             return Err(Why::FewNodes { have: k, need: CLASS });
@@ -84,8 +85,8 @@ fn standing_for(ratios: &[Vec<f64>]) -> Result<Replicates, Why> {
     Ok((vec![1.0; logarithms.len()], logarithms.into_iter().map(f64::exp).collect(), replicate))
 }
 
-/// The log ratios of each node that took both sides, with its name: those of its own pairs, or one of its medians where
-/// the sides were not taken side by side.
+/// The log ratios of each node that took both sides, with its name: those of its own pairs, or that of its medians
+/// where the sides were not taken side by side.
 fn by_node(
     pair: &Pair<'_>,
     reference: &Sample,
@@ -118,7 +119,8 @@ fn within(sample: &Sample, node: &Node) -> Sample {
     Sample { blocks, readings, ..sample.clone() }
 }
 
-/// How far the nodes of a farm agree on the effect of a pair in a metric; none where fewer than two have taken both sides.
+/// How far the nodes of a farm agree on the effect of a pair in a metric; `None` where fewer than two nodes took both
+/// sides.
 pub fn over_nodes(pair: &Pair<'_>, key: &str, level: f64) -> Option<OverNodes> {
     let (reference, arm) = samples_of(pair, key)?;
     if !pair.nodes.are_several() || arm.pass != Pass::Timing {

@@ -1,14 +1,14 @@
 //! Figures over all requests of a load together.
 //!
-//! The median of windows does not show a stall that falls into one of them, although it delayed every request of that
+//! The median of windows does not show a stall that falls into one window, although it delayed every request of that
 //! window. Where an arm has a pooled figure, estimates, limits and comparisons use it. The interval of the ratio of two
 //! figures follows from the intervals of both (Zou and Donner, "Construction of confidence limits about effect
-//! measures: a general approach", Statistics in Medicine 27, 2008), on a logarithmic scale. What windows of the same
-//! number have in common, such as a machine that was slower for a while, cancels as far as it is certainly common: by
-//! the lower end of the interval of the correlation between windows (Fisher 1921).
+//! measures: a general approach", Statistics in Medicine 27, 2008), on a logarithmic scale. What windows with the same
+//! number share, such as a slower machine for a while, cancels as far as it is certainly shared: by the lower end of
+//! the interval of the correlation between windows (Fisher 1921).
 //!
-//! Turns differ by more than the windows of one turn show, so that the interval is never narrower than Student's
-//! interval of the ratios of turns.
+//! Turns differ by more than the windows of one turn show, so the interval is never narrower than Student's interval of
+//! the ratios of turns.
 
 use super::{Estimate, POOLED, Pair, cases};
 use crate::evidence::Evidence;
@@ -18,7 +18,7 @@ use crate::stats::pooled::Pooled;
 use crate::stats::{Interval, normal};
 use crate::subject::Arm;
 
-/// One load has one longest response; order statistics need this many to bound the next.
+/// One load has a single longest response; order statistics need six to bound the next.
 const LONGEST: Why = Why::TooFew { have: 1, need: 6 };
 
 /// The key of the pooled figure of a metric.
@@ -26,34 +26,34 @@ pub fn key(metric: &str) -> String {
     format!("{metric}{POOLED}")
 }
 
-/// The pooled figure of a metric, where the arm has it.
+/// The pooled figure of a metric; `None` where the arm has none.
 pub fn of(arm: &Arm, metric: &str) -> Option<Pooled> {
     let readings = &arm.sample(&key(metric))?.readings;
     Some(Pooled { value: *readings.first()?, low: *readings.get(1)?, high: readings.get(2).copied() })
 }
 
-/// The estimate that the pooled figure gives, where the arm has it.
+/// The estimate from the pooled figure; `None` where the arm has none.
 pub fn estimate(arm: &Arm, key: &str, level: f64) -> Option<Estimate> {
     let Pooled { value, low, high } = of(arm, key)?;
     let interval = high.filter(|high| low < *high).map(|high| Interval { low, high, level });
     Some(Estimate { value, interval, range: (low, high.unwrap_or(value)), method: "all requests together" })
 }
 
-/// The figures of both arms of a pair.
+/// The pooled figures of both arms of a pair.
 pub(super) struct Figures<'a> {
     key: &'a str,
     pair: &'a Pair<'a>,
     reference: Pooled,
     arm: Pooled,
-    /// The level of the intervals of the figures.
+    /// The confidence level of the intervals of the figures.
     level: f64,
-    /// What the turns of both arms say.
+    /// The numbers of the turns of the reference and of the arm.
     turns: (Vec<f64>, Vec<f64>),
 }
 
 impl<'a> Figures<'a> {
-    /// The figures of the metric `key`, whose intervals are of this level; none where an arm has none, or for a share of
-    /// failures, which has no ratio where nothing failed.
+    /// The pooled figures of the metric `key`, whose intervals have this level. `None` where an arm has no figure, and
+    /// for the share of failures, which has no ratio where nothing failed.
     pub(super) fn of(key: &'a str, pair: &'a Pair<'a>, level: f64) -> Option<Figures<'a>> {
         if metric(key)?.unit == crate::unit::Unit::Ratio {
             return None;
@@ -64,8 +64,8 @@ impl<'a> Figures<'a> {
         Some(Figures { key, pair, reference, arm, level, turns: (left, right) })
     }
 
-    /// The ratio of the two at `level`. For another level than theirs the intervals of the figures are widened, on the
-    /// logarithmic scale, as those of normal estimates would be.
+    /// The evidence on the ratio of the figures at `level`. Where that is not the level of the figures, their intervals
+    /// are scaled on the logarithmic scale, as those of normal estimates would be.
     pub(super) fn evidence(&self, level: f64) -> Evidence {
         let Figures { key, pair, reference, arm, .. } = self;
         let readings = |arm: &Arm| arm.sample(key).map_or(0, |sample| sample.readings.len());
@@ -100,12 +100,14 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// How many standard deviations either end of an interval of this level lies from the centre.
+/// The distance of either end of an interval of this level from its centre, in standard deviations of a normal
+/// estimate.
 fn critical(level: f64) -> f64 {
     normal::quantile(0.5 + level / 2.0)
 }
 
-/// The lower bound of the correlation of the windows of two servers; 0 where there is none, or too few windows.
+/// The lower bound of the correlation between the windows of two servers; 0 where there is no correlation, or there are
+/// too few windows.
 fn in_common(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
     let Some((reference, arm)) = pair.reference.sample(key).zip(pair.arm.sample(key)) else { return 0.0 };
     let (left, right) = reference.paired(arm);
@@ -136,7 +138,7 @@ mod tests {
 
     type Requests = Vec<Vec<(u64, u64)>>;
 
-    /// An arm with windows of three blocks, two of which are a turn, and all of its requests together.
+    /// An arm with windows of three blocks, two of which make a turn, and the pooled figure of all its requests.
     fn arm(name: &str, requests: &Requests) -> Arm {
         let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
         let mut arm = Arm::new(name.to_owned(), subject, Role::Subject);
@@ -158,8 +160,8 @@ mod tests {
         arm
     }
 
-    /// Exponential response times, with random stalls that delay all requests of a block, and turns that are slower than
-    /// others.
+    /// Exponential response times, with random stalls that delay all requests of a block, and turns that differ in
+    /// speed.
     fn requests(seed: u64, stalls: f64, drift: f64) -> Requests {
         requests_in_turns(seed, stalls, drift, 0.0)
     }

@@ -12,14 +12,14 @@ use crate::stats::quantile::median;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 
-/// The comparisons of these pairs in every metric that both arms of a pair have, by metric.
+/// Compares these pairs in every metric that both arms of a pair have, metric by metric.
 ///
-/// Verdicts of a family of rows hold together at the level of the terms (Holm). Of commands and cases a family is all
-/// pairs in one metric. The headline quotes wall or processor time, whichever decides, which gives two chances of an
-/// error; but "different" and "same" each err on one side of the margin only, with half the error of the interval, so
-/// that both chances together stay within it. Of loads a family is all pairs in all metrics: none of their rows is the
-/// one that is quoted, and a dozen rows at 95 % each would find something in every third table of identical servers.
-/// Where the run has a twin of the reference, no margin is narrower than the difference that the twin showed.
+/// The verdicts of a family of rows hold together at the level of the terms (Holm). For commands and cases, a family is
+/// all pairs in one metric. The headline quotes wall or processor time, whichever decides, which gives two chances of
+/// an error; but "different" and "same" each err on one side of the margin only, with half the error of the interval,
+/// so both chances together stay within it. For loads, a family is all pairs in all metrics: no single row is quoted,
+/// and a dozen rows at 95 % each would find something in every third table of identical servers. Where the run has a
+/// twin of the reference, no margin is narrower than the difference that the twin showed.
 pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
     keys.sort();
@@ -36,8 +36,8 @@ pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     families.into_iter().flat_map(judged).collect()
 }
 
-/// The level of the intervals of a metric. Several looks at the readings decide when the timing pass ends, and share its
-/// error; no look decides about the readings of other passes.
+/// The confidence level of the intervals of a metric. Several looks at the readings decide when the timing pass ends,
+/// so they share its error; no look decides about the readings of other passes.
 fn level_of(key: &str, pairs: &[Pair<'_>], terms: &Terms) -> f64 {
     let timed =
         pairs.iter().any(|pair| pair.arm.sample(key).is_some_and(|sample| sample.pass == Pass::Timing));
@@ -45,20 +45,20 @@ fn level_of(key: &str, pairs: &[Pair<'_>], terms: &Terms) -> f64 {
     1.0 - (1.0 - terms.level) / f64::from(looks)
 }
 
-/// One metric of one pair.
+/// A row: one metric of one pair.
 struct Row<'a> {
     key: &'a str,
     pair: &'a Pair<'a>,
     compared: Compared<'a>,
     margin: f64,
     lower: bool,
-    /// The level of its interval, if it were the only row.
+    /// The confidence level of the interval if this were the only row.
     level: f64,
 }
 
 /// The method by which one metric of one pair is compared.
 enum Compared<'a> {
-    /// By counts or ranges, or not at all.
+    /// By counts or ranges; or not at all, with a reason.
     Counted(Evidence),
     /// By the figures of all requests together.
     Pooled(pooled::Figures<'a>),
@@ -67,7 +67,7 @@ enum Compared<'a> {
 }
 
 impl Row<'_> {
-    /// The comparison at this level.
+    /// The comparison at this confidence level.
     fn at(&self, level: f64) -> Comparison {
         let evidence = match &self.compared {
             Compared::Counted(evidence) => evidence.clone(),
@@ -78,7 +78,7 @@ impl Row<'_> {
     }
 }
 
-/// The verdicts of rows that hold together.
+/// Judges a family of rows, so that their verdicts hold together.
 fn judged(family: &[Row<'_>]) -> Vec<Judged> {
     let level = family.iter().map(|row| row.level).fold(0.0, f64::max);
     let compared = compare::hold_together(family.len(), level, |row, level| family[row].at(level));
@@ -117,7 +117,7 @@ fn rows_of<'a>(key: &'a str, pairs: &'a [Pair<'a>], terms: &'a Terms, level: f64
     rows
 }
 
-/// The samples to compare: for cases, those of the blocks that are used.
+/// The samples of a pair to compare; for cases, their readings in the blocks that count.
 pub(super) fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
     let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
     Some(match pair.tares {
@@ -128,14 +128,14 @@ pub(super) fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)>
     })
 }
 
-/// The larger share of wall time that one of two arms spent waiting for a core; 0 where neither is known.
+/// The larger share of wall time that one of two arms spent waiting for a core; 0 where neither share is known.
 fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
     let share = |arm: &Arm| waiting_share(arm).unwrap_or(0.0);
     share(reference).max(share(arm))
 }
 
-/// Chooses the method for a metric of one pair. A metric is usually exact only by expectation; whether its readings
-/// repeated decides.
+/// Chooses the method for one metric of one pair. Whether readings repeated decides, since the declared quality of a
+/// metric is only an expectation.
 fn compared<'a>(
     key: &'a str,
     pair: &'a Pair<'a>,
@@ -185,7 +185,7 @@ fn compared<'a>(
     }
 }
 
-/// The readings of a noisy metric that stand for the effect, of either arm, and what each stands for.
+/// The replicates of the effect on a noisy metric, of each arm, and what each of them stands for.
 pub(super) fn replicates_of(pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> on_nodes::Replicates {
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
     let (left, right) = match pair.paired {
@@ -219,7 +219,7 @@ impl Readings {
             paired: self.paired,
             replicate: self.replicate,
             resolution: self.resolution,
-            // A verdict is not asked for here.
+            // Only the evidence is used here, so direction and margin do not matter.
             lower_is_better: true,
             margin: 0.0,
         };

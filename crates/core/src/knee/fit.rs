@@ -1,26 +1,27 @@
-//! The rate at which a share of requests reaches its target, from counts at several rates.
+//! Estimates the rate at which a share of requests reaches its target, from counts at several rates.
 //!
 //! A limit allows a share of requests: p99 < 50 ms allows one in a hundred to be slower. The share grows with the rate,
-//! and its logarithm is nearly linear in the logarithm of the rate wherever the rates are close to each other. The line
-//! is fitted by weighted quasi-likelihood with the variance of counts (McCullagh and Nelder, "Generalized Linear
-//! Models", 2nd ed. 1989, ch. 9); distant rates weigh less (Cleveland 1979). Slow requests come in groups; the variance
-//! of the estimate is therefore that between stretches of time or between measurements (Liang and Zeger 1986),
-//! whichever is larger. The result is where the line crosses the target; its interval follows from Fieller (1954).
+//! and over a small range of rates its logarithm is nearly linear in the logarithm of the rate. The line is fitted by
+//! weighted quasi-likelihood with the variance of counts (McCullagh and Nelder, "Generalized Linear Models", 2nd ed.
+//! 1989, ch. 9); distant rates have less weight (Cleveland 1979). Slow requests come in groups. The variance of the
+//! estimate is therefore the largest of three: that between stretches of time, that between measurements (Liang and
+//! Zeger 1986), and that of counts times their overdispersion. The result is where the line crosses the target; its
+//! interval follows from Fieller (1954).
 
 use super::{LEVEL, Measurement, Outcome};
 use crate::stats::{Interval, normal};
 
-/// Rates this far from the estimate have weight zero, as a difference of logarithms; the second value is used where the
-/// first leaves too few rates to know the growth.
+/// The distance from the estimate at which a rate has weight zero, as a difference of logarithms. The second value is
+/// used where the first leaves too few rates to know the growth.
 const REACH: [f64; 2] = [0.3, 0.6];
 
-/// Fewer measurements with weight than this give no interval.
+/// The smallest number of measurements with weight for which there is an interval.
 const FEWEST: usize = 14;
 
-/// Fewer requests beyond the limit than this give none either.
+/// The smallest weighted number of requests beyond the limit for which there is an interval.
 const BEYOND: f64 = 300.0;
 
-/// The crossing, and its interval where the counts give one.
+/// The rate at which the share reaches its target, with an interval where there are enough counts for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Crossing {
     pub(super) rate: f64,
@@ -39,11 +40,11 @@ struct Stretch {
 struct LogLine {
     at: f64,
     slope: f64,
-    /// The inverse of the information: variances follow from it.
+    /// The inverse of the information matrix, from which variances follow: entries 11, 12 and 22.
     inverse: [f64; 3],
 }
 
-/// Where the share of `limit` reaches `target`, near `guess`; `None` where the counts show no growth.
+/// The rate near `guess` at which the share of `limit` reaches `target`; `None` where the share does not grow.
 pub(super) fn crossing(
     measurements: &[Measurement],
     limit: usize,
@@ -98,7 +99,8 @@ fn stretches(measurements: &[Measurement], limit: usize, centre: f64, reach: f64
     found
 }
 
-/// Fits the line by Newton's method; `None` where no request is beyond, or the share does not grow with the rate.
+/// Fits the line by Newton's method; `None` where no request is beyond the limit, or the share does not grow with the
+/// rate.
 fn line(stretches: &[Stretch], target: f64) -> Option<LogLine> {
     let total: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
     let requests: f64 = stretches.iter().map(|s| s.weight * s.requests).sum();
@@ -149,12 +151,12 @@ fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, 
     let freedom = (measurements - 2) as f64;
     let t = normal::student(LEVEL, freedom);
     let off = line.at - target.ln();
-    // The larger of the two variances at the crossing.
+    // The largest of three variances at the crossing is used.
     let x = -off / line.slope;
     let at = |v: &[f64; 3]| v[0] + 2.0 * x * v[1] + x * x * v[2];
     let by_bunch = line.inverse.map(|v| v * bunch(stretches, line));
     let v = [by_stretch, by_measurement, by_bunch].into_iter().max_by(|a, b| at(a).total_cmp(&at(b)))?;
-    // (off + slope·x)² = t²·(v0 + 2·x·v1 + x²·v2)
+    // Fieller's interval: the solutions of (off + slope·x)² = t²·(v0 + 2·x·v1 + x²·v2).
     let a = line.slope * line.slope - t * t * v[2];
     let b = off * line.slope - t * t * v[1];
     let c = off * off - t * t * v[0];
@@ -162,7 +164,8 @@ fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, 
     (a > 0.0 && root >= 0.0).then(|| ((-b - root.sqrt()) / a, (-b + root.sqrt()) / a))
 }
 
-/// How many requests beyond the limit come together: the variance of counts divided by that of independent requests.
+/// The number of requests beyond the limit that come together: the variance of counts divided by that of independent
+/// requests.
 fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
     let (mut off, mut weights) = (0.0, 0.0);
     for measurement in stretches.chunk_by(|a, b| a.measurement == b.measurement) {
@@ -175,7 +178,7 @@ fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
     (off / weights).max(1.0)
 }
 
-/// The variances of the line's two coefficients where the counts of one group may be correlated.
+/// The covariance of the two coefficients of the line, where the counts of one group may be correlated.
 fn covariance(stretches: &[Stretch], line: &LogLine, same: fn(&Stretch, &Stretch) -> bool) -> [f64; 3] {
     let mut meat = [0.0; 3];
     let mut groups = 0.0;

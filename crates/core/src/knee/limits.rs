@@ -1,4 +1,4 @@
-//! The limits that a server has to keep, and whether one measurement kept them.
+//! The limits that a server has to keep, and whether a measurement kept them.
 
 use super::Outcome;
 use crate::unit::{Unit, parse_quantity};
@@ -11,22 +11,22 @@ pub struct Slo {
     pub limits: Vec<Limit>,
 }
 
-/// One limit.
+/// A limit on the responses or the failures of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// What is limited.
+    /// The measure that is limited.
     pub of: Measure,
-    /// The bound, which must not be reached: nanoseconds, or a share from 0 to 1 for failures.
+    /// The bound, which the measure must stay below: nanoseconds, or a share from 0 to 1 for failures.
     pub below: f64,
     /// The limit as it was written.
     pub text: String,
 }
 
-/// What can be limited.
+/// A measure that can be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// The response that this share of requests does not exceed, 0 to 1.
+    /// The response that this share of requests, from 0 to 1, does not exceed.
     Quantile(f64),
     /// The mean response.
     Mean,
@@ -36,13 +36,13 @@ pub enum Measure {
     Errors,
 }
 
-/// The measurement of one rate.
+/// The figures of one measurement that limits are applied to.
 pub struct Seen<'a> {
-    /// The response at a quantile, in nanoseconds; none when nothing was answered.
+    /// The response at a quantile, in nanoseconds; `None` when no request was answered.
     pub quantile: &'a dyn Fn(f64) -> Option<f64>,
-    /// The mean response in nanoseconds.
+    /// The mean response, in nanoseconds; absent when no request was answered.
     pub mean: Option<f64>,
-    /// The share of failed requests, 0 to 1.
+    /// The share of requests that failed, from 0 to 1.
     pub errors: f64,
     /// How far the answers were behind the requests at the end, as a share of the time in which requests were due.
     pub behind: f64,
@@ -55,11 +55,11 @@ impl Seen<'_> {
     }
 }
 
-/// A server is behind when the answers to what was due in some time took this share of it longer.
+/// A server is behind when its answers took longer than the time in which requests were due by this share of that time.
 pub const BEHIND: f64 = 0.02;
 
 impl Limit {
-    /// The share of requests that may be beyond it; for the mean all of it; none for what must never happen.
+    /// The share of requests that may be beyond the limit; 1 for the mean; `None` where none may be beyond it.
     pub fn allowed(&self) -> Option<f64> {
         match self.of {
             Measure::Quantile(q) => Some(1.0 - q),
@@ -71,11 +71,11 @@ impl Limit {
 }
 
 impl Slo {
-    /// Reads limits such as `p99<20ms,errors<0.1%`: `pN`, `median`, `mean`, `max` with a duration, `errors` with a
+    /// Reads limits such as `p99<20ms,errors<0.1%`: `pN`, `median`, `mean` or `max` with a duration, `errors` with a
     /// share.
     ///
     /// # Errors
-    /// Which part is wrong and what is expected, as a sentence.
+    /// A sentence says which part is wrong and what is expected.
     pub fn parse(text: &str) -> Result<Slo, String> {
         let limits: Vec<Limit> = text
             .split(',')
@@ -89,7 +89,7 @@ impl Slo {
         Ok(Slo { limits })
     }
 
-    /// The limits that were not kept. Without any answer, no limit on responses was.
+    /// The limits that were not kept. If there is no answer at all, no limit on responses is kept.
     pub fn broken(&self, seen: &Seen<'_>) -> Vec<&Limit> {
         let value = |limit: &Limit| match limit.of {
             Measure::Quantile(q) => (seen.quantile)(q),
@@ -97,7 +97,7 @@ impl Slo {
             Measure::Max => (seen.quantile)(1.0),
             Measure::Errors => Some(seen.errors),
         };
-        // A limit of no errors at all can only be met exactly, so zero is below it.
+        // A limit of no errors at all can only be met exactly, so a share of 0 keeps it.
         let kept = |limit: &Limit, value: f64| value < limit.below || (limit.below == 0.0 && value == 0.0);
         self.limits.iter().filter(|limit| !value(limit).is_some_and(|value| kept(limit, value))).collect()
     }
@@ -113,7 +113,7 @@ impl Slo {
         }
     }
 
-    /// The shortest response that is limited, in nanoseconds; none where only failures are limited.
+    /// The shortest bound on responses, in nanoseconds; `None` where only failures are limited.
     pub fn shortest(&self) -> Option<f64> {
         let responses = self.limits.iter().filter(|limit| limit.of != Measure::Errors);
         responses.map(|limit| limit.below).min_by(f64::total_cmp)
