@@ -1,35 +1,35 @@
-//! The memory of a tree of processes: what it was over time, and what the largest process had mapped. `measure` reads it
-//! from the kernel.
+//! The memory of a tree of processes: how much it had over time, and what its largest process had mapped. `measure`
+//! reads both from the kernel.
 
 use crate::words::words;
 use core::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes of memory, by whether they are shared and whether they differ from what is on disk.
+/// Amounts of memory in bytes, by whether it is shared and whether it differs from what is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// Address space, whether used or not.
+    /// The address space, whether used or not.
     pub size: u64,
-    /// Resident.
+    /// The resident memory.
     pub resident: u64,
-    /// Resident, each page divided by the number of processes that share it.
+    /// The resident memory, each page divided by the number of processes that share it.
     pub proportional: u64,
-    /// Shared with other processes, unchanged from disk.
+    /// Memory shared with other processes, unchanged from disk.
     pub shared_clean: u64,
-    /// Shared with other processes, modified.
+    /// Memory shared with other processes, modified.
     pub shared_dirty: u64,
-    /// Private, unchanged from disk.
+    /// Private memory, unchanged from disk.
     pub private_clean: u64,
-    /// Private and modified: the cost of this process alone.
+    /// Private memory that was modified: the cost of this process alone.
     pub private_dirty: u64,
-    /// Swapped out.
+    /// Memory that was swapped out.
     pub swapped: u64,
-    /// In huge pages.
+    /// Memory in huge pages.
     pub huge: u64,
 }
 
 impl Amount {
-    /// What would be freed if the process ended (USS).
+    /// The memory that would be freed if the process ended (unique set size, USS), in bytes.
     pub fn unique(&self) -> u64 {
         self.private_clean.saturating_add(self.private_dirty)
     }
@@ -51,35 +51,35 @@ impl Amount {
 words! {
     /// The purpose of a mapping.
     pub enum Class {
-        /// A file's machine code.
+        /// Machine code of a file.
         Code = "code",
-        /// A file's constants.
+        /// Constants of a file.
         ReadOnly = "read-only data",
-        /// A file's variables.
+        /// Variables of a file.
         Data = "data",
-        /// Another mapping of a file: written to and shared, or inaccessible.
+        /// Another mapping of a file: shared and written to, or inaccessible.
         File = "mapped files",
-        /// The heap of `brk`.
+        /// The heap that `brk` grows.
         Heap = "heap",
-        /// Memory without a file: allocators, runtimes, stacks of threads.
+        /// Memory without a file: that of allocators and runtimes, and stacks of threads.
         Anonymous = "anonymous",
         /// The stack of the first thread.
         Stack = "stack",
         /// Shared memory without a file name.
         SharedMemory = "shared memory",
-        /// Mapped by the kernel itself.
+        /// Memory that the kernel itself mapped.
         Kernel = "kernel",
     }
 }
 
 impl Class {
-    /// Whether it has a file behind it.
+    /// Whether mappings of this class belong to a file.
     pub fn is_mapped(self) -> bool {
         matches!(self, Class::Code | Class::ReadOnly | Class::Data | Class::File)
     }
 }
 
-/// Serializes an amount with its unique part, which follows from the others.
+/// Serializes an amount with its unique part, which follows from the other parts.
 pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Whole<'a> {
@@ -90,30 +90,30 @@ pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::O
     Whole { amount, unique: amount.unique() }.serialize(serializer)
 }
 
-/// The mappings of one class and one permission.
+/// The mappings of one class with the same permissions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapRow {
-    /// Their purpose.
+    /// The purpose of the mappings.
     pub class: Class,
-    /// Whether there is a file behind them.
+    /// Whether the mappings belong to a file.
     pub from_file: bool,
-    /// Their permissions as the kernel writes them: `rw-p`.
+    /// The permissions of the mappings, as the kernel writes them: `rw-p`.
     pub permissions: String,
     /// The number of mappings.
     pub mappings: usize,
-    /// Their total amount.
+    /// The total amount of the mappings.
     #[serde(flatten, serialize_with = "with_unique")]
     pub amount: Amount,
 }
 
 impl MapRow {
-    /// Whether it is worth a line of a table: something of it is in memory, or was.
+    /// Whether the row is worth a line of a table: part of its memory is resident or was swapped out.
     pub fn is_used(&self) -> bool {
         self.amount.resident > 0 || self.amount.swapped > 0
     }
 }
 
-/// The totals of rows with a file behind them and without one.
+/// The totals of the rows with a file, and of those without one.
 pub fn mapped_and_anonymous(rows: &[MapRow]) -> (Amount, Amount) {
     let mut both = (Amount::default(), Amount::default());
     for row in rows {
@@ -131,11 +131,11 @@ pub struct Moment {
     pub at: Duration,
     /// The number of processes.
     pub processes: usize,
-    /// Resident memory of all of them; shared pages count in each.
+    /// The resident memory of all processes; shared pages count in each of them.
     pub resident: u64,
-    /// The part of it without a file: what they alone have, and what fork left shared.
+    /// The part of the resident memory without a file: private memory, and what fork left shared.
     pub anonymous: u64,
-    /// Read less often, because it delays the processes.
+    /// The memory with sharing taken into account. It is read less often, because reading it delays the processes.
     #[serde(flatten)]
     pub divided: Option<Divided>,
 }
@@ -143,9 +143,9 @@ pub struct Moment {
 /// The memory of processes with sharing taken into account, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Divided {
-    /// Resident, each page divided by the number of processes that share it.
+    /// The resident memory, each page divided by the number of processes that share it.
     pub proportional: u64,
-    /// Private memory.
+    /// The private memory.
     pub unique: u64,
 }
 
@@ -160,23 +160,23 @@ fn from_nanoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Durati
 /// The memory of a tree of processes from its start to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemoryCourse {
-    /// The moments, at most some hundreds: in a longer course every second one is dropped repeatedly, the smaller one
-    /// of two.
+    /// The moments, at most some hundreds. When there are too many, neighbours are paired and the smaller of each pair
+    /// is dropped, repeatedly.
     pub moments: Vec<Moment>,
-    /// The largest process when the tree was largest.
+    /// The largest process at the time when the tree was largest.
     pub largest: Option<Largest>,
-    /// What it had mapped then; empty where the kernel does not show it.
+    /// The mappings of the largest process at that time; empty where the kernel does not show them.
     pub map: Vec<MapRow>,
-    /// The kernel's own high-water mark of the largest process, in bytes, which covers the time between moments too.
+    /// The kernel's own high-water mark of the largest process, in bytes, which also covers the time between moments.
     pub high_water: u64,
 }
 
-/// One process at one moment.
+/// One process of a tree at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Largest {
-    /// The process.
+    /// The id of the process.
     pub pid: i32,
-    /// The kernel's name of it.
+    /// The kernel's name of the process.
     pub name: String,
     /// The time since watching started; nanoseconds in JSON.
     #[serde(serialize_with = "nanoseconds", deserialize_with = "from_nanoseconds")]

@@ -1,6 +1,6 @@
 //! The bench protocol: requests as words, replies as lines of JSON; a strict writer and a tolerant reader.
 //!
-//! `sdk/PROTOCOL.md` specifies it. Unknown keys are ignored; missing values are absent.
+//! `sdk/PROTOCOL.md` specifies the protocol. The reader ignores unknown keys; missing values are absent.
 
 use crate::metric::Quality;
 use crate::subject::Parameter;
@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 /// The loop of a case that a batch runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum LoopKind {
-    /// The case's body.
+    /// The loop around the body of the case.
     #[serde(rename = "c")]
     Case,
     /// The same loop around an identity or constant body.
@@ -23,38 +23,38 @@ pub enum LoopKind {
     Tare,
 }
 
-/// One requested batch.
+/// One batch of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The case.
+    /// The number of the case.
     pub id: u32,
-    /// Body or tare.
+    /// The loop that the batch runs: the body or the tare.
     pub kind: LoopKind,
     /// The iterations of each thread; for concurrency cases the elements.
     pub iterations: u64,
-    /// The threads.
+    /// The number of threads.
     pub threads: u32,
 }
 
 /// A request to a bench program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Ask for the program's description.
+    /// Ask for the description of the program.
     Hello,
     /// Ask for the cases.
     Cases,
     /// Run these batches in this order.
     Block(Vec<Batch>),
-    /// Run the body once and report the result of its check.
+    /// Run the body of this case once and report the result of its check.
     Once(u32),
-    /// Set the case up again.
+    /// Set this case up again.
     Reset(u32),
-    /// Tear down and exit.
+    /// Tear everything down and exit.
     Bye,
 }
 
 impl Request {
-    /// The line, without its end.
+    /// The line of the request, without its end.
     pub fn line(&self) -> String {
         match self {
             Request::Hello => format!("hello {VERSION}"),
@@ -77,24 +77,24 @@ impl Request {
     }
 }
 
-/// The description of a program.
+/// The description of a bench program.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Hello {
-    /// The version it speaks.
+    /// The version of the protocol that the program speaks.
     pub scruple: u32,
-    /// The SDK and its version.
+    /// The name and the version of the SDK.
     #[serde(default)]
     pub sdk: String,
-    /// The language.
+    /// The programming language.
     #[serde(default)]
     pub language: String,
-    /// The compiler or runtime and its version.
+    /// The name and the version of the compiler or runtime.
     #[serde(default)]
     pub runtime: String,
-    /// The counters it reports.
+    /// The counters that the program reports.
     #[serde(default)]
     pub counters: Vec<Counter>,
-    /// Its capabilities besides single-threaded cases.
+    /// The capabilities of the program besides single-threaded cases.
     #[serde(default)]
     pub features: Vec<String>,
 }
@@ -102,17 +102,17 @@ pub struct Hello {
 /// A counter or an extra reading of a case.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Counter {
-    /// The metric's key.
+    /// The key of the metric.
     pub key: String,
-    /// The unit's name.
+    /// The name of the unit.
     pub unit: String,
-    /// The quality of its readings.
+    /// The quality of the readings.
     #[serde(default = "estimated")]
     pub quality: Quality,
     /// Whether a reading covers the whole batch, instead of being a difference to divide by its iterations.
     #[serde(default, rename = "per", deserialize_with = "is_per_batch")]
     pub per_batch: bool,
-    /// The step in which it counts, where that is coarse.
+    /// The step in which the counter counts, where that is coarse.
     pub granularity: Option<f64>,
 }
 
@@ -131,11 +131,11 @@ fn is_per_batch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::E
 /// A case as its program declares it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Case {
-    /// The number, consecutive from 0.
+    /// The number of the case; numbers are consecutive from 0.
     pub id: u32,
-    /// The path, groups divided by `/`.
+    /// The path of the case, with groups divided by `/`.
     pub name: String,
-    /// The group, where it is not the name up to its last `/`.
+    /// The group of the case, where it is not the name up to its last `/`.
     pub group: Option<String>,
     /// The form of the tare.
     pub shape: Option<String>,
@@ -144,39 +144,39 @@ pub struct Case {
     pub params: BTreeMap<String, Parameter>,
     /// The work of one iteration.
     pub throughput: Option<Throughput>,
-    /// The kind of time that an iteration takes, where the program declares it.
+    /// What the time of an iteration covers; absent where the program does not declare it.
     #[serde(default, deserialize_with = "known_timing")]
     pub timing: Option<Timing>,
-    /// The numbers of threads to run with.
+    /// The numbers of threads with which the case is run.
     #[serde(default = "one_thread")]
     pub threads: Vec<u32>,
-    /// Limits by metric.
+    /// The limits of the case, by metric.
     #[serde(default)]
     pub budgets: BTreeMap<String, CaseBudget>,
-    /// Tags for selection.
+    /// The tags by which cases are selected.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Whether the case needs its own processes.
     #[serde(default)]
     pub fresh: bool,
-    /// Whether allocations are those of the first iteration in a process, not of a later one.
+    /// Whether allocations are counted in the first iteration of a process instead of a later one.
     #[serde(default)]
     pub first: bool,
-    /// Whether every iteration gets its own input, made before the batch.
+    /// Whether every iteration has its own input, made before the batch.
     #[serde(default)]
     pub per_iteration_input: bool,
-    /// The most iterations of one batch.
+    /// The largest number of iterations of one batch.
     pub max_iterations: Option<u64>,
-    /// The time of one batch in nanoseconds.
+    /// The time limit of one batch, in nanoseconds.
     pub time_limit: Option<u64>,
     /// Whether `once` performs a check.
     #[serde(default)]
     pub checked: bool,
-    /// `file:line`.
+    /// The place of the case in the source, as `file:line`.
     pub source: Option<String>,
-    /// The shape of a concurrency case.
+    /// The shape of a concurrency case; absent for other cases.
     pub concurrency: Option<Concurrency>,
-    /// Extra readings of this case.
+    /// The extra readings of this case.
     #[serde(default)]
     pub readings: Vec<Counter>,
 }
@@ -189,14 +189,14 @@ fn one_thread() -> Vec<u32> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
-    /// From argument to result: every iteration waits for the result of the one before.
+    /// The time from argument to result: every iteration waits for the result of the one before.
     Latency,
-    /// From one result to the next: iterations do not wait for each other, and may overlap.
+    /// The time from one result to the next: iterations do not wait for each other, and may overlap.
     Throughput,
 }
 
 impl Timing {
-    /// The word for it.
+    /// The word for this kind of time in the protocol.
     pub fn word(self) -> &'static str {
         match self {
             Timing::Latency => "latency",
@@ -205,7 +205,7 @@ impl Timing {
     }
 }
 
-/// An unknown word counts as absent.
+/// Reads the kind of time of a case; an unknown word counts as absent.
 fn known_timing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timing>, D::Error> {
     let word = Option::<String>::deserialize(deserializer)?;
     Ok([Timing::Latency, Timing::Throughput]
@@ -216,56 +216,56 @@ fn known_timing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Tim
 /// The work of one iteration.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Throughput {
-    /// `bytes` or `items`.
+    /// The unit of the work: `bytes` or `items`.
     pub unit: String,
-    /// The amount.
+    /// The amount of work, in that unit.
     pub amount: f64,
 }
 
-/// A limit that a case declares, a number in the metric's unit or a change such as `+5%`.
+/// A limit that a case declares: a number in the unit of the metric, or a change such as `+5%`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct CaseBudget {
-    /// The most allowed.
+    /// The largest value that is allowed.
     pub max: Option<Parameter>,
-    /// The least allowed.
+    /// The smallest value that is allowed.
     pub min: Option<Parameter>,
-    /// What a change is relative to: `baseline`, or the name of a case.
+    /// The reference of a change: `baseline`, or the name of a case.
     pub against: Option<String>,
 }
 
 /// The shape of a concurrency case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Concurrency {
-    /// Threads that put.
+    /// The number of threads that put elements.
     pub producers: u32,
-    /// Threads that take.
+    /// The number of threads that take elements.
     pub consumers: u32,
-    /// The bound of the queue; none where it has none.
+    /// The bound of the queue; absent where the queue has none.
     pub capacity: Option<u64>,
 }
 
 /// The readings of one batch.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct BatchReply {
-    /// The case.
+    /// The number of the case.
     pub id: u32,
-    /// Body or tare.
+    /// The loop that the batch ran: the body or the tare.
     pub kind: LoopKind,
-    /// All iterations of the batch.
+    /// The iterations of the batch, those of all threads together.
     pub iterations: u64,
     /// What the time of an iteration covers, where that was not known beforehand.
     #[serde(default, deserialize_with = "known_timing")]
     pub timing: Option<Timing>,
-    /// Each thread's part, where there are several.
+    /// The part of each thread, where there are several threads.
     #[serde(default)]
     pub threads: Vec<ThreadReply>,
-    /// All other readings, by key, for the whole batch.
+    /// All other readings of the whole batch, by key.
     #[serde(flatten)]
     pub readings: BTreeMap<String, Loose>,
 }
 
 impl BatchReply {
-    /// A reading for the whole batch.
+    /// A reading of the whole batch; `None` where it is absent or not a finite number.
     pub fn reading(&self, key: &str) -> Option<f64> {
         match self.readings.get(key) {
             Some(Loose::Number(number)) if number.is_finite() => Some(*number),
@@ -274,18 +274,18 @@ impl BatchReply {
     }
 }
 
-/// One thread's part of a batch.
+/// The part of one thread in a batch.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ThreadReply {
-    /// Its iterations.
+    /// The iterations of the thread.
     pub iterations: u64,
-    /// Its elapsed time in nanoseconds.
+    /// The elapsed time of the thread, in nanoseconds.
     #[serde(rename = "time.wall")]
     pub wall: Option<f64>,
-    /// Its processor time in nanoseconds.
+    /// The processor time of the thread, in nanoseconds.
     #[serde(rename = "time.cpu")]
     pub cpu: Option<f64>,
-    /// `producer` or `consumer`.
+    /// The role of the thread in a concurrency case: `producer` or `consumer`.
     pub role: Option<String>,
 }
 
@@ -295,7 +295,7 @@ pub struct ThreadReply {
 pub enum Loose {
     /// A number.
     Number(f64),
-    /// Anything else.
+    /// Any other value, which is ignored.
     Other(serde::de::IgnoredAny),
 }
 
@@ -304,18 +304,18 @@ pub enum Loose {
 pub struct Complaint {
     /// The message for people.
     pub error: String,
-    /// The kind, one of those that the protocol lists.
+    /// The kind of the error, one of those that the protocol lists.
     #[serde(default)]
     pub kind: String,
-    /// The case that it concerns.
+    /// The number of the case in which the error occurred.
     pub id: Option<u32>,
-    /// Whether the program exits after it.
+    /// Whether the program exits after the error.
     #[serde(default)]
     pub fatal: bool,
 }
 
 impl Complaint {
-    /// The message, with the numbers of cases replaced by their names where `known` has them.
+    /// The message for people, preceded by the kind for a livelock or a deadlock.
     pub fn told(&self) -> String {
         match self.kind.as_str() {
             "livelock" | "deadlock" => format!("{}: {}", self.kind, self.error),
@@ -324,23 +324,23 @@ impl Complaint {
     }
 }
 
-/// The result of `once`.
+/// The result of running a case once.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct OnceReply {
-    /// The case.
+    /// The number of the case.
     pub once: u32,
-    /// Whether it returned and its check passed.
+    /// Whether the body returned and its check passed.
     pub ok: bool,
     /// The message of a failed check.
     pub why: Option<String>,
-    /// A short string by which outputs are compared.
+    /// A short text by which outputs are compared.
     pub digest: Option<String>,
-    /// Readings that the case declared.
+    /// The readings that the case declared.
     #[serde(flatten)]
     pub readings: BTreeMap<String, Loose>,
 }
 
-/// One reply line.
+/// A line of a reply.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Reply {
@@ -348,23 +348,23 @@ pub enum Reply {
     Error(Complaint),
     /// The answer to `hello`.
     Hello(Hello),
-    /// One case.
+    /// A case, in the answer to `cases`.
     Case {
-        /// The case.
+        /// The declaration of the case.
         case: Box<Case>,
     },
-    /// The end of the cases.
+    /// The end of the list of cases.
     End {
         /// The number of cases.
         count: usize,
-        /// The request that has ended.
+        /// The request whose answer has ended.
         end: String,
     },
     /// The answer to `block`.
     Block {
         /// The batches, in the order of the request.
         block: Vec<BatchReply>,
-        /// Events that the counters missed.
+        /// The number of events that the counters missed.
         #[serde(default)]
         lost: u64,
     },
@@ -372,7 +372,7 @@ pub enum Reply {
     Once(OnceReply),
     /// The answer to `reset`.
     Reset {
-        /// The case.
+        /// The number of the case that was set up again.
         reset: u32,
     },
     /// The answer to `bye`.

@@ -1,4 +1,4 @@
-//! Where a run was taken: everything that decides whether two runs may be compared.
+//! Where and how a run was taken: everything that decides whether two runs may be compared.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,66 +8,66 @@ use std::collections::BTreeMap;
 pub struct Provenance {
     /// A short name for machines that may share a series: processor, cores, architecture.
     pub machine_class: String,
-    /// The processor's name.
+    /// The name of the processor.
     pub cpu: String,
-    /// The cores the process may use.
+    /// The number of cores that the process may use.
     pub cores: u32,
     /// The memory of the machine, in bytes.
     pub memory: u64,
-    /// The kernel's release.
+    /// The release of the kernel.
     pub kernel: String,
     /// The name of the operating system.
     pub os: String,
     /// The one-minute load average when the run began.
     pub load: f64,
-    /// The hypervisor, where one is visible.
+    /// The hypervisor; absent where none is visible.
     pub virtualized: Option<String>,
-    /// The frequency governor, where one is visible.
+    /// The frequency governor; absent where none is visible.
     pub governor: Option<String>,
-    /// The commit of the working folder's repository.
+    /// The commit of the repository that contains the working folder.
     pub commit: Option<String>,
     /// Whether the working tree differed from that commit.
     pub dirty: Option<bool>,
     /// The working folder.
     pub folder: String,
-    /// The environment variables that commonly change what is measured, where set.
+    /// The environment variables that commonly change costs, as far as they were set.
     pub environment: BTreeMap<String, String>,
-    /// The digest of each measured program's file, by path.
+    /// The digest of the file of each weighed program, by path.
     pub programs: BTreeMap<String, String>,
-    /// The compilers recorded in the file of each measured program, by path.
+    /// The compilers that the file of each weighed program records, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub toolchains: BTreeMap<String, String>,
-    /// The digest of each shared library that a measured program loads at its start, by name.
+    /// The digest of each shared library that a weighed program loads at its start, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub libraries: BTreeMap<String, String>,
     /// The other tool that took the readings, where they were imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The nodes of a farm that took the readings, each with its blocks; none where one machine took them all.
+    /// The nodes of a farm that took the readings, each with its blocks; empty where one machine took them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<Node>,
 }
 
-/// A machine of a farm, and what it took.
+/// A machine of a farm, and the blocks that it timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name in the farm.
+    /// The name of the node in the farm.
     pub name: String,
-    /// Its machine class.
+    /// The machine class of the node.
     pub class: String,
-    /// The first and the last block of each row of blocks that were timed there.
+    /// The first and the last block of each row of consecutive blocks that the node timed.
     pub blocks: Vec<(u32, u32)>,
 }
 
 impl Node {
-    /// Whether a block was timed there.
+    /// Whether the node timed this block.
     pub fn has(&self, block: u32) -> bool {
         self.blocks.iter().any(|(first, last)| (*first..=*last).contains(&block))
     }
 }
 
 impl Provenance {
-    /// Notes that a node has timed so many blocks from the first one on.
+    /// Notes that a node timed `count` consecutive blocks, beginning with `first`.
     pub fn took(&mut self, name: &str, class: &str, first: u32, count: u32) {
         let place = self.nodes.iter().position(|node| node.name == name).unwrap_or_else(|| {
             self.nodes.push(Node { name: name.to_owned(), class: class.to_owned(), blocks: Vec::new() });
@@ -78,8 +78,8 @@ impl Provenance {
         }
     }
 
-    /// The instruction set, which is the last part of a machine class; none where no machine is known, or where another
-    /// tool took the readings: such a class ends in the name of a host.
+    /// The instruction set, which is the last part of a machine class. `None` where no machine is known, or where
+    /// another tool took the readings: the class then ends in the name of a host.
     pub fn architecture(&self) -> Option<&str> {
         match self.tool {
             Some(_) => None,

@@ -1,4 +1,4 @@
-//! One execution of Scruple: the request, the environment, and everything that was read.
+//! A run: one execution of Scruple, with its request, its environment, and everything that it read.
 
 use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
@@ -6,39 +6,39 @@ use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-/// A remark that a reader needs in order not to be misled by a run.
+/// A remark without which a reader of a run would be misled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// A stable code for programs.
+    /// A stable code of the remark, for programs.
     pub code: String,
-    /// A sentence for people.
+    /// The remark as a sentence, for people.
     pub text: String,
 }
 
 words! {
     /// How a run ended.
     pub enum State {
-        /// Under way, or its process has gone; what it had read is there.
+        /// The run is under way, or its process has disappeared; what was read so far is kept.
         Running = "running",
         /// Everything that was planned was read.
         Complete = "complete",
-        /// It was interrupted; what had been read is there.
+        /// The run was interrupted; what was read so far is kept.
         Interrupted = "interrupted",
-        /// A measured program failed; what had been read is there.
+        /// A weighed program failed; what was read so far is kept.
         Failed = "failed",
     }
 }
 
-/// The settings by which a run's readings are judged; stored with the run so that it can be judged again.
+/// The settings by which the readings of a run are judged. They are stored with the run so that it can be judged again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The margin within which a difference does not matter, as a ratio above one: `0.02` is 2 %.
+    /// The margin within which a difference does not matter, as a ratio less 1: `0.02` is 2 %.
     pub margin: f64,
     /// The confidence level of intervals.
     pub level: f64,
-    /// The number of looks that could stop the run: the error rate is divided among them.
+    /// The number of looks that could end the run; the error rate is divided among them.
     pub looks: u32,
-    /// The name of the arm that others are compared with.
+    /// The name of the reference; absent where it is the first subject.
     pub reference: Option<String>,
 }
 
@@ -51,30 +51,30 @@ impl Default for Terms {
 /// One execution of Scruple.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The identifier, which sorts by time.
+    /// The identifier of the run; identifiers sort by time.
     pub id: String,
-    /// The user's name for it.
+    /// The name that the user gave to the run.
     pub label: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// The start of the run, in milliseconds since 1970.
     pub started: i64,
-    /// How it ended.
+    /// How the run ended.
     pub state: State,
     /// The seed of every random choice.
     pub seed: u64,
     /// The words of the command line.
     pub argv: Vec<String>,
-    /// The settings by which it is judged.
+    /// The settings by which the run is judged.
     pub terms: Terms,
-    /// Where it was taken.
+    /// Where and how the run was taken.
     pub provenance: Provenance,
     /// The arms with their readings.
     pub arms: Vec<Arm>,
-    /// Remarks.
+    /// The remarks on the run.
     pub warnings: Vec<Warning>,
 }
 
 impl Run {
-    /// Adds a remark once.
+    /// Adds a remark, unless the run has it already.
     pub fn warn(&mut self, code: &str, text: impl Into<String>) {
         let warning = Warning { code: code.to_owned(), text: text.into() };
         if !self.warnings.contains(&warning) {
@@ -82,7 +82,8 @@ impl Run {
         }
     }
 
-    /// Adds the start of the version to the names of arms that differ in the version only, as those of a history do.
+    /// Adds the first characters of the version to the names of arms that differ only in the version, such as those of
+    /// a history.
     pub fn name_versions(&mut self) {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         self.arms.iter().for_each(|arm| *seen.entry(&arm.name).or_default() += 1);
@@ -100,7 +101,7 @@ impl Run {
         self.arms.iter().filter(move |arm| arm.role == role)
     }
 
-    /// The arm that the others are compared with: the named one, or else the first subject.
+    /// The reference: the arm that the terms name, or else the first subject.
     pub fn reference(&self) -> Option<&Arm> {
         let named = self.terms.reference.as_ref();
         self.arms_of(Role::Subject)

@@ -1,4 +1,4 @@
-//! Readings, and the samples they form.
+//! Readings, and the samples that they form.
 
 use crate::metric::{Metric, Pass, Quality};
 use crate::unit::Unit;
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 /// One number that an instrument read, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The metric's key.
+    /// The key of the metric.
     pub key: String,
-    /// The unit.
+    /// The unit of the number.
     pub unit: Unit,
     /// The quality of the number.
     pub quality: Quality,
     /// The instrument that read it.
     pub source: String,
-    /// The number in the unit, or why it is absent. Absent is never zero.
+    /// The number in its unit, or why it is absent. An absent number is never shown as zero.
     pub value: Result<f64, String>,
 }
 
 impl Reading {
-    /// A reading of a declared metric, with the quality the table promises.
+    /// A reading of a declared metric, with the quality from the table.
     pub fn of(metric: &Metric, value: f64, source: &str) -> Reading {
         Reading {
             key: metric.key.clone().into_owned(),
@@ -31,7 +31,7 @@ impl Reading {
         }
     }
 
-    /// The same reading with another quality than the table promises.
+    /// The same reading with another quality than that in the table.
     pub fn with_quality(mut self, quality: Quality) -> Reading {
         self.quality = quality;
         self
@@ -54,30 +54,32 @@ impl Reading {
 pub struct Sample {
     /// The unit of the readings.
     pub unit: Unit,
-    /// The pass that took them.
+    /// The pass that took the readings.
     pub pass: Pass,
-    /// The worst quality that the instrument promised for any of them; see [`Sample::worth`].
+    /// The worst quality that the instrument stated for any of the readings; see [`Sample::worth`].
     pub quality: Quality,
-    /// The instrument.
+    /// The instrument that took the readings.
     pub source: String,
-    /// The readings.
+    /// The readings, in the order in which they were taken.
     pub readings: Vec<f64>,
     /// The block of each reading: readings of two arms with the same block were taken side by side.
     pub blocks: Vec<u32>,
 }
 
-/// Blocks of a bench program are numbered from a multiple of this, one multiple for each fresh process.
+/// The number of block numbers reserved for each fresh process of a bench program: its blocks are numbered from a
+/// multiple of this.
 pub const BLOCKS_OF_A_PROCESS: u32 = 1_000_000;
 
-/// Windows of a load are numbered from a multiple of this, one multiple for each turn of a server.
+/// The number of block numbers reserved for each turn of a server under load: its windows are numbered from a multiple
+/// of this.
 pub const BLOCKS_OF_A_TURN: u32 = 10_000;
 
-/// Counts of a version of a repository are taken several times in one visit, whose blocks are numbered from a multiple
-/// of this. Later visits show what changed although the version did not.
+/// The number of block numbers reserved for each visit of a version in a history, in which counts are taken several
+/// times. Later visits show what changed although the version did not.
 pub const BLOCKS_OF_A_VISIT: u32 = 10_000;
 
 impl Sample {
-    /// The count of each visit; empty where the readings of one visit disagree.
+    /// The count of each visit; `None` where the readings of one visit disagree.
     pub fn visits(&self) -> Option<Vec<f64>> {
         let mut visits: Vec<(u32, f64)> = Vec::new();
         for (block, reading) in self.blocks.iter().zip(&self.readings) {
@@ -91,7 +93,7 @@ impl Sample {
         Some(visits.into_iter().map(|(_, counted)| counted).collect())
     }
 
-    /// The readings of each process, in order; one group for anything but a bench program.
+    /// The readings of each process, in order; a single group for anything but a bench program.
     pub fn by_process(&self) -> Vec<Vec<f64>> {
         self.by_group(BLOCKS_OF_A_PROCESS)
     }
@@ -101,7 +103,7 @@ impl Sample {
         self.by_group(BLOCKS_OF_A_TURN)
     }
 
-    /// The readings of each group of blocks that have numbers from one multiple of this number to the next.
+    /// The readings of each group of blocks whose numbers lie between the same two multiples of `blocks_of_a_group`.
     fn by_group(&self, blocks_of_a_group: u32) -> Vec<Vec<f64>> {
         let mut groups: Vec<(u32, Vec<f64>)> = Vec::new();
         for (block, reading) in self.blocks.iter().zip(&self.readings) {
@@ -114,7 +116,7 @@ impl Sample {
         groups.into_iter().map(|(_, group)| group).collect()
     }
 
-    /// A sample without readings.
+    /// A sample without readings, with the unit, quality and instrument of `reading`.
     pub fn empty(reading: &Reading, pass: Pass) -> Sample {
         Sample {
             unit: reading.unit.clone(),
@@ -126,7 +128,7 @@ impl Sample {
         }
     }
 
-    /// The readings of the blocks that both samples have, pairwise and in order.
+    /// The readings in the blocks that both samples have, pairwise and in order.
     pub fn paired(&self, other: &Sample) -> (Vec<f64>, Vec<f64>) {
         let mut pairs = (Vec::new(), Vec::new());
         let mut theirs = other.blocks.iter().zip(&other.readings).peekable();
@@ -150,7 +152,7 @@ impl Sample {
         self.readings.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// The quality of the readings: counts that disagree are not exact, whatever was promised.
+    /// The quality of the readings: counts that disagree are not exact, whatever the instrument stated.
     pub fn worth(&self) -> Quality {
         match self.quality {
             Quality::Exact if !self.repeats() => Quality::Near,
@@ -163,9 +165,9 @@ impl Sample {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Figure {
-    /// The readings.
+    /// The readings of the metric.
     Sample(Sample),
-    /// Why there are none.
+    /// The metric has no readings.
     Absent {
         /// The reason, as a clause for readers.
         absent: String,

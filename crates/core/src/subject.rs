@@ -8,18 +8,18 @@ use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is weighed.
+/// A subject: what is weighed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Subject {
     /// A program with its arguments.
     Command {
-        /// The words, as executed; with a shell, the shell's words.
+        /// The words as they are executed; with a shell, the words of the shell.
         argv: Vec<String>,
     },
     /// A function that a bench program declared.
     Case {
-        /// The path of the case, groups divided by `/`.
+        /// The path of the case, with groups divided by `/`.
         name: String,
         /// The bench program and its arguments.
         program: Vec<String>,
@@ -32,15 +32,15 @@ pub enum Subject {
     },
     /// The requests that a server answers under load.
     Request {
-        /// The address.
+        /// The address of the server.
         url: String,
-        /// The words of the server's command where Scruple started it; else empty.
+        /// The words of the command of the server, if Scruple started it; else empty.
         #[serde(default)]
         server: Vec<String>,
-        /// Requests per second of an open loop; none where connections send as fast as they are answered.
+        /// The requests per second of an open loop; absent where connections send as fast as they are answered.
         #[serde(default)]
         rate: Option<f64>,
-        /// Connections.
+        /// The number of connections.
         connections: u32,
     },
 }
@@ -48,11 +48,11 @@ pub enum Subject {
 words! {
     /// Why an arm is there.
     pub enum Role {
-        /// The user asked about it.
+        /// The user asked about this subject.
         Subject = "subject",
-        /// The harness's own overhead: the launch of an empty program, or an identity body.
+        /// The overhead of the harness: the launch of an empty program, or an identity body.
         Tare = "tare",
-        /// The shell that runs the commands, running nothing.
+        /// The shell that runs the commands, here running nothing.
         Shell = "shell",
         /// A second copy of the reference, which shows the difference between identical arms.
         Twin = "twin",
@@ -63,7 +63,7 @@ words! {
     }
 }
 
-/// The value of a parameter: numbers are kept separate, because growth can be fitted over them.
+/// The value of a parameter. Numbers are distinguished from texts, because growth can be fitted over them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Parameter {
@@ -74,7 +74,7 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// Parses a text: a number where it is one.
+    /// Parses a text as a number if it is a finite one, else keeps it as a text.
     pub fn parse(text: &str) -> Parameter {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Parameter::Number(number),
@@ -95,72 +95,72 @@ impl std::fmt::Display for Parameter {
 /// The course of a load, besides the readings of windows: how much was answered when, and how fast.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadCourse {
-    /// Requests that were due.
+    /// The number of requests that were due.
     pub due: u64,
-    /// Good answers.
+    /// The number of good answers.
     pub answered: u64,
-    /// Failed requests.
+    /// The number of failed requests.
     pub failed: u64,
-    /// Windows, and how many of them the generator spoilt.
+    /// The number of windows, and how many of them the generator spoilt.
     pub windows: (u64, u64),
-    /// Good answers per second.
+    /// The number of good answers per second.
     pub rate: f64,
-    /// The rate at which requests were due, where the server did not keep up with it.
+    /// The requests per second that were due, where the server did not keep up with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
-    /// The distribution of responses from due to answered: nanoseconds, each with its count, ascending.
+    /// The distribution of responses, from due to answered: pairs of nanoseconds and count, ascending.
     pub response: Vec<(u64, u64)>,
-    /// The parts of the load in their order.
+    /// The parts of the load, in their order.
     pub slices: Vec<LoadSlice>,
-    /// When the server stalled, in nanoseconds of measured time.
+    /// The beginning and the end of each stall of the server, in nanoseconds of measured time.
     pub stalls: Vec<(i64, i64)>,
-    /// The result of a search for the highest rate, as a sentence; none where there was no search.
+    /// The result of a search for the highest rate, as a sentence; absent where there was no search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
 
-/// A part of the course of a load; times are nanoseconds.
+/// A part of the course of a load; times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSlice {
-    /// Its beginning in measured time.
+    /// The beginning of the part, in measured time.
     pub from: i64,
-    /// Its end.
+    /// The end of the part, in measured time.
     pub to: i64,
-    /// Good answers to requests that were due in it.
+    /// The number of good answers to requests that were due in this part.
     pub answered: u64,
-    /// Failed requests that were due in it.
+    /// The number of failed requests that were due in this part.
     pub failed: u64,
-    /// The median response; none where nothing was answered.
+    /// The median response; absent where nothing was answered.
     pub p50: Option<u64>,
-    /// The 99th percentile of the response.
+    /// The 99th percentile of the responses; absent where nothing was answered.
     pub p99: Option<u64>,
-    /// How many responses fell into each class of length, ascending; a class `n` holds those from [`LoadSlice::least`] of
-    /// `n` to below that of `n + 1`.
+    /// The number of responses in each class of length, ascending. Class `n` holds the responses from
+    /// [`LoadSlice::least`] of `n` to below that of `n + 1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<(i32, u64)>,
-    /// Failed requests by the name of their class.
+    /// The number of failed requests, by the name of the kind of failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<(String, u64)>,
 }
 
 impl LoadSlice {
-    /// Classes of length in each doubling.
+    /// The number of classes of length for each doubling of the length.
     const IN_A_DOUBLING: f64 = 4.0;
 
-    /// The class of a response, in nanoseconds.
+    /// The class of a response, which is given in nanoseconds.
     pub fn class(response: u64) -> i32 {
-        // What lies on the edge of two classes belongs to the upper one, whatever the logarithm's last digit.
+        // A response on the edge of two classes belongs to the upper one, whatever the last digit of the logarithm.
         ((response.max(1) as f64).log2() * LoadSlice::IN_A_DOUBLING + 1e-9).floor() as i32
     }
 
-    /// The least response of a class, in nanoseconds.
+    /// The shortest response of a class, in nanoseconds.
     pub fn least(class: i32) -> f64 {
         (f64::from(class) / LoadSlice::IN_A_DOUBLING).exp2()
     }
 }
 
 impl LoadCourse {
-    /// The response that a share of the answers (0 to 1) does not exceed, in nanoseconds.
+    /// The response that a share of the answers (0 to 1) does not exceed, in nanoseconds; `None` without answers.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let all: u64 = self.response.iter().map(|(_, count)| count).sum();
         let wanted = (share.clamp(0.0, 1.0) * all as f64).ceil().max(1.0) as u64;
@@ -172,31 +172,31 @@ impl LoadCourse {
     }
 }
 
-/// One subject at one version inside a comparison, with its readings.
+/// One subject at one version with one set of parameters inside a comparison, with its readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     /// The name shown in tables.
     pub name: String,
     /// The subject.
     pub subject: Subject,
-    /// A commit, a tag or a label; none where there is only one version.
+    /// The version: a commit, a tag or a label; absent where there is only one version.
     pub version: Option<String>,
     /// The parameters of this arm.
     pub params: BTreeMap<String, Parameter>,
     /// Why the arm is there.
     pub role: Role,
-    /// The readings, by metric key.
+    /// The readings or the reasons of their absence, by the key of the metric.
     pub figures: BTreeMap<String, Figure>,
-    /// The course of a load; none for any other subject.
+    /// The course of a load; absent for any other subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<LoadCourse>,
-    /// Its memory over time and its memory map, where they were watched.
+    /// The memory of the arm over time and its memory map, where they were watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryCourse>,
 }
 
 impl Arm {
-    /// An arm without readings. What would steer a terminal is replaced in its name.
+    /// Makes an arm without readings. Characters of the name that would control a terminal are replaced.
     pub fn new(name: impl Into<String>, subject: Subject, role: Role) -> Arm {
         Arm {
             name: plain(&name.into()),
@@ -210,7 +210,7 @@ impl Arm {
         }
     }
 
-    /// The sample of one metric, where there is one.
+    /// The sample of one metric; `None` where the arm has none.
     pub fn sample(&self, key: &str) -> Option<&Sample> {
         match self.figures.get(key) {
             Some(Figure::Sample(sample)) => Some(sample),
@@ -218,7 +218,7 @@ impl Arm {
         }
     }
 
-    /// Why a metric is absent, where the reason is known.
+    /// Why a metric is absent; `None` where it is not, or the reason is not known.
     pub fn absent(&self, key: &str) -> Option<&str> {
         match self.figures.get(key) {
             Some(Figure::Absent { absent }) => Some(absent),
