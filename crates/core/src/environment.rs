@@ -1,7 +1,7 @@
 //! How the environments of two runs differ, and which metrics can still be compared.
 //!
 //! Counts of one program are the same on every machine of one architecture, as long as compilers and libraries are the
-//! same. Times are not: on another machine they say nothing of the program.
+//! same. Times are not: a time on another machine says nothing about the program.
 
 use crate::compare::Comparison;
 use crate::evidence::Evidence;
@@ -14,7 +14,7 @@ use crate::unit::Unit;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The part of an environment that differs.
+/// An aspect in which environments may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Aspect {
@@ -24,61 +24,61 @@ pub enum Aspect {
     Architecture,
     /// The processor and its cores.
     Machine,
-    /// Kernel, operating system, hypervisor, governor, memory.
+    /// The kernel, the operating system, the hypervisor, the governor or the memory.
     System,
-    /// The compilers of the measured programs.
+    /// The compilers of the weighed programs.
     Toolchain,
     /// A shared library, by its content.
     Library,
     /// An environment variable.
     Variable,
-    /// How much else ran.
+    /// The load: how much else ran on the machine.
     Load,
 }
 
-/// One difference of two environments.
+/// One difference between two environments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The part.
+    /// The aspect that differs.
     pub aspect: Aspect,
-    /// Its name in a sentence, such as `kernel`.
+    /// The name of what differs, as in a sentence: `the kernel`.
     pub name: String,
-    /// What the reference had; none where it had none or it was not recorded.
+    /// The value in the reference run; absent where there was none or it was not recorded.
     pub reference: Option<String>,
-    /// What the other run had.
+    /// The value in the other run; absent where there was none or it was not recorded.
     pub run: Option<String>,
 }
 
-/// How the environments of two runs relate.
+/// The relation between the environments of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Environments {
-    /// What differs.
+    /// All differences that were found.
     pub differences: Vec<Difference>,
-    /// Whether the measured programs are the same files, byte for byte.
+    /// Whether the weighed programs are the same files, byte for byte.
     pub same_programs: bool,
-    /// From the start of the reference to the start of the other run, in milliseconds.
+    /// The time from the start of the reference to the start of the other run, in milliseconds.
     pub apart: i64,
 }
 
-/// How far a metric can be compared across two environments.
+/// Whether a metric can be compared across two environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The environments do not affect a difference.
+    /// The environments do not affect a difference of the metric.
     Comparable,
-    /// The environments may have caused part of a difference.
+    /// The environments may have caused a part of a difference.
     Clouded,
-    /// A difference says nothing about the program.
+    /// A difference says nothing about the program, for this reason.
     Incomparable(Why),
 }
 
-/// Variables that say who works where; they do not affect programs.
+/// Variables that describe the user and the place of work; they do not affect programs.
 const PERSONAL: [&str; 5] = ["HOME", "LOGNAME", "PATH", "TMPDIR", "USER"];
 
-/// Loads are different where they differ by more than this share of a core's time for each core.
+/// Two loads differ where their difference per core exceeds this.
 const OTHER_LOAD: f64 = 0.5;
 
 impl Environments {
-    /// The environments of a reference and another run.
+    /// Compares the environments of a reference and another run.
     pub fn of(reference: &Run, run: &Run) -> Environments {
         let (left, right) = (&reference.provenance, &run.provenance);
         let digests = |one: &Provenance| one.programs.values().cloned().collect::<BTreeSet<String>>();
@@ -93,7 +93,7 @@ impl Environments {
         self.differences.iter().any(|difference| difference.aspect == aspect)
     }
 
-    /// How far a metric can be compared.
+    /// Whether a metric can be compared across the two environments.
     pub fn standing(&self, metric: &Metric) -> Standing {
         let counted = metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
         if self.has(Aspect::Architecture) {
@@ -111,7 +111,7 @@ impl Environments {
         }
     }
 
-    /// Withdraws every comparison that says nothing about the programs. The figures stay.
+    /// Replaces every comparison that says nothing about the programs by one without a verdict. The figures stay.
     pub fn withhold(&self, judged: &mut [Judged], declared: impl Fn(&str) -> Metric) {
         for one in judged {
             let metric = declared(&one.metric);
@@ -125,8 +125,8 @@ impl Environments {
         }
     }
 
-    /// What a reader has to know before any figure: what differs, and what that means for these metrics, each with its
-    /// title.
+    /// Sentences that a reader needs before any figure: which differences there are, and what they mean for these
+    /// metrics, by their titles.
     pub fn said(&self, metrics: &[Metric]) -> Vec<String> {
         let mut said = vec![self.what_differs()];
         let titles = |wanted: fn(&Standing) -> bool| -> Vec<&str> {
@@ -189,7 +189,7 @@ fn apart(milliseconds: i64) -> String {
     format!("{count} {unit}{} apart", if count == 1 { "" } else { "s" })
 }
 
-/// The differences of two environments.
+/// The differences between two environments.
 pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut add = |aspect, name: &str, reference: Option<String>, run: Option<String>| {
@@ -211,7 +211,7 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     add(Aspect::Machine, "the machine", machine(left), machine(right));
     add(Aspect::System, "the hypervisor", left.virtualized.clone(), right.virtualized.clone());
     let memory = |one: &Provenance| {
-        // The part that the kernel reserves changes from boot to boot.
+        // Memory is rounded, since the part that the kernel reserves changes from boot to boot.
         (one.memory > 0).then(|| format!("{} GiB", (one.memory as f64 / f64::from(1 << 30)).round()))
     };
     add(Aspect::System, "memory", memory(left), memory(right));
@@ -238,7 +238,7 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
         }
     }
     let cores = f64::from(left.cores.max(1).min(right.cores.max(1)));
-    // Other tools do not say how much else ran.
+    // Other tools do not record how much else ran.
     let noted = left.tool.is_none() && right.tool.is_none();
     if noted && (left.load - right.load).abs() > OTHER_LOAD * cores {
         let load = |one: &Provenance| Some(format!("{:.1}", one.load));

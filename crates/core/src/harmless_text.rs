@@ -1,13 +1,14 @@
 //! Makes text from outside harmless for terminals and readers.
 
-/// Whether a character controls the terminal or the text around it instead of standing for itself: control characters,
-/// and marks that change the direction of writing (Unicode Standard Annex 9).
+/// Whether a character controls the terminal or the text around it instead of being shown: control characters, and
+/// marks that change the direction of writing (Unicode Standard Annex 9).
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with every such character replaced by U+FFFD; line ends too, so that it stays one line.
+/// The text with every controlling character (see [`steers`]) replaced by U+FFFD; line ends too, so that it stays one
+/// line.
 ///
 /// ```
 /// assert_eq!(scruple_core::harmless_text::plain("a\u{1b}[31mred\n"), "a\u{fffd}[31mred\u{fffd}");
@@ -16,14 +17,14 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// The text with every such character replaced by U+FFFD, except line ends and tabs.
+/// The text with every controlling character (see [`steers`]) except line ends and tabs replaced by U+FFFD.
 pub fn plain_lines(text: &str) -> String {
     let steers = |c: char| steers(c) && !matches!(c, '\n' | '\t');
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// A report for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, all other control
-/// characters are replaced by U+FFFD.
+/// A report made harmless for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, and all
+/// other controlling characters are replaced by U+FFFD.
 pub fn for_terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -39,7 +40,7 @@ pub fn for_terminal(text: &str) -> String {
     out
 }
 
-/// The length of the SGR sequence at the beginning of a text, if there is one.
+/// The length of the SGR sequence at the beginning of a text; `None` where there is none.
 fn colour(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("\u{1b}[")?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;

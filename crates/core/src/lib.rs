@@ -1,7 +1,7 @@
 //! The pure part of Scruple: metrics, units, samples, plans, statistics and verdicts.
 //!
-//! Nothing here reads a clock, opens a file or starts a thread. Everything is a function of its arguments, so every
-//! result can be tested bit for bit.
+//! Nothing here reads a clock, opens a file or starts a thread. Every result depends on the arguments only, so it can
+//! be tested bit for bit.
 #![forbid(unsafe_code)]
 
 pub mod budget;

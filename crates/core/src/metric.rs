@@ -1,4 +1,5 @@
-//! The table of metrics: each is declared once, and its name, unit, help and gates derive from it everywhere.
+//! The table of metrics: each metric is declared once, and its name, unit, help and gates derive from the table
+//! everywhere.
 //!
 //! The table is open: a bench program or a language runtime may declare its own metric, with its unit, through
 //! [`Metric::custom`].
@@ -484,7 +485,7 @@ pub static METRICS: &[Metric] = &[
     ),
 ];
 
-/// The declared metric of that key.
+/// The declared metric with this key.
 ///
 /// ```
 /// use scruple_core::{metric::metric, unit::Unit};

@@ -1,36 +1,36 @@
 //! Divides what a server consumed by the requests that it served: fixed + each × requests.
 //!
 //! The costs of windows of different lengths are regressed on their requests, so that one-time costs (making
-//! connections, filling caches) fall into the fixed part and not on the requests. Source: ordinary least squares with
+//! connections, filling caches) belong to the fixed part and not to the requests. Source: ordinary least squares with
 //! Student's t; two windows give a line but no interval.
 
 use crate::stats::{Interval, normal, ols};
 use serde::{Deserialize, Serialize};
 
-/// The cost of one metric.
+/// The cost of requests in one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PerRequest {
-    /// The cost of one more request, in the metric's unit.
+    /// The cost of one more request, in the unit of the metric.
     pub each: Bounds,
-    /// The cost of a window itself, in the metric's unit.
+    /// The cost of a window itself, in the unit of the metric.
     pub fixed: Bounds,
-    /// The share of the variance that the line explains.
+    /// The share of the variance of the costs that the line explains.
     pub r_squared: f64,
     /// The number of windows.
     pub windows: usize,
 }
 
-/// A value with its interval, which is absent where there are too few readings.
+/// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The value.
     pub value: f64,
-    /// The interval at the requested level.
+    /// The interval at the requested level; absent where there are too few readings.
     pub interval: Option<Interval>,
 }
 
 impl Bounds {
-    /// Multiplies both value and interval.
+    /// Multiplies both the value and the interval by `factor`.
     pub fn times(self, factor: f64) -> Bounds {
         let scaled = |Interval { low, high, level }| {
             let (a, b) = (low * factor, high * factor);
@@ -39,7 +39,7 @@ impl Bounds {
         Bounds { value: self.value * factor, interval: self.interval.map(scaled) }
     }
 
-    /// The same of what cannot be less than `least`, in the unit of the value: neither the value nor an end is below it.
+    /// Raises the value and both ends of the interval to `least` where they are below it, in the unit of the value.
     pub fn at_least(self, least: f64) -> Bounds {
         let raised =
             |Interval { low, high, level }| Interval { low: low.max(least), high: high.max(least), level };
@@ -52,9 +52,9 @@ impl Bounds {
     }
 }
 
-/// Fits the costs of windows to their requests. `level` is that of the intervals, such as 0.95.
+/// Fits the costs of windows to their requests. `level` is the confidence level of the intervals, such as 0.95.
 ///
-/// `None` when fewer than two windows differ in their requests, or a number is not finite.
+/// `None` when the windows do not have at least two different numbers of requests, or a number is not finite.
 ///
 /// ```
 /// use scruple_core::per_request::fit;
@@ -100,7 +100,7 @@ mod tests {
         assert!(interval.high - interval.low < 1e-9 && cost.each.is_certain());
     }
 
-    /// What R gives for `confint(lm(y1 ~ x1, anscombe))`.
+    /// The interval that R gives for `confint(lm(y1 ~ x1, anscombe))`.
     #[test]
     fn intervals_agree_with_r() {
         let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];

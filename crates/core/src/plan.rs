@@ -1,4 +1,4 @@
-//! The order in which arms are visited: blocks, drawn from a seed, rotated so that positions balance.
+//! The order in which arms are visited: blocks in an order drawn from a seed, rotated so that positions balance.
 
 use crate::stats::rng::Pcg;
 
@@ -10,15 +10,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan over that many arms.
+    /// Makes a plan over this number of arms.
     pub fn new(arms: usize, seed: u64) -> Plan {
         Plan { arms, seed }
     }
 
     /// The arms in the order in which this block visits them.
     ///
-    /// Each group of as many blocks as there are arms draws one random permutation and rotates it by one place a
-    /// block, so that within a group every arm stands once in every place (a cyclic Latin square).
+    /// Blocks form groups of as many blocks as there are arms. Each group draws one random permutation and rotates it
+    /// by one place per block, so that within a group every arm stands once in every place (a cyclic Latin square).
     ///
     /// ```
     /// use scruple_core::plan::Plan;
@@ -41,8 +41,8 @@ impl Plan {
         order
     }
 
-    /// The bytes by which the environment of this block's launches is padded: all arms of a block share it, and it
-    /// differs from block to block, because stack addresses move with it and costs move with stack addresses.
+    /// The number of bytes by which the environment of launches in this block is padded. All arms of a block share it,
+    /// and it differs from block to block, because costs depend on stack addresses, which the padding moves.
     pub fn padding(&self, block: u32) -> usize {
         Pcg::with_stream(self.seed ^ 0x5ca1_ab1e, u64::from(block)).below(4096) as usize
     }

@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The unit of a metric's readings.
+/// The unit of the readings of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Unit {
-    /// Durations; readings are nanoseconds.
+    /// Durations; readings are in nanoseconds.
     Nanoseconds,
-    /// Sizes; readings are bytes.
+    /// Sizes; readings are in bytes.
     Bytes,
-    /// Things counted.
+    /// Counts of things.
     Count,
-    /// Dimensionless.
+    /// Dimensionless ratios.
     Ratio,
-    /// Any other, with the name that the bench program or the user gave it.
+    /// Any other unit, with the name that the bench program or the user gave it.
     Other(Cow<'static, str>),
 }
 
@@ -38,7 +38,7 @@ impl From<Unit> for String {
 }
 
 impl Unit {
-    /// The name used in JSON and SQL.
+    /// The name of the unit in JSON and SQL.
     pub fn name(&self) -> &str {
         match self {
             Unit::Nanoseconds => "ns",
@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// Whether it counts something per time, so that more is better.
+    /// Whether the unit counts something per time, so that more is better.
     pub fn is_rate(&self) -> bool {
         matches!(self, Unit::Other(name) if name.ends_with("/s"))
     }
@@ -63,8 +63,8 @@ impl Unit {
         }
     }
 
-    /// The scale for a value of this magnitude: the value is between 1 and 1000 where possible, also when it is rounded to
-    /// three digits.
+    /// The scale for a value of this magnitude. The scaled value is between 1 and 1000 where possible, even after it is
+    /// rounded to three digits.
     pub fn scale(&self, magnitude: f64) -> Scale {
         let scales = self.scales();
         let (divisor, symbol) =
@@ -82,7 +82,7 @@ impl Unit {
         Scale { divisor, symbol }
     }
 
-    /// The symbol for whole numbers of this unit.
+    /// The symbol beside whole numbers of this unit.
     pub fn whole_symbol(&self) -> &str {
         match self {
             Unit::Nanoseconds => "ns",
@@ -115,12 +115,12 @@ impl Scale {
         digits.clamp(0, 6) as usize
     }
 
-    /// The number alone, with that many decimals.
+    /// The number alone, with this number of decimals.
     pub fn number(&self, value: f64, decimals: usize) -> String {
         format!("{:.decimals$}", value / self.divisor)
     }
 
-    /// Number and symbol.
+    /// The number with this number of decimals, followed by the symbol.
     pub fn text(&self, value: f64, decimals: usize) -> String {
         with_symbol(&self.number(value, decimals), &self.symbol)
     }
@@ -134,7 +134,7 @@ fn with_symbol(number: &str, symbol: &str) -> String {
     if symbol.is_empty() { number.to_owned() } else { format!("{number} {symbol}") }
 }
 
-/// A value by itself, to three significant digits.
+/// A value without an interval as text, to three significant digits.
 ///
 /// ```
 /// use scruple_core::unit::{Unit, quantity};
@@ -149,15 +149,15 @@ pub fn quantity(value: f64, unit: &Unit) -> String {
     let scale = unit.scale(value);
     let whole = scale.divisor == 1.0 && value.fract() == 0.0;
     let decimals = if whole { 0 } else { scale.decimals(value, None) };
-    // What would round to zero is not zero.
+    // A value that is not zero must not be shown as zero.
     if value != 0.0 && (value / scale.divisor).abs() < 0.5 * 10_f64.powi(-(decimals as i32)) {
         return with_symbol(&format!("{:.1e}", value / scale.divisor), &scale.symbol);
     }
     scale.text(value, decimals)
 }
 
-/// A round value beside an axis, with just enough digits to distinguish it from the next one, `step` away; a step is 1,
-/// 2 or 5 times a power of ten.
+/// A round value beside an axis as text, with just enough digits to distinguish it from the next one, `step` away. A
+/// step is 1, 2 or 5 times a power of ten.
 pub fn tick(value: f64, step: f64, unit: &Unit) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -172,7 +172,7 @@ pub fn tick(value: f64, step: f64, unit: &Unit) -> String {
     with_symbol(number, &scale.symbol)
 }
 
-/// An exact value: every digit, in groups of three.
+/// An exact value as text: every digit, in groups of three.
 pub fn exact(value: f64, unit: &Unit) -> String {
     if value.fract() != 0.0 || value.abs() >= 1e15 {
         return quantity(value, unit);
@@ -180,7 +180,7 @@ pub fn exact(value: f64, unit: &Unit) -> String {
     with_symbol(&grouped(value), unit.whole_symbol())
 }
 
-/// A whole number in groups of three digits.
+/// A whole number as text, in groups of three digits.
 pub fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
@@ -193,7 +193,8 @@ pub fn grouped(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// A ratio as a change: `1.02` is `+2.00 %`, and from twofold on `2.41 ×`.
+/// A ratio as a change: `1.02` is shown as `+2.00 %`; twofold or more, or less than half, as a multiple such as `2.41
+/// ×`.
 ///
 /// ```
 /// use scruple_core::unit::change;
@@ -211,7 +212,7 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// A ratio as a change in per cent of any size: `-46.17%`. A change that is not zero is never shown as zero.
+/// A ratio as a change in per cent, however large: `-46.17%`. A change that is not zero is never shown as zero.
 pub fn percent(ratio: f64) -> String {
     if !ratio.is_finite() {
         return "from 0".to_owned();
@@ -240,7 +241,7 @@ pub fn change_between(ratio: f64, low: f64, high: f64) -> String {
     format!("{} % [{}, {}]", percent(ratio), percent(low), percent(high))
 }
 
-/// The ends of a range in one form, like [`change_between`].
+/// The ends of a range in one form, by the rule of [`change_between`].
 pub fn change_bounds(low: f64, high: f64) -> (String, String) {
     match (0.5..2.0).contains(&low) && (0.5..2.0).contains(&high) {
         true => (change(low), change(high)),
@@ -261,8 +262,8 @@ pub fn share(ratio: f64) -> String {
     if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// Parses `4MB`, `3.5 ms`, `1_000` or `12` as a number of the metric's base unit (bytes, nanoseconds, or plain). Binary
-/// prefixes (`KiB`, `MiB`, `GiB`) are accepted for bytes.
+/// Parses `4MB`, `3.5 ms`, `1_000` or `12` as a number of the base unit (bytes, nanoseconds, or plain). Binary prefixes
+/// (`KiB`, `MiB`, `GiB`) are accepted for bytes.
 ///
 /// ```
 /// use scruple_core::unit::{Unit, parse_quantity};

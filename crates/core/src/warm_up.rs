@@ -2,16 +2,17 @@
 //!
 //! Source: White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation 69, 1997),
 //! the marginal standard error rule MSER: cut off the first d of n values such that the standard error of the mean of
-//! the rest is smallest; if that is half of them or more, there is no steady state and nothing is cut. The rule alone
-//! also cuts plain noise, and anything unusual in the first half. A warm-up decays: its first value is unusually high,
-//! and from there it falls to the level of the rest, where it ends. Anything else is no warm-up, and stays.
+//! the rest is smallest. If d is half of the values or more, there is no steady state and nothing is cut. The rule
+//! alone also cuts plain noise, and anything unusual in the first half. So only a warm-up is cut, which decays: its
+//! first value is unusually high, and from there the values fall to the level of the rest, where it ends.
 
 use crate::stats::quantile::median;
 
-/// Fewer values than this decide nothing.
+/// In series of fewer values nothing is cut.
 const FEWEST: usize = 16;
 
-/// The number of warm-up values at the start: less than half of them, and 0 for fewer than sixteen values.
+/// The number of values at the start that belong to the warm-up: less than half of them, and 0 in series of fewer than
+/// sixteen values.
 ///
 /// `series` holds one value per slice of equal length; logarithms of latencies are suitable.
 ///
@@ -52,11 +53,11 @@ pub fn cut(series: &[f64]) -> usize {
     if !decays(taken, centre, unusual) {
         return 0;
     }
-    // After the fall comes the steady state; the rule may cut into its noise.
+    // The warm-up ends where the values have fallen to the steady state; the rule alone may cut into its noise.
     taken.iter().position(|value| value - centre <= unusual / 3.0).unwrap_or(best.0)
 }
 
-/// Whether values start unusually high above the centre and fall from there, by no more than noise otherwise.
+/// Whether the values start unusually high above the centre and fall from there, apart from rises within noise.
 fn decays(taken: &[f64], centre: f64, unusual: f64) -> bool {
     let Some(first) = taken.first().filter(|first| *first - centre > unusual) else { return false };
     let mut least = *first;
@@ -112,7 +113,7 @@ mod tests {
                 let mut series = noise(32, at as u64);
                 series.iter_mut().skip(at).take(length).for_each(|value| *value += 2.0);
                 let cut = cut(&series);
-                // At the very beginning nothing tells a step from a warm-up.
+                // At the very beginning a step cannot be distinguished from a warm-up.
                 assert!(cut == 0 || at == 0, "{length} high values from {at}: {cut}");
             }
             let mut quick = noise(32, 7);

@@ -1,6 +1,6 @@
-//! Closed sets of words: enums whose variants are spelled the same in JSON, in SQL and in messages.
+//! Closed sets of words: enums whose variants have the same spelling in JSON, in SQL and in messages.
 
-/// Declares an enum with one word for each variant, its serialization, and the conversion from the word.
+/// Declares an enum with one word for each variant, its serialization, and the conversions to and from the word.
 #[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -9,12 +9,12 @@ macro_rules! words {
         pub enum $name { $($(#[$about])* #[serde(rename = $word)] $variant,)+ }
 
         impl $name {
-            /// The word, the same everywhere.
+            /// The word of the variant, which is the same everywhere.
             pub fn word(self) -> &'static str {
                 match self { $($name::$variant => $word,)+ }
             }
 
-            /// The variant of that word.
+            /// The variant with this word; `None` where there is none.
             pub fn from_word(word: &str) -> Option<$name> {
                 match word { $($word => Some($name::$variant),)+ _ => None }
             }

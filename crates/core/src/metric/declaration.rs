@@ -5,22 +5,22 @@ use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// One metric: its key, unit and meaning.
+/// A metric: its key, unit and meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// The key: dotted lower-case words, the same in the command line, JSON and SQL.
+    /// The key: dotted lower-case words, the same on the command line, in JSON and in SQL.
     pub key: Cow<'static, str>,
-    /// The unit of its readings.
+    /// The unit of the readings.
     pub unit: Unit,
-    /// Which direction is an improvement.
+    /// The direction of an improvement.
     pub better: Better,
-    /// The quality of its readings when nothing interferes.
+    /// The quality of the readings when nothing interferes.
     pub quality: Quality,
-    /// The pass that reads it.
+    /// The pass that reads the metric.
     pub pass: Pass,
-    /// The column head.
+    /// The head of the column in tables.
     pub title: Cow<'static, str>,
-    /// A one-line description.
+    /// The description in one line.
     pub help: Cow<'static, str>,
 }
 
@@ -44,7 +44,7 @@ impl Metric {
         }
     }
 
-    /// A metric that is counted in launches of its own and repeats when nothing interferes.
+    /// Declares a metric that is counted in launches of its own and repeats when nothing interferes.
     pub(super) const fn counts(
         key: &'static str,
         unit: Unit,
@@ -54,7 +54,7 @@ impl Metric {
         Metric::built_in(key, unit, Quality::Exact, Pass::Counting, title, help)
     }
 
-    /// A metric that a bench program or a runtime declares; lower is better unless its unit is a rate.
+    /// Declares a metric of a bench program or a runtime; lower is better unless its unit is a rate.
     pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
         let better = if unit.is_rate() { Better::Higher } else { Better::Lower };
         Metric {
@@ -68,7 +68,7 @@ impl Metric {
         }
     }
 
-    /// Whether `pattern` names this metric: the key itself, or a family such as `malloc` or `malloc.*`.
+    /// Whether `pattern` names this metric: by its key, by a family such as `malloc` or `malloc.*`, or as `all`.
     pub fn matches(&self, pattern: &str) -> bool {
         let family = pattern.strip_suffix(".*").unwrap_or(pattern);
         pattern == "all"

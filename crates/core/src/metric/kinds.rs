@@ -3,7 +3,7 @@
 use crate::words::words;
 
 words! {
-    /// Which direction of a metric is an improvement.
+    /// The direction of a metric that is an improvement.
     pub enum Better {
         /// Less is better: times, bytes, counts.
         Lower = "lower",
@@ -13,7 +13,7 @@ words! {
 }
 
 words! {
-    /// The pass that reads a metric: each metric is read in a pass that does not disturb it.
+    /// The part of a run that reads a metric: one whose other instruments do not disturb the metric.
     pub enum Pass {
         /// The program runs untouched; clocks and the kernel's accounting are read.
         Timing = "timing",
@@ -27,13 +27,13 @@ words! {
 }
 
 words! {
-    /// How good a figure is, from best to worst. Absence is not a quality: an absent figure has a reason.
+    /// The quality of a figure, from best to worst. Absence is not a quality: an absent figure has a reason.
     pub enum Quality {
-        /// Counted; the same program in the same circumstances gives the same number.
+        /// Counted: the same program in the same circumstances gives the same number.
         Exact = "exact",
-        /// Counted, with a small error, or not quite the same each time.
+        /// Counted with a small error, or not quite the same each time.
         Near = "near",
-        /// Measured, and different each time: only the distribution means something.
+        /// Measured, and different each time, so that only the distribution means something.
         Noisy = "noisy",
         /// Extrapolated from a sample of events.
         Sampled = "sampled",
@@ -43,7 +43,7 @@ words! {
 }
 
 impl Quality {
-    /// The mark beside a figure in tables; empty for what a reader expects.
+    /// The mark of the quality beside a figure in tables; empty for the qualities that a reader expects.
     pub fn mark(self) -> &'static str {
         match self {
             Quality::Exact | Quality::Noisy => "",

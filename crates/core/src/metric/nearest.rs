@@ -1,9 +1,9 @@
-//! Suggests a key where one was mistyped.
+//! Suggests a key for a mistyped one.
 
 use super::{METRICS, Metric};
 use std::borrow::Cow;
 
-/// The known key nearest to a mistyped one, for error messages.
+/// The known key that is nearest to a mistyped one, for error messages.
 pub fn nearest(key: &str) -> &'static str {
     let distance = |metric: &&Metric| edit_distance(key, &metric.key).min(edit_distance(key, &metric.title));
     METRICS.iter().min_by_key(distance).map_or("time.wall", |metric| match &metric.key {
