@@ -140,7 +140,7 @@ impl Budget {
 
 fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
     let signed = value.starts_with(['+', '-']);
-    // The unit of a share is written in per cent too, so for shares only a sign marks a change.
+    // Shares are written in per cent too, so for them only a sign marks a change.
     if let Some(percent) = value.strip_suffix('%').filter(|_| signed || metric.unit != unit::Unit::Ratio) {
         if !signed {
             return Err(format!(

@@ -214,7 +214,7 @@ fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {
     }
 }
 
-/// The number of blocks that decides an undecided effect e: its half width must be below m − |e| (same) or |e| (small
+/// About how many more blocks decide an undecided effect e: the half width must fall below m − |e| (same) or |e| (small
 /// or different).
 fn narrower(effect: &Effect, margin: f64) -> usize {
     let (e, m) = (effect.ratio.ln().abs(), margin.max(0.0).ln_1p());

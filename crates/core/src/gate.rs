@@ -26,15 +26,15 @@ pub struct Rules {
 words! {
     /// The outcome of one comparison.
     pub enum Outcome {
-        /// The arm is worse by more than the margin allows.
+        /// The verdict is different, and the arm is worse.
         Regression = "regression",
-        /// The arm is worse, and the change was accepted as intended.
+        /// The verdict is different, the arm is worse, and the change was accepted as intended.
         Accepted = "accepted",
         /// The arm may be worse.
         CantTell = "can't tell",
-        /// The arm is better.
+        /// The verdict is different, and the arm is better.
         Improvement = "improvement",
-        /// The arm is not worse.
+        /// The arm is not worse, or not by more than the margin.
         Same = "same",
     }
 }

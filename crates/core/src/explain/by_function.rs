@@ -109,8 +109,8 @@ impl Explanation {
         self.totals.1 - self.totals.0
     }
 
-    /// Orders the rows: functions with changed code first, if their differences matter, then the others; the largest
-    /// first.
+    /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose
+    /// difference may be chance last. Within each group the largest difference is first.
     pub fn rank(&mut self) {
         let least = SHARE * self.gross();
         let is_first = |row: &FunctionDifference| {

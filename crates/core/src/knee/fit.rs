@@ -18,7 +18,8 @@ const REACH: [f64; 2] = [0.3, 0.6];
 /// The smallest number of measurements with weight for which there is an interval.
 const FEWEST: usize = 14;
 
-/// The smallest weighted number of requests beyond the limit for which there is an interval.
+/// The smallest weighted number of requests beyond the limit for which there is an interval; not used where half of the
+/// requests or more may be beyond it.
 const BEYOND: f64 = 300.0;
 
 /// The rate at which the share reaches its target, with an interval where there are enough counts for one.

@@ -13,7 +13,7 @@ words! {
 }
 
 words! {
-    /// The part of a run that reads a metric: one whose other instruments do not disturb the metric.
+    /// The pass that reads a metric: a part of a run in which no other instrument disturbs that metric.
     pub enum Pass {
         /// The program runs untouched; clocks and the kernel's accounting are read.
         Timing = "timing",

@@ -106,8 +106,8 @@ pub struct Growth {
     pub exact: bool,
     /// The other forms that the points do not exclude. If there are any, the form is not known.
     pub also_possible: Vec<Form>,
-    /// The distance of the points from the curve: for exact metrics half the range of the deviations, in the unit of
-    /// the cost; for noisy metrics the relative root mean square.
+    /// The distance of the points from the curve: the largest distance, in the unit of the cost, for exact
+    /// metrics; the root mean square of relative distances for noisy ones.
     pub residual: f64,
     /// The smallest and the largest size, each with its median cost; for noisy metrics only.
     #[serde(skip_serializing_if = "Option::is_none")]

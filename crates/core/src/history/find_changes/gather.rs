@@ -56,8 +56,8 @@ impl Artefacts {
         self.0[version].unwrap_or(version)
     }
 
-    /// Whether the version may have changed anything: false if its artefacts are known to be those of the nearest
-    /// version before it whose artefacts are known.
+    /// Whether the version may have changed anything: false if its artefacts are known to be those of one of
+    /// the nearest versions before it whose artefacts are known.
     pub fn may_change(&self, graph: &Graph, version: usize) -> bool {
         let (nearest, _) = graph.nearest(version, |other| self.0[other].is_some());
         self.0[version].is_none() || nearest.iter().all(|other| self.0[version] != self.0[*other])

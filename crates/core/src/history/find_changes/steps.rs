@@ -228,7 +228,7 @@ impl Search<'_> {
         Test { p: (2.0 * tail * places).min(1.0), step, error, t }
     }
 
-    /// Whether the cut holds where a level of few versions must be confirmed by readings taken side by side.
+    /// Whether readings taken side by side confirm the cut; true without a check unless one of its levels has few versions.
     fn confirmed(&self, fit: &Fit, cut: usize) -> bool {
         let before = self.forest.compared(cut).unwrap_or(cut);
         let (from, to) = (fit.parts[before], fit.parts[cut]);
