@@ -162,8 +162,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Turn, reference, arm)
     }
 
-    /// The evidence of replicates from nodes of a farm: one ratio for each node and its class, or pairs of readings of
-    /// these nodes.
+    /// The evidence of replicates from nodes of a farm: one ratio for each node, which show the effect on their class, or
+    /// pairs of readings of fewer nodes, which show the effect on these nodes.
     pub fn of_nodes(
         reference: &[f64],
         arm: &[f64],

@@ -120,8 +120,8 @@ pub struct Found {
     pub void: bool,
 }
 
-/// The number of void measurements in a row that ends a search. Other work on the machine spoils every other measurement
-/// for minutes, so the search waits for it to end; a generator that cannot keep the rate spoils all of them.
+/// The number of void measurements in a row that ends a search. Other work on the machine may spoil every other
+/// measurement for minutes, and the search waits for it to end; a generator that cannot keep the rate spoils all.
 const MOST_VOID: u32 = 8;
 
 /// The lowest rate at which a good one is searched, as a share of the first rate.

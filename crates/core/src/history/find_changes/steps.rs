@@ -228,7 +228,8 @@ impl Search<'_> {
         Test { p: (2.0 * tail * places).min(1.0), step, error, t }
     }
 
-    /// Whether readings taken side by side confirm the cut; true without a check unless one of its levels has few versions.
+    /// Whether readings taken side by side confirm the cut; true without a check unless one of its levels has few
+    /// versions.
     fn confirmed(&self, fit: &Fit, cut: usize) -> bool {
         let before = self.forest.compared(cut).unwrap_or(cut);
         let (from, to) = (fit.parts[before], fit.parts[cut]);
