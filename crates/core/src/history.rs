@@ -202,7 +202,7 @@ pub struct Effect {
     /// The 95 % interval of the ratio, or of the difference where the ratio is infinite; absent for exact metrics and
     /// where there are too few readings.
     pub interval: Option<Interval>,
-    /// Whether the cost certainly changed: for exact metrics any difference, else an interval that excludes no change.
+    /// Whether the cost certainly changed: exact metrics by any difference, noisy ones if the interval excludes equality.
     pub surely: bool,
 }
 

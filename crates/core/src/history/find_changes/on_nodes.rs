@@ -3,8 +3,8 @@
 
 use crate::history::{ByNodes, History, Series, over_nodes};
 
-/// Replaces the effects of noisy changes by their effects over the nodes. A change whose interval over the nodes
-/// includes no change is removed, and the levels around it are joined.
+/// Replaces the effects of noisy changes by their effects over the nodes. A change is removed, and the levels around it
+/// are joined, if its interval over the nodes contains a ratio of 1 or is not known.
 pub(super) fn settle(history: &History, all: &mut [Series]) {
     if history.run.provenance.nodes.len() < 2 {
         return;
