@@ -176,7 +176,11 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
     if readings.iter().any(|reading| !reading.is_finite()) {
         Some("a reading is not a finite number".to_owned())
     } else if slope && readings.iter().any(|&reading| reading < 0.0) {
-        Some("a tenth of the work often took no less: more work is needed to tell what it costs".to_owned())
+        Some(
+            "running a tenth of the work often took as long as running all of it; use a larger size so that the cost \
+             per unit can be measured"
+                .to_owned(),
+        )
     } else if readings.iter().any(|&reading| reading < 0.0) {
         Some("a reading is negative, so that there are no ratios".to_owned())
     } else if zeros == readings.len() {

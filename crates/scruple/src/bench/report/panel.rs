@@ -95,10 +95,13 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let count = |value: f64| quantity(value, &Unit::Count);
         let tare = crate::show::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
         let tare = tare.map_or(String::new(), |tare| {
-            format!("the tare’s {} instructions are taken off, ", count(median(&tare.readings)))
+            format!("the tare’s {} instructions are taken off; ", count(median(&tare.readings)))
         });
-        let _ =
-            writeln!(out, "      {tare}{} of the process are no iteration’s", count(median(&fixed.readings)));
+        let _ = writeln!(
+            out,
+            "      {tare}{} instructions belong to the process itself, not to iterations",
+            count(median(&fixed.readings))
+        );
     }
     let net =
         crate::show::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
